@@ -1,0 +1,75 @@
+# What a learner or a maintainer types. `make` alone lists it; nothing is needed but Python 3.11+.
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.made
+# The torch that constraints.txt holds: raised on purpose, never by accident.
+TORCH  := 2.13.0
+
+# Jupyter's and IPython's state stays inside .venv: nothing in a home folder can change a run,
+# and a run leaves nothing behind there.
+export JUPYTER_CONFIG_DIR  := $(CURDIR)/$(VENV)/jupyter/config
+export JUPYTER_DATA_DIR    := $(CURDIR)/$(VENV)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/$(VENV)/jupyter/runtime
+export IPYTHONDIR          := $(CURDIR)/$(VENV)/jupyter/ipython
+unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
+unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
+
+.DEFAULT_GOAL := help
+.PHONY: help env lab test lint format notebooks figures constraints clean
+
+help:  ## list what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+env: $(STAMP)  ## make .venv, or bring it up to date
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "babygpt needs Python 3.11 or newer, and '$(PYTHON)' is `$(PYTHON) --version 2>&1`."; \
+	  echo "If another one is installed, name it: make $(or $(MAKECMDGOALS),env) PYTHON=python3.12"; \
+	  exit 1; }
+	@echo "Setting up .venv: some minutes the first time, nothing afterwards."
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,dev]"
+	@# No question about Jupyter news over the first page of the course.
+	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
+	  >/dev/null 2>&1 || true
+	@touch $(STAMP)
+
+lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go to it)
+	$(PY) -m jupyterlab --ServerApp.root_dir=. notebooks/00_start_here.ipynb $(ARGS)
+
+# One process per core, one thread each: two workers with two threads each fight over two cores.
+test: env  ## run every test and every notebook (ARGS="-k rope" for some)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --nbval --nbval-current-env \
+	  --nbval-cell-timeout=180 --nbval-sanitize-with=tests/sanitize.cfg $(ARGS)
+
+lint: env  ## check style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: env  ## put the code in shape, notebooks too
+	$(PY) tools/notebooks.py --sync-only
+	$(PY) -m ruff check --fix --exit-zero --quiet .
+	$(PY) -m ruff format .
+	$(PY) tools/notebooks.py --sync-only
+
+notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for some)
+	$(PY) tools/notebooks.py $(NAMES)
+
+figures: env  ## draw figures/ again
+	$(PY) -m babygpt figures
+
+# uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
+# bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.
+constraints:  ## resolve constraints.txt again
+	$(PYTHON) -m venv $(VENV)/uv
+	$(VENV)/uv/bin/python -m pip install --quiet uv
+	echo "torch==$(TORCH)" | $(VENV)/uv/bin/uv pip compile pyproject.toml --constraints - \
+	  --all-extras --universal --python-version 3.11 --fork-strategy fewest --no-annotate \
+	  --custom-compile-command "make constraints" --quiet -o constraints.txt $(UPGRADE)
+
+clean:  ## remove .venv and every cache
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist *.egg-info
+	find . -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

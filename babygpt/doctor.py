@@ -1,0 +1,175 @@
+"""Is everything here that the course needs? What is not, and what to do about it.
+
+The bounds come from the installed package's own metadata (pyproject.toml), so that they are
+written once. Torch and Jupyter are imported inside the checks: a broken one is a finding.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+FIX = "run `make env`, or `pip install -e .` in your own environment"
+WHY = {"ipykernel": "sliders need 7.1 to move while a cell runs; 7.4.0 drops their events then"}
+MANAGER = "@jupyter-widgets/jupyterlab-manager"
+ROOM = 1e9  # bytes: the corpus, checkpoints and figures need less
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding: what was looked at, whether it will do, and what was seen."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def checks() -> list[Check]:
+    """Look at Python, every runtime package, the device, the widgets and the disk."""
+    return [python(), *packages(), device(), threads(), *widgets(), disk()]
+
+
+def report(found: list[Check]) -> str:
+    """One line for each check, ✓ or ✗ first."""
+    width = max((len(check.name) for check in found), default=0)
+    return "\n".join(f"{'✓' if c.ok else '✗'} {c.name:<{width}}  {c.detail}" for c in found)
+
+
+def needs() -> list[Requirement]:
+    """The runtime requirements of babygpt, without the extras; none where it is not installed."""
+    try:
+        lines = metadata.requires("babygpt") or []
+    except metadata.PackageNotFoundError:
+        return []
+    wanted = [Requirement(line) for line in lines]
+    return [r for r in wanted if r.marker is None or r.marker.evaluate({"extra": ""})]
+
+
+def python() -> Check:
+    """The running Python against `requires-python`."""
+    have = ".".join(map(str, sys.version_info[:3]))
+    try:
+        bounds = SpecifierSet(metadata.metadata("babygpt")["Requires-Python"])
+    except metadata.PackageNotFoundError:
+        bounds = SpecifierSet()
+    ok = bounds.contains(have, prereleases=True)
+    return Check("Python", ok, have if ok else f"{have}, but babygpt needs {bounds}")
+
+
+def packages() -> Iterator[Check]:
+    """Each runtime package against its bounds; babygpt itself where even that is missing."""
+    wanted = needs()
+    if not wanted:
+        yield Check("babygpt", False, f"is not installed: {FIX}")
+    for need in wanted:
+        yield package(need)
+
+
+def package(need: Requirement) -> Check:
+    """The installed version of one package against its bounds, and why they are as they are."""
+    why = f" ({WHY[need.name]})" if need.name in WHY else ""
+    try:
+        have = metadata.version(need.name)
+    except metadata.PackageNotFoundError:
+        return Check(need.name, False, f"missing: {FIX}")
+    if need.specifier.contains(have, prereleases=True):
+        return Check(need.name, True, f"{have}, within {need.specifier}{why}")
+    return Check(need.name, False, f"{have}, but {need.specifier} is needed{why}: {FIX}")
+
+
+def device() -> Check:
+    """The device that training will use."""
+    try:
+        import torch
+
+        from babygpt.device import pick_device
+
+        picked = pick_device()
+        name = torch.cuda.get_device_name(picked) if picked.type == "cuda" else picked.type
+    except (ImportError, OSError, RuntimeError) as error:
+        return Check("device", False, f"torch does not work here: {error}")
+    return Check("device", True, name)
+
+
+def threads() -> Check:
+    """Torch's threads against the processor's cores."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Check("threads", False, f"torch does not work here: {error}")
+    have, cores = torch.get_num_threads(), available_cores()
+    seen = f"{have} for torch on {cores} cores"
+    if have <= cores:
+        return Check("threads", True, seen)
+    return Check("threads", False, f"{seen}, which slows training: set OMP_NUM_THREADS={cores}")
+
+
+def available_cores() -> int:
+    """The cores that this process may use, where the system tells; else those there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def widgets() -> Iterator[Check]:
+    """The two halves of a slider: ipywidgets in the kernel, its extension in JupyterLab."""
+    yield widgets_in_kernel()
+    yield widgets_in_browser()
+
+
+def widgets_in_kernel() -> Check:
+    """Can ipywidgets be imported, and is the version of its other half the one it asks for?"""
+    name = "widgets, kernel"
+    try:
+        have = import_module("ipywidgets").__version__
+        asked = [Requirement(line) for line in metadata.requires("ipywidgets") or []]
+        need = next(r for r in asked if r.name.replace("-", "_") == "jupyterlab_widgets")
+        half = metadata.version(need.name)
+    except (ImportError, StopIteration) as error:
+        return Check(name, False, f"no sliders: {error}; {FIX}")
+    if not need.specifier.contains(half, prereleases=True):
+        detail = f"no sliders: ipywidgets {have} needs {need}, found {half}; {FIX}"
+        return Check(name, False, detail)
+    return Check(name, True, f"ipywidgets {have} with {need.name} {half}")
+
+
+def widgets_in_browser() -> Check:
+    """Is the extension that draws widgets the first that JupyterLab finds in its folders?"""
+    name = "widgets, browser"
+    try:
+        from jupyter_core.paths import jupyter_path
+    except ImportError as error:
+        return Check(name, False, f"no JupyterLab: {error}; {FIX}")
+    places = [Path(folder) / MANAGER / "package.json" for folder in jupyter_path("labextensions")]
+    first = next((place for place in places if place.is_file()), None)
+    if first is None:
+        detail = "no sliders: JupyterLab's widget extension is in none of its folders"
+        return Check(name, False, f"{detail}; `pip install --force-reinstall jupyterlab_widgets`")
+    own = own_manager()
+    if own and own.resolve() != first.resolve():
+        detail = f"another copy hides the one installed with ipywidgets: remove {first.parent}"
+        return Check(name, False, detail)
+    return Check(name, True, f"JupyterLab has {MANAGER}")
+
+
+def own_manager() -> Path | None:
+    """The widget extension that came with the installed ipywidgets, where pip noted it down."""
+    try:
+        files = metadata.files("jupyterlab_widgets") or []
+    except metadata.PackageNotFoundError:
+        return None
+    found = (f for f in files if f.as_posix().endswith(f"{MANAGER}/package.json"))
+    return next((Path(str(f.locate())) for f in found), None)
+
+
+def disk() -> Check:
+    """Room for checkpoints and figures in the current folder."""
+    free = shutil.disk_usage(Path.cwd()).free
+    ok = free >= ROOM
+    return Check("disk", ok, f"{free / 1e9:.1f} GB free" + ("" if ok else ", 1 GB is needed"))

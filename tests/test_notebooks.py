@@ -1,0 +1,346 @@
+"""The stored notebooks: executed, tidy, in step with their text, and a lesson more than a script.
+
+Whether they run, and give what they store, is nbval's work (`make test`). A check is a function
+that returns what is wrong with a notebook, so that each can be tried on a broken one below.
+"""
+
+import ast
+import re
+from collections.abc import Callable
+from itertools import zip_longest
+from pathlib import Path
+from statistics import median
+
+import jupytext
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbval.plugin import get_sanitize_patterns, metadata_tags
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users|opt|tmp)/\w|\b[A-Z]:\\\w")
+LINES_MEDIAN, LINES_MOST, WORDS_PER_LINE = 5, 15, 4
+
+
+# ---------------------------------------------------------------- what a cell is made of
+
+
+def code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    """The code cells that hold something."""
+    return [cell for cell in nb.cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def code_lines(cell: NotebookNode) -> int:
+    """The lines of a code cell, without blank ones and comments."""
+    lines = [line.strip() for line in cell.source.splitlines()]
+    return sum(bool(line) and not line.startswith("#") for line in lines)
+
+
+def imports(cell: NotebookNode) -> list[str]:
+    """The import statements of a code cell, magics put aside."""
+    tree = ast.parse(TransformerManager().transform_cell(cell.source))
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    return [ast.unparse(node) for node in found]
+
+
+def texts(cell: NotebookNode) -> str:
+    """All that a cell stores as text in its outputs: everything but pictures."""
+    found = []
+    for output in cell.get("outputs", []):
+        found.append(output.get("text", ""))
+        data = output.get("data", {})
+        found += [str(data[kind]) for kind in data if not kind.startswith("image/")]
+    return "\n".join(found)
+
+
+# ---------------------------------------------------------------- checks: [] when all is well
+
+
+def executed_in_order(nb: NotebookNode) -> list[str]:
+    counts = [cell.execution_count for cell in code_cells(nb)]
+    expected = list(range(1, len(counts) + 1))
+    return [] if counts == expected else [f"execution counts are {counts}: make notebooks"]
+
+
+def without_errors(nb: NotebookNode) -> list[str]:
+    outputs = [output for cell in code_cells(nb) for output in cell.outputs]
+    return [f"{o.ename}: {o.evalue}" for o in outputs if o.output_type == "error"]
+
+
+def without_debris(nb: NotebookNode) -> list[str]:
+    """No stderr, and no metadata but the kernel's name and the tags."""
+    wrong = [] if nb.metadata == {"kernelspec": KERNEL} else [f"metadata {nb.metadata}"]
+    for number, cell in enumerate(nb.cells):
+        wrong += [f"cell {number}: metadata {key}" for key in cell.metadata if key != "tags"]
+        streams = {output.get("name") for output in cell.get("outputs", [])}
+        wrong += [f"cell {number}: stores stderr"] if "stderr" in streams else []
+    return wrong
+
+
+def without_machine_paths(nb: NotebookNode) -> list[str]:
+    places = [str(ROOT), *([str(Path.home())] if len(str(Path.home())) > 5 else [])]
+    wrong = []
+    for number, cell in enumerate(nb.cells):
+        text = texts(cell)
+        if MACHINE_PATH.search(text) or any(place in text for place in places):
+            wrong.append(f"cell {number}: its output names a path of one machine")
+    return wrong
+
+
+def with_known_tags(nb: NotebookNode) -> list[str]:
+    """A misspelt nbval tag would be passed over in silence."""
+    tags = {tag for cell in nb.cells for tag in cell.metadata.get("tags", [])}
+    unknown = {tag for tag in tags if tag.startswith("nbval")} - metadata_tags.keys()
+    return [f"no such tag: {tag}" for tag in sorted(unknown)]
+
+
+def with_imports_first(nb: NotebookNode) -> list[str]:
+    return [f"imported later on: {line}" for cell in code_cells(nb)[1:] for line in imports(cell)]
+
+
+def with_short_cells(nb: NotebookNode) -> list[str]:
+    lines = [code_lines(cell) for cell in code_cells(nb)]
+    wrong = [f"a code cell of {n} lines; {LINES_MOST} at most" for n in lines if n > LINES_MOST]
+    if lines and median(lines) > LINES_MEDIAN:
+        wrong.append(f"the median code cell has {median(lines)} lines; {LINES_MEDIAN} at most")
+    return wrong
+
+
+def with_prose_leading(nb: NotebookNode) -> list[str]:
+    words = sum(len(cell.source.split()) for cell in nb.cells if cell.cell_type == "markdown")
+    lines = sum(code_lines(cell) for cell in code_cells(nb))
+    few = words < WORDS_PER_LINE * lines
+    return [f"{words} words for {lines} lines of code; {WORDS_PER_LINE} each"] if few else []
+
+
+CHECKS = [
+    executed_in_order,
+    without_errors,
+    without_debris,
+    without_machine_paths,
+    with_known_tags,
+    with_imports_first,
+    with_short_cells,
+    with_prose_leading,
+]
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def cells_of(path: Path) -> list[tuple]:
+    """Type, source and tags of every cell in a notebook or in its text."""
+    nb = jupytext.read(path, fmt="py:percent" if path.suffix == ".py" else "ipynb")
+    return [(cell.cell_type, cell.source, cell.metadata.get("tags", [])) for cell in nb.cells]
+
+
+def out_of_step(notebook: Path) -> list[str]:
+    """Where a notebook and its text in src/ differ."""
+    text = notebook.parent / "src" / f"{notebook.stem}.py"
+    if not text.exists():
+        return [f"{notebook.name} has no text in src/: make notebooks"]
+    ours, theirs = cells_of(notebook), cells_of(text)
+    pairs = enumerate(zip_longest(ours, theirs))
+    return [f"cell {number} differs" for number, (one, other) in pairs if one != other]
+
+
+def listed(readme: str) -> list[str]:
+    """The notebooks that the tables of a README have a row for, in order."""
+    return re.findall(r"^\|[^\n]*?\(notebooks/([^)/]+\.ipynb)\)", readme, flags=re.M)
+
+
+# ---------------------------------------------------------------- the notebooks of the course
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is(path: Path, check: Callable):
+    assert check(read(path)) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_in_step_with_its_text(path: Path):
+    assert out_of_step(path) == []
+
+
+def test_every_text_has_a_notebook():
+    texts = {path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")}
+    assert texts == {path.stem for path in NOTEBOOKS}
+
+
+def test_readme_lists_the_notebooks_in_order():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert listed(readme) == [path.name for path in NOTEBOOKS]
+
+
+# ---------------------------------------------------------------- the checks see what is wrong
+
+
+def good() -> NotebookNode:
+    """A small notebook with which all is well."""
+    prose = "Words lead, and code follows; here are enough of them to lead the lines below."
+    printed = new_output("stream", name="stdout", text="3.14\n")
+    picture = new_output("display_data", data={"image/png": "iVBOR/tmp/x", "text/plain": "plot"})
+    cells = [
+        new_markdown_cell(prose, id="prose"),
+        new_code_cell("import math", id="imports", execution_count=1),
+        new_code_cell(
+            "# a comment\n%matplotlib inline\nprint(round(math.pi, 2))",
+            id="work",
+            execution_count=2,
+            outputs=[printed, picture],
+            metadata={"tags": ["nbval-ignore-output", "our-own"]},
+        ),
+    ]
+    return new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+
+
+def stored(text: str, name: str = "stdout") -> Callable[[NotebookNode], None]:
+    """A spoiler that stores one more line of output."""
+    return lambda nb: nb.cells[2].outputs.append(new_output("stream", name=name, text=text))
+
+
+def more_code(*sources: str) -> Callable[[NotebookNode], None]:
+    """A spoiler that adds code cells, executed in order."""
+    cells = [new_code_cell(s, execution_count=3 + i) for i, s in enumerate(sources)]
+    return lambda nb: nb.cells.extend(cells)
+
+
+def widget_state(nb: NotebookNode) -> None:
+    nb.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+
+
+def timed(nb: NotebookNode) -> None:
+    nb.cells[1].metadata["execution"] = {"iopub.status.busy": "2026-01-01"}
+
+
+def misspelt(nb: NotebookNode) -> None:
+    nb.cells[2].metadata.tags[0] = "nbval-ignore-ouput"
+
+
+def never_run(nb: NotebookNode) -> None:
+    nb.cells[2].execution_count = None
+
+
+def run_out_of_order(nb: NotebookNode) -> None:
+    nb.cells[1].execution_count = 7
+
+
+def failed(nb: NotebookNode) -> None:
+    nb.cells[2].outputs = [new_output("error", ename="ValueError", evalue="no", traceback=[])]
+
+
+def wordless(nb: NotebookNode) -> None:
+    nb.cells[0].source = "# Title"
+
+
+SPOILT = [
+    (executed_in_order, never_run),
+    (executed_in_order, run_out_of_order),
+    (without_errors, failed),
+    (without_debris, widget_state),
+    (without_debris, timed),
+    (without_debris, stored("100%|███| 3/3", name="stderr")),
+    (without_machine_paths, stored(f"saved to {ROOT / 'weights'}")),
+    (without_machine_paths, stored("saved to\n/home/ada/course/weights")),
+    (without_machine_paths, stored("saved to C:\\Users\\ada\\course")),
+    (with_known_tags, misspelt),
+    (with_imports_first, more_code("x = 1", "if x:\n    from math import tau")),
+    (with_short_cells, more_code("\n".join(f"x{i} = {i}" for i in range(16)))),
+    (with_short_cells, more_code(*["\n".join(["x = 1"] * 6)] * 3)),
+    (with_prose_leading, wordless),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_good_notebook_passes(check: Callable):
+    assert check(good()) == []
+
+
+@pytest.mark.parametrize(("check", "spoil"), SPOILT)
+def test_a_spoilt_notebook_is_seen(check: Callable, spoil: Callable):
+    nb = good()
+    spoil(nb)
+    assert check(nb)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """The good notebook on disk, with its text."""
+    path = tmp_path / "00_good.ipynb"
+    (tmp_path / "src").mkdir()
+    nbformat.write(good(), path)
+    jupytext.write(good(), tmp_path / "src" / "00_good.py", fmt="py:percent")
+    return path
+
+
+def test_a_pair_in_step_passes(pair: Path):
+    assert out_of_step(pair) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("round(math.pi, 2)", "round(math.pi, 3)"),
+        ("enough of them", "some of them"),
+        (', "our-own"', ""),
+        ("# %% [markdown]", "# %%"),
+        ("import math", "import math\n\n# %%\nx = 1"),
+    ],
+)
+def test_a_text_out_of_step_is_seen(pair: Path, old: str, new: str):
+    text = pair.parent / "src" / "00_good.py"
+    before = text.read_text(encoding="utf-8")
+    assert old in before
+    text.write_text(before.replace(old, new), encoding="utf-8")
+    assert out_of_step(pair)
+
+
+def test_a_missing_text_is_seen(pair: Path):
+    (pair.parent / "src" / "00_good.py").unlink()
+    assert out_of_step(pair)
+
+
+def test_readme_rows_are_read_from_its_tables_only():
+    readme = "See [00](notebooks/00_a.ipynb).\n| [01 B](notebooks/01_b.ipynb) | two minutes |\n"
+    assert listed(readme) == ["01_b.ipynb"]
+
+
+# ---------------------------------------------------------------- what nbval blots out
+
+
+def sanitized(text: str) -> str:
+    config = (ROOT / "tests" / "sanitize.cfg").read_text(encoding="utf-8")
+    for regex, replacement in get_sanitize_patterns(config):
+        text = re.sub(regex, replacement, text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<Head object at 0x7f3a5c00a1d0>", "<Head object at 0x10a5c00a1>"),
+        ("trained in 3.2 s", "trained in 14 s"),
+        ("a forward pass: 120 µs", "a forward pass: 0.9 ms"),
+        ("at 1,204 steps/s", "at 87.5 steps/s"),
+    ],
+)
+def test_what_no_two_runs_share_is_blotted_out(one: str, other: str):
+    assert sanitized(one) == sanitized(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("loss 1.886", "loss 1.887"), ("300 steps", "320 steps"), ("v3 says", "v4 says")],
+)
+def test_results_are_left_to_compare(one: str, other: str):
+    assert sanitized(one) != sanitized(other)

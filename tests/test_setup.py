@@ -1,0 +1,223 @@
+"""The set-up files agree with each other, and none of them knows this machine."""
+
+import os
+import re
+import subprocess
+import tomllib
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA_NAMES = {
+    "torch": "pytorch",
+    "matplotlib": "matplotlib-base",  # without the Qt windows that nothing here opens
+    "playwright": "playwright-python",
+}
+# In halves, so that this file does not name them either.
+HOSTS = [
+    ".".join(parts)
+    for parts in [
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("anaconda", "org"),
+        ("npmjs", "org"),
+        ("download", "pytorch", "org"),
+        ("deb", "debian", "org"),
+    ]
+]
+TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
+
+
+def wanted() -> list[Requirement]:
+    """All that pyproject.toml asks for, extras included."""
+    extras = PROJECT["optional-dependencies"].values()
+    return [Requirement(line) for line in [*PROJECT["dependencies"], *chain(*extras)]]
+
+
+def held(text: str) -> dict[str, Requirement]:
+    """The lines of constraints.txt by package name."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+
+
+CONSTRAINTS = held((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+
+
+def committed() -> list[Path]:
+    """The files that are in git, or would be after `git add`."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git clone")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in listed.splitlines() if (path := ROOT / name).is_file()]
+
+
+def hosts_in(text: str) -> list[str]:
+    """The package registries that `text` names."""
+    return [host for host in HOSTS if host in text]
+
+
+def machine_paths_in(text: str) -> list[str]:
+    """The absolute paths in `text` that only one machine has."""
+    found = re.findall(r"(?<![\w./~-])/(?:work|root|home|Users|opt|tmp)/[\w./-]+", text)
+    return found + [
+        path for path in (str(ROOT), str(Path.home())) if len(path) > 5 and path in text
+    ]
+
+
+# ---------------------------------------------------------------- conda and pip agree
+
+
+def environment() -> dict:
+    return yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+
+
+def test_conda_asks_for_the_same_packages_and_bounds():
+    lines = [line for line in environment()["dependencies"] if isinstance(line, str)]
+    conda = {name: SpecifierSet(bounds) for name, _, bounds in (s.partition(" ") for s in lines)}
+    pip = {CONDA_NAMES.get(r.name, r.name): r.specifier for r in wanted()}
+    assert conda == {
+        **pip,
+        "python": SpecifierSet(PROJECT["requires-python"]),
+        "pip": SpecifierSet(),
+    }
+
+
+def test_conda_takes_packages_from_conda_forge_and_babygpt_from_here():
+    assert environment()["channels"] == ["conda-forge", "nodefaults"]
+    assert environment()["dependencies"][-1] == {"pip": ["-e ."]}
+
+
+def test_every_requirement_has_a_lower_bound():
+    open_ended = [str(r) for r in wanted() if not any(s.operator == ">=" for s in r.specifier)]
+    assert not open_ended
+
+
+# ---------------------------------------------------------------- constraints.txt
+
+
+def test_constraints_hold_one_plain_version_each():
+    for requirement in CONSTRAINTS.values():
+        (pin,) = requirement.specifier
+        assert pin.operator == "=="
+        assert "+" not in pin.version, f"{requirement} holds a build of one machine"
+        assert requirement.url is None
+
+
+@pytest.mark.parametrize("requirement", wanted(), ids=lambda r: r.name)
+def test_constraints_are_within_the_bounds(requirement: Requirement):
+    (pin,) = CONSTRAINTS[canonicalize_name(requirement.name)].specifier
+    assert requirement.specifier.contains(pin.version)
+
+
+def test_constraints_hold_torch_and_ipykernel_where_the_course_was_measured():
+    assert str(CONSTRAINTS["torch"].specifier) == "==2.13.0"
+    (ipykernel,) = CONSTRAINTS["ipykernel"].specifier
+    assert SpecifierSet(">=7.1,<7.4").contains(ipykernel.version)
+
+
+def asked_by(requirement: Requirement) -> list[Requirement]:
+    """What a package asks for here, with the extras named; nothing if another version is here."""
+    held_at = CONSTRAINTS[canonicalize_name(requirement.name)].specifier
+    try:
+        if not held_at.contains(metadata.version(requirement.name)):
+            return []
+        inner = map(Requirement, metadata.requires(requirement.name) or [])
+    except metadata.PackageNotFoundError:  # not needed on this system
+        return []
+    extras = [{"extra": extra} for extra in requirement.extras or {""}]
+    return [r for r in inner if not r.marker or any(map(r.marker.evaluate, extras))]
+
+
+def not_held(constraints: dict[str, Requirement]) -> set[str]:
+    """The packages that are asked for, by pyproject.toml or in turn, but not in `constraints`."""
+    todo, seen, missing = wanted(), set(), set()
+    while todo:
+        requirement = todo.pop()
+        name = canonicalize_name(requirement.name)
+        if name not in constraints:
+            missing.add(name)
+        elif str(requirement) not in seen:
+            seen.add(str(requirement))
+            todo += asked_by(requirement)
+    return missing
+
+
+def test_constraints_hold_all_that_is_asked_for_in_turn():
+    assert not_held(CONSTRAINTS) == set(), "make constraints"
+
+
+def test_a_version_not_held_would_be_seen():
+    assert not_held({n: r for n, r in CONSTRAINTS.items() if n != "torch"}) == {"torch"}
+
+
+# ---------------------------------------------------------------- nothing of this machine
+
+
+def test_no_committed_file_names_a_registry():
+    named = {}
+    for path in committed():
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        if found := hosts_in(text):
+            named[path.name] = found
+    assert not named
+
+
+def test_no_committed_file_names_a_path_of_this_machine():
+    named = {}
+    for path in committed():
+        if path.suffix in TEXT or "notebooks" in path.parts:
+            text = path.read_bytes().decode("utf-8", errors="ignore")
+            if found := machine_paths_in(text):
+                named[path.name] = found
+    assert not named
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_registry_would_be_seen(host: str):
+    assert hosts_in(f"pip install --index-url https://{host}/simple torch") == [host]
+
+
+@pytest.mark.parametrize("path", ["/work/x/y.py", "/root/.cache", "/home/ada/x", "/Users/ada/x"])
+def test_a_machine_path_would_be_seen(path: str):
+    assert machine_paths_in(f'File "{path}", line 3')
+    assert not machine_paths_in(f"see ..{path} and docs{path}")
+
+
+# ---------------------------------------------------------------- the commands
+
+
+def targets() -> set[str]:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z]+):.*## \S", makefile, flags=re.M))
+
+
+def test_makefile_has_the_targets_that_the_readme_names():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", readme, flags=re.M))
+    assert {"lab", "test", "lint", "notebooks", "figures"} <= named <= targets()
+    assert {"env", "format", "constraints", "clean", "help"} <= targets()
+
+
+def test_readme_shows_the_two_commands_first():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first_block = readme.split("```")[1]
+    assert re.findall(r"^make (\w+)", first_block, flags=re.M) == ["lab", "test"]
+
+
+def test_pre_commit_needs_no_network():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert {repo["repo"] for repo in config["repos"]} == {"local"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")
+def test_ci_can_be_run():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)

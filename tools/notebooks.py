@@ -1,0 +1,104 @@
+"""Bring each notebook in step with its text, run it in a fresh kernel, store its outputs.
+
+    python tools/notebooks.py                 every notebook
+    python tools/notebooks.py 04_rope         only this one
+    python tools/notebooks.py --sync-only     no running
+
+A notebook is stored only when all its cells ran. Stored is what stays the same from run to run:
+no times, no widget state, no stderr (progress bars), no metadata but the kernel's name and tags.
+"""
+
+import time
+from pathlib import Path
+
+import click
+import nbformat
+from jupytext.cli import jupytext
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    """The notebooks called `names` (with or without .ipynb), or all that have either half."""
+    found = {path.stem for path in (*folder.glob("*.ipynb"), *folder.glob("src/*.py"))}
+    wanted = {Path(name).stem for name in names} or found
+    if unknown := sorted(wanted - found):
+        raise click.UsageError(f"no notebook {', '.join(unknown)}; there are {sorted(found)}")
+    return [folder / f"{name}.ipynb" for name in sorted(wanted)]
+
+
+def saved(notebook: Path) -> dict[Path, int]:
+    """When the halves of a pair were last saved, for those that exist."""
+    halves = (notebook, notebook.parent / "src" / f"{notebook.stem}.py")
+    return {half: half.stat().st_mtime_ns for half in halves if half.exists()}
+
+
+def sync(notebook: Path) -> None:
+    """Copy the newer of a notebook and its text onto the other (it may not exist yet)."""
+    times = saved(notebook)
+    if jupytext(["--sync", "--quiet", str(max(times, key=times.__getitem__))]):
+        raise click.ClickException(f"jupytext could not bring {notebook.name} in step")
+    store(nbformat.read(notebook, as_version=4), notebook)
+
+
+def run(notebook: Path) -> float:
+    """Run `notebook` from its own folder, store it tidied, return the seconds it took."""
+    before = saved(notebook)
+    nb = nbformat.read(notebook, as_version=4)
+    client = NotebookClient(
+        nb,
+        kernel_name=KERNEL["name"],
+        resources={"metadata": {"path": str(notebook.parent)}},
+        extra_arguments=["--log-level=ERROR"],
+        coalesce_streams=True,
+        record_timing=False,
+        store_widget_state=False,
+        timeout=None,
+    )
+    started = time.perf_counter()
+    client.execute()
+    seconds = time.perf_counter() - started
+    if saved(notebook) != before:
+        raise click.ClickException(f"{notebook.name} was edited while it ran: run it again")
+    store(nb, notebook)
+    return seconds
+
+
+def store(nb: NotebookNode, path: Path) -> None:
+    """Write `nb` without all that changes from run to run or from machine to machine."""
+    nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
+    for cell in nb.cells:
+        cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "tags"})
+        if cell.cell_type == "code":
+            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+    text = nbformat.writes(nb) + "\n"
+    if text != path.read_text(encoding="utf-8"):
+        path.write_text(text, encoding="utf-8")
+
+
+@click.command(help=__doc__.replace("    python", "\b\n    python", 1))
+@click.argument("names", nargs=-1)
+@click.option("--sync-only", is_flag=True, help="bring the pairs in step, run nothing")
+@click.option("--folder", type=Path, default=ROOT / "notebooks", show_default=True)
+def main(names: tuple[str, ...], sync_only: bool, folder: Path) -> None:
+    """See the module's docstring."""
+    for notebook in pick(folder, names):
+        sync(notebook)
+        if sync_only:
+            continue
+        try:
+            seconds = run(notebook)
+        except CellExecutionError as error:
+            raise click.ClickException(
+                f"{notebook.name}: its outputs are left as they were.\n{error}"
+            ) from None
+        sync(notebook)
+        click.echo(f"{notebook.name:<32} {seconds:6.1f} s")
+
+
+if __name__ == "__main__":
+    main()
