@@ -1,0 +1,18 @@
+"""Small GPTs that differ in one thing: how they know where their tokens stand.
+
+These are the names that the notebooks use; everything else is a module away.
+"""
+
+from babygpt.config import ModelConfig as ModelConfig
+from babygpt.config import TrainConfig as TrainConfig
+from babygpt.data import CharTokenizer as CharTokenizer
+from babygpt.data import load_corpus as load_corpus
+from babygpt.measure import attention_weights as attention_weights
+from babygpt.measure import loss_by_position as loss_by_position
+from babygpt.measure import role_accuracy as role_accuracy
+from babygpt.models.versions import build as build
+from babygpt.objectives import NextToken as NextToken
+from babygpt.places import Places as Places
+from babygpt.sampling import generate as generate
+from babygpt.training import follow as follow
+from babygpt.training import train as train

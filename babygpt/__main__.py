@@ -1,0 +1,5 @@
+"""`python -m babygpt`."""
+
+from babygpt.cli import main
+
+main()

@@ -1,0 +1,64 @@
+"""The two sets of numbers that define a run: what the model is, and how it is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+def setting(default: Any, help: str) -> Any:
+    """A dataclass field with a default and the sentence that `--help` shows for it."""
+    return field(default=default, metadata={"help": help})
+
+
+def require_positive(config: Any, *names: str) -> None:
+    """Raise a ValueError naming the first of these fields that is not above zero."""
+    for name in names:
+        if getattr(config, name) <= 0:
+            raise ValueError(f"{name} ({getattr(config, name)}) must be above 0")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of a model; versions v1 and v2 use only the first, second and last number."""
+
+    vocab_size: int = field(metadata={"help": "number of different tokens"})
+    block_size: int = setting(192, "longest window the model is trained on, in tokens")
+    n_layer: int = setting(4, "number of Transformer blocks")
+    n_head: int = setting(4, "attention heads in each block")
+    n_embd: int = setting(128, "width of the residual stream, in channels")
+
+    def __post_init__(self) -> None:
+        require_positive(self, *(f.name for f in fields(self)))
+        if self.n_embd % self.n_head:
+            raise ValueError(f"n_embd ({self.n_embd}) must be divisible by n_head ({self.n_head})")
+
+    @property
+    def head_dim(self) -> int:
+        """Channels of one attention head."""
+        return self.n_embd // self.n_head
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How a model is trained. The defaults are the recipe that `babygpt bench recipe` measures."""
+
+    steps: int = setting(500, "number of optimizer steps")
+    batch_size: int = setting(12, "windows in a batch")
+    lr_matrix: float = setting(0.03, "peak learning rate of Muon, for the hidden matrices")
+    lr_other: float = setting(0.02, "peak learning rate of AdamW, for embeddings, head and encodings")
+    warmup: int = setting(10, "steps of linear warm-up")
+    final_lr: float = setting(0.0, "learning rate at the end, as a share of the peak")
+    weight_decay: float = setting(0.0, "decoupled weight decay of the hidden matrices")
+    eval_every: int = setting(0, "steps between validation losses; 0 measures only at the end")
+    seed: int = setting(1337, "seed of the batches")
+
+    def __post_init__(self) -> None:
+        require_positive(self, "steps", "batch_size", "lr_matrix", "lr_other")
+        if self.warmup < 0 or self.eval_every < 0 or self.weight_decay < 0:
+            raise ValueError(
+                f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
+                f"({self.weight_decay}) must not be negative"
+            )
+        if not 0 <= self.final_lr <= 1:
+            raise ValueError(f"final_lr ({self.final_lr}) must lie between 0 and 1")

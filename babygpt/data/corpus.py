@@ -1,0 +1,124 @@
+"""Texts to learn from: tales made on the spot, Tiny Shakespeare, or any UTF-8 file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pooch
+from torch import Tensor
+
+from babygpt.data import tales
+from babygpt.data.grammar import Grammar
+from babygpt.data.tokenizer import CharTokenizer
+
+SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
+SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
+TRAIN_SHARE = 0.9
+TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
+GRAMMARS = {"tales": tales.english, "tales-zh": tales.chinese}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text in two parts, as token ids.
+
+    name       what it was loaded as
+    tokenizer  its characters
+    train      (N,)  token ids to learn from
+    val        (M,)  token ids to be measured on
+    grammar    what wrote it, with its exact entropies, or None for found text
+    """
+
+    name: str
+    tokenizer: CharTokenizer
+    train: Tensor
+    val: Tensor
+    grammar: Grammar | None = None
+
+    @property
+    def floor(self) -> float | None:
+        """Entropy in nats per character that no model can pass, where it is known."""
+        return self.grammar.floor() if self.grammar else None
+
+    @property
+    def bigram_floor(self) -> float | None:
+        """Conditional entropy in nats per character that no bigram model can pass, where known."""
+        return self.grammar.bigram_floor() if self.grammar else None
+
+
+def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool = False) -> Corpus:
+    """Load a corpus by name or path.
+
+    name       "tales", "tales-zh", "shakespeare", or the path of a UTF-8 text file
+    n_chars    characters of training text to write, for the tales only
+    with_mask  whether the tokenizer gets a MASK token
+    Raises ValueError if the file is missing, empty or not UTF-8, or cannot be downloaded.
+    """
+    if name in GRAMMARS:
+        return from_grammar(name, GRAMMARS[name](), n_chars, with_mask)
+    return from_text(name, shakespeare() if name == "shakespeare" else read_text(Path(name)), with_mask)
+
+
+def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = False) -> Corpus:
+    """Write a corpus: training and validation text from different seeds, the latter a ninth as long."""
+    tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
+    n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
+    train = tokenizer.encode(grammar.write(n_chars, TRAIN_SEED))
+    return Corpus(name, tokenizer, train, tokenizer.encode(grammar.write(n_val, VAL_SEED)), grammar)
+
+
+def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
+    """Split a text: the first 90% to learn from, the rest to be measured on."""
+    if not text:
+        raise ValueError(f"{name} is empty; a corpus needs some text")
+    tokenizer = CharTokenizer.fit(text, with_mask)
+    ids = tokenizer.encode(text)
+    n_train = int(TRAIN_SHARE * len(ids))
+    return Corpus(name, tokenizer, ids[:n_train], ids[n_train:])
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file. Raises ValueError naming the path if it is missing or not UTF-8 text."""
+    if not path.is_file():
+        known = ", ".join([*GRAMMARS, "shakespeare"])
+        raise ValueError(f"no file at {path}; a corpus is {known}, or the path of a text file")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
+
+
+def shakespeare() -> str:
+    """Tiny Shakespeare: a local copy if BABYGPT_SHAKESPEARE names one, else downloaded once and cached.
+
+    Raises ValueError if a copy has the wrong checksum or the download fails.
+    Source: Karpathy 2015, char-rnn.
+    """
+    local = os.environ.get(SHAKESPEARE_VARIABLE)
+    if not local:
+        return _download()
+    text = read_text(Path(local))
+    found = hashlib.sha256(Path(local).read_bytes()).hexdigest()
+    if found != SHAKESPEARE_SHA256:
+        raise ValueError(f"{local} has SHA-256 {found}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
+    return text
+
+
+def _download() -> str:
+    try:
+        path = pooch.retrieve(
+            SHAKESPEARE_URL,
+            known_hash=f"sha256:{SHAKESPEARE_SHA256}",
+            fname="tinyshakespeare.txt",
+            path=pooch.os_cache("babygpt"),
+        )
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"Tiny Shakespeare could not be downloaded ({type(error).__name__}). Two ways out: set "
+            f"{SHAKESPEARE_VARIABLE} to the path of a copy, or use the corpus 'tales', which needs no network"
+        ) from error
+    return read_text(Path(path))

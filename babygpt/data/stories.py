@@ -1,0 +1,96 @@
+"""A story and the pieces it is made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+END = "\n"  # stands after every story
+HOLE = re.compile(r"\{(\w+)(?:\.(\w+))?(?:!(\w+))?\}|\[(\w+)\]")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A hole filled with one word: its kind, its variable, and the rival if it answers a question."""
+
+    kind: str
+    var: str
+    rival: str | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A hole filled with any template of the rule of that name."""
+
+    name: str
+
+
+Item = str | Slot | Rule
+Template = tuple[Item, ...]
+
+
+def read_template(text: str) -> Template:
+    """Split a template's text into literals, slots and rules.
+
+    text      such as "{name.a} met {name.b}[gap]who met? {name.a!b}."
+    returns   its items from left to right
+    """
+    items: list[Item] = []
+    end = 0
+    for hole in HOLE.finditer(text):
+        if hole.start() > end:
+            items.append(text[end : hole.start()])
+        kind, var, rival, rule = hole.groups()
+        items.append(Rule(rule) if rule else Slot(kind, var or "", rival))
+        end = hole.end()
+    if end < len(text):
+        items.append(text[end:])
+    return tuple(items)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A story up to the point where a name must come, with the right name and the wrong one.
+
+    In a mirror pair the two names change places in the story, so the characters stay the same and
+    only their order tells which name is right.
+    """
+
+    prompt: str
+    answer: str
+    rival: str
+    end: str  # what stands after a name in an answer, so that no name is the beginning of another's answer
+
+    @property
+    def distance(self) -> int:
+        """Characters between the answer's first mention and the place where it is asked for."""
+        return len(self.prompt) - self.prompt.index(self.answer)
+
+
+@dataclass(frozen=True)
+class Story:
+    """One derivation: the text, its log-probability in nats, and every literal and word in it."""
+
+    log_prob: float
+    pieces: tuple[tuple[Item, str], ...] = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        return "".join(piece for _, piece in self.pieces)
+
+    def swap(self, one: str, other: str) -> Story:
+        """The same story with two names exchanged; it is exactly as probable."""
+        exchange = {one: other, other: one}
+        pieces = ((i, exchange.get(p, p) if isinstance(i, Slot) else p) for i, p in self.pieces)
+        return Story(self.log_prob, tuple(pieces))
+
+    def question(self) -> Question | None:
+        """The first question that the story asks, or None if it asks none."""
+        names = {i.var: piece for i, piece in self.pieces if isinstance(i, Slot) and i.kind == "name"}
+        prompt = END  # as in running text, where a story always follows a line end
+        for (item, piece), (_, after) in pairwise(self.pieces):
+            if isinstance(item, Slot) and item.rival:
+                return Question(prompt, piece, names[item.rival], end=after[0])
+            prompt += piece
+        return None

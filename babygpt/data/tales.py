@@ -1,0 +1,176 @@
+"""Tales: who did what to whom, told by word order alone.
+
+Each story states a fact, may wander off into a scene or three, asks about the fact, and tells it once
+more. Exchanging two names leaves every character of the story in place but makes the answer wrong, so
+a model that ignores order is right half of the time. Names are put together from syllables, so that
+there are too many to know by heart: a model has to look back.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+from babygpt.data.grammar import Grammar
+
+ENGLISH_WORDS = {
+    "name": ["".join(s) for s in product("bdfgjklmnprstvwz", "aeiou", "lmnrvs", "aio")],
+    "verb": "called chased fed found freed fooled heard helped hid hired hugged led met missed paid "
+    "passed saved stung thanked told traced tricked cheered carried".split(),
+    "thing": "ball boat book cake coat cup drum flag fork hat harp jug key kite lamp map mug nut pear ring "
+    "rope sled vase wig".split(),
+    "trait": "older taller faster kinder braver louder neater richer wiser calmer shorter slower".split(),
+    "act": "ate with|dug with|fought|jumped at|looked at|ran from|rode with|sang to|sat with|slept near|"
+    "spoke to|swam to|waved to|went by|woke up|wrote to".split("|"),
+    "where": "at dawn|at dusk|at noon|at sea|by bus|by day|by night|in bed|in fog|in june|in may|in mud|"
+    "in rain|in snow|on foot|on ice|on logs|on sand|up north|down south".split("|"),
+    "look": "big blue calm cold dark dry fat fit grey lazy mad odd old pale pink red sad shy sly tall thin "
+    "warm wet wild".split(),
+    "animal": "apes bats bees bears cats cubs deer dogs eels elks foxes geese goats hens jays mice moles "
+    "owls pigs rams rats seals wolves yaks".split(),
+}
+
+
+def _both(scene: str) -> tuple[str, str]:
+    """A scene told of a and b, and of b and a: who did what in it must not give the answer away."""
+    return scene.format(x="{name.a}", y="{name.b}"), scene.format(x="{name.b}", y="{name.a}")
+
+
+def _asked(fact: str, who: str, whom: str, again: str) -> tuple[str, ...]:
+    """Four stories of one fact: asked for the doer a or for the other end b, told once more or not."""
+    return tuple(f"{fact}[gap]{ask}{end}" for ask in (who, whom) for end in ("", again))
+
+
+def _plain(did: str, who: str) -> tuple[str, ...]:
+    """Stories of a fact with the doer first."""
+    return _asked(
+        f"{{name.a}} {did} {{name.b}}",
+        f"who {who}? {{name.a!b}}.",
+        f"{did} whom? {{name.b!a}}.",
+        f" so {{name.a}} {did} {{name.b}}.",
+    )
+
+
+ENGLISH_RULES = {
+    "story": (
+        *_plain("{verb}", "{verb}"),
+        *_plain("gave a {thing} to", "gave a {thing}"),
+        *_plain("lost a {thing} to", "lost a {thing}"),
+        *_plain("is {trait} than", "is {trait}"),
+        *_plain("came before", "came before"),
+        *_plain("sat next to", "sat next"),
+        # the passive turns the two ends around
+        *_asked(
+            "{name.b} was {verb} by {name.a}",
+            "who {verb}? {name.a!b}.",
+            "{verb} whom? {name.b!a}.",
+            " so {name.a} {verb} {name.b}.",
+        ),
+        # a chain: the question names the one in the middle
+        *_asked(
+            "{name.a} {verb} {name.c} and {name.c} {verb} {name.b}",
+            "who {verb} {name.c}? {name.a!b}.",
+            "{name.c} {verb} whom? {name.b!a}.",
+            " so {name.a} {verb} {name.c}.",
+        ),
+        # two things, two owners
+        *_asked(
+            "{name.a} had a {thing.x} and {name.b} a {thing.y}",
+            "who had a {thing.x}? {name.a!b}.",
+            "who had a {thing.y}? {name.b!a}.",
+            " so {name.a} had a {thing.x}.",
+        ),
+    ),
+    "gap": (". ", ". [scenes]"),
+    "scenes": ("[scene]. ", "[scene]. [scene]. ", "[scene]. [scene]. [scene]. "),
+    "scene": (
+        *_both("{x} {{act}} {y}"),
+        *_both("{x} met {{name.z}} {{where}}"),
+        "{name.z} saw {look} {animal}",
+        "{look} {animal} came {where}",
+    ),
+}
+
+
+CHINESE_WORDS = {
+    "name": [
+        *"我你他她",
+        *("".join(s) for s in product("小阿老大", "安宝丹飞刚海红杰兰丽林龙明南宁平青山雪云")),
+    ],
+    "verb": list("爱帮抱等劝请骂救谢追找问打"),
+    "thing": "一本书 一把伞 一个梨 一面鼓 一张画 一只碗 一条船 一块糖 一双鞋 一顶帽".split(),
+    "trait": list("高胖快勤美老富忙累"),
+    "act": "看 想 躲 陪 叫 拉 跟 背".split(),
+    "where": "河边 山上 桥下 家里 村口 田里 雨中 树下".split(),
+    "look": list("白黑花灰瘦懒"),
+    "animal": list("猫狗鸡羊牛马鸟鱼"),
+}
+
+
+CHINESE_RULES = {
+    "story": (
+        *_asked(
+            "{name.a}{verb}{name.b}",
+            "{verb}人的是谁？{name.a!b}。",
+            "被{verb}的是谁？{name.b!a}。",
+            "所以{name.a}{verb}{name.b}。",
+        ),
+        *_asked(
+            "{name.b}被{name.a}{verb}了",
+            "{verb}人的是谁？{name.a!b}。",
+            "被{verb}的是谁？{name.b!a}。",
+            "所以{name.a}{verb}{name.b}。",
+        ),
+        # a chain: the two questions hold the same characters
+        *_asked(
+            "{name.a}{verb}{name.c}，{name.c}{verb}{name.b}",
+            "谁{verb}{name.c}？{name.a!b}。",
+            "{name.c}{verb}谁？{name.b!a}。",
+            "所以{name.a}{verb}{name.c}。",
+        ),
+        *_asked(
+            "{name.a}给{name.b}{thing}",
+            "谁给了{thing}？{name.a!b}。",
+            "谁得了{thing}？{name.b!a}。",
+            "所以{name.a}给{name.b}{thing}。",
+        ),
+        *_asked(
+            "{name.a}比{name.b}{trait}",
+            "谁更{trait}？{name.a!b}。",
+            "谁不够{trait}？{name.b!a}。",
+            "所以{name.a}比{name.b}{trait}。",
+        ),
+        *_asked(
+            "{name.a}先到，{name.b}后到",
+            "谁先到？{name.a!b}。",
+            "谁后到？{name.b!a}。",
+            "所以{name.a}先到。",
+        ),
+        *_asked(
+            "{name.a}有{thing.x}，{name.b}有{thing.y}",
+            "谁有{thing.x}？{name.a!b}。",
+            "谁有{thing.y}？{name.b!a}。",
+            "所以{name.a}有{thing.x}。",
+        ),
+    ),
+    "gap": ("。", "。[scenes]"),
+    "scenes": ("[scene]。", "[scene]。[scene]。", "[scene]。[scene]。[scene]。"),
+    "scene": (
+        *_both("{x}{{act}}着{y}"),
+        *_both("{x}在{{where}}见到{{name.z}}"),
+        "{name.z}有{look}{animal}",
+        "{look}{animal}来到{where}",
+    ),
+}
+
+
+@cache
+def english() -> Grammar:
+    """The grammar of the English tales."""
+    return Grammar({kind: tuple(words) for kind, words in ENGLISH_WORDS.items()}, ENGLISH_RULES)
+
+
+@cache
+def chinese() -> Grammar:
+    """The grammar of the Chinese tales."""
+    return Grammar({kind: tuple(words) for kind, words in CHINESE_WORDS.items()}, CHINESE_RULES)

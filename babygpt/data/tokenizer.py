@@ -1,0 +1,57 @@
+"""Characters to token ids and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+MASK = "░"  # how the MASK token is shown; it is never read from text
+
+
+class CharTokenizer:
+    """One token for each character, and one more for MASK if the objective needs it.
+
+    characters  the known characters, in the order of their ids
+    with_mask   whether a MASK token stands after them
+    Raises ValueError if a character is there twice.
+    """
+
+    def __init__(self, characters: Iterable[str], with_mask: bool = False) -> None:
+        self.characters = list(characters)
+        self.ids = {char: i for i, char in enumerate(self.characters)}
+        if len(self.ids) != len(self.characters):
+            twice = next(c for i, c in enumerate(self.characters) if self.ids[c] != i)
+            raise ValueError(f"character {twice!r} stands twice in the vocabulary")
+        self.mask_id = len(self.characters) if with_mask else None
+
+    @classmethod
+    def fit(cls, text: str, with_mask: bool = False) -> CharTokenizer:
+        """The tokenizer of all characters of a text, sorted."""
+        return cls(sorted(set(text)), with_mask)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens, MASK included."""
+        return len(self.characters) + (self.mask_id is not None)
+
+    def encode(self, text: str) -> Tensor:
+        """Token ids of a text: (T,), int64. Raises ValueError for a character it does not know."""
+        try:
+            return torch.tensor([self.ids[char] for char in text], dtype=torch.long)
+        except KeyError as unknown:
+            char = unknown.args[0]
+            known = "".join(self.characters)
+            raise ValueError(
+                f"character {char!r} at place {text.index(char)} is not in the vocabulary: {known!r}"
+            ) from None
+
+    def decode(self, ids: Tensor | list[int]) -> str:
+        """The text of token ids (T,). Raises ValueError for an id it does not have."""
+        names = [*self.characters, MASK] if self.mask_id is not None else self.characters
+        numbers = torch.as_tensor(ids).tolist()
+        for i in numbers:
+            if not 0 <= i < len(names):
+                raise ValueError(f"token id {i} must lie between 0 and {len(names) - 1}")
+        return "".join(names[i] for i in numbers)

@@ -1,0 +1,19 @@
+"""Which processor the models run on."""
+
+from __future__ import annotations
+
+import torch
+
+
+def pick_device() -> torch.device:
+    """The fastest device at hand: CUDA, then Apple's MPS, then the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")
+
+
+def mixed_precision(device: torch.device) -> torch.autocast:
+    """bfloat16 arithmetic on CUDA, and nothing elsewhere."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")

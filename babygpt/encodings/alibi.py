@@ -1,0 +1,39 @@
+"""ALiBi: no rotation and no table, only a score that falls with distance."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from babygpt.encodings.base import Encoding
+from babygpt.places import Places
+
+
+def slopes(n_head: int) -> Tensor:
+    """How steeply each head forgets: 2^(-8/H), 2^(-16/H), ..., 2^(-8).
+
+    n_head    number of heads H
+    returns   (H,)  score per token of distance
+    Raises ValueError if n_head is below 1.
+    Source: Press et al. 2022, arXiv:2108.12409, section 3. The paper interpolates when H is not a
+    power of two; the same geometric sequence is used here for every H.
+    """
+    if n_head < 1:
+        raise ValueError(f"n_head ({n_head}) must be at least 1")
+    return 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
+
+
+class ALiBi(Encoding):
+    """Attention with linear biases: head h adds -slope_h * |m - n| to every score.
+
+    n_head  number of heads
+    Source: Press et al. 2022, arXiv:2108.12409.
+    """
+
+    def __init__(self, n_head: int) -> None:
+        super().__init__()
+        self.register_buffer("slopes", slopes(n_head), persistent=False)
+
+    def bias(self, queries: Places, keys: Places) -> Tensor:
+        distance = (queries.time[..., :, None] - keys.time[..., None, :]).abs()  # (Tq, Tk)
+        return -self.get_buffer("slopes")[:, None, None] * distance

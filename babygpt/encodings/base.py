@@ -1,0 +1,31 @@
+"""The questions that the body of a model asks its encoding. Answered with "nothing", they make NoPE."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from babygpt.places import Places
+
+
+class Encoding(nn.Module):
+    """No position encoding (NoPE), and the base of every other encoding.
+
+    A subclass overrides the one question that it has an answer to. `max_positions` is the number of
+    positions that it knows, or None if it can be asked about any.
+
+    Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
+    """
+
+    max_positions: int | None = None
+
+    def embed(self, x: Tensor, places: Places) -> Tensor:
+        """Add to the token embeddings: (B, T, C) -> (B, T, C)."""
+        return x
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        """Change queries and keys before they meet: (B, H, T, D) each, both at `places`."""
+        return q, k
+
+    def bias(self, queries: Places, keys: Places) -> Tensor | None:
+        """Add to the scores: None, or (H or 1, Tq, Tk)."""
+        return None

@@ -1,0 +1,99 @@
+"""v4: rotate queries and keys by an angle that grows with position (RoPE).
+
+Everywhere in this course the channels are paired *interleaved*, as in the RoFormer paper: (0, 1),
+(2, 3), ... Pair i turns by +position * theta^(-2i/D). The other common layout pairs channel i with
+i + D/2; either works, mixing them does not (notebook 04 shows why).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from babygpt.encodings.base import Encoding
+from babygpt.encodings.sinusoidal import frequencies
+from babygpt.places import Places
+
+
+def turn(x: Tensor, angle: Tensor) -> Tensor:
+    """Rotate each adjacent pair of channels by its own angle.
+
+    x         (..., D)      D even
+    angle     (..., D / 2)  radians, broadcast against x
+    returns   (..., D)      same norm as x
+    """
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+
+
+def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
+    """The angle of each pair at each position.
+
+    position  (T,) or (B, T)  in tokens
+    head_dim  channels of a head, even
+    returns   (T, D / 2) or (B, 1, T, D / 2)  radians, float64; ready to meet (B, H, T, D)
+    Raises ValueError if head_dim is odd.
+    """
+    angle = position.double()[..., None] * frequencies(head_dim, theta).to(position.device)
+    return angle if position.dim() == 1 else angle[:, None]
+
+
+def rotate(x: Tensor, position: Tensor, theta: float = 10_000.0) -> Tensor:
+    """Rotate feature pair i of x by position * theta^(-2i/D).
+
+    x         (B, H, T, D)  queries or keys, D even
+    position  (T,) or (B, T)  in tokens
+    theta     base of the frequencies
+    returns   (B, H, T, D)  same norm as x
+    Raises ValueError if D is odd.
+    Source: Su et al. 2021, arXiv:2104.09864, eq. 34.
+    """
+    return turn(x, angles(position, x.shape[-1], theta))
+
+
+class Rotary(Encoding):
+    """RoPE: q at m and k at n are rotated so that their score depends on m - n only.
+
+    head_dim  channels of a head, even
+    theta     base of the frequencies
+    Source: Su et al. 2021, arXiv:2104.09864.
+    """
+
+    def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
+        super().__init__()
+        frequencies(head_dim, theta)  # refuses an odd head_dim at once
+        self.theta = theta
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        angle = angles(places.time, q.shape[-1], self.theta)
+        return turn(q, angle), turn(k, angle)
+
+
+class Rotary2D(Encoding):
+    """RoPE in two coordinates: some pairs turn with the branch, the others with time.
+
+    head_dim      channels of a head, even
+    branch_share  share of the pairs that turn with the branch, between 0 and 1
+    theta         base of the frequencies, each coordinate with its own full band
+    stride        distance between neighbouring branches, in positions
+    Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
+    """
+
+    def __init__(
+        self, head_dim: int, branch_share: float = 0.5, theta: float = 10_000.0, stride: float = 1.0
+    ) -> None:
+        super().__init__()
+        frequencies(head_dim, theta)
+        if not 0 <= branch_share <= 1:
+            raise ValueError(f"branch_share ({branch_share}) must lie between 0 and 1")
+        self.branch_width = 2 * round(branch_share * head_dim / 2)
+        self.theta, self.stride = theta, stride
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        if places.branch is None:
+            raise ValueError("2-D RoPE needs places.branch: which text each token belongs to")
+        time_width = q.shape[-1] - self.branch_width
+        parts = [(places.branch * self.stride, self.branch_width), (places.time, time_width)]
+        angle = torch.cat([angles(p, width, self.theta) for p, width in parts if width], dim=-1)
+        return turn(q, angle), turn(k, angle)

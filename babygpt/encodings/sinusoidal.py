@@ -1,0 +1,55 @@
+"""v3: a fixed table of sines and cosines, added to the token embeddings."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from babygpt.encodings.base import Encoding
+from babygpt.places import Places
+
+
+def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
+    """Angular frequency of each pair of channels, theta^(-2i/width).
+
+    width     channels, even
+    theta     base; the slowest pair turns about theta times slower than the fastest
+    returns   (width / 2,)  radians per token, from 1 downwards
+    Raises ValueError if width is odd or theta is not above 0.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
+    """
+    if width % 2:
+        raise ValueError(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
+    if not theta > 0:
+        raise ValueError(f"theta ({theta}) must be above 0")
+    return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+
+
+def sinusoid(position: Tensor, width: int, theta: float = 10_000.0) -> Tensor:
+    """Sines in the even channels, cosines in the odd ones, each pair at its own frequency.
+
+    position  (...,)  in tokens
+    width     channels, even
+    returns   (..., width)  float32; computed in float64, so that far positions stay exact
+    Raises ValueError if width is odd.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
+    """
+    angle = position.double()[..., None] * frequencies(width, theta).to(position.device)
+    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2).float()
+
+
+class Sinusoidal(Encoding):
+    """The fixed table; nothing in it is trained, and it has a row for any position.
+
+    n_embd  channels, even
+    theta   base of the frequencies
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
+    """
+
+    def __init__(self, n_embd: int, theta: float = 10_000.0) -> None:
+        super().__init__()
+        frequencies(n_embd, theta)  # refuses an odd width at once
+        self.n_embd, self.theta = n_embd, theta
+
+    def embed(self, x: Tensor, places: Places) -> Tensor:
+        return x + sinusoid(places.time, self.n_embd, self.theta).to(x.dtype)

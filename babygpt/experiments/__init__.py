@@ -1,0 +1,1 @@
+"""Runs that take minutes: comparisons, benchmarks, figures."""

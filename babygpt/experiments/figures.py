@@ -1,0 +1,114 @@
+"""The figures of the course, each measured by a function and drawn by another.
+
+What takes minutes to measure is stored beside the picture as JSON, with the command that makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from babygpt import plots
+from babygpt.encodings.rotary import rotate
+from babygpt.encodings.sinusoidal import sinusoid
+from babygpt.experiments.lengths import LENGTHS_TITLE, lengths
+from babygpt.experiments.roles import ROLES_TITLE, roles
+
+Results = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: what measures it (None if it needs no training), what draws it, and its size in inches."""
+
+    draw: Callable[[Figure, Results], None]
+    measure: Callable[[], Results] | None = None
+    size: tuple[float, float] = (7.0, 4.0)
+
+
+def draw_roles(figure: Figure, results: Results) -> None:
+    """Role accuracy of each model, a dot for each seed."""
+    plots.draw_accuracies(figure.subplots(), results["accuracy"], ROLES_TITLE)
+
+
+def draw_lengths(figure: Figure, results: Results) -> None:
+    """Loss by position, four times further than any model was trained."""
+    curves = {name: np.array(losses) for name, losses in results["loss"].items()}
+    plots.draw_by_position(figure.subplots(), curves, results["block_size"], LENGTHS_TITLE)
+
+
+def draw_sinusoid(figure: Figure, _: Results) -> None:
+    """The fixed table of v3."""
+    table = sinusoid(torch.arange(128), 64).numpy()
+    title = "Each position has its own pattern: fast waves left, slow ones right"
+    plots.draw_matrix(figure.subplots(), table, title, "channel", "position (tokens)", diverging=True)
+
+
+def draw_rope(figure: Figure, _: Results) -> None:
+    """The score of one random query and key, at every pair of positions, under RoPE."""
+    draw = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, 1, 1, 32, generator=draw).expand(1, 1, 48, 32) for _ in range(2))
+    places = torch.arange(48)
+    scores = (rotate(q, places)[0, 0] @ rotate(k, places)[0, 0].T).numpy()
+    title = "RoPE: one query, one key; the score is constant along diagonals"
+    plots.draw_matrix(
+        figure.subplots(),
+        scores,
+        title,
+        "position of the key n",
+        "position of the query m",
+        diverging=True,
+    )
+
+
+FIGURES: dict[str, Picture] = {
+    "sinusoid": Picture(draw_sinusoid),
+    "rope": Picture(draw_rope, size=(6.0, 4.6)),
+    "roles": Picture(draw_roles, roles),
+    "lengths": Picture(draw_lengths, lengths),
+}
+
+
+def make(name: str, folder: Path, redraw: bool = False) -> Path:
+    """Measure a figure if it has something to measure, store the numbers, draw it, store the picture.
+
+    name      one of FIGURES
+    folder    where NAME.png and NAME.json go
+    redraw    use the stored numbers
+    returns   the picture's path
+    Raises ValueError if there is no such figure, or nothing stored to redraw it from.
+    """
+    if name not in FIGURES:
+        raise ValueError(f"figure ({name}) must be one of {', '.join(FIGURES)}")
+    picture = FIGURES[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    results = _results(name, picture, folder / f"{name}.json", redraw)
+    with matplotlib.rc_context(plots.STYLE):
+        figure = Figure(figsize=picture.size)
+        picture.draw(figure, results)
+        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+    return folder / f"{name}.png"
+
+
+def _results(name: str, picture: Picture, store: Path, redraw: bool) -> Results:
+    if picture.measure is None:
+        return {}
+    if redraw:
+        if not store.exists():
+            raise ValueError(f"no {store} to redraw from; leave --redraw out to measure")
+        return dict(json.loads(store.read_text(encoding="utf-8")))
+    start = time.perf_counter()
+    results = picture.measure()
+    minutes = round((time.perf_counter() - start) / 60, 1)
+    results = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **results}
+    store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return results

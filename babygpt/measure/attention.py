@@ -1,0 +1,47 @@
+"""What attention attended to, as an array."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.models.transformer import Attention, Context, Transformer, score_scale
+
+
+def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
+    """Attention weights of one layer, and the values they are applied to.
+
+    x         (B, T, C)  the layer's input
+    returns   (B, H, T, T) weights, rows sum to 1, and (B, H, T, D) values
+    """
+    q, k, v = layer.qkv(x, context)
+    scores = q @ k.transpose(-1, -2) * score_scale(q)  # (B, H, T, T)
+    if context.mask is not None:
+        scores = scores + context.mask
+    elif context.causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+        scores = scores.masked_fill(later, -torch.inf)
+    return scores.softmax(dim=-1), v
+
+
+@torch.inference_mode()
+def attention_weights(model: Transformer, idx: Tensor) -> np.ndarray:
+    """Attention weights of every layer and head on one text.
+
+    idx       (T,)  token ids
+    returns   (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
+    """
+    found: list[Tensor] = []
+
+    def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
+        found.append(weights_of(layer, *inputs)[0][0])
+
+    layers = [module for module in model.modules() if isinstance(module, Attention)]
+    hooks = [layer.register_forward_pre_hook(record) for layer in layers]
+    try:
+        model(idx[None].to(next(model.parameters()).device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(found).float().cpu().numpy()

@@ -1,0 +1,33 @@
+"""Loss, position by position, also where the model was never trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import cut, require_window
+from babygpt.models.base import LanguageModel
+from babygpt.objectives import cross_entropy
+from babygpt.places import Places
+
+
+@torch.inference_mode()
+def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
+    """Mean loss at each position of long windows.
+
+    ids        (N,)  text
+    length     tokens in a window; may exceed the block_size that the model was trained with
+    n_windows  windows, spread evenly over the text
+    returns    (length,)  nats per token
+    Raises ValueError if the text is too short, or if the encoding refuses positions so far.
+    """
+    require_window(ids, length)
+    device = next(model.parameters()).device
+    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
+    places = Places.count(length, device=device)
+    total = torch.zeros(length, device=device)
+    for some in starts.split(16):
+        window = cut(ids, some, length + 1).to(device)
+        total += cross_entropy(model(window[:, :-1], places), window[:, 1:]).sum(dim=0)
+    return (total / n_windows).cpu().numpy()

@@ -1,0 +1,41 @@
+"""What every version answers: token ids in, logits out."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from babygpt.config import ModelConfig
+from babygpt.encodings.base import Encoding
+from babygpt.models.cache import KVCache
+from babygpt.places import Places
+
+
+class LanguageModel(nn.Module):
+    """The base of v1 to v7.
+
+    config    the shape
+    encoding  tells where tokens stand; one that answers "nothing" where the model asks nothing
+    """
+
+    def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
+        super().__init__()
+        self.config = config
+        self.encoding = encoding
+
+    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
+        """Logits of the token after each token.
+
+        idx       (B, T)  token ids
+        places    where they stand; by default 0, 1, 2, ... after what the cache holds
+        cache     keys and values of the tokens before, extended in place; None for a fresh text
+        returns   (B, T, vocab_size)
+        Raises ValueError if a position is beyond what the encoding knows.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
+
+
+def locate(idx: Tensor, places: Places | None, cache: KVCache | None) -> tuple[Places, Places]:
+    """Places of the tokens in idx, and of all tokens they may look at, the cached ones first."""
+    if places is None:
+        places = Places.count(idx.shape[1], cache.length if cache else 0, idx.device)
+    return places, (cache.extend(places) if cache else places)

@@ -1,0 +1,50 @@
+"""Keys and values of the tokens already read, so that each new token costs one forward step."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from babygpt.places import Places
+
+
+class KVCache:
+    """Room for the keys and values of `capacity` tokens in every attention layer.
+
+    capacity  tokens it can hold; the buffers are made when the first keys arrive
+    """
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError(f"capacity ({capacity}) must be at least 1 token")
+        self.capacity = capacity
+        self.length = 0
+        self.time: Tensor | None = None
+        self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
+
+    def extend(self, places: Places) -> Places:
+        """Make room for tokens at `places`; returns the places of all tokens held, old and new.
+
+        Raises ValueError if they do not fit.
+        """
+        if self.length + len(places) > self.capacity:
+            raise ValueError(
+                f"the cache holds {self.length} of {self.capacity} tokens; {len(places)} more do not fit"
+            )
+        self.length += len(places)
+        self.time = places.time if self.time is None else torch.cat([self.time, places.time], dim=-1)
+        return Places(self.time)
+
+    def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Store one layer's new keys and values; returns all of them, (B, H, length, D) each."""
+        if layer not in self.buffers:
+            B, H, _, D = k.shape
+            self.buffers[layer] = (
+                k.new_empty(B, H, self.capacity, D),
+                v.new_empty(B, H, self.capacity, D),
+            )
+        start = self.length - k.shape[2]
+        keys, values = self.buffers[layer]
+        keys[:, :, start : self.length] = k
+        values[:, :, start : self.length] = v
+        return keys[:, :, : self.length], values[:, :, : self.length]

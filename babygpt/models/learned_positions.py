@@ -1,0 +1,32 @@
+"""v2: v1 plus a vector for the position. Still no attention, so no token sees another."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from babygpt.config import ModelConfig
+from babygpt.encodings.learned import LearnedPositions
+from babygpt.models.base import LanguageModel, locate
+from babygpt.models.cache import KVCache
+from babygpt.places import Places
+
+
+class BagWithPositions(LanguageModel):
+    """Token embedding plus position embedding, and a linear head.
+
+    A text longer than block_size is cut to its last block_size tokens, and so are the logits;
+    `objectives.cross_entropy` cuts the targets alike (the note forgets to, and fails there).
+    Source: note 004, sections 1 and 4.1 (babygpt_v2_position.py).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config, LearnedPositions(config.block_size, config.n_embd))
+        self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
+        self.head = nn.Linear(config.n_embd, config.vocab_size)
+
+    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
+        if places is None and cache is None:
+            idx = idx[:, -self.config.block_size :]
+        places, _ = locate(idx, places, cache)
+        x = self.encoding.embed(self.token_embedding(idx), places)  # (B, T, C)
+        return self.head(x)  # (B, T, vocab_size)

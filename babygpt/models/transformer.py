@@ -1,0 +1,146 @@
+"""The body of v3 to v7: a small pre-norm Transformer that never asks which encoding it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from babygpt.config import ModelConfig
+from babygpt.encodings.base import Encoding
+from babygpt.models.base import LanguageModel, locate
+from babygpt.models.cache import KVCache
+from babygpt.places import Places
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every block is told besides its input.
+
+    encoding  turns q and k
+    places    where the tokens stand
+    mask      None, or what to add to the scores, (H or 1, Tq, Tk), -inf where a token may not look
+    causal    without a mask, whether a token sees only itself and what stands before it
+    cache     keys and values of earlier tokens, or None
+    """
+
+    encoding: Encoding
+    places: Places
+    mask: Tensor | None
+    causal: bool
+    cache: KVCache | None
+
+
+SHARPNESS = 2.0  # scores of normalised q and k lie between -2 sqrt(D) and 2 sqrt(D)
+
+
+def norm(x: Tensor) -> Tensor:
+    """RMSNorm without parameters, over the last axis."""
+    return F.rms_norm(x, (x.shape[-1],))
+
+
+def score_scale(q: Tensor) -> float:
+    """What q k^T is multiplied by: plain attention's 1/sqrt(D), and the sharpness that norms take away."""
+    return SHARPNESS / q.shape[-1] ** 0.5
+
+
+class Attention(nn.Module):
+    """Multi-head attention; the encoding may turn q and k, the mask may change the scores."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        C = config.n_embd
+        self.n_head = config.n_head
+        self.to_q, self.to_k, self.to_v, self.out = (nn.Linear(C, C, bias=False) for _ in range(4))
+
+    def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values as they meet: (B, T, C) -> 3 x (B, H, T, D)."""
+        q, k, v = (
+            project(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
+            for project in (self.to_q, self.to_k, self.to_v)
+        )
+        q, k = context.encoding.multiply(norm(q), norm(k), context.places)
+        return q, k, v
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        q, k, v = self.qkv(x, context)
+        if context.cache is not None:
+            k, v = context.cache.append(self, k, v)
+        causal = context.causal and context.mask is None
+        y = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=context.mask, is_causal=causal, scale=score_scale(q)
+        )
+        return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
+
+
+class MLP(nn.Module):
+    """Two matrices with ReLU squared between them (So et al. 2021, arXiv:2109.08668)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.up = nn.Linear(config.n_embd, 4 * config.n_embd, bias=False)
+        self.out = nn.Linear(4 * config.n_embd, config.n_embd, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(F.relu(self.up(x)).square())
+
+
+class Block(nn.Module):
+    """Attention, then MLP: each reads a normalised copy of the stream and adds to the stream."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = Attention(config)
+        self.mlp = MLP(config)
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        x = x + self.attention(norm(x), context)
+        return x + self.mlp(norm(x))
+
+
+class Transformer(LanguageModel):
+    """Token embedding, encoding, blocks, head.
+
+    config    the shape
+    encoding  tells where tokens stand; one for all blocks
+    causal    whether a token sees only itself and what stands before it
+    """
+
+    def __init__(self, config: ModelConfig, encoding: Encoding, causal: bool = True) -> None:
+        super().__init__(config, encoding)
+        self.causal = causal
+        self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+        self.head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.start_small()
+
+    def start_small(self) -> None:
+        """Zero the matrices that write to the stream and the logits: every block starts as identity."""
+        for name, p in self.named_parameters():
+            if name.endswith(("out.weight", "head.weight")):
+                nn.init.zeros_(p)
+
+    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
+        places, seen = locate(idx, places, cache)
+        mask = self.mask(places, seen)
+        context = Context(self.encoding, places, mask, self.causal, cache)
+        x = norm(self.encoding.embed(self.token_embedding(idx), places))  # (B, T, C)
+        for block in self.blocks:
+            x = block(x, context)
+        return self.head(norm(x))  # (B, T, vocab_size)
+
+    def mask(self, queries: Places, keys: Places) -> Tensor | None:
+        """What to add to the scores, or None where attention's own causal mask says it all.
+
+        queries   places of Tq tokens
+        keys      places of the Tk tokens they may look at
+        returns   None or (H or 1, Tq, Tk)
+        """
+        bias = self.encoding.bias(queries, keys)
+        if not self.causal or (bias is None and queries is keys):
+            return bias
+        later = keys.time[..., None, :] > queries.time[..., :, None]  # (Tq, Tk)
+        hidden = torch.zeros(later.shape, device=later.device).masked_fill(later, -torch.inf)
+        return hidden if bias is None else bias + hidden

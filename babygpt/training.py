@@ -1,0 +1,133 @@
+"""The training loop: a generator of records that knows nothing of plots or notebooks."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from babygpt.config import TrainConfig
+from babygpt.device import mixed_precision
+from babygpt.models.base import LanguageModel
+from babygpt.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one optimizer step tells.
+
+    step      counted from 1
+    loss      of its batch, before the step, in nats per token
+    lr        learning rate of the hidden matrices, or of everything where there are none
+    seconds   spent training up to here, validation not counted
+    tokens    seen up to here
+    val_loss  on the validation text after the step, in nats per token, where it was measured
+    snapshot  the encoding's parameters after the step, where they were kept
+    """
+
+    step: int
+    loss: float
+    lr: float
+    seconds: float
+    tokens: int
+    val_loss: float | None = None
+    snapshot: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+
+def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
+    """Muon for the blocks' matrices, AdamW for everything else.
+
+    Source: Jordan et al. 2024, Muon; Loshchilov and Hutter 2019, arXiv:1711.05101.
+    """
+    hidden: list[nn.Parameter] = []
+    other: list[nn.Parameter] = []
+    for name, p in model.named_parameters():
+        (hidden if name.startswith("blocks.") and p.ndim == 2 else other).append(p)
+    made: list[torch.optim.Optimizer] = []
+    if hidden:
+        made.append(torch.optim.Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay))
+    made.append(torch.optim.AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True))
+    return made
+
+
+def schedule(step: int, config: TrainConfig) -> float:
+    """Share of the peak learning rate at a step counted from 0: linear up, then linear down."""
+    up = min(1.0, (step + 1) / max(1, config.warmup))
+    down = 1.0 - step / config.steps
+    return up * (config.final_lr + (1.0 - config.final_lr) * down)
+
+
+def train(model: LanguageModel, objective: Objective, config: TrainConfig) -> Iterator[Step]:
+    """Train a model in place, yielding a record after every step.
+
+    model      on any device; left as it is when the iteration stops
+    objective  draws the batches and takes their loss
+    config     steps, batch size, learning rates, seed
+    Raises FloatingPointError, with the step and what to try, if the loss is not finite.
+    """
+    device = next(model.parameters()).device
+    generator = torch.Generator().manual_seed(config.seed)
+    made = optimizers(model, config)
+    peaks = [o.param_groups[0]["lr"] for o in made]
+    seconds, tokens = 0.0, 0
+    for step in range(config.steps):
+        start = time.perf_counter()
+        for optimizer, peak in zip(made, peaks, strict=True):
+            optimizer.param_groups[0]["lr"] = peak * schedule(step, config)
+        x, y = objective.batch(config.batch_size, generator)
+        with mixed_precision(device):
+            loss = objective.loss(model, (x.to(device), y.to(device)))
+        value = loss.item()
+        lr = made[0].param_groups[0]["lr"]
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                f"loss is {value} at step {step + 1}, learning rate {lr:.2g}: "
+                "try a smaller lr_matrix and lr_other, or a longer warmup"
+            )
+        loss.backward()
+        for optimizer in made:
+            optimizer.step()
+        model.zero_grad()
+        seconds, tokens = seconds + time.perf_counter() - start, tokens + y.numel()
+        yield _record(model, objective, config, Step(step + 1, value, lr, seconds, tokens))
+
+
+def _record(model: LanguageModel, objective: Objective, config: TrainConfig, step: Step) -> Step:
+    """The step as it is, with validation loss and snapshot added where they are due."""
+    last = step.step == config.steps
+    if not last and (config.eval_every == 0 or step.step % config.eval_every):
+        return step
+    return replace(step, val_loss=objective.validate(model), snapshot=snapshot(model))
+
+
+def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:
+    """Copies of the encoding's parameters by name, as arrays; empty where none is trained."""
+    return {name: p.detach().cpu().float().numpy().copy() for name, p in model.encoding.named_parameters()}
+
+
+def follow(steps: Iterator[Step], total: int, title: str = "", leave: bool = True) -> list[Step]:
+    """Run a training loop to its end behind a progress bar with time left.
+
+    steps     what `train` yields
+    total     how many steps there will be
+    title     shown before the bar
+    leave     whether the bar stays when the run is over
+    returns   all records; if interrupted (Ctrl-C), those made so far
+    """
+    history: list[Step] = []
+    with tqdm(total=total, desc=title, leave=leave, file=sys.stderr, mininterval=0.5) as bar:
+        try:
+            for step in steps:
+                history.append(step)
+                bar.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
+                bar.update()
+        except KeyboardInterrupt:
+            bar.write(f"interrupted after step {len(history)}; the model is kept as it is", sys.stderr)
+    return history
