@@ -18,14 +18,18 @@ VERSIONS = ("nope", "learned", "v3", "v4", "alibi")
 
 
 def lengths(
-    versions: tuple[str, ...] = VERSIONS, steps: int = 300, block_size: int = 64, seed: int = 1337
+    versions: tuple[str, ...] = VERSIONS,
+    steps: int = 300,
+    block_size: int = 64,
+    seed: int = 1337,
+    n_chars: int = 1_000_000,
 ) -> dict[str, Any]:
     """Loss at every position up to 4 x block_size, of models trained on windows of block_size.
 
     returns   settings and {"loss": version -> nats per token at each position}; the list of a model
               that refuses positions past its window ends there
     """
-    corpus = load_corpus("tales")
+    corpus = load_corpus("tales", n_chars)
     config = ModelConfig(corpus.tokenizer.vocab_size, block_size)
     objective = NextToken(corpus, block_size)
     loss: dict[str, list[float]] = {}

@@ -18,7 +18,7 @@ VERSIONS = ("nope", "learned", "v3", "v4")
 SEEDS = (1337, 2027, 9001)
 
 
-def questions(corpus: Corpus, block_size: int, n: int = 400) -> list[Any]:
+def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
     """The who questions that all models are asked: n of them, none longer than a window."""
     if corpus.grammar is None:
         raise ValueError(f"{corpus.name} asks no who questions; tales and tales-zh do")
@@ -26,15 +26,19 @@ def questions(corpus: Corpus, block_size: int, n: int = 400) -> list[Any]:
 
 
 def roles(
-    versions: tuple[str, ...] = VERSIONS, seeds: tuple[int, ...] = SEEDS, steps: int = 500
+    versions: tuple[str, ...] = VERSIONS,
+    seeds: tuple[int, ...] = SEEDS,
+    steps: int = 600,
+    n_chars: int = 1_000_000,
+    n_questions: int = 400,
 ) -> dict[str, Any]:
     """Role accuracy and validation loss of each version and seed after the same steps.
 
     returns   settings, {"accuracy": version -> one number a seed}, {"val_loss": likewise}
     """
-    corpus = load_corpus("tales")
+    corpus = load_corpus("tales", n_chars)
     config = ModelConfig(corpus.tokenizer.vocab_size, block_size=192)
-    objective, asked = NextToken(corpus, config.block_size), questions(corpus, config.block_size)
+    objective, asked = NextToken(corpus, config.block_size), questions(corpus, config.block_size, n_questions)
     accuracy: dict[str, list[float]] = {v: [] for v in versions}
     val_loss: dict[str, list[float]] = {v: [] for v in versions}
     for seed in seeds:

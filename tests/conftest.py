@@ -1,0 +1,80 @@
+"""What several tests share: small models that are awake, and a small text. Seed 0 always."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+import pytest
+import torch
+from hypothesis import settings
+
+from babygpt.config import ModelConfig
+from babygpt.data.corpus import Corpus, from_grammar
+from babygpt.data.grammar import Grammar
+from babygpt.models.base import LanguageModel
+from babygpt.models.versions import build
+
+settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=40)
+settings.load_profile("same")
+
+SHAPE = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@torch.no_grad()
+def _wake(model: LanguageModel) -> LanguageModel:
+    draw = torch.Generator().manual_seed(0)
+    for name, p in model.named_parameters():
+        spread = 1.0 if "embedding" in name or "table" in name else p.shape[-1] ** -0.5
+        p.normal_(std=spread, generator=draw)
+    return model
+
+
+@pytest.fixture(scope="session")
+def wake() -> Callable[[LanguageModel], LanguageModel]:
+    """Fill every parameter with noise: a fresh Transformer says the same to every text."""
+    return _wake
+
+
+@pytest.fixture(scope="session")
+def awake() -> Callable[..., LanguageModel]:
+    """Make a small model of a version whose logits depend on all that it may see."""
+
+    def make(version: str, **shape: int) -> LanguageModel:
+        return _wake(build(version, ModelConfig(**{**asdict(SHAPE), **shape}))).eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def text() -> Callable[..., torch.Tensor]:
+    """Random token ids: (B, T) for two numbers, (T,) for one."""
+
+    def make(*size: int, vocab_size: int = SHAPE.vocab_size) -> torch.Tensor:
+        draw = torch.Generator().manual_seed(0)
+        return torch.randint(vocab_size, size, generator=draw)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def small_grammar() -> Grammar:
+    """Two facts about two people; only the order of the names tells the answer."""
+    return Grammar(
+        words={"name": ("ann", "bob", "eve"), "verb": ("met", "hid")},
+        rules={
+            "story": (
+                "{name.a} {verb} {name.b}. who {verb}? {name.a!b}.",
+                "{name.a} {verb} {name.b}. {verb} who? {name.b!a}.",
+            )
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def small_corpus(small_grammar: Grammar) -> Corpus:
+    """About 9000 characters of the small grammar's stories to learn from, 1000 to measure on."""
+    return from_grammar("small", small_grammar, n_chars=9_000)

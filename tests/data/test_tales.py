@@ -1,0 +1,159 @@
+"""The embedded tales: one derivation each, exact numbers, and questions only order can answer."""
+
+import math
+import random
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from babygpt.data import tales
+from babygpt.data.grammar import Grammar
+from babygpt.data.stories import END, Question, Story
+
+GRAMMARS = {"english": tales.english(), "chinese": tales.chinese()}
+TEMPLATES, STORIES, QUESTIONS = 12, 300, 200
+
+
+@pytest.fixture(params=GRAMMARS, scope="module")
+def grammar(request: pytest.FixtureRequest) -> Grammar:
+    return GRAMMARS[request.param]
+
+
+@pytest.fixture(scope="module")
+def samples(grammar: Grammar) -> list[Story]:
+    rng = random.Random(0)
+    return [grammar.sample(rng) for _ in range(STORIES)]
+
+
+@pytest.fixture(scope="module")
+def megabyte(grammar: Grammar) -> str:
+    return grammar.write(1_000_000, seed=0)
+
+
+@pytest.fixture(scope="module")
+def questions(grammar: Grammar) -> list[Question]:
+    return grammar.questions(QUESTIONS, seed=0, max_chars=10_000)
+
+
+def test_a_dozen_templates_at_least(grammar: Grammar) -> None:
+    assert len(set(grammar.rules["story"])) >= TEMPLATES
+
+
+def test_every_story_has_one_derivation_as_probable_as_it_was_drawn(
+    grammar: Grammar, samples: list[Story]
+) -> None:
+    for story in samples:
+        assert grammar.derivations(story.text) == [pytest.approx(story.log_prob)], story.text
+
+
+def test_every_template_was_among_the_parsed_stories(grammar: Grammar) -> None:
+    """One story of each template, so that the test above has looked at all of them."""
+    rng = random.Random(1)
+    for template in grammar.rules["story"]:
+        alone = Grammar(grammar.words, {**grammar.rules, "story": (template,)})
+        text = alone.sample(rng).text
+        assert len(grammar.derivations(text)) == 1, text
+
+
+def test_no_word_stands_twice_in_its_list(grammar: Grammar) -> None:
+    for kind, words in grammar.words.items():
+        assert len(set(words)) == len(words), kind
+
+
+def test_floor_is_the_mean_log_prob_of_what_is_written(grammar: Grammar) -> None:
+    """Within four standard errors of a ratio of two means."""
+    rng, n = random.Random(2), 5000
+    drawn = [grammar.sample(rng) for _ in range(n)]
+    nats, length = [-s.log_prob for s in drawn], [len(s.text) + 1 for s in drawn]
+    floor = grammar.floor()
+    spread = math.sqrt(sum((a - floor * b) ** 2 for a, b in zip(nats, length, strict=True)) / n)
+    error = spread / math.sqrt(n) / (sum(length) / n)
+    assert error < 0.01
+    assert abs(sum(nats) / sum(length) - floor) < 4 * error
+
+
+def test_length_is_the_mean_of_what_is_written(grammar: Grammar, megabyte: str) -> None:
+    lengths = [len(line) + 1 for line in megabyte.removesuffix(END).split(END)]
+    assert sum(lengths) / len(lengths) == pytest.approx(grammar.expected_length(), rel=0.03)
+
+
+def test_bigram_floor_is_the_bigram_entropy_of_a_megabyte(grammar: Grammar, megabyte: str) -> None:
+    pairs, first = Counter(pairwise(megabyte)), Counter(megabyte[:-1])
+    n = sum(pairs.values())
+    empirical = -sum(c / n * math.log(c / first[a]) for (a, _), c in pairs.items())
+    assert empirical == pytest.approx(grammar.bigram_floor(), abs=0.005)
+
+
+def test_alphabet_is_what_is_written(grammar: Grammar, megabyte: str) -> None:
+    assert sorted(set(megabyte)) == grammar.alphabet()
+
+
+def test_english_aims() -> None:
+    english = GRAMMARS["english"]
+    assert 25 <= len(english.alphabet()) <= 40
+    assert english.alphabet()[0] == END
+    assert all(char.isascii() for char in english.alphabet())
+
+
+def test_english_floor_is_near_a_half() -> None:
+    assert 0.4 <= GRAMMARS["english"].floor() <= 0.6
+
+
+def test_chinese_tells_who_loves_whom_both_ways() -> None:
+    chinese = GRAMMARS["chinese"]
+    one, other = (chinese.log_prob(f"{a}爱{b}。被爱的是谁？{b}。") for a, b in (("我", "你"), ("你", "我")))
+    assert one == pytest.approx(other)
+
+
+def test_bigrams_know_much_less_than_the_whole_text_tells(grammar: Grammar) -> None:
+    assert grammar.bigram_floor() > grammar.floor() + 0.3
+
+
+# ---------------------------------------------------------------- who?
+
+
+def test_every_story_asks_one_thing_and_tells_it(samples: list[Story]) -> None:
+    for story in samples:
+        question = story.question()
+        assert question.answer != question.rival
+        assert question.answer in question.prompt
+        assert question.rival in question.prompt
+        told = question.prompt + question.answer + question.end
+        assert (END + story.text).startswith(told)
+
+
+def test_mirror_is_made_of_the_same_characters_in_another_order(questions: list[Question]) -> None:
+    for told, mirror in zip(questions[::2], questions[1::2], strict=True):
+        assert Counter(told.prompt) == Counter(mirror.prompt)
+        assert told.prompt != mirror.prompt
+        assert (told.answer, told.rival, told.end) == (mirror.rival, mirror.answer, mirror.end)
+
+
+def test_mirror_is_as_probable(grammar: Grammar, samples: list[Story]) -> None:
+    for story in samples[:100]:
+        question = story.question()
+        swapped = story.swap(question.answer, question.rival)
+        assert grammar.log_prob(swapped.text) == pytest.approx(story.log_prob)
+
+
+def test_the_rival_would_be_no_story(grammar: Grammar, samples: list[Story]) -> None:
+    """The prompt leaves no doubt: only the right answer continues it to a story."""
+    for story in samples[:100]:
+        q, text = story.question(), END + story.text
+        wrong = q.prompt + q.rival + text[len(q.prompt + q.answer) :]
+        assert grammar.derivations(wrong.removeprefix(END)) == []
+
+
+def test_answer_stands_first_as_often_as_last(questions: list[Question]) -> None:
+    """Of the two candidates, neither "the first named" nor "the last named" is a way to guess."""
+    first = [q.prompt.index(q.answer) < q.prompt.index(q.rival) for q in questions]
+    assert 0.25 < sum(first) / len(first) < 0.75
+
+
+def test_questions_reach_from_one_clause_to_several_sentences(questions: list[Question]) -> None:
+    sentences = Counter(q.prompt.count(".") + q.prompt.count("。") for q in questions)
+    assert min(sentences) <= 1
+    assert max(sentences) >= 3
+    distances = sorted(q.distance for q in questions)
+    assert distances[-10] > 3 * distances[10]

@@ -1,0 +1,63 @@
+"""Characters to ids and back."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.data.tokenizer import MASK, CharTokenizer
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=MASK), min_size=1)
+
+
+@given(text=TEXT, with_mask=st.booleans())
+def test_text_comes_back(text: str, with_mask: bool) -> None:
+    tokenizer = CharTokenizer.fit(text, with_mask)
+    ids = tokenizer.encode(text)
+    assert (ids.shape, ids.dtype) == ((len(text),), torch.long)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.decode(ids.tolist()) == text
+
+
+@given(text=TEXT)
+def test_every_character_has_one_id_in_sorted_order(text: str) -> None:
+    tokenizer = CharTokenizer.fit(text)
+    assert tokenizer.vocab_size == len(set(text))
+    assert tokenizer.encode("".join(sorted(set(text)))).tolist() == list(range(len(set(text))))
+
+
+def test_mask_is_one_more_token_after_the_characters() -> None:
+    plain, masking = CharTokenizer("ab"), CharTokenizer("ab", with_mask=True)
+    assert (plain.vocab_size, plain.mask_id) == (2, None)
+    assert (masking.vocab_size, masking.mask_id) == (3, 2)
+    assert masking.decode([0, 2, 1]) == f"a{MASK}b"
+
+
+def test_mask_is_never_read_from_text() -> None:
+    with pytest.raises(ValueError, match=MASK):
+        CharTokenizer("ab", with_mask=True).encode(f"a{MASK}")
+
+
+def test_nothing_is_nothing() -> None:
+    tokenizer = CharTokenizer("ab")
+    assert tokenizer.encode("").shape == (0,)
+    assert tokenizer.decode([]) == ""
+
+
+@pytest.mark.parametrize(("text", "char", "place"), [("abxay", "x", 2), ("ü", "ü", 0), ("aa\t", "\t", 2)])
+def test_unknown_character_is_named_with_its_place(text: str, char: str, place: int) -> None:
+    with pytest.raises(ValueError, match="not in the vocabulary") as caught:
+        CharTokenizer("ab").encode(text)
+    assert repr(char) in str(caught.value)
+    assert f"place {place} " in str(caught.value)
+
+
+@pytest.mark.parametrize("i", [-1, 2, 99])
+def test_id_out_of_range_is_named(i: int) -> None:
+    with pytest.raises(ValueError, match=rf"{i} .* 0 and 1"):
+        CharTokenizer("ab").decode([0, i])
+
+
+def test_character_given_twice_is_named() -> None:
+    with pytest.raises(ValueError, match="'b' stands twice"):
+        CharTokenizer("abcb")

@@ -1,0 +1,199 @@
+"""RoPE against complex numbers: pair i is one number, and turning it is a product."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.encodings.rotary import Rotary, Rotary2D, angles, rotate, turn
+from babygpt.places import Places
+
+DIMS = st.integers(1, 32).map(lambda pairs: 2 * pairs)
+THETAS = st.floats(1.5, 1e6)
+POSITIONS = st.integers(0, 4000)
+
+
+def as_complex(x: torch.Tensor) -> np.ndarray:
+    """Channels (2i, 2i+1) as the number x[2i] + j x[2i+1], in double precision."""
+    x = x.double().numpy()
+    return x[..., 0::2] + 1j * x[..., 1::2]
+
+
+def turned(x: torch.Tensor, position: np.ndarray, theta: float = 10_000.0) -> np.ndarray:
+    """x times exp(j m theta^(-2i/D)): (..., T, D) and (T,) to complex (..., T, D/2)."""
+    D = x.shape[-1]
+    speed = np.array([theta ** (-2 * i / D) for i in range(D // 2)])
+    return as_complex(x) * np.exp(1j * np.asarray(position, dtype=float)[..., None] * speed)
+
+
+def heads(D: int, T: int = 1, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
+    draw = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(2, 3, T, D, generator=draw, dtype=dtype) for _ in range(2))
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+@given(D=DIMS, theta=THETAS, start=st.integers(0, 100_000))
+def test_rotation_is_a_complex_product(
+    dtype: torch.dtype, limit: float, D: int, theta: float, start: int
+) -> None:
+    x, _ = heads(D, 5, dtype)
+    position = torch.arange(start, start + 5)
+    got = rotate(x, position, theta)
+    assert got.dtype == dtype
+    assert np.abs(as_complex(got) - turned(x, position.numpy(), theta)).max() < limit
+
+
+def test_neighbours_make_a_pair_and_turn_anticlockwise() -> None:
+    """The interleaved layout: channel 0 turns towards channel 1, channel 2 towards 3."""
+    x = torch.eye(4, dtype=torch.float64)[[0, 2]].view(1, 1, 2, 4)
+    first, second = rotate(x, torch.tensor([1, 1]), theta=100.0)[0, 0].tolist()
+    assert first == pytest.approx([math.cos(1), math.sin(1), 0, 0])
+    assert second == pytest.approx([0, 0, math.cos(0.1), math.sin(0.1)])
+
+
+@given(D=DIMS, theta=THETAS, m=POSITIONS, n=POSITIONS, shift=POSITIONS)
+def test_score_depends_on_distance_alone(D: int, theta: float, m: int, n: int, shift: int) -> None:
+    q, k = heads(D)
+    encoding = Rotary(D, theta)
+
+    def score(at_q: int, at_k: int) -> torch.Tensor:
+        placed_q, _ = encoding.multiply(q, k, Places.count(1, at_q))
+        _, placed_k = encoding.multiply(q, k, Places.count(1, at_k))
+        return (placed_q * placed_k).sum(dim=-1)
+
+    assert torch.allclose(score(m, n), score(m + shift, n + shift), atol=1e-9, rtol=0)
+
+
+def test_score_does_change_with_distance() -> None:
+    """So that the test above cannot pass on a rotation that does nothing."""
+    q, k = heads(8)
+    near, far = (rotate(q, torch.tensor([m])) for m in (1, 2))
+    assert ((near - far) * k).sum(dim=-1).abs().min() > 1e-3
+
+
+@given(D=DIMS, theta=THETAS, m=st.integers(0, 1_000_000))
+def test_rotation_keeps_length(D: int, theta: float, m: int) -> None:
+    x, _ = heads(D)
+    assert torch.allclose(rotate(x, torch.tensor([m]), theta).norm(dim=-1), x.norm(dim=-1))
+
+
+@given(D=DIMS, m=POSITIONS, n=POSITIONS)
+def test_two_turns_are_one(D: int, m: int, n: int) -> None:
+    x, _ = heads(D)
+    twice = rotate(rotate(x, torch.tensor([m])), torch.tensor([n]))
+    assert torch.allclose(twice, rotate(x, torch.tensor([m + n])), atol=1e-9)
+
+
+def test_position_zero_changes_nothing() -> None:
+    x, _ = heads(8)
+    assert torch.equal(rotate(x, torch.tensor([0])), x)
+
+
+def test_each_row_of_a_batch_has_its_own_positions() -> None:
+    x, _ = heads(8, 3)
+    position = torch.tensor([[0, 1, 2], [40, 41, 99]])
+    got = as_complex(rotate(x, position))
+    for b in range(2):
+        assert np.abs(got[b] - turned(x[b], position[b].numpy())).max() < 1e-10
+
+
+def test_module_turns_queries_and_keys_alike() -> None:
+    q, k = heads(8, 5)
+    places = Places.count(5, start=2)
+    new_q, new_k = Rotary(8, theta=30.0).multiply(q, k, places)
+    for old, new in ((q, new_q), (k, new_k)):
+        assert np.abs(as_complex(new) - turned(old, np.arange(2, 7), 30.0)).max() < 1e-10
+
+
+def test_far_positions_stay_exact_in_float32() -> None:
+    """Angles are made in float64: at position 10⁷ a float32 angle would be off by half a radian."""
+    x, _ = heads(8, 1, torch.float32)
+    got = as_complex(rotate(x, torch.tensor([10_000_001])))
+    assert np.abs(got - turned(x, np.array([10_000_001]))).max() < 1e-5
+
+
+def test_turn_takes_one_angle_for_each_pair() -> None:
+    x = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=torch.float64)
+    got = turn(x, torch.tensor([math.pi / 2, math.pi], dtype=torch.float64))
+    assert got.tolist() == pytest.approx([0, 1, 0, -2], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make", [Rotary, Rotary2D, lambda D: rotate(torch.zeros(1, 1, 1, D), torch.tensor([0]))]
+)
+def test_odd_head_is_refused_by_size(make) -> None:
+    with pytest.raises(ValueError, match=r"\(7\) must be even"):
+        make(7)
+
+
+def test_angles_meet_heads_of_a_batch() -> None:
+    assert angles(torch.arange(5), 8).shape == (5, 4)
+    assert angles(torch.zeros(2, 5, dtype=torch.long), 8).shape == (2, 1, 5, 4)
+
+
+# ---------------------------------------------------------------- two coordinates
+
+
+@given(
+    pairs=st.integers(1, 12),
+    share=st.floats(0, 1),
+    stride=st.floats(0.1, 50),
+    theta=THETAS,
+)
+def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
+    pairs: int, share: float, stride: float, theta: float
+) -> None:
+    q, k = heads(2 * pairs, 4)
+    time, branch = torch.tensor([3, 4, 9, 9]), torch.tensor([0, 2, 1, 5])
+    new_q, _ = Rotary2D(2 * pairs, share, theta, stride).multiply(q, k, Places(time, branch))
+    n = round(share * pairs)  # pairs for the branch, and the first ones
+    by_branch = turned(q[..., : 2 * n], branch.numpy() * stride, theta)
+    by_time = turned(q[..., 2 * n :], time.numpy(), theta)
+    expected = np.concatenate([by_branch, by_time], axis=-1)
+    assert np.abs(as_complex(new_q) - expected).max() < 1e-9
+
+
+def test_2d_without_a_share_for_branches_is_rope() -> None:
+    q, k = heads(8, 4)
+    places = Places(torch.arange(4), torch.tensor([0, 1, 0, 1]))
+    flat = Rotary(8).multiply(q, k, places)
+    for got, expected in zip(Rotary2D(8, branch_share=0).multiply(q, k, places), flat, strict=True):
+        assert torch.equal(got, expected)
+
+
+@given(time=POSITIONS, branch=st.integers(0, 50), by=POSITIONS, over=st.integers(0, 50))
+def test_2d_score_depends_on_both_distances(time: int, branch: int, by: int, over: int) -> None:
+    q, k = heads(12)
+    encoding = Rotary2D(12, branch_share=0.5, stride=3.0)
+
+    def score(shift: int, jump: int) -> torch.Tensor:
+        at_q = Places(torch.tensor([time + shift]), torch.tensor([branch + jump]))
+        at_k = Places(torch.tensor([shift]), torch.tensor([jump]))
+        return (encoding.multiply(q, k, at_q)[0] * encoding.multiply(q, k, at_k)[1]).sum(dim=-1)
+
+    assert torch.allclose(score(0, 0), score(by, over), atol=1e-9, rtol=0)
+
+
+def test_2d_with_branch_and_time_of_a_batch() -> None:
+    q, k = heads(8, 3)
+    time, branch = torch.tensor([[0, 1, 2], [5, 6, 7]]), torch.tensor([[0, 0, 0], [1, 1, 1]])
+    encoding = Rotary2D(8)
+    together = encoding.multiply(q, k, Places(time, branch))[0]
+    for b in range(2):
+        alone = encoding.multiply(q[b : b + 1], k[b : b + 1], Places(time[b], branch[b]))[0]
+        assert torch.equal(together[b : b + 1], alone)
+
+
+def test_2d_needs_to_know_the_branch() -> None:
+    q, k = heads(8)
+    with pytest.raises(ValueError, match="branch"):
+        Rotary2D(8).multiply(q, k, Places.count(1))
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_2d_share_out_of_range_is_named(share: float) -> None:
+    with pytest.raises(ValueError, match=rf"branch_share \({share}\)"):
+        Rotary2D(8, branch_share=share)

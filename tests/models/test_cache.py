@@ -1,0 +1,125 @@
+"""Reading with a cache changes nothing but the work."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.config import ModelConfig
+from babygpt.encodings import Encoding, Rotary2D
+from babygpt.models.cache import KVCache
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import VERSIONS
+from babygpt.places import Places
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(cuts=st.sets(st.integers(1, 15)))
+def test_pieces_give_the_logits_of_the_whole(awake, text, version: str, cuts: set[int]) -> None:
+    model, idx = awake(version), text(2, 16)
+    borders = [0, *sorted(cuts), 16]
+    cache = KVCache(16)
+    with torch.no_grad():
+        pieces = [model(idx[:, a:b], cache=cache) for a, b in pairwise(borders)]
+        assert torch.allclose(torch.cat(pieces, dim=1), model(idx), atol=1e-5)
+
+
+@pytest.mark.parametrize("version", ["v1", "v3", "v4", "nope", "alibi"])
+def test_a_cache_may_reach_past_the_window(awake, text, version: str) -> None:
+    model, idx = awake(version), text(1, 40)  # block_size is 16
+    cache = KVCache(40)
+    with torch.no_grad():
+        pieces = [model(idx[:, t : t + 8], cache=cache) for t in range(0, 40, 8)]
+        assert torch.allclose(torch.cat(pieces, dim=1), model(idx), atol=1e-5)
+
+
+@pytest.mark.parametrize("version", ["v2", "learned"])
+def test_learned_positions_run_out_with_a_cache_too(awake, text, version: str) -> None:
+    model, cache = awake(version), KVCache(40)
+    model(text(1, 16), cache=cache)
+    with pytest.raises(ValueError, match="position 16 "):
+        model(text(1, 1), cache=cache)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_cache_knows_how_many_tokens_were_read(awake, text, version: str) -> None:
+    model, cache = awake(version), KVCache(16)
+    lengths = []
+    for n in (3, 1, 5):
+        model(text(2, n), cache=cache)
+        lengths.append(cache.length)
+    assert lengths == [3, 4, 9]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, version: str) -> None:
+    model, cache, idx = awake(version), KVCache(6), text(1, 6)
+    with torch.no_grad():
+        model(idx[:, :5], cache=cache)
+        with pytest.raises(ValueError, match="5 of 6 tokens; 2 more"):
+            model(idx[:, :2], cache=cache)
+        last = model(idx[:, 5:], cache=cache)
+        assert torch.allclose(last, model(idx)[:, 5:], atol=1e-5)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_two_caches_do_not_know_each_other(awake, text, version: str) -> None:
+    model, idx = awake(version), text(2, 8)
+    one, other = KVCache(8), KVCache(8)
+    with torch.no_grad():
+        model(idx[:1, :4], cache=one)
+        model(idx[1:, :4], cache=other)
+        assert torch.allclose(model(idx[:1, 4:], cache=one), model(idx[:1])[:, 4:], atol=1e-5)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_places_given_by_hand_are_kept(awake, text, version: str) -> None:
+    """A text that begins at place 6, read in two pieces."""
+    model, idx, cache = awake(version), text(1, 8), KVCache(8)
+    with torch.no_grad():
+        pieces = [
+            model(idx[:, :3], Places.count(3, start=6), cache),
+            model(idx[:, 3:], Places.count(5, start=9), cache),
+        ]
+        assert torch.allclose(torch.cat(pieces, 1), model(idx, Places.count(8, start=6)), atol=1e-5)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("B", [2, 3])
+def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str, B: int) -> None:
+    """Two rows meet two heads, three rows do not."""
+    model, idx, cache = awake(version), text(B, 4), KVCache(4)
+    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
+    with torch.no_grad():
+        pieces = [model(idx[:, t : t + 2], Places(time[:, t : t + 2]), cache) for t in (0, 2)]
+        for b in range(B):
+            alone = model(idx[b : b + 1], Places(time[b]))
+            assert torch.allclose(torch.cat(pieces, dim=1)[b : b + 1], alone, atol=1e-5)
+
+
+class OwnBranch(Encoding):
+    """A bias that keeps to the text that a token belongs to."""
+
+    def bias(self, queries: Places, keys: Places) -> torch.Tensor:
+        same = queries.branch[:, None] == keys.branch
+        return torch.where(same, 0.0, -3.0)[None]
+
+
+@pytest.mark.parametrize("encoding", [Rotary2D(8), OwnBranch()], ids=["turned", "bias"])
+def test_branches_are_remembered(wake, text, encoding: Encoding) -> None:
+    config = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
+    model, idx, cache = wake(Transformer(config, encoding)), text(1, 6), KVCache(6)
+    whole = Places(torch.arange(6), branch=torch.tensor([0, 1, 0, 1, 1, 0]))
+    with torch.no_grad():
+        pieces = [
+            model(idx[:, a:b], Places(whole.time[a:b], whole.branch[a:b]), cache) for a, b in ((0, 2), (2, 6))
+        ]
+        assert torch.allclose(torch.cat(pieces, dim=1), model(idx, whole), atol=1e-5)
+
+
+@pytest.mark.parametrize("capacity", [0, -4])
+def test_room_for_nothing_is_refused(capacity: int) -> None:
+    with pytest.raises(ValueError, match=rf"capacity \({capacity}\)"):
+        KVCache(capacity)

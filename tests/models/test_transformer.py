@@ -1,0 +1,287 @@
+"""The body against the same arithmetic in NumPy, against PyTorch's attention, and its promises."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.config import ModelConfig
+from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Rotary2D, Sinusoidal
+from babygpt.models.transformer import SHARPNESS, Context, Transformer
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import cross_entropy
+from babygpt.places import Places
+
+V, C, H, D, BLOCK = 11, 16, 2, 8, 16
+CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)
+BODIES = ["v3", "v4", "nope", "learned", "alibi"]
+RELATIVE = ["v4", "nope", "alibi"]
+
+
+# ---------------------------------------------------------------- the reference
+
+
+def rms(x: np.ndarray) -> np.ndarray:
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.finfo(np.float64).eps)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def added(version: str, weights: dict, time: np.ndarray) -> np.ndarray:
+    """What an encoding adds to the embeddings: (T, C)."""
+    if version == "learned":
+        return weights["encoding.table"][time]
+    if version == "v3":
+        angle = time[:, None] / 10_000 ** (np.arange(0, C, 2) / C)
+        return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(len(time), C)
+    return np.zeros((len(time), C))
+
+
+def score(version: str, h: int, q: np.ndarray, k: np.ndarray, m: int, n: int) -> float:
+    """The score of q at place m and k at place n in head h."""
+    if version == "v4":
+        speed = 10_000 ** (-np.arange(0, D, 2) / D)
+        q_, k_ = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
+        turned = (q_ * k_.conj() * np.exp(1j * (m - n) * speed)).sum().real
+        return SHARPNESS * float(turned) / math.sqrt(D)
+    slope = 2 ** (-8 * (h + 1) / H) if version == "alibi" else 0.0
+    return SHARPNESS * float(q @ k) / math.sqrt(D) - slope * abs(m - n)
+
+
+def attention(version: str, w: dict, x: np.ndarray, time: np.ndarray, causal: bool) -> np.ndarray:
+    T = len(x)
+    q, k, v = ((x @ w[f"to_{name}.weight"].T).reshape(T, H, D) for name in "qkv")
+    q, k = rms(q), rms(k)
+    heads = []
+    for h in range(H):
+        scores = np.array(
+            [
+                [
+                    score(version, h, q[i, h], k[j, h], time[i], time[j]) if j <= i or not causal else -np.inf
+                    for j in range(T)
+                ]
+                for i in range(T)
+            ]
+        )
+        heads.append(softmax(scores) @ v[:, h])
+    return np.concatenate(heads, axis=-1) @ w["out.weight"].T
+
+
+def reference(
+    version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True
+) -> np.ndarray:
+    """Logits of one text, (T, V), in float64 and without PyTorch."""
+    weights = {name: p.detach().double().numpy() for name, p in model.state_dict().items()}
+    time = np.arange(start, start + len(idx))
+    x = rms(weights["token_embedding.weight"][idx] + added(version, weights, time))
+    for layer in range(CONFIG.n_layer):
+        w = {
+            name.removeprefix(f"blocks.{layer}.attention."): p
+            for name, p in weights.items()
+            if name.startswith(f"blocks.{layer}.attention.")
+        }
+        x = x + attention(version, w, rms(x), time, causal)
+        up, out = (weights[f"blocks.{layer}.mlp.{name}.weight"] for name in ("up", "out"))
+        x = x + np.maximum(rms(x) @ up.T, 0) ** 2 @ out.T
+    return rms(x) @ weights["head.weight"].T
+
+
+@pytest.mark.parametrize("version", BODIES)
+@pytest.mark.parametrize("start", [0, 5])
+def test_logits_equal_the_reference(awake, text, version: str, start: int) -> None:
+    model, idx = awake(version), text(2, 10)
+    got = model(idx, Places.count(10, start)).detach().numpy()
+    for b in range(2):
+        expected = reference(version, model, idx[b].tolist(), start)
+        assert np.abs(got[b] - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize("version", ["v4", "nope", "learned", "alibi"])
+def test_logits_equal_the_reference_in_double_precision(awake, text, version: str) -> None:
+    model, idx = awake(version).double(), text(1, 10)
+    expected = reference(version, model, idx[0].tolist())
+    assert np.abs(model(idx)[0].detach().numpy() - expected).max() < 1e-10
+
+
+@pytest.mark.parametrize("encoding", ["v4", "nope", "alibi"])
+def test_body_without_causality_equals_the_reference(wake, text, encoding: str) -> None:
+    made = {"v4": Rotary(D), "nope": Encoding(), "alibi": ALiBi(H)}[encoding]
+    model, idx = wake(Transformer(CONFIG, made, causal=False)), text(1, 10)
+    expected = reference(encoding, model, idx[0].tolist(), causal=False)
+    assert np.abs(model(idx)[0].detach().numpy() - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_attention_equals_pytorchs_own(awake, version: str) -> None:
+    """`F.multi_head_attention_forward`, given the queries and keys as they meet."""
+    model = awake(version)
+    layer, x = model.blocks[0].attention, torch.randn(3, 7, C)
+    places = Places.count(7)
+    context = Context(model.encoding, places, model.mask(places, places), True, None)
+    q, k, _ = layer.qkv(x, context)
+    merged_q, merged_k = (each.transpose(1, 2).flatten(2).transpose(0, 1) for each in (q, k))
+    mask = torch.full((7, 7), -torch.inf).triu(1).expand(3 * H, 7, 7)
+    bias = model.encoding.bias(places, places)
+    if bias is not None:
+        mask = mask + bias.repeat(3, 1, 1)
+    expected, _ = F.multi_head_attention_forward(
+        SHARPNESS * merged_q,
+        merged_k,
+        x.transpose(0, 1),
+        embed_dim_to_check=C,
+        num_heads=H,
+        in_proj_weight=None,
+        in_proj_bias=None,
+        bias_k=None,
+        bias_v=None,
+        add_zero_attn=False,
+        dropout_p=0.0,
+        out_proj_weight=layer.out.weight,
+        out_proj_bias=None,
+        attn_mask=mask,
+        use_separate_proj_weight=True,
+        q_proj_weight=torch.eye(C),
+        k_proj_weight=torch.eye(C),
+        v_proj_weight=layer.to_v.weight,
+    )
+    assert torch.allclose(layer(x, context), expected.transpose(0, 1), atol=1e-5)
+
+
+# ---------------------------------------------------------------- promises
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(at=st.integers(0, 15))
+def test_no_token_sees_the_future(awake, text, version: str, at: int) -> None:
+    model, idx = awake(version), text(1, 16)
+    other = idx.clone()
+    other[:, at] = (other[:, at] + 1) % V
+    change = (model(idx) - model(other)).abs().amax(dim=-1)[0]
+    assert (change[:at] < 1e-6).all()
+    assert change[at] > 1e-3  # and does see itself
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_every_token_sees_all_of_the_past(awake, text, version: str) -> None:
+    """With its encoding awake, the last token answers to a change at any place."""
+    model, idx = awake(version), text(1, 16)
+    for at in range(16):
+        other = idx.clone()
+        other[:, at] = (other[:, at] + 1) % V
+        assert (model(idx) - model(other))[0, -1].abs().max() > 1e-6
+
+
+def test_bidirectional_body_without_code_is_blind_to_order(wake, text) -> None:
+    model, idx = wake(Transformer(CONFIG, Encoding(), causal=False)), text(1, 12)
+    order = torch.randperm(12)
+    assert torch.allclose(model(idx[:, order]), model(idx)[:, order], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [Sinusoidal(C), Rotary(D), LearnedPositions(BLOCK, C), ALiBi(H)],
+    ids=lambda encoding: type(encoding).__name__,
+)
+def test_bidirectional_body_with_a_code_is_not(wake, text, encoding: Encoding) -> None:
+    model, idx = wake(Transformer(CONFIG, encoding, causal=False)), text(1, 12)
+    order = torch.randperm(12)
+    assert (model(idx[:, order]) - model(idx)[:, order]).abs().max() > 1e-2
+
+
+def test_causal_body_without_code_does_see_order(awake, text) -> None:
+    """Causal NoPE's surprise: the mask alone tells what came first, from the second layer on."""
+    model, idx = awake("nope"), text(1, 12)
+    swapped = idx.clone()
+    swapped[0, [0, 5]] = idx[0, [5, 0]]
+    assert (model(idx) - model(swapped))[0, -1].abs().max() > 1e-3
+
+
+def test_one_causal_layer_without_code_does_not(awake, text) -> None:
+    model, idx = awake("nope", n_layer=1), text(1, 12)
+    swapped = idx.clone()
+    swapped[0, [0, 5]] = idx[0, [5, 0]]
+    assert idx[0, 0] != idx[0, 5]
+    assert (model(idx) - model(swapped))[0, -1].abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_moving_the_whole_text_matters_to_absolute_codes_alone(awake, text, version: str) -> None:
+    model, idx = awake(version), text(1, 8)
+    change = (model(idx, Places.count(8, start=8)) - model(idx)).abs().max()
+    assert (change < 1e-4) == (version in RELATIVE)
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_past_its_window_a_model_goes_on_or_says_no(awake, text, version: str) -> None:
+    model, idx = awake(version), text(1, 4 * BLOCK)
+    if version == "learned":
+        with pytest.raises(ValueError, match=f"position {4 * BLOCK - 1} "):
+            model(idx)
+    else:
+        logits = model(idx)
+        assert logits.shape == (1, 4 * BLOCK, V)
+        assert torch.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("B", [2, 3])
+def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, version: str, B: int) -> None:
+    """Places of shape (B, T); as many rows as heads, so that one cannot pass for the other."""
+    model, idx = awake(version), text(B, 4)
+    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
+    together = model(idx, Places(time))
+    for b in range(B):
+        alone = model(idx[b : b + 1], Places(time[b]))
+        assert torch.allclose(together[b : b + 1], alone, atol=1e-5)
+
+
+def test_branches_reach_the_attention(wake, text) -> None:
+    """2-D RoPE sees Places as the caller made them."""
+    model, idx = wake(Transformer(CONFIG, Rotary2D(D))), text(1, 6)
+    time = torch.arange(6)
+    one = model(idx, Places(time, branch=torch.zeros(6)))
+    two = model(idx, Places(time, branch=time % 2))
+    assert (one - two).abs().max() > 1e-3
+
+
+# ---------------------------------------------------------------- the start, and bad shapes
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_an_untrained_body_knows_nothing(text, version: str) -> None:
+    """All logits are equal: its loss is log V on any text."""
+    idx = text(2, 12)
+    loss = cross_entropy(build(version, CONFIG)(idx), (idx + 1) % V)
+    assert torch.allclose(loss, torch.tensor(math.log(V)))
+
+
+def test_every_block_starts_as_identity() -> None:
+    model, x = build("v4", CONFIG), torch.randn(2, 5, C)
+    context = Context(model.encoding, Places.count(5), None, True, None)
+    for block in model.blocks:
+        assert torch.equal(block(x, context), x)
+
+
+def test_gradients_reach_every_parameter(awake, text) -> None:
+    for version in VERSIONS:
+        model, idx = awake(version), text(2, BLOCK + 1)
+        cross_entropy(model(idx[:, :-1]), idx[:, 1:]).mean().backward()
+        for name, p in model.named_parameters():
+            assert p.grad.abs().max() > 0, (version, name)
+
+
+def test_odd_head_is_refused_for_rotation() -> None:
+    with pytest.raises(ValueError, match=r"\(3\) must be even"):
+        build("v4", ModelConfig(vocab_size=V, n_head=4, n_embd=12))
+
+
+def test_odd_width_is_refused_for_sines() -> None:
+    with pytest.raises(ValueError, match=r"\(15\) must be even"):
+        build("v3", ModelConfig(vocab_size=V, n_head=1, n_embd=15))

@@ -1,0 +1,80 @@
+"""The ladder, and the models beside it."""
+
+import pytest
+import torch
+
+from babygpt.config import ModelConfig
+from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Sinusoidal
+from babygpt.models.bag_of_tokens import BagOfTokens
+from babygpt.models.learned_positions import BagWithPositions
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import VERSIONS, build
+
+CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=3, n_head=2, n_embd=16)
+ENCODINGS = {
+    "v3": Sinusoidal,
+    "v4": Rotary,
+    "nope": Encoding,
+    "learned": LearnedPositions,
+    "alibi": ALiBi,
+}
+BODY = 11 * 16 + 3 * (4 * 16 * 16 + 2 * 4 * 16 * 16) + 16 * 11  # embedding, blocks, head
+PARAMETERS = {
+    "v1": 2 * 11 * 16 + 11,
+    "v2": 2 * 11 * 16 + 11 + 16 * 16,
+    "v3": BODY,
+    "v4": BODY,
+    "nope": BODY,
+    "learned": BODY + 16 * 16,
+    "alibi": BODY,
+}
+
+
+def test_the_ladder_stands_in_order_before_what_is_beside_it() -> None:
+    assert list(VERSIONS)[:4] == ["v1", "v2", "v3", "v4"]
+    assert {"nope", "learned", "alibi"} <= set(VERSIONS)
+
+
+def test_every_title_is_its_own() -> None:
+    titles = [version.title for version in VERSIONS.values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_each_version_is_what_it_says() -> None:
+    assert type(build("v1", CONFIG)) is BagOfTokens
+    assert type(build("v2", CONFIG)) is BagWithPositions
+    for version, encoding in ENCODINGS.items():
+        model = build(version, CONFIG)
+        assert type(model) is Transformer
+        assert type(model.encoding) is encoding
+        assert model.causal
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_logits_have_a_column_for_each_token(text, version: str) -> None:
+    logits = build(version, CONFIG)(text(3, 7))
+    assert logits.shape == (3, 7, 11)
+    assert torch.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("version", PARAMETERS)
+def test_number_of_parameters_follows_from_the_shape(version: str) -> None:
+    """Where only the encoding differs, models are equally large but for a table."""
+    assert sum(p.numel() for p in build(version, CONFIG).parameters()) == PARAMETERS[version]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_seed_decides_the_weights(version: str) -> None:
+    models = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        models.append(build(version, CONFIG).token_embedding.weight)
+    assert torch.equal(models[0], models[1])
+    assert not torch.equal(models[0], models[2])
+
+
+def test_unknown_version_is_named_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"version \(v99\)") as caught:
+        build("v99", CONFIG)
+    for version in VERSIONS:
+        assert version in str(caught.value)

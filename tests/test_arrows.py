@@ -1,0 +1,141 @@
+"""Imports point one way, and each third-party layer stays where it belongs."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "babygpt"
+# From the leaves to the root: a module imports from rungs before its own, and from its own folder.
+RUNGS = [
+    {"config", "places", "device"},
+    {"data", "encodings"},
+    {"models"},
+    {"objectives"},
+    {"training", "sampling", "checkpoint", "measure", "plots"},
+    {"invariants", "claims", "experiments", "doctor"},
+    {"panels"},
+    {"live", "cli"},
+    {"__main__", "__init__"},
+]
+# Who may import a library that draws or interacts.
+ONLY_IN = {
+    "ipywidgets": {"live"},
+    "anywidget": {"live"},
+    "IPython": {"live", "panels"},
+    "matplotlib": {"plots", "experiments", "live"},
+    "click": {"cli"},
+    "pooch": {"data"},
+    "safetensors": {"checkpoint"},
+}
+PLOTS_MAY = {"numpy", "matplotlib", "cycler"}
+
+
+def imported(path: Path, root: Path) -> Iterator[str]:
+    """Dotted names of all that a file imports, inside functions too, relative ones in full."""
+    package = [root.name, *path.relative_to(root).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def part(dotted: str, root: Path) -> str:
+    """The part of our package that a dotted name lies in: babygpt.models.cache is in models."""
+    first = [*dotted.split(".")[1:2], ""][0]
+    known = (root / first).is_dir() or (root / f"{first}.py").is_file()
+    return first if first and known else "__init__"
+
+
+def rung(name: str) -> int:
+    return next((i for i, names in enumerate(RUNGS) if name in names), -1)
+
+
+def violations(root: Path) -> list[str]:
+    """Every import under `root` that points the wrong way, in words."""
+    found: list[str] = []
+    for path in sorted(root.rglob("*.py")):
+        own = part(".".join([root.name, *path.relative_to(root).with_suffix("").parts]), root)
+        if rung(own) < 0:
+            found.append(f"{own} stands on no rung")
+        for name in imported(path, root):
+            top = name.split(".")[0]
+            other = part(name, root) if top == root.name else top
+            if top == root.name and other != own and rung(other) >= rung(own):
+                found.append(f"{own} imports {other}")
+            if own not in ONLY_IN.get(top, {own}):
+                found.append(f"{own} imports {top}")
+            if own == "plots" and top not in PLOTS_MAY | sys.stdlib_module_names:
+                found.append(f"plots imports {other}")
+    return sorted(set(found))
+
+
+def test_the_package_keeps_the_arrows() -> None:
+    assert violations(PACKAGE) == []
+
+
+def test_the_package_was_read() -> None:
+    """Else the test above says nothing."""
+    names = set(imported(PACKAGE / "training.py", PACKAGE))
+    assert {"torch", "babygpt.config.TrainConfig", "math"} <= names
+    assert len(list(PACKAGE.rglob("*.py"))) > 25
+
+
+# ---------------------------------------------------------------- the check itself can fail
+
+
+GOOD = {
+    "__init__.py": "from babygpt.training import train as train",
+    "config.py": "from dataclasses import dataclass",
+    "models/base.py": "import torch\nfrom babygpt.config import X\nimport babygpt.models.cache",
+    "models/cache.py": "from babygpt import config\nfrom .base import Z",
+    "training.py": "from babygpt.models import base",
+    "plots.py": "import math\nimport numpy as np\nfrom matplotlib.axes import Axes",
+    "experiments/figures.py": "from babygpt import plots\nfrom matplotlib.figure import Figure",
+    "live/painter.py": "import ipywidgets\nfrom babygpt.experiments import figures",
+}
+
+
+def tree(folder: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        path = folder / "babygpt" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder / "babygpt"
+
+
+def test_a_good_tree_has_no_violations(tmp_path: Path) -> None:
+    assert violations(tree(tmp_path, GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "says"),
+    [
+        ("config.py", "from babygpt.models.base import X", "config imports models"),
+        ("models/base.py", "import babygpt.training", "models imports training"),
+        ("models/base.py", "from ..training import train", "models imports training"),
+        ("models/base.py", "def f():\n    from babygpt import plots", "models imports plots"),
+        ("models/base.py", "from babygpt import train", "models imports __init__"),
+        ("models/base.py", "import babygpt", "models imports __init__"),
+        ("training.py", "from babygpt.plots import draw", "training imports plots"),
+        ("training.py", "import matplotlib.pyplot as plt", "training imports matplotlib"),
+        (
+            "experiments/figures.py",
+            "from ipywidgets import Image",
+            "experiments imports ipywidgets",
+        ),
+        ("experiments/figures.py", "from babygpt.live import painter", "experiments imports live"),
+        ("plots.py", "import torch", "plots imports torch"),
+        ("plots.py", "from babygpt.config import X", "plots imports config"),
+        ("plots.py", "import tqdm", "plots imports tqdm"),
+        ("utils.py", "", "utils stands on no rung"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, says: str) -> None:
+    files = {**GOOD, file: f"{GOOD.get(file, '')}\n{line}\n"}
+    assert violations(tree(tmp_path, files)) == [says]

@@ -1,0 +1,324 @@
+"""Checkpoints come back whole, or not at all; what is damaged or foreign is refused by name."""
+
+import json
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from babygpt import checkpoint as checkpoints
+from babygpt.checkpoint import KEY, Checkpoint, load, save
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.models.versions import VERSIONS
+
+TOKENIZER = CharTokenizer("\n .?abcdefg")
+INFO = {"corpus": "tales", "steps_done": 40, "val_loss": 1.25, "seeds": [0, 1]}
+
+
+@pytest.fixture
+def made(awake) -> Checkpoint:
+    return Checkpoint("v4", awake("v4", n_embd=8, n_layer=1), TOKENIZER, INFO)
+
+
+@pytest.fixture
+def path(made: Checkpoint, tmp_path: Path) -> Path:
+    """A sound checkpoint, alone in its folder."""
+    path = tmp_path / "one" / "model.safetensors"
+    save(path, made)
+    return path
+
+
+def refused(path: Path) -> str:
+    """What `load` says of a file: a ValueError that names it."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the callers look at the words
+        load(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def parts(path: Path) -> tuple[dict, dict]:
+    """Our header and the weights, read by safetensors alone."""
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()[KEY]), {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+
+
+# ---------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_comes_back_with_its_logits(awake, text, tmp_path: Path, version: str) -> None:
+    model, idx = awake(version), text(2, 12)
+    save(tmp_path / "m.safetensors", Checkpoint(version, model, TOKENIZER, INFO))
+    loaded = load(tmp_path / "m.safetensors")
+    assert torch.equal(loaded.model(idx), model(idx))
+    assert type(loaded.model) is type(model)
+    assert loaded.model.config == model.config
+    assert (loaded.version, loaded.info) == (version, INFO)
+
+
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_the_tokenizer_comes_back(awake, tmp_path: Path, with_mask: bool) -> None:
+    tokenizer = CharTokenizer("\n我爱你é", with_mask)
+    model = awake("v1", vocab_size=tokenizer.vocab_size)
+    save(tmp_path / "m.safetensors", Checkpoint("v1", model, tokenizer))
+    loaded = load(tmp_path / "m.safetensors")
+    assert loaded.tokenizer.characters == tokenizer.characters
+    assert loaded.tokenizer.mask_id == tokenizer.mask_id
+    assert loaded.info == {}
+
+
+def test_folders_are_made_and_nothing_else_is_left(path: Path) -> None:
+    assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_any_safetensors_reader_can_open_it(path: Path, made: Checkpoint) -> None:
+    header, weights = parts(path)
+    assert header["version"] == "v4"
+    assert weights.keys() == made.model.state_dict().keys()
+
+
+# ---------------------------------------------------------------- nothing is lost
+
+
+def test_an_existing_file_is_not_touched_unless_told(path: Path, made: Checkpoint) -> None:
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="exists already") as caught:
+        save(path, replace(made, info={"other": 1}))
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before
+    save(path, replace(made, info={"other": 1}), overwrite=True)
+    assert load(path).info == {"other": 1}
+
+
+@pytest.mark.parametrize("broken", ["replace", "fsync"])
+@pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()], ids=["disk", "ctrl-c"])
+def test_a_failure_while_writing_leaves_the_old_file(
+    path: Path, made: Checkpoint, monkeypatch: pytest.MonkeyPatch, broken: str, error: BaseException
+) -> None:
+    before = path.read_bytes()
+
+    def fail(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, broken, fail)
+    with pytest.raises(type(error)):
+        save(path, replace(made, info={"other": 1}), overwrite=True)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_failure_while_writing_leaves_nothing_where_nothing_was(
+    made: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space left"):
+        save(tmp_path / "m.safetensors", made)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_json_is_noticed_before_anything_is_written(path: Path, made: Checkpoint) -> None:
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        save(path, replace(made, info={"model": made.model}), overwrite=True)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+# ---------------------------------------------------------------- damaged
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    assert "no checkpoint" in refused(tmp_path / "gone.safetensors")
+    refused(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 7, 8, 9, 100, -1000, -4, -1])
+def test_truncated_file_is_refused(path: Path, keep: int) -> None:
+    path.write_bytes(path.read_bytes()[:keep])
+    refused(path)
+
+
+def test_longer_file_is_refused(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"more")
+    refused(path)
+
+
+def check_flip(path: Path, content: bytes, place: int, bits: int) -> None:
+    """With some bits of one byte flipped, a checkpoint is refused or means what it meant."""
+    damaged = path.with_name("damaged.safetensors")
+    damaged.write_bytes(content[:place] + bytes([content[place] ^ bits]) + content[place + 1 :])
+    try:
+        loaded = load(damaged)
+    except ValueError:
+        refused(damaged)
+    else:
+        assert meaning(loaded) == meaning(load(path))
+
+
+def meaning(checkpoint: Checkpoint) -> tuple:
+    """All that a checkpoint says, so that two can be compared."""
+    weights = {name: p.numpy().tobytes() for name, p in checkpoint.model.state_dict().items()}
+    tokenizer = checkpoint.tokenizer
+    settings = (checkpoint.version, checkpoint.model.config, checkpoint.info)
+    return weights, settings, tokenizer.characters, tokenizer.mask_id
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(share=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
+def test_flipped_bits_in_the_header_are_noticed(path: Path, share: float, bits: int) -> None:
+    content = path.read_bytes()
+    size = 8 + int.from_bytes(content[:8], "little")
+    check_flip(path, content, int(share * size), bits)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(share=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
+def test_flipped_bits_in_the_weights_are_noticed(path: Path, share: float, bits: int) -> None:
+    content = path.read_bytes()
+    size = 8 + int.from_bytes(content[:8], "little")
+    check_flip(path, content, size + int(share * (len(content) - size)), bits)
+
+
+# ---------------------------------------------------------------- not ours
+
+
+def test_weights_of_somebody_else_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.safetensors"
+    for metadata in (None, {"format": "pt"}):
+        save_file({"w": torch.zeros(3)}, path, metadata)
+        assert "babygpt did not write it" in refused(path)
+
+
+@pytest.mark.parametrize("content", [b"\n", b"{}", b"PK\x03\x04", bytes(200), b"\xff" * 200])
+def test_any_other_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(content)
+    refused(path)
+
+
+class Bomb:
+    """Runs on unpickling."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (self.target,))
+
+
+@pytest.mark.parametrize("write", [lambda x, f: f.write_bytes(pickle.dumps(x)), torch.save])
+def test_a_pickle_is_refused_and_not_run(tmp_path: Path, write) -> None:
+    path, target = tmp_path / "model.pt", tmp_path / "it ran"
+    write(Bomb(target), path)
+    refused(path)
+    assert not target.exists()
+
+
+# ---------------------------------------------------------------- does not fit together
+
+
+def test_another_format_is_named(made: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "future.safetensors"
+    with monkeypatch.context() as later:
+        later.setattr(checkpoints, "FORMAT", 99)
+        save(path, made)
+    assert "format 99" in refused(path)
+
+
+def test_another_version_is_named(made: Checkpoint, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    save(path, replace(made, version="v99"))
+    assert "v99" in refused(path)
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v not in ("v3", "v4", "nope", "alibi")])
+def test_weights_of_another_version_do_not_fit(made: Checkpoint, tmp_path: Path, version: str) -> None:
+    path = tmp_path / "m.safetensors"
+    save(path, replace(made, version=version))
+    refused(path)
+
+
+@pytest.mark.parametrize("change", [{"n_embd": 12}, {"n_layer": 2}, {"vocab_size": 12}])
+def test_weights_of_another_shape_do_not_fit(made: Checkpoint, tmp_path: Path, change: dict) -> None:
+    path = tmp_path / "m.safetensors"
+    made.model.config = replace(made.model.config, **change)
+    save(path, made)
+    refused(path)
+
+
+def test_characters_must_be_as_many_as_the_model_has(made: Checkpoint, tmp_path: Path) -> None:
+    """Else it would write ids that no character belongs to."""
+
+    def save_and_load() -> None:
+        save(tmp_path / "m.safetensors", replace(made, tokenizer=CharTokenizer("abc")))
+        load(tmp_path / "m.safetensors")
+
+    with pytest.raises(ValueError, match=r"3\b.*11|11\b.*3"):
+        save_and_load()
+
+
+@pytest.mark.parametrize("key", ["format", "version", "config", "characters", "with_mask"])
+def test_header_without_a_key_is_refused(path: Path, key: str) -> None:
+    header, weights = parts(path)
+    del header[key]
+    save_file(weights, path, {KEY: json.dumps(header)})
+    refused(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "no json",
+        "[]",
+        "3",
+        "null",
+        '{"format": 1}',
+        '{"format": 1, "version": "v1", "characters": 5, "with_mask": false, "config": {}}',
+        '{"format": 1, "version": [], "characters": ["a"], "with_mask": false, "config": []}',
+    ],
+)
+def test_header_of_another_make_is_refused(path: Path, header: str) -> None:
+    save_file(parts(path)[1], path, {KEY: header})
+    refused(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_embd": -8},
+        {"n_embd": "8"},
+        {"n_embd": 8.0},
+        {"n_heads": 2},
+        {"n_head": 3},
+        {"n_embd": None},
+    ],
+)
+def test_shape_that_is_none_is_refused(path: Path, change: dict) -> None:
+    header, weights = parts(path)
+    header["config"] |= change
+    save_file(weights, path, {KEY: json.dumps(header)})
+    refused(path)
+
+
+@pytest.mark.parametrize("change", [{"head.weight": None}, {"extra": torch.zeros(2)}])
+def test_missing_or_extra_weights_are_refused(path: Path, change: dict) -> None:
+    header, weights = parts(path)
+    weights = {k: w for k, w in (weights | change).items() if w is not None}
+    save_file(weights, path, {KEY: json.dumps(header)})
+    refused(path)
+
+
+def test_loading_does_not_change_the_file(path: Path) -> None:
+    before = path.read_bytes()
+    load(path)
+    assert path.read_bytes() == before

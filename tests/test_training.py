@@ -1,0 +1,357 @@
+"""The loop: repeatable, honest about failure, and it leaves nothing behind."""
+
+import math
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.models.base import LanguageModel
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import Batch, NextToken
+from babygpt.training import Step, follow, optimizers, schedule, snapshot, train
+
+BLOCK = 24
+PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
+
+
+@pytest.fixture
+def make(small_corpus: Corpus):
+    """A fresh model of a version, always with the same weights."""
+
+    def fresh(version: str) -> LanguageModel:
+        torch.manual_seed(0)
+        V = small_corpus.tokenizer.vocab_size
+        return build(version, ModelConfig(V, block_size=BLOCK, n_layer=2, n_head=2, n_embd=32))
+
+    return fresh
+
+
+@pytest.fixture
+def objective(small_corpus: Corpus) -> NextToken:
+    return NextToken(small_corpus, BLOCK)
+
+
+def weights(model: LanguageModel) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in model.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(p, other[name]) for name, p in one.items())
+
+
+class Interrupted(NextToken):
+    """Someone presses Ctrl-C while the fourth batch is on its way."""
+
+    def __init__(self, corpus: Corpus, where: str) -> None:
+        super().__init__(corpus, BLOCK)
+        self.where, self.drawn = where, 0
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        self.drawn += 1
+        if self.where == "batch" and self.drawn == 4:
+            raise KeyboardInterrupt
+        return super().batch(batch_size, generator)
+
+    def loss(self, model: LanguageModel, batch: Batch) -> torch.Tensor:
+        loss = super().loss(model, batch)
+        if self.where == "backward" and self.drawn == 4:
+            model.token_embedding.weight.register_hook(self.press)
+        return loss
+
+    def press(self, _: torch.Tensor) -> None:
+        raise KeyboardInterrupt
+
+
+# ---------------------------------------------------------------- learning
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_training_lowers_the_loss(make, objective: NextToken, version: str) -> None:
+    model = make(version)
+    before = objective.validate(model)
+    *_, last = train(model, objective, TrainConfig(steps=40, batch_size=8, seed=0))
+    assert last.val_loss < before - 0.5
+
+
+def test_v1_lands_on_the_exact_bigram_floor() -> None:
+    """The floor comes from the grammar, in closed form; no model of pairs can be below it."""
+    corpus = load_corpus("tales", n_chars=300_000)
+    V = corpus.tokenizer.vocab_size
+    model = build("v1", ModelConfig(V, block_size=64, n_embd=64))
+    plan = TrainConfig(steps=300, batch_size=64, lr_other=0.03, seed=0)
+    *_, last = train(model, NextToken(corpus, 64), plan)
+    assert last.val_loss == pytest.approx(corpus.bigram_floor, abs=0.02)
+
+
+def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
+    """v4 learns what no bigram model can; in a window it does not pass the grammar's own floor."""
+    model = make("v4")
+    plan = TrainConfig(steps=150, batch_size=16, seed=0)
+    *_, last = train(model, NextToken(small_corpus, BLOCK), plan)
+    assert small_corpus.floor - 0.05 < last.val_loss < small_corpus.bigram_floor - 0.2
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_parameter_is_trained(make, objective: NextToken, version: str) -> None:
+    model = make(version)
+    before = weights(model)
+    list(train(model, objective, PLAN))
+    for name, p in model.named_parameters():
+        assert not torch.equal(p, before[name]), name
+        assert torch.isfinite(p).all(), name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw(make, version: str) -> None:
+    model = make(version)
+    kinds = {
+        id(p): type(optimizer).__name__
+        for optimizer in optimizers(model, PLAN)
+        for group in optimizer.param_groups
+        for p in group["params"]
+    }
+    given_out = [id(p) for o in optimizers(model, PLAN) for g in o.param_groups for p in g["params"]]
+    assert sorted(given_out) == sorted(id(p) for p in model.parameters())  # each to one, once
+    for name, p in model.named_parameters():
+        assert kinds[id(p)] == ("Muon" if name.startswith("blocks.") else "AdamW"), name
+
+
+# ---------------------------------------------------------------- the seed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_same_seed_same_curve(make, objective: NextToken, version: str) -> None:
+    curves, models = [], []
+    for _ in range(2):
+        models.append(make(version))
+        steps = list(train(models[-1], objective, PLAN))
+        curves.append([(s.step, s.loss, s.lr, s.tokens, s.val_loss) for s in steps])
+    assert curves[0] == curves[1]
+    assert same(weights(models[0]), weights(models[1]))
+
+
+def test_another_seed_draws_other_batches(make, objective: NextToken) -> None:
+    losses = []
+    for seed in (0, 1):
+        plan = TrainConfig(steps=3, batch_size=4, seed=seed)
+        losses.append([s.loss for s in train(make("v4"), objective, plan)])
+    assert losses[0][1:] != losses[1][1:]
+
+
+def test_global_random_numbers_are_neither_used_nor_set(make, objective: NextToken) -> None:
+    """A slider that samples while a model trains must not change the run, nor be changed by it."""
+    model = make("v4")
+    quiet = [s.loss for s in train(make("v4"), objective, PLAN)]
+    before = torch.random.get_rng_state()
+    noisy = []
+    for step in train(model, objective, PLAN):
+        assert torch.equal(torch.random.get_rng_state(), before)
+        torch.rand(7)  # somebody else's sample
+        before = torch.random.get_rng_state()
+        noisy.append(step.loss)
+    assert noisy == quiet
+
+
+def test_measuring_in_between_changes_nothing(make, objective: NextToken) -> None:
+    quiet = [s.loss for s in train(make("v4"), objective, PLAN)]
+    plan = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0, eval_every=1)
+    assert [s.loss for s in train(make("v4"), objective, plan)] == quiet
+
+
+def test_gradients_from_before_play_no_part(make, objective: NextToken) -> None:
+    """Someone looked at a gradient in a cell above, or a run was interrupted in the middle."""
+    clean = [s.loss for s in train(make("v4"), objective, PLAN)]
+    model = make("v4")
+    for p in model.parameters():
+        p.grad = torch.randn_like(p)
+    assert [s.loss for s in train(model, objective, PLAN)] == clean
+
+
+# ---------------------------------------------------------------- the records
+
+
+def test_records_count_what_was_done(make, objective: NextToken) -> None:
+    steps = list(train(make("v4"), objective, PLAN))
+    assert [s.step for s in steps] == [1, 2, 3, 4, 5, 6]
+    assert [s.tokens for s in steps] == [4 * BLOCK * n for n in range(1, 7)]
+    assert all(later.seconds > s.seconds > 0 for s, later in pairwise(steps))
+
+
+def test_first_loss_is_that_of_the_untrained_model(make, objective: NextToken) -> None:
+    """A fresh Transformer's logits are all equal, so its loss is log V whatever the batch."""
+    model = make("v4")
+    first = next(train(model, objective, PLAN))
+    assert first.loss == pytest.approx(math.log(model.config.vocab_size), abs=1e-5)
+
+
+@pytest.mark.parametrize(("every", "due"), [(0, [6]), (1, [1, 2, 3, 4, 5, 6]), (4, [4, 6]), (9, [6])])
+def test_validation_is_measured_when_due_and_at_the_end(
+    make, objective: NextToken, every: int, due: list[int]
+) -> None:
+    plan = TrainConfig(steps=6, batch_size=4, seed=0, eval_every=every)
+    model = make("v2")
+    steps = []
+    for step in train(model, objective, plan):
+        steps.append(step)
+        if step.val_loss is not None:
+            assert step.val_loss == objective.validate(model)  # of the model after the step
+    assert [s.step for s in steps if s.val_loss is not None] == due
+    assert [s.step for s in steps if s.snapshot] == due
+
+
+def test_rate_is_the_schedule_times_the_peak(make, objective: NextToken) -> None:
+    peaks = {"v1": PLAN.lr_other, "v4": PLAN.lr_matrix}
+    for version, peak in peaks.items():
+        got = [s.lr for s in train(make(version), objective, PLAN)]
+        assert got == pytest.approx([peak * schedule(n, PLAN) for n in range(6)])
+
+
+@given(
+    steps=st.integers(1, 500),
+    warmup=st.integers(0, 600),
+    final_lr=st.floats(0, 1),
+    data=st.data(),
+)
+def test_schedule_stays_within_its_bounds(
+    steps: int, warmup: int, final_lr: float, data: st.DataObject
+) -> None:
+    config = TrainConfig(steps=steps, warmup=warmup, final_lr=final_lr)
+    step = data.draw(st.integers(0, steps - 1))
+    share = schedule(step, config)
+    assert 0 < share <= 1
+    if step >= warmup:
+        assert share >= final_lr
+        assert step == 0 or schedule(step - 1, config) >= share or step == warmup
+
+
+def test_schedule_rises_then_falls_to_its_end() -> None:
+    config = TrainConfig(steps=100, warmup=10, final_lr=0.1)
+    shares = [schedule(n, config) for n in range(100)]
+    top = shares.index(max(shares))
+    assert top in (9, 10)
+    assert shares[: top + 1] == sorted(shares[: top + 1])
+    assert shares[top:] == sorted(shares[top:], reverse=True)
+    assert shares[0] == pytest.approx(0.1, rel=0.02)
+    assert shares[-1] == pytest.approx(0.1, abs=0.01)
+    halves = np.diff(shares[10:])
+    assert np.allclose(halves, halves[0])  # in a straight line
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+@pytest.mark.parametrize(("version", "names"), [("v2", {"table"}), ("learned", {"table"}), ("v4", set())])
+def test_snapshot_holds_what_the_encoding_learns(make, version: str, names: set[str]) -> None:
+    assert set(snapshot(make(version))) == names
+    assert snapshot(make("v1")) == {}
+
+
+def test_snapshots_are_copies(make, objective: NextToken) -> None:
+    plan = TrainConfig(steps=6, batch_size=4, seed=0, eval_every=1)
+    model = make("learned")
+    kept = [(s.snapshot["table"], s.snapshot["table"].copy()) for s in train(model, objective, plan)]
+    for table, then in kept:
+        assert np.array_equal(table, then)  # later steps did not change it
+    assert not np.array_equal(kept[0][0], kept[-1][0])
+    kept[-1][0][:] = 7.0
+    assert not (model.encoding.table == 7.0).any()
+
+
+# ---------------------------------------------------------------- when it goes wrong
+
+
+def test_absurd_learning_rate_stops_with_what_to_try(make, objective: NextToken) -> None:
+    plan = TrainConfig(steps=20, batch_size=4, lr_other=1e30, lr_matrix=1e30, warmup=0, seed=0)
+    with pytest.raises(FloatingPointError) as caught:
+        list(train(make("v4"), objective, plan))
+    message = str(caught.value)
+    assert "nan" in message or "inf" in message
+    assert "lr_matrix" in message
+    assert "warmup" in message
+
+
+def test_poisoned_weight_stops_at_that_step_with_its_rate(make, objective: NextToken) -> None:
+    model = make("v4")
+    steps = train(model, objective, PLAN)
+    assert [next(steps).step for _ in range(3)] == [1, 2, 3]
+    model.head.weight.data[0, 0] = math.nan
+    with pytest.raises(FloatingPointError, match=r"loss is nan at step 4, learning rate") as caught:
+        next(steps)
+    assert f"{PLAN.lr_matrix * schedule(3, PLAN):.2g}" in str(caught.value)
+
+
+def test_no_step_is_taken_on_a_loss_that_is_not_finite(make, objective: NextToken) -> None:
+    model = make("v4")
+    steps = train(model, objective, PLAN)
+    next(steps)
+    model.head.weight.data[0, 0] = math.nan
+    before = weights(model)
+    with pytest.raises(FloatingPointError):
+        next(steps)
+    for name, p in model.state_dict().items():
+        assert torch.equal(p.nan_to_num(99.0), before[name].nan_to_num(99.0)), name
+
+
+def test_a_run_that_breaks_in_its_last_step_does_not_end_as_if_nothing_was(
+    make, objective: NextToken
+) -> None:
+    """The last step's damage shows in no later batch, only in the validation loss."""
+    plan = TrainConfig(steps=1, batch_size=4, lr_other=1e38, lr_matrix=1e38, warmup=0, seed=0)
+    with pytest.raises(FloatingPointError):
+        list(train(make("v4"), objective, plan))
+
+
+@pytest.mark.parametrize("where", ["batch", "backward"])
+def test_interrupt_keeps_the_records_and_the_model(
+    make, small_corpus: Corpus, objective: NextToken, where: str, capsys: pytest.CaptureFixture
+) -> None:
+    model = make("v4")
+    history = follow(train(model, Interrupted(small_corpus, where), PLAN), PLAN.steps)
+    assert [s.step for s in history] == [1, 2, 3]
+    assert "interrupted after step 3" in capsys.readouterr().err
+    expected = make("v4")
+    list(islice(train(expected, objective, PLAN), 3))
+    assert same(weights(model), weights(expected))
+
+
+def test_training_goes_on_after_an_interrupt_as_after_a_pause(
+    make, small_corpus: Corpus, objective: NextToken
+) -> None:
+    """What an interrupted step left behind does not leak into the next run."""
+    stopped, paused = make("v4"), make("v4")
+    follow(train(stopped, Interrupted(small_corpus, "backward"), PLAN), PLAN.steps)
+    stopped.token_embedding.weight._backward_hooks.clear()
+    list(islice(train(paused, objective, PLAN), 3))
+    again = [[s.loss for s in train(model, objective, PLAN)] for model in (stopped, paused)]
+    assert again[0] == again[1]
+
+
+def test_leaving_the_loop_early_leaves_a_model_that_works(make, objective: NextToken) -> None:
+    model = make("v4")
+    for step in train(model, objective, PLAN):
+        if step.step == 3:
+            break
+    assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+    assert math.isfinite(objective.validate(model))
+
+
+def test_following_to_the_end_returns_every_record(make, objective: NextToken) -> None:
+    history = follow(train(make("v1"), objective, PLAN), PLAN.steps, "v1", leave=False)
+    assert [s.step for s in history] == [1, 2, 3, 4, 5, 6]
+    assert history[-1].val_loss is not None
+
+
+def test_following_does_not_hide_other_errors() -> None:
+    def broken() -> Iterator[Step]:
+        yield Step(1, 0.0, 0.0, 0.0, 0)
+        raise FloatingPointError("loss is nan")
+
+    with pytest.raises(FloatingPointError, match="loss is nan"):
+        follow(broken(), 2)
