@@ -19,15 +19,16 @@ ENGLISH_WORDS = {
     "passed saved stung thanked told traced tricked cheered carried".split(),
     "thing": "ball boat book cake coat cup drum flag fork hat harp jug key kite lamp map mug nut pear ring "
     "rope sled vase wig".split(),
-    "trait": "older taller faster kinder braver louder neater richer wiser calmer shorter slower".split(),
+    "trait": "older taller faster kinder braver louder neater richer wiser calmer shorter slower "
+    "smaller quicker nicer".split(),
     "act": "ate with|dug with|fought|jumped at|looked at|ran from|rode with|sang to|sat with|slept by|"
     "spoke to|swam to|waved to|went by|woke up|wrote to".split("|"),
     "where": "at dawn|at dusk|at noon|at sea|by bus|by day|by night|in bed|in fog|in june|in may|in mud|"
     "in rain|in snow|on foot|on ice|on logs|on sand|up north|down south".split("|"),
     "look": "big blue calm cold dark dry fat fit grey lazy mad odd old pale pink red sad shy sly tall thin "
     "warm wet wild".split(),
-    "animal": "apes bats bees bears cats cubs deer dogs eels elks foxes geese goats hens jays mice moles "
-    "owls pigs rams rats seals wolves yaks".split(),
+    "animal": "ants apes bats bees bears cats cubs deer dogs ducks eels elks foxes geese goats hens jays "
+    "lambs mice moles owls pigs rams rats seals wolves yaks".split(),
 }
 
 
