@@ -5,6 +5,7 @@ No pickle anywhere: a checkpoint can be opened without trusting who made it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -12,8 +13,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
+from torch import Tensor
 
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
@@ -22,6 +25,7 @@ from babygpt.models.versions import build
 
 FORMAT = 1
 KEY = "babygpt"  # where our JSON stands in the header
+DIGEST = "sha256"  # where the checksum of everything stands
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,17 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         "info": checkpoint.info,
     }
     weights = {name: p.detach().cpu().contiguous() for name, p in checkpoint.model.state_dict().items()}
-    write_atomically(path, to_bytes(weights, metadata={KEY: json.dumps(header)}))
+    text = json.dumps(header)
+    write_atomically(path, to_bytes(weights, metadata={KEY: text, DIGEST: digest(text, weights)}))
+
+
+def digest(header: str, weights: dict[str, Tensor]) -> str:
+    """SHA-256 of a header and of all weights by name: one flipped bit anywhere changes it."""
+    total = hashlib.sha256(header.encode())
+    for name, p in sorted(weights.items()):
+        total.update(f"{name} {p.dtype} {tuple(p.shape)}".encode())
+        total.update(p.flatten().view(torch.uint8).numpy().tobytes())
+    return total.hexdigest()
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -67,6 +81,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
+        os.chmod(name, 0o644)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
@@ -92,9 +107,14 @@ def load(path: Path) -> Checkpoint:
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
     header = _header(path, metadata)
+    if metadata.get(DIGEST) != digest(metadata[KEY], weights):
+        raise ValueError(f"{path} is damaged: its checksum is not that of what it holds")
     try:
         tokenizer = CharTokenizer(header["characters"], header["with_mask"])
-        model = build(header["version"], ModelConfig(**header["config"]))
+        config = ModelConfig(**header["config"])
+        if tokenizer.vocab_size != config.vocab_size:
+            raise ValueError(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
+        model = build(header["version"], config)
         model.load_state_dict(weights)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{path} does not fit together: {error}") from None

@@ -14,7 +14,7 @@ def setting(default: Any, help: str) -> Any:
 def require_positive(config: Any, *names: str) -> None:
     """Raise a ValueError naming the first of these fields that is not above zero."""
     for name in names:
-        if getattr(config, name) <= 0:
+        if not getattr(config, name) > 0:  # refuses nan too
             raise ValueError(f"{name} ({getattr(config, name)}) must be above 0")
 
 
@@ -55,7 +55,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "steps", "batch_size", "lr_matrix", "lr_other")
-        if self.warmup < 0 or self.eval_every < 0 or self.weight_decay < 0:
+        if not min(self.warmup, self.eval_every, self.weight_decay) >= 0:
             raise ValueError(
                 f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
                 f"({self.weight_decay}) must not be negative"

@@ -26,6 +26,15 @@ class Places:
         """Places of n tokens in a row, the first at position `start`."""
         return cls(torch.arange(start, start + n, device=device))
 
+    def then(self, more: Places) -> Places:
+        """These places followed by others, which know of branch and masked if these do."""
+
+        def join(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+            return None if one is None or other is None else torch.cat([one, other], dim=-1)
+
+        time = torch.cat([self.time, more.time], dim=-1)
+        return Places(time, join(self.branch, more.branch), join(self.masked, more.masked))
+
     def __len__(self) -> int:
         return self.time.shape[-1]
 

@@ -57,8 +57,9 @@ def pick(logits: Tensor, temperature: float, top_k: int | None, generator: torch
     if temperature == 0:
         return logits.argmax(dim=-1)
     if top_k is not None and top_k < logits.shape[-1]:
-        weakest = logits.topk(top_k).values[:, -1:]
-        logits = logits.masked_fill(logits < weakest, -torch.inf)
+        best = logits.topk(top_k)  # exactly k, also where logits are equal
+        logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
+    logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
     probabilities = (logits / temperature).softmax(dim=-1)
     return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
 

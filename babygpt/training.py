@@ -86,11 +86,8 @@ def train(model: LanguageModel, objective: Objective, config: TrainConfig) -> It
             loss = objective.loss(model, (x.to(device), y.to(device)))
         value = loss.item()
         lr = made[0].param_groups[0]["lr"]
-        if not math.isfinite(value):
-            raise FloatingPointError(
-                f"loss is {value} at step {step + 1}, learning rate {lr:.2g}: "
-                "try a smaller lr_matrix and lr_other, or a longer warmup"
-            )
+        require_finite("loss", value, step + 1, lr)
+        model.zero_grad()  # whatever an interrupted run or a curious reader left there
         loss.backward()
         for optimizer in made:
             optimizer.step()
@@ -99,12 +96,23 @@ def train(model: LanguageModel, objective: Objective, config: TrainConfig) -> It
         yield _record(model, objective, config, Step(step + 1, value, lr, seconds, tokens))
 
 
+def require_finite(name: str, value: float, step: int, lr: float) -> None:
+    """Raise a FloatingPointError that tells the step and what to try, if a loss is no number."""
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"{name} is {value} at step {step}, learning rate {lr:.2g}: "
+            "try a smaller lr_matrix and lr_other, or a longer warmup"
+        )
+
+
 def _record(model: LanguageModel, objective: Objective, config: TrainConfig, step: Step) -> Step:
     """The step as it is, with validation loss and snapshot added where they are due."""
     last = step.step == config.steps
     if not last and (config.eval_every == 0 or step.step % config.eval_every):
         return step
-    return replace(step, val_loss=objective.validate(model), snapshot=snapshot(model))
+    val_loss = objective.validate(model)
+    require_finite("validation loss", val_loss, step.step, step.lr)
+    return replace(step, val_loss=val_loss, snapshot=snapshot(model))
 
 
 def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:

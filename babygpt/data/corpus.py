@@ -116,7 +116,9 @@ def _download() -> str:
             fname="tinyshakespeare.txt",
             path=pooch.os_cache("babygpt"),
         )
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        raise ValueError(f"the download of Tiny Shakespeare is not what it should be: {error}") from error
+    except OSError as error:
         raise ValueError(
             f"Tiny Shakespeare could not be downloaded ({type(error).__name__}). Two ways out: set "
             f"{SHAKESPEARE_VARIABLE} to the path of a copy, or use the corpus 'tales', which needs no network"

@@ -43,7 +43,7 @@ class Grammar:
 
     words: dict[str, tuple[str, ...]]
     rules: dict[str, tuple[str, ...]]
-    _pairs_of: dict[Item, Pairs] = field(default_factory=dict, repr=False, compare=False)
+    _pairs_of: dict[Item, Pairs] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def templates(self) -> dict[str, tuple[Template, ...]]:
@@ -81,7 +81,10 @@ class Grammar:
             return [bound[slot.kind, slot.var]]
         taken = {word for (kind, _), word in bound.items() if kind == slot.kind}
         words = self.words[slot.kind]
-        return [word for word in words if word not in taken] if taken else words
+        free = [word for word in words if word not in taken] if taken else words
+        if not free:
+            raise ValueError(f"a template has more variables of kind {slot.kind} than the {len(words)} words")
+        return free
 
     def write(self, n_chars: int, seed: int) -> str:
         """Write whole stories, one a line, until at least n_chars characters stand there.
@@ -114,11 +117,9 @@ class Grammar:
                 return found
             story = self.sample(rng)
             question = story.question()
-            if question is None or len(story.text) > max_chars:
-                continue
-            mirror = story.swap(question.answer, question.rival).question()
-            assert mirror is not None
-            found += [question, mirror]
+            mirror = question and story.swap(question.answer, question.rival).question()
+            if question and mirror and max(question.length, mirror.length) <= max_chars:
+                found += [question, mirror]
         raise ValueError(f"max_chars ({max_chars}) is too short: too few stories fit in it")
 
     # ---- reading -------------------------------------------------------------------------------
@@ -238,12 +239,22 @@ class Grammar:
             words = self.words[left.kind]
             same = left.var == right.var
             return _mixture([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
+        if self._named(left, -1) and self._named(right, 0):
+            raise ValueError(
+                f"names touch across a rule's border, between {left} and {right}: put text there"
+            )
         ends, starts = self._edge(left, -1), self._edge(right, 0)
         joint: Pairs = Counter()
         for a, p in ends.items():
             for b, q in starts.items():
                 joint[a, b] += p * q
         return joint
+
+    def _named(self, item: Item, side: int) -> bool:
+        """Whether a name may stand at an item's beginning (side 0) or end (side -1)."""
+        if isinstance(item, Rule):
+            return any(self._named(template[side], side) for template in self.templates[item.name])
+        return isinstance(item, Slot) and item.kind == "name"
 
     def _edge(self, item: Item, side: int) -> Chars:
         """Distribution of an item's first (side 0) or last (side -1) character."""

@@ -61,11 +61,18 @@ class Question:
     answer: str
     rival: str
     end: str  # what stands after a name in an answer, so that no name is the beginning of another's answer
+    mention: int | None = None  # where the answer's name first stands in the prompt, if a story says so
+
+    @property
+    def length(self) -> int:
+        """Characters that a window must hold: the prompt and the longer of the two answers."""
+        return len(self.prompt) + max(len(self.answer), len(self.rival)) + len(self.end)
 
     @property
     def distance(self) -> int:
         """Characters between the answer's first mention and the place where it is asked for."""
-        return len(self.prompt) - self.prompt.index(self.answer)
+        first = self.prompt.index(self.answer) if self.mention is None else self.mention
+        return len(self.prompt) - first
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,11 @@ class Story:
         """The first question that the story asks, or None if it asks none."""
         names = {i.var: piece for i, piece in self.pieces if isinstance(i, Slot) and i.kind == "name"}
         prompt = END  # as in running text, where a story always follows a line end
+        mentions: dict[str, int] = {}
         for (item, piece), (_, after) in pairwise(self.pieces):
             if isinstance(item, Slot) and item.rival:
-                return Question(prompt, piece, names[item.rival], end=after[0])
+                return Question(prompt, piece, names[item.rival], after[0], mentions.get(piece))
+            if isinstance(item, Slot):
+                mentions.setdefault(piece, len(prompt))
             prompt += piece
         return None

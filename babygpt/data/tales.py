@@ -14,7 +14,7 @@ from itertools import product
 from babygpt.data.grammar import Grammar
 
 ENGLISH_WORDS = {
-    "name": ["".join(s) for s in product("bdfgjklmnprstvwz", "aeiou", "lmnrvs", "aio")],
+    "name": ["".join(s) for s in product("bdfgjklmnprstvwz", "aeiou", "lmnrvs", "aiou")],
     "verb": "called chased fed found freed fooled heard helped hid hired hugged led met missed paid "
     "passed saved stung thanked told traced tricked cheered carried".split(),
     "thing": "ball boat book cake coat cup drum flag fork hat harp jug key kite lamp map mug nut pear ring "
@@ -33,7 +33,7 @@ ENGLISH_WORDS = {
 
 
 def _both(scene: str) -> tuple[str, str]:
-    """A scene told of a and b, and of b and a: who did what in it must not give the answer away."""
+    """A scene told of a and b, and of b and a. Both stand in it, or none: counting names tells nothing."""
     return scene.format(x="{name.a}", y="{name.b}"), scene.format(x="{name.b}", y="{name.a}")
 
 
@@ -80,18 +80,15 @@ ENGLISH_RULES = {
     "scenes": ("[scene]. ", "[scene]. [scene]. ", "[scene]. [scene]. [scene]. "),
     "scene": (
         *_both("{x} {{act}} {y}"),
-        *_both("{x} met {{name.z}} {{where}}"),
-        "{name.z} saw {look} {animal}",
+        *_both("{x} and {y} met {{name.z}}"),
+        "{name.z} met {name.w} {where}",
         "{look} {animal} came {where}",
     ),
 }
 
 
 CHINESE_WORDS = {
-    "name": [
-        *"我你他她",
-        *("".join(s) for s in product("小阿老大", "安宝丹飞刚海红杰兰丽林龙明南宁平青山雪云")),
-    ],
+    "name": list("我你他她爸妈哥姐弟妹爷奶"),
     "verb": list("爱帮抱等劝请骂救谢追找问打"),
     "thing": "一本书 一把伞 一个梨 一面鼓 一张画 一只碗 一条船 一块糖 一双鞋 一顶帽".split(),
     "trait": list("高胖快勤美老富忙累"),
@@ -152,8 +149,8 @@ CHINESE_RULES = {
     "scenes": ("[scene]。", "[scene]。[scene]。", "[scene]。[scene]。[scene]。"),
     "scene": (
         *_both("{x}{{act}}着{y}"),
-        *_both("{x}在{{where}}见到{{name.z}}"),
-        "{name.z}有{look}{animal}",
+        *_both("{x}和{y}见到{{name.z}}"),
+        "{name.z}在{where}见到{name.w}",
         "{look}{animal}来到{where}",
     ),
 }

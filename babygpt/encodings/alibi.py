@@ -35,5 +35,5 @@ class ALiBi(Encoding):
         self.register_buffer("slopes", slopes(n_head), persistent=False)
 
     def bias(self, queries: Places, keys: Places) -> Tensor:
-        distance = (queries.time[..., :, None] - keys.time[..., None, :]).abs()  # (Tq, Tk)
-        return -self.get_buffer("slopes")[:, None, None] * distance
+        distance = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
+        return -self.get_buffer("slopes")[:, None, None] * distance  # (B|, H, Tq, Tk)

@@ -27,5 +27,5 @@ class Encoding(nn.Module):
         return q, k
 
     def bias(self, queries: Places, keys: Places) -> Tensor | None:
-        """Add to the scores: None, or (H or 1, Tq, Tk)."""
+        """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where places have a B."""
         return None

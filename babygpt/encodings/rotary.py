@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from babygpt.encodings.base import Encoding
-from babygpt.encodings.sinusoidal import frequencies
+from babygpt.encodings.sinusoidal import frequencies, precise
 from babygpt.places import Places
 
 
@@ -35,7 +35,7 @@ def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
     returns   (T, D / 2) or (B, 1, T, D / 2)  radians, float64; ready to meet (B, H, T, D)
     Raises ValueError if head_dim is odd.
     """
-    angle = position.double()[..., None] * frequencies(head_dim, theta).to(position.device)
+    angle = precise(position)[..., None] * frequencies(head_dim, theta).to(precise(position))
     return angle if position.dim() == 1 else angle[:, None]
 
 
@@ -94,6 +94,6 @@ class Rotary2D(Encoding):
         if places.branch is None:
             raise ValueError("2-D RoPE needs places.branch: which text each token belongs to")
         time_width = q.shape[-1] - self.branch_width
-        parts = [(places.branch * self.stride, self.branch_width), (places.time, time_width)]
+        parts = [(precise(places.branch) * self.stride, self.branch_width), (places.time, time_width)]
         angle = torch.cat([angles(p, width, self.theta) for p, width in parts if width], dim=-1)
         return turn(q, angle), turn(k, angle)

@@ -25,6 +25,11 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 
+def precise(position: Tensor) -> Tensor:
+    """Positions in float64, in which far angles stay exact; float32 where the device has no better (MPS)."""
+    return position.float() if position.device.type == "mps" else position.double()
+
+
 def sinusoid(position: Tensor, width: int, theta: float = 10_000.0) -> Tensor:
     """Sines in the even channels, cosines in the odd ones, each pair at its own frequency.
 
@@ -34,7 +39,7 @@ def sinusoid(position: Tensor, width: int, theta: float = 10_000.0) -> Tensor:
     Raises ValueError if width is odd.
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
-    angle = position.double()[..., None] * frequencies(width, theta).to(position.device)
+    angle = precise(position)[..., None] * frequencies(width, theta).to(precise(position))
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2).float()
 
 

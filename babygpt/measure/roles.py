@@ -53,4 +53,4 @@ def _scores(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[st
         asked[row, len(prompt) - 1 : len(prompt + end) - 1] = 1.0
     ids, asked = ids.to(device), asked.to(device)
     losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:])  # (B, length - 1)
-    return (-(losses * asked).double().sum(dim=1)).tolist()
+    return (-(losses * asked).cpu().double().sum(dim=1)).tolist()

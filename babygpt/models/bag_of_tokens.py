@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
-from babygpt.models.base import LanguageModel
+from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
 from babygpt.places import Places
 
@@ -23,5 +23,6 @@ class BagOfTokens(LanguageModel):
         self.head = nn.Linear(config.n_embd, config.vocab_size)
 
     def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
+        locate(idx, places, cache)  # nothing to place, but the cache counts what was read
         x = self.token_embedding(idx)  # (B, T, C)
         return self.head(x)  # (B, T, vocab_size)

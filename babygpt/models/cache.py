@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from babygpt.places import Places
@@ -19,7 +18,7 @@ class KVCache:
             raise ValueError(f"capacity ({capacity}) must be at least 1 token")
         self.capacity = capacity
         self.length = 0
-        self.time: Tensor | None = None
+        self.places: Places | None = None
         self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
 
     def extend(self, places: Places) -> Places:
@@ -32,8 +31,8 @@ class KVCache:
                 f"the cache holds {self.length} of {self.capacity} tokens; {len(places)} more do not fit"
             )
         self.length += len(places)
-        self.time = places.time if self.time is None else torch.cat([self.time, places.time], dim=-1)
-        return Places(self.time)
+        self.places = places if self.places is None else self.places.then(places)
+        return self.places
 
     def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Store one layer's new keys and values; returns all of them, (B, H, length, D) each."""

@@ -136,11 +136,11 @@ class Transformer(LanguageModel):
 
         queries   places of Tq tokens
         keys      places of the Tk tokens they may look at
-        returns   None or (H or 1, Tq, Tk)
+        returns   None or (H or 1, Tq, Tk), with B before it where places have a B
         """
         bias = self.encoding.bias(queries, keys)
         if not self.causal or (bias is None and queries is keys):
             return bias
-        later = keys.time[..., None, :] > queries.time[..., :, None]  # (Tq, Tk)
+        later = keys.time[..., None, None, :] > queries.time[..., None, :, None]  # (B|, 1, Tq, Tk)
         hidden = torch.zeros(later.shape, device=later.device).masked_fill(later, -torch.inf)
         return hidden if bias is None else bias + hidden
