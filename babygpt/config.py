@@ -43,7 +43,7 @@ class ModelConfig:
 class TrainConfig:
     """How a model is trained. The defaults are the recipe that `babygpt bench recipe` measures."""
 
-    steps: int = setting(500, "number of optimizer steps")
+    steps: int = setting(600, "number of optimizer steps")
     batch_size: int = setting(12, "windows in a batch")
     lr_matrix: float = setting(0.03, "peak learning rate of Muon, for the hidden matrices")
     lr_other: float = setting(0.02, "peak learning rate of AdamW, for embeddings, head and encodings")
