@@ -85,8 +85,10 @@ def v2_codes_know_their_place() -> Finding:
     """Difference between the codes of one character at two places, with the note's own numbers."""
     token = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
     position = torch.tensor([[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]])
-    codes = token[[0, 1, 2]] + position
-    expected = torch.tensor([[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]])
+    codes = torch.cat([token[[0, 1, 2]] + position, token[[2, 1, 0]] + position])  # both sentences
+    expected = torch.tensor(
+        [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66], [0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
+    )
     error = float((codes - expected).abs().max())
     return Finding("holds" if error < 1e-6 else "fails", error, "the note's sums are right")
 

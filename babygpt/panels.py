@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from IPython.display import Code
+from IPython.display import Markdown
 
 from babygpt.claims import CLAIMS, Finding
 from babygpt.invariants import Verdict
@@ -68,6 +68,6 @@ def findings(note: str, only: Sequence[str] = ()) -> Table:
     return Table(("", "the note says", "verdict", "measured", "because"), rows, stable=3)
 
 
-def source(thing: Any) -> Code:
+def source(thing: Any) -> Markdown:
     """The source of a function or class, as it stands in its file."""
-    return Code(inspect.getsource(thing), language="python")
+    return Markdown(f"```python\n{inspect.getsource(thing)}```")

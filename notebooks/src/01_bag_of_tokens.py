@@ -1,0 +1,318 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 01 · Bag of tokens
+#
+# **What can a model know that sees one token at a time?**
+#
+# 我爱你 means *I love you*, and 你爱我 *you love me*: three characters, the same three, and a world of difference. Our first model, **v1**, has no idea of position at all. Each token looks only at itself and votes for the next one. The source note that introduces v1 says that it *cannot tell these two sentences apart*. That sounds plausible. Let us see whether it is true.
+#
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, twenty minutes to read. **You will have seen:** that v1 is an old friend in disguise, that its best possible loss can be computed without training it, and that training lands exactly there.
+
+# %% tags=["nbval-ignore-output"]
+import math
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import torch
+
+from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, load_corpus, plots
+from babygpt.data import CharTokenizer
+from babygpt.measure import answer_log_probs, role_accuracy
+from babygpt.models.bag_of_tokens import BagOfTokens
+from babygpt.panels import Table, findings, promises, source
+from babygpt.sampling import generate
+from babygpt.training import train
+
+plots.set_style()
+
+# %% [markdown]
+# ## The question
+#
+# > **Predict.** v1 reads 我爱你 and 你爱我, and says how probable it holds each sentence. Can the two numbers differ? Decide, and keep your reason; by the end of the third section you will know whether it was the right one.
+
+# %% [markdown]
+# ## A table small enough to check by hand
+#
+# The note works with a vocabulary of four characters and vectors of two numbers, so that you can follow with a finger. To *embed* a sentence is to look up one row for each of its characters.
+
+# %%
+toy = CharTokenizer("我爱你！")
+E = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])  # (V, D) = (4, 2)
+for sentence in ("我爱你", "你爱我"):
+    codes = E[toy.encode(sentence)]  # (T, D) = (3, 2)
+    print(sentence, [[round(x, 1) for x in row] for row in codes.tolist()])
+
+# %% [markdown]
+# The same three rows, in another order: 我 is `[0.1, 0.2]` wherever it stands. So far the note is right, and this is where the name *bag of tokens* comes from.
+#
+# v1 then multiplies each row by a second matrix, the **head**, and adds a bias. That gives one score, a *logit*, for each candidate. Nothing else happens between input and output.
+
+# %%
+W = torch.tensor([[1.0, -1.0], [0.0, 2.0], [-1.0, 1.0], [2.0, 0.0]])  # (V, D), any numbers will do
+bias = torch.tensor([0.0, 0.1, 0.2, 0.3])
+love = toy.encode("我爱你")
+logits = E[love] @ W.T + bias  # (T, V) = (3, 4)
+
+# %% [markdown]
+# The package's v1 has the same three ingredients. Here is its source, as it stands in its file; then we hand it our numbers and compare.
+
+# %%
+source(BagOfTokens)
+
+# %%
+v1 = build("v1", ModelConfig(toy.vocab_size, block_size=3, n_head=1, n_embd=2))
+weights = {"token_embedding.weight": E, "head.weight": W, "head.bias": bias}
+v1.load_state_dict(weights)
+assert torch.allclose(v1(love[None])[0], logits)
+assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
+
+# %% [markdown]
+# Both assertions hold: our three lines *are* v1, and reading the sentence backwards only reverses the rows of logits. A row depends on its own token and on nothing else.
+#
+# But then there are only as many different rows as there are tokens! We can write them all down once and for all: one row for each token we may be at, one column for each token that may follow. Whatever happens inside, **v1 is a table of V × V numbers**, and the softmax of a row is a probability for each next character. Such a table has a name that is much older than GPT: a **bigram model**.
+
+# %% [markdown]
+# ## Told apart, and for the wrong reason
+#
+# A bigram table can also be filled without any training: count which character follows which. Our toy text says 我爱你 twice and 你爱我 once. Count along with your finger: 我 is followed by 爱 twice, and by the exclamation mark once.
+
+# %%
+text = "！我爱你！我爱你！你爱我！"
+counts = torch.zeros(4, 4)
+for this, following in pairwise(toy.encode(text).tolist()):
+    counts[this, following] += 1
+table = counts / counts.sum(dim=1, keepdim=True)  # rows sum to 1
+rows = [(toy.characters[i], *(f"{p:.2f}" for p in row)) for i, row in enumerate(table.tolist())]
+Table(("after … comes", *toy.characters), rows, stable=5)
+
+# %% [markdown]
+# A sentence's probability is the product along its pairs, the exclamation marks at both ends included.
+#
+# > **Predict.** The text holds 我爱你 twice as often as 你爱我. How many times more probable will the bigram table find it?
+
+# %%
+for sentence in ("我爱你", "你爱我"):
+    ids = toy.encode(f"！{sentence}！").tolist()
+    p = math.prod(table[pair].item() for pair in pairwise(ids))
+    print(f"{sentence}: {p * 81:.0f} / 81")
+
+# %% [markdown]
+# Sixteen to one. So a bigram model *can* tell the two apart: 我爱 and 爱你 are other pairs than 你爱 and 爱我, and pairs have probabilities of their own. **The note's claim is false.**
+#
+# Yet look at what it gets wrong. The truth is two to one, and together the two sentences hold all of the text, but the table gives them only 17 of 81 parts. The rest goes to things never said, such as 我！ and 我爱我！. The table sees each step and never the walk. Here is the sentence that is true of v1: **after 爱 it says the same, whoever stood before 爱.**
+#
+# Is a v1 free to become this very table? Yes. Give it as many channels as tokens, let each token's row be its own unit vector, and let the head hold the logarithms:
+
+# %%
+by_counting = build("v1", ModelConfig(toy.vocab_size, block_size=3, n_head=1, n_embd=4))
+log_table = table.clamp(min=1e-30).log()
+weights = {"token_embedding.weight": torch.eye(4), "head.weight": log_table.T}
+by_counting.load_state_dict(weights | {"head.bias": torch.zeros(4)})
+assert torch.allclose(by_counting(torch.arange(4)[None])[0].softmax(dim=-1), table)
+
+# %% [markdown]
+# ## How low can v1 go?
+#
+# Now the real text, the tales. If v1 is a bigram model, then no training, however long, can bring it below
+#
+# $$H(\text{next}\mid\text{this}) = -\sum_{a,b} p(a,b)\,\ln p(b\mid a),$$
+#
+# the surprise that is left in the next character when the present one is all you know. For found text one would have to estimate this. Our grammar knows the expected number of every pair exactly, so it knows the floor as well.
+
+# %%
+corpus = load_corpus("tales")
+vocab_size = corpus.tokenizer.vocab_size
+exact = torch.zeros(vocab_size, vocab_size, dtype=torch.float64)
+for pair, n in corpus.grammar.bigrams().items():
+    exact[tuple(corpus.tokenizer.encode("".join(pair)))] = n
+share = exact.sum(dim=1) / exact.sum()  # how often each character stands in the text
+exact /= exact.sum(dim=1, keepdim=True)
+
+# %%
+surprise = -torch.special.xlogy(exact, exact).sum(dim=1)  # nats, after each character
+floor = (share * surprise).sum().item()
+assert math.isclose(floor, corpus.bigram_floor)
+print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per character")
+
+# %% [markdown]
+# > **Predict.** We start v1 from noise, with 64 channels, and train it for 300 steps on the tales. It knows nothing of counting. Where will its loss end: above the bigram floor, on it, or a little below, since training can be clever?
+
+# %%
+torch.manual_seed(0)
+shape = ModelConfig(vocab_size, block_size=192, n_embd=64)
+recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)
+model = build("v1", shape)
+history = list(train(model, NextToken(corpus, 64), recipe))
+val_loss = history[-1].val_loss
+assert abs(val_loss - corpus.bigram_floor) < 0.02
+
+# %% tags=["nbval-ignore-output"]
+fig, ax = plt.subplots(figsize=(7, 4))
+title = f"v1 ends {val_loss - floor:.3f} nats per character above the bigram floor"
+floors = {"bigram floor": floor, "entropy floor": corpus.floor}
+plots.draw_losses(ax, {"v1": [step.loss for step in history]}, floors, title)
+plt.show()
+
+# %% [markdown]
+# It lands on the floor and stays there. The few thousandths that remain are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the noise of a short training; the next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
+
+# %% tags=["nbval-ignore-output"]
+on_val = -exact[corpus.val[:-1], corpus.val[1:]].log().mean().item()
+print(f"on this text: exact table {on_val:.3f}, trained v1 {val_loss:.3f}; floor {floor:.3f}")
+assert on_val < val_loss < on_val + 0.01
+
+# %% [markdown]
+# ## Three tables, one content
+#
+# Let us look inside. We have three tables for the same thing: the **exact** one from the grammar, one **counted** in the training text, and the one that gradient descent has **trained** into v1, having never counted anything. We measure how much probability sits on the wrong character, averaged over the text: 0 means identical, 1 means nothing in common.
+
+# %%
+seen = corpus.train
+counted = torch.zeros_like(exact)
+counted.index_put_((seen[:-1], seen[1:]), torch.ones((), dtype=torch.float64), accumulate=True)
+counted /= counted.sum(dim=1, keepdim=True)
+trained = model(torch.arange(vocab_size)[None])[0].softmax(dim=-1).detach().double()
+off = {
+    name: (share * (found - exact).abs().sum(dim=1) / 2).sum().item()
+    for name, found in (("counted", counted), ("trained", trained))
+}
+assert off["counted"] < off["trained"] < 0.05
+
+# %% tags=["nbval-ignore-output"]
+fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5))
+marks = ["↵" if c == "\n" else "␣" if c == " " else c for c in corpus.tokenizer.characters]
+left_title = f"The exact table: about {math.exp(floor):.0f} of {vocab_size} characters in question"
+right_title = f"After training: {off['trained']:.0%} of the probability stands elsewhere"
+for ax, title, what in ((left, left_title, exact), (right, right_title, trained)):
+    plots.draw_matrix(ax, what.numpy(), title, "next character", "this character", marks)
+for bar in fig.axes[2:]:
+    bar.set_ylabel("probability")
+plt.show()
+
+# %% [markdown]
+# Read a row of the picture: after a space (␣) many letters may come; after a question mark, always a space. Find a bright pair of letters, and guess which words it comes from. It is all that v1 knows, and it is all that can be known without looking back.
+
+# %% [markdown]
+# ## Who did it?
+#
+# Can such a model answer the questions of the tales? It is asked for a name, right after a question mark and a space.
+#
+# > **Predict.** We ask 400 questions, each beside its mirror. How many right answers, in per cent? Could it be 49 or 51?
+
+# %%
+questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
+accuracy = role_accuracy(model, corpus.tokenizer, questions)
+print(f"{accuracy:.1%}")
+assert 0.45 <= accuracy <= 0.55
+
+# %% [markdown]
+# Not about 50%: exactly. The logarithms that v1 gives to both names show why.
+
+# %%
+for question in questions[:2]:
+    right, wrong = answer_log_probs(model, corpus.tokenizer, [question])[0]
+    print(question.prompt.strip(), f"{question.answer} {right:.2f}, {question.rival} {wrong:.2f}")
+
+# %% [markdown]
+# The two names get the same two numbers in both stories, since both prompts end with the same character, and v1 sees no more than that. It likes one name better, always. In one story of each pair this happens to be right; in the mirror it is wrong. One of two, in every pair: **50%, without any luck**. This is why the questions come in pairs, and why 50% here means *no knowledge of order*, and not *a bad day*.
+#
+# Chinese is no different. We train another v1, on Chinese tales, and ask it what comes after 我爱 and after 你爱.
+
+# %%
+torch.manual_seed(0)
+zh = load_corpus("tales-zh", n_chars=500_000)
+v1_zh = build("v1", ModelConfig(zh.tokenizer.vocab_size, block_size=64, n_embd=64))
+for _ in train(v1_zh, NextToken(zh, 32), recipe):
+    pass
+one, other = (v1_zh(zh.tokenizer.encode(s)[None])[0, -1] for s in ("我爱", "你爱"))
+assert torch.allclose(one, other)
+
+# %% [markdown]
+# The same logits. In the tales nobody loves themselves, so after 我爱 no 我 can follow; v1 has forgotten whom it met. Its answers to 400 Chinese questions:
+
+# %%
+asked = zh.grammar.questions(400, seed=2, max_chars=64)
+accuracy_zh = role_accuracy(v1_zh, zh.tokenizer, asked)
+print(f"{accuracy_zh:.1%}")
+assert 0.45 <= accuracy_zh <= 0.55
+
+# %% [markdown]
+# ## What it writes
+#
+# Let v1 speak. Each character is drawn from the row of the one before.
+#
+# > **Predict.** Which stretches will look right: pairs of letters, words, sentences?
+
+# %% tags=["nbval-ignore-output"]
+for v, c in ((model, corpus), (v1_zh, zh)):
+    start = c.tokenizer.encode("\n")[None]
+    written = generate(v, start, n_tokens=160, generator=torch.Generator().manual_seed(0))
+    print(c.tokenizer.decode(written[0]).strip(), "\n")
+
+# %% [markdown]
+# Every pair of neighbours is well formed, and nothing beyond a pair is. Chinese fares better at first sight, because one character carries what English spells with several letters; the stories make as little sense.
+
+# %% [markdown]
+# ## Promises
+#
+# What can be promised of v1, and does it keep it? The first two lines are its limits, stated as promises. Later models will have to *break* them.
+
+# %% tags=["nbval-ignore-output"]
+ids = corpus.val[:64]
+about_v1 = [
+    invariants.blind_to_the_past(model, ids),
+    invariants.order_blind(model, ids),
+    invariants.causal(model, ids),
+    invariants.extrapolates_or_refuses(model, ids),
+]
+assert all(promise.holds for promise in about_v1)
+promises(about_v1)
+
+# %% [markdown]
+# The last line deserves a word. v1 goes on past any window, for ever, at the same quality: with no idea of position, no position is new to it. We shall meet encodings that would envy it.
+
+# %% [markdown]
+# ## What the note claims, and what was measured
+#
+# Source note 004 counts v1's parameters as *V D + D V*: the embedding and the head. Count ours.
+
+# %%
+V, D = vocab_size, shape.n_embd
+by_formula, in_truth = V * D + D * V, sum(p.numel() for p in model.parameters())
+print(f"formula {by_formula}, model {in_truth}, difference {in_truth - by_formula}")
+assert in_truth == by_formula + V
+
+# %% [markdown]
+# One number for each character is missing: the head's bias. (`nn.Linear` has one unless it is told otherwise, and the note's code does not tell it.) It is a small slip, and not much hangs on it: with at least as many channels as characters, embedding and head can express any table without a bias.
+#
+# Here are the note's three claims about v1. Each row is run again whenever you run the cell.
+
+# %% tags=["nbval-ignore-output"]
+claims = [
+    "v1 cannot tell 我爱你 from 你爱我",
+    "in v1 a character has the same code at every place",
+    "v1 has VD + DV parameters, v2 VD + TD + DV",
+]
+found = findings("004", claims)
+assert [row[2] for row in found.rows] == ["fails", "holds", "fails"]
+found
+
+# %% [markdown]
+# The first two rows belong together. It is *true* that a character has one code at every place, and it does *not* follow that sentences cannot be told apart. The step from *codes* to *sentences* is where the note stumbles: a sentence is made of pairs. What v1 lacks is not the difference between two sentences. It is memory.
+
+# %% [markdown]
+# ## Exercise
+#
+# You will compute the loss of the best bigram model for a short text by counting, with no training, and then find a text on which v1 loses nothing at all. (Exercises with a checker are still being written; here is their place.)
+
+# %% [markdown]
+# ## What comes next
+#
+# The note's cure is to tell each token its place: a second table, one row for each position, added to the first. Does a seat number cure a missing memory? → [02 · Learned positions](02_learned_positions.ipynb)

@@ -1,0 +1,380 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 02 · Learned positions
+#
+# **Is it enough to tell each token its seat number?**
+#
+# v1 lacked a memory, we said. The source note sees it differently: v1 lacks *positions*. Its cure, **v2**, is the first position encoding in the history of GPT and still one of the best known: give every position a vector of its own, learn it like everything else, and add it to the token's vector. The note compares it with a cinema ticket: v1 knows the film, v2 also knows the seat, row 5, number 12. And it promises that now 我爱你 and 你爱我 can be told apart.
+#
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 20 seconds to run on two cores, twenty-five minutes to read. **You will have seen:** when a seat number helps, when it is worth nothing, and what it can never do alone.
+
+# %% tags=["nbval-ignore-output"]
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, plots
+from babygpt.data import CharTokenizer, load_corpus
+from babygpt.data.batches import cut, line_starts
+from babygpt.encodings import LearnedPositions
+from babygpt.measure import role_accuracy
+from babygpt.models.learned_positions import BagWithPositions
+from babygpt.objectives import cross_entropy
+from babygpt.panels import Table, findings, promises, source
+from babygpt.training import train
+
+plots.set_style()
+
+# %% [markdown]
+# ## The question
+#
+# > **Predict.** Each character of 我爱你 is told its seat: 我 is at place 0, 爱 at 1, 你 at 2. In 你爱我 it is 你 that is at 0. Nothing else changes in the model: still no token sees another. After reading 我爱 or 你爱, will v2 make two different guesses about what comes next?
+
+# %% [markdown]
+# ## The note's sums, by hand
+#
+# We take the note's own numbers: a table `E` with a row for each of four characters, and a new table `P` with a row for each of three places. A token's **code** is the sum of its two rows. All six sums of the note fit on one screen; check one or two of them in your head.
+
+# %%
+toy = CharTokenizer("我爱你！")
+E = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])  # (V, D) = (4, 2)
+P = torch.tensor([[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]])  # (T, D) = (3, 2)
+rows = []
+for sentence in ("我爱你", "你爱我"):
+    for place, character in enumerate(sentence):
+        token = E[toy.ids[character]]
+        sums = [f"[{a:.2f}, {b:.2f}]" for a, b in (token, P[place], token + P[place])]
+        rows.append((sentence, str(place), character, *sums))
+heading = ("sentence", "place", "character", "row of E", "row of P", "code: their sum")
+Table(heading, rows, stable=6)
+
+# %% [markdown]
+# The note then compares 我 at place 0 with 我 at place 2, and 你 likewise, before and after. In v1 each had one code; now each has two: `[0.11, 0.22]` here and `[0.15, 0.26]` there. *The same character is represented differently at different places*: this is the note's key insight, and it is true.
+#
+# Now look at the two rows the note does not compare. 爱 stands at place 1 in both sentences, and its code is `[0.33, 0.44]` in both. It is from this code, and from no other, that v2 must guess what follows 爱. Two equal codes give two equal guesses.
+
+# %%
+one, other = toy.encode("我爱你"), toy.encode("你爱我")
+code_one, code_other = E[one] + P, E[other] + P  # (T, D) = (3, 2)
+assert not torch.equal(code_one[0], code_other[0])
+assert torch.equal(code_one[1], code_other[1])
+
+# %% [markdown]
+# So the note's own table answers the question: after 我爱 and after 你爱, v2 says the same. The seat of a token tells nothing about who sits in the seat before.
+#
+# In the package, the sum is made by `LearnedPositions`, and v2 is v1 with one more line. Here is the source, and the check that it does what we did by hand.
+
+# %%
+source(BagWithPositions)
+
+# %%
+encoding = LearnedPositions(max_positions=3, n_embd=2)
+encoding.load_state_dict({"table": P})
+assert torch.allclose(encoding.embed(E[one], Places.count(3)), code_one)
+
+# %% [markdown]
+# ## What it gains, and what not
+#
+# In notebook 01 a toy text said 我爱你 twice and 你爱我 once. The best bigram table gave them 16 and 1 of 81 parts, and the rest to nonsense such as 我！, because it could not know that a sentence ends after three characters.
+#
+# A model that knows the place can. Here place 0 is the exclamation mark before the sentence, so we count what follows at each of four places. (In this text the place says it all, so the token may abstain.)
+#
+# > **Predict.** Where will the 64 lost parts go: to the two sentences of the text, or somewhere else?
+
+# %%
+following = torch.zeros(4, 4)  # (place, next character)
+for sentence in ("我爱你", "我爱你", "你爱我"):
+    following[torch.arange(4), toy.encode(f"{sentence}！")] += 1 / 3
+for sentence in ("我爱你", "你爱我", "我爱我", "你爱你"):
+    p = following[torch.arange(4), toy.encode(f"{sentence}！")].prod().item()
+    print(f"{sentence}: {p * 9:.0f} / 9")
+
+# %% [markdown]
+# Four sentences share everything, and each is well formed: *somebody loves somebody*. Place has taught the model the **shape** of a sentence, which is a real gain. But two of the four were never said, and each of these is found twice as probable as 你爱我, which was. At the third place the model knows that a person must come, and not which one, for it cannot see who stood at the first.
+#
+# What does it cost? One row of D numbers for each of T positions, and the position table is all that v2 adds to v1.
+
+# %%
+corpus = load_corpus("tales")
+shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=64, n_embd=64)
+v1_size, v2_size = (sum(p.numel() for p in build(v, shape).parameters()) for v in ("v1", "v2"))
+print(f"v1 {v1_size}, v2 {v2_size} parameters")
+assert v2_size - v1_size == shape.block_size * shape.n_embd
+
+# %% [markdown]
+# ## Does the seat number help?
+#
+# It depends on who hands out the seats. A model does not read a text from its first page; it reads **windows** cut out of it, and position 0 is where the window begins. There are two ways to cut.
+#
+# - **At random**, anywhere in the text, which is what GPTs usually do. Position 0 may be the middle of a name.
+# - **Aligned**: each window begins where a line begins. In the tales, that is where a story begins.
+#
+# What does position tell in each case? We need no model to find out. Let us only ask how often each position holds a space.
+#
+# > **Predict.** About every fifth character of the tales is a space. What will the curve over positions look like in random windows? And in aligned ones?
+
+# %%
+newline, space = corpus.tokenizer.ids["\n"], corpus.tokenizer.ids[" "]
+starts = line_starts(corpus.val, newline, length=65)
+dice = torch.Generator().manual_seed(0)
+anywhere = torch.randint(len(corpus.val) - 65, (len(starts),), generator=dice)
+windows = {"aligned": cut(corpus.val, starts, 65), "at random": cut(corpus.val, anywhere, 65)}
+spaces = {how: (w == space).double().mean(dim=0).numpy() for how, w in windows.items()}
+assert {len(name) for name in corpus.grammar.words["name"]} == {4}
+assert np.ptp(spaces["at random"]) < 0.1 < 0.5 < np.ptp(spaces["aligned"])
+
+# %% tags=["nbval-ignore-output"]
+fig, ax = plt.subplots(figsize=(8, 4))
+title = "From a line's start, place tells where the spaces are; in random windows it does not"
+labels = ("position (tokens)", "share of windows with a space there")
+plots.draw_curves(ax, np.arange(65), spaces, title, *labels)
+plt.show()
+
+# %% [markdown]
+# Stories begin with a name, and all names in these tales have four letters, so the first spike reaches 1: at place 4 there is always a space. Later words differ in length, and the further we go, the less the seat number knows: towards the end both curves meet.
+#
+# In random windows the curve is flat (what remains is the noise of a sample). There *every* position holds the same mixture of everything. Position and text are independent, and no model, however clever, can learn from a number that has nothing to do with the text.
+
+# %% [markdown]
+# ## Train and see
+#
+# Two models, two ways to cut: four short trainings. v1 and v2 differ in nothing but the position table.
+#
+# > **Predict.** In which of the four corners of the table below will the loss fall clearly under the others? Will the extra table do *harm* anywhere?
+
+# %%
+recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)
+
+
+def trained(version, aligned):
+    """A fresh model after 300 steps, and its loss on validation windows cut the same way."""
+    torch.manual_seed(0)
+    model = build(version, shape)
+    *_, last = train(model, NextToken(corpus, shape.block_size, aligned), recipe)
+    return model, last.val_loss
+
+
+# %%
+models, losses = {}, {}
+for version in ("v1", "v2"):
+    for how in windows:
+        models[version, how], losses[version, how] = trained(version, how == "aligned")
+
+# %% tags=["nbval-ignore-output"]
+gain = {how: losses["v1", how] - losses["v2", how] for how in windows}
+assert gain["aligned"] > 0.1
+assert max(abs(gain["at random"]), abs(losses["v1", "at random"] - corpus.bigram_floor)) < 0.02
+rows = [(how, *(f"{losses[v, how]:.2f}" for v in ("v1", "v2"))) for how in windows]
+Table(("windows cut", "v1 (nats per character)", "v2"), rows, stable=3)
+
+# %% [markdown]
+# Only one corner moves. On random windows v2 is v1 with dead weight: it lands on the bigram floor as if it had no table. (If anything, it ends a hair higher: a table that has nothing to learn still learns a little noise.) On aligned windows the very same model falls well below v1, which no training could bring any lower.
+#
+# *Where* does it gain? We take the loss apart, position by position.
+
+# %% tags=["nbval-ignore-output"]
+fig, axes = plt.subplots(1, 2, figsize=(12, 4), sharey=True)
+aligned = f"Aligned: v2 gains {gain['aligned']:.2f} nats per character, most of it early"
+titles = {"aligned": aligned, "at random": "At random: the two curves coincide"}
+for ax, (how, w) in zip(axes, windows.items(), strict=True):
+    curves = {}
+    for v in ("v1", "v2"):
+        with torch.inference_mode():
+            curves[v] = cross_entropy(models[v, how](w[:, :-1]), w[:, 1:]).mean(dim=0).numpy()
+    labels = (titles[how], "position (tokens)", "loss (nats per character)")
+    plots.draw_curves(ax, np.arange(64), curves, *labels)
+    ax.lines[0].set_linewidth(3)
+    ax.legend()
+    assert (curves["v1"] - curves["v2"])[:8].mean() > 0.3 or how == "at random"
+plt.show()
+
+# %% [markdown]
+# At position 3 the aligned v2 is never surprised: a name has just ended, so a space must come. Vowels and consonants of the first name stand at fixed places as well. After some thirty characters the stories have drifted apart, and the orange curve is back among the bigrams.
+
+# %% [markdown]
+# ## What the table has learnt
+#
+# A row of the table is 64 numbers without names. But v2 only ever does one thing with it: multiply it by the head. That turns the row into **votes**, one for each next character, and these we can read. Red is a vote for, blue a vote against, compared with the average position.
+
+# %%
+votes = {}
+for how in windows:
+    voter = models["v2", how]
+    votes[how] = (voter.encoding.table @ voter.head.weight.T).detach()  # (P, V)
+    votes[how] -= votes[how].mean(dim=0)
+
+# %% tags=["nbval-ignore-output"]
+fig, ax = plt.subplots(figsize=(10, 6))
+title = "Aligned: the first places have strong opinions, the last ones hardly any"
+labels = ("position (tokens)", "candidate for the next character")
+plots.draw_matrix(ax, votes["aligned"].numpy().T, title, *labels, diverging=True)
+names = [{"\n": "↵", " ": "␣"}.get(c, c) for c in corpus.tokenizer.characters]
+ax.set_yticks(range(len(names)), names, fontsize=8)
+fig.axes[1].set_ylabel("vote (nats)")
+plt.show()
+
+# %% [markdown]
+# Read the first columns from left to right: vowels, then consonants, then vowels, then the dark red square of the space: position has spelt out what a name looks like. Far to the right the votes fade. And the table of the v2 that saw random windows? Its votes are many times smaller, and they are noise.
+
+# %% tags=["nbval-ignore-output"]
+sizes = {how: vote.abs().mean().item() for how, vote in votes.items()}
+ratio = sizes["aligned"] / sizes["at random"]
+assert votes["aligned"][:8].abs().mean() > 4 * votes["aligned"][-8:].abs().mean()
+assert ratio > 5
+print(f"mean vote of the aligned table: more than {5 * int(ratio / 5)} times that of the other")
+
+# %% [markdown]
+# ## Two voters who never speak
+#
+# We have just multiplied the table by the head, alone. That this is allowed shows something important. The head is linear, so
+#
+# $$\text{logits} = (e + p)\,W^\top + b = \underbrace{e\,W^\top + b}_{\text{the token's votes}} + \underbrace{p\,W^\top}_{\text{the place's votes}}.$$
+#
+# Token and place fill in their ballots separately, and the ballots are added. Check it on real text:
+
+# %%
+v2 = models["v2", "aligned"]
+token_votes = v2.token_embedding.weight @ v2.head.weight.T + v2.head.bias  # (V, V)
+place_votes = v2.encoding.table @ v2.head.weight.T  # (P, V)
+ids = corpus.val[:64]
+assert torch.allclose(v2(ids[None])[0], token_votes[ids] + place_votes, atol=1e-4)
+
+# %% [markdown]
+# The note prefers adding to concatenating because a sum *fuses* token and position, like red and blue paint, while concatenation leaves them side by side, like two sheets of paper. Under one linear head this is not so. Concatenate the two vectors, let the head read both halves with the same weights, and out come the very same logits: the paint was two sheets of paper all along. (A concatenation *could* give each half its own weights. That is its price, twice as many of them, and its freedom.)
+
+# %%
+W, b = v2.head.weight, v2.head.bias
+sheets = torch.cat([v2.token_embedding.weight[ids], v2.encoding.table], dim=-1)  # (T, 2D)
+side_by_side = sheets @ torch.cat([W, W], dim=-1).T + b  # (T, V)
+assert torch.allclose(side_by_side, v2(ids[None])[0], atol=1e-4)
+
+# %% [markdown]
+# What would real fusion be worth? Imagine a model with a separate row for each *pair* of token and place: *this letter, here*. We need not train it. We count, as in notebook 01, but place by place, and fall back a little on plain bigrams where a pair was never seen.
+#
+# > **Predict.** Will it beat v2? By a hair, or by a lot?
+
+# %% tags=["nbval-ignore-output"]
+V, T, one_count = shape.vocab_size, shape.block_size, torch.ones((), dtype=torch.float64)
+learn = cut(corpus.train, line_starts(corpus.train, newline, 65), 65)
+held = windows["aligned"]
+counts = torch.zeros(T, V, V, dtype=torch.float64)  # (place, this, next)
+counts.index_put_((torch.arange(T), learn[:, :-1], learn[:, 1:]), one_count, accumulate=True)
+counts += counts.sum(dim=0) / counts.sum(dim=(0, 2))[:, None] + 1e-6
+table = counts / counts.sum(dim=-1, keepdim=True)
+fused = -table[torch.arange(T), held[:, :-1], held[:, 1:]].log().mean().item()
+print(f"fused {fused:.2f}, v2 {losses['v2', 'aligned']:.2f} nats per character")
+assert losses["v2", "aligned"] - fused > 0.1
+
+# %% [markdown]
+# Roughly as much again as the whole gain from position. To let token and place work *together*, something nonlinear has to stand between the sum and the head. In a Transformer that is what the blocks do, and there, adding is a fine choice. In v2 there is nothing.
+
+# %% [markdown]
+# ## What it still cannot do
+#
+# Now the questions. Each stands at the beginning of a window, as v2 likes it, and is short enough for its 64 places.
+#
+# > **Predict.** v2 has left v1 behind by a wide margin. Can it tell who did it, a little better than a coin?
+
+# %%
+questions = corpus.grammar.questions(400, seed=2, max_chars=64)
+for how in windows:
+    accuracy = role_accuracy(models["v2", how], corpus.tokenizer, questions)
+    print(f"{how}: {accuracy:.0%}")
+    assert 0.45 <= accuracy <= 0.55
+
+# %% [markdown]
+# Not at all. In a story and its mirror the answer is asked for after the same character (a space) and at the same place. These two things are all that v2 knows, so it prefers the same name in both, and is right in one of them. A lower loss has not bought a single right answer.
+#
+# The panel says it in general. The first line is the sharpest: replace *every* earlier token, and the prediction does not move.
+
+# %% tags=["nbval-ignore-output"]
+about_v2 = [
+    invariants.blind_to_the_past(v2, ids),
+    invariants.order_blind(v2, ids),
+    invariants.causal(v2, ids),
+    invariants.cache_equals_full(v2, ids),
+    invariants.extrapolates_or_refuses(v2, ids),
+]
+assert all(promise.holds for promise in about_v2)
+promises(about_v2)
+
+# %% [markdown]
+# ## When the seats run out
+#
+# A table ends. What about a text that is longer than the table? The note cuts inside `forward`: only the last `block_size` tokens are kept. Here are its lines, with the usual loss after them, and a batch that is six tokens too long.
+
+# %%
+x, y = corpus.val[None, :70], corpus.val[None, 1:71]  # (1, 70) each
+
+
+def note_logits(model, idx):
+    """What note 004 does: cut the inputs, count the places from 0, add, read off."""
+    T = min(idx.shape[1], model.config.block_size)
+    idx = idx[:, -T:]
+    tok_emb, pos_emb = model.token_embedding(idx), model.encoding.table[:T]
+    return model.head(tok_emb + pos_emb)  # (B, T, V)
+
+
+try:
+    F.cross_entropy(note_logits(v2, x).flatten(0, 1), y.flatten())
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# The inputs were cut and the targets were not, so 64 predictions meet 70 targets. The repair is one line: cut both. In this course a loss is taken outside the model, by `cross_entropy`, and that is where the targets are cut to fit.
+
+# %%
+loss = cross_entropy(v2(x), y)
+print(tuple(loss.shape), "losses, the last one for the target", repr(corpus.tokenizer.decode(y[0, -1:])))
+assert torch.allclose(loss[0], cross_entropy(v2(x[:, -64:]), y[:, -64:])[0])
+
+# %% [markdown]
+# It runs, but think about what it means. Cut to the last 64, a token that stood at place 40 stands at place 34, and one step later at 33. Its seat number no longer says where it is in the story, which was the only thing v2 had learnt to use.
+#
+# And asked outright about a place beyond its last row, the table has nothing to say. Ours says so, rather than quietly reusing its last row:
+
+# %%
+try:
+    v2(ids[None], Places.count(64, start=64))
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# ## What the note claims, and what was measured
+#
+# Seven claims of note 004 about v2. The third trains four small models of its own, on shorter windows than ours, so a larger share of each window lies near a line's start and the gain is larger; the others take no time.
+
+# %% tags=["nbval-ignore-output"]
+claims = {
+    "the note's worked table of sums is right": "holds",
+    "with a code for each place v2 knows who loves whom": "fails",
+    "knowing the place helps prediction": "depends",
+    "v2 adds block_size × n_embd parameters to v1": "holds",
+    "cutting long inputs inside forward is all it takes": "fails",
+    "adding mixes token and position in one space": "fails",
+    "concatenating would double the next layer": "holds",
+}
+found = findings("004", list(claims))
+assert {row[1]: row[2] for row in found.rows} == claims
+found
+
+# %% [markdown]
+# What the note says about *codes* is right, to the last decimal. What it concludes about *sentences* does not follow. Its closing line, that position encodings let a model tell 我爱你 from 你爱我, needs one more thing, and the note does not have it yet.
+
+# %% [markdown]
+# ## Exercise
+#
+# You will cut windows that begin at the *second* word of each line, predict from the table of votes what happens to v2's loss, and then measure it. (Exercises with a checker are still being written; here is their place.)
+
+# %% [markdown]
+# ## What comes next
+#
+# Every token now knows where it stands, and none knows who its neighbours are. They have to look at each other: that is **attention**. And as soon as they do, a question returns with a vengeance: attention sees a heap, so how will it know who stands where? → [03 · Sinusoidal](03_sinusoidal.ipynb)
