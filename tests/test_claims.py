@@ -1,4 +1,4 @@
-"""Each claim of the notes comes out as mathematics says it must, and the measurement can come out otherwise."""
+"""Each claim comes out as mathematics says it must, and each measurement can come out otherwise."""
 
 import pytest
 import torch

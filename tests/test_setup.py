@@ -68,9 +68,7 @@ def hosts_in(text: str) -> list[str]:
 def machine_paths_in(text: str) -> list[str]:
     """The absolute paths in `text` that only one machine has."""
     found = re.findall(r"(?<![\w./~-])/(?:work|root|home|Users|opt|tmp)/[\w./-]+", text)
-    return found + [
-        path for path in (str(ROOT), str(Path.home())) if len(path) > 5 and path in text
-    ]
+    return found + [path for path in (str(ROOT), str(Path.home())) if len(path) > 5 and path in text]
 
 
 # ---------------------------------------------------------------- conda and pip agree
