@@ -104,7 +104,12 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, corpus):
     out = tmp_path / "m.safetensors"
     args = ["train", "v4", "--corpus", corpus, "--steps", "1000000", "--out", str(out), *SMALL]
     process = subprocess.Popen(
-        [sys.executable, "-m", "babygpt", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "babygpt", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell that runs the tests in the background has SIGINT ignored, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     seen = ""
     deadline = time.monotonic() + 120
