@@ -275,7 +275,7 @@ plt.show()
 
 
 # %% [markdown]
-# @@TRAIN@@
+# Did you expect v3 to fail? It does not: without its favour it takes longer to get going (compare the curves over the first hundred steps) and then arrives where v4 does. On the full tales three seeds even put it a little ahead after 600 steps, as [the figure of `python -m babygpt figures roles`](../figures/roles.png) shows. Inside the window it was trained on, an additive code can do the job. That RoPE is the better idea has to show elsewhere, and it will, two sections below.
 #
 # ## Where does the answer come from?
 #
@@ -317,7 +317,7 @@ plt.show()
 
 
 # %% [markdown]
-# @@MAP@@
+# In the last rows, where the answer is written, the bright squares stand under the letters of a name far to the left: the right one. One head does most of the copying, and nobody has told it to. The other bright squares, close to the diagonal, are letters looking at the word they are part of.
 #
 # ## Move the text
 #
@@ -391,7 +391,7 @@ plt.show()
 
 
 # %% [markdown]
-# @@LONG@@
+# Each code has its own way of growing old. **Learned** positions refuse: there is no row 48, and the error says so. The **sinusoid** goes on at once into rows that the model has never met, and its loss leaps. **RoPE** keeps calm for a while and then drifts away: scores depend on the distance alone, as promised, *but distances beyond the window were never trained*, and the slow pairs reach angles they have never been at. Relative does not mean unlimited. **NoPE** was never good and gets worse. Only **ALiBi** stays as it was: for it the far past hardly counts, so a long text looks like a short one. (It pays for that with its memory.) `python -m babygpt figures lengths` repeats this on the full tales.
 #
 # ## Promises
 #
