@@ -157,9 +157,30 @@ def figures(names: tuple[str, ...], folder: Path, redraw: bool) -> None:
         click.echo(f"{name}: {pictures.make(name, folder, redraw)}")
 
 
+@main.command()
+@click.option("--folder", default="figures", show_default=True, type=click.Path(path_type=Path))
+def screenshots(folder: Path) -> None:
+    """Take pictures of the explorers and of a dashboard, in a real browser (takes about a minute)."""
+    from babygpt.browser.screenshots import (
+        take as photograph,
+    )  # only this command and one bench need a browser
+
+    for path in photograph(folder):
+        click.echo(path)
+
+
 @main.group()
 def bench() -> None:
     """Benchmarks; each prints one line of JSON last."""
+
+
+@bench.command()
+@click.option("--presses", default=60, show_default=True, help="key presses of each kind")
+def live(presses: int) -> None:
+    """Answer time of sliders and cost of dashboards, in a real browser (takes some four minutes)."""
+    from babygpt.browser.bench import live as measure  # only this command needs a browser
+
+    click.echo(json.dumps(measure(presses)))
 
 
 @bench.command()

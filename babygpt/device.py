@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 
@@ -17,3 +19,10 @@ def pick_device() -> torch.device:
 def mixed_precision(device: torch.device) -> torch.autocast:
     """bfloat16 arithmetic on CUDA, and nothing elsewhere."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+
+
+def available_cores() -> int:
+    """The cores that this process may use, where the system tells; else those there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -4,7 +4,6 @@ The bounds come from the installed package's own metadata (pyproject.toml), so t
 written once. Torch and Jupyter are imported inside the checks: a broken one is a finding.
 """
 
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -101,6 +100,8 @@ def threads() -> Check:
     """Torch's threads against the processor's cores."""
     try:
         import torch
+
+        from babygpt.device import available_cores
     except (ImportError, OSError) as error:
         return Check("threads", False, f"torch does not work here: {error}")
     have, cores = torch.get_num_threads(), available_cores()
@@ -108,13 +109,6 @@ def threads() -> Check:
     if have <= cores:
         return Check("threads", True, seen)
     return Check("threads", False, f"{seen}, which slows training: set OMP_NUM_THREADS={cores}")
-
-
-def available_cores() -> int:
-    """The cores that this process may use, where the system tells; else those there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def widgets() -> Iterator[Check]:

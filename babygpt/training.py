@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,6 +30,7 @@ class Step:
     tokens    seen up to here
     val_loss  on the validation text after the step, in nats per token, where it was measured
     snapshot  the encoding's parameters after the step, where they were kept
+    changed   the encoding's numbers that somebody set just before the step
     """
 
     step: int
@@ -39,6 +40,21 @@ class Step:
     tokens: int
     val_loss: float | None = None
     snapshot: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    changed: dict[str, float] = field(default_factory=dict)
+
+
+Steering = Callable[[int], Mapping[str, float]]  # the step about to be made -> what to set before it
+
+
+def hands_off(step: int) -> dict[str, float]:
+    """Steer nothing."""
+    return {}
+
+
+def as_in(history: Sequence[Step]) -> Steering:
+    """Steer as somebody did in an earlier run: with the same seed and threads the run repeats itself."""
+    changes = {step.step: step.changed for step in history if step.changed}
+    return lambda step: changes.get(step, {})
 
 
 def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
@@ -64,13 +80,17 @@ def schedule(step: int, config: TrainConfig) -> float:
     return up * (config.final_lr + (1.0 - config.final_lr) * down)
 
 
-def train(model: LanguageModel, objective: Objective, config: TrainConfig) -> Iterator[Step]:
+def train(
+    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering = hands_off
+) -> Iterator[Step]:
     """Train a model in place, yielding a record after every step.
 
     model      on any device; left as it is when the iteration stops
     objective  draws the batches and takes their loss
     config     steps, batch size, learning rates, seed
-    Raises FloatingPointError, with the step and what to try, if the loss is not finite.
+    steering   asked before every step which of the encoding's numbers to set; `as_in` repeats a run
+    Raises ValueError if the encoding has no such number, and FloatingPointError, with the step and
+    what to try, if the loss is not finite.
     """
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(config.seed)
@@ -79,6 +99,9 @@ def train(model: LanguageModel, objective: Objective, config: TrainConfig) -> It
     seconds, tokens = 0.0, 0
     for step in range(config.steps):
         start = time.perf_counter()
+        changed = dict(steering(step + 1))
+        for name, number in changed.items():
+            model.encoding.steer(name, number)
         for optimizer, peak in zip(made, peaks, strict=True):
             optimizer.param_groups[0]["lr"] = peak * schedule(step, config)
         x, y = objective.batch(config.batch_size, generator)
@@ -93,7 +116,8 @@ def train(model: LanguageModel, objective: Objective, config: TrainConfig) -> It
             optimizer.step()
         model.zero_grad()
         seconds, tokens = seconds + time.perf_counter() - start, tokens + y.numel()
-        yield _record(model, objective, config, Step(step + 1, value, lr, seconds, tokens))
+        record = Step(step + 1, value, lr, seconds, tokens, changed=changed)
+        yield _record(model, objective, config, record)
 
 
 def require_finite(name: str, value: float, step: int, lr: float) -> None:

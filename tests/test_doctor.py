@@ -16,7 +16,7 @@ import torch
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from babygpt import doctor
+from babygpt import device, doctor
 from babygpt.doctor import Check, checks, report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,7 +161,7 @@ def test_extension_hidden_by_another_copy_is_seen(monkeypatch, tmp_path: Path):
 
 
 def test_more_threads_than_cores_are_seen(monkeypatch):
-    monkeypatch.setattr(doctor, "available_cores", lambda: 2)
+    monkeypatch.setattr(device, "available_cores", lambda: 2)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
     check = finding("threads")
     assert not check.ok

@@ -22,6 +22,7 @@ from nbval.plugin import get_sanitize_patterns, metadata_tags
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
 MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users|opt|tmp)/\w|\b[A-Z]:\\\w")
 LINES_MEDIAN, LINES_MOST, WORDS_PER_LINE = 5, 15, 4
 
@@ -72,12 +73,14 @@ def without_errors(nb: NotebookNode) -> list[str]:
 
 
 def without_debris(nb: NotebookNode) -> list[str]:
-    """No stderr, and no metadata but the kernel's name and the tags."""
+    """No stderr, no widgets, and no metadata but the kernel's name and the tags."""
     wrong = [] if nb.metadata == {"kernelspec": KERNEL} else [f"metadata {nb.metadata}"]
     for number, cell in enumerate(nb.cells):
         wrong += [f"cell {number}: metadata {key}" for key in cell.metadata if key != "tags"]
         streams = {output.get("name") for output in cell.get("outputs", [])}
         wrong += [f"cell {number}: stores stderr"] if "stderr" in streams else []
+        kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
+        wrong += [f"cell {number}: stores a widget"] if WIDGET in kinds else []
     return wrong
 
 
@@ -219,6 +222,11 @@ def widget_state(nb: NotebookNode) -> None:
     nb.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
 
 
+def widget_view(nb: NotebookNode) -> None:
+    view = new_output("display_data", data={WIDGET: {"model_id": "1"}, "image/png": "iVBOR"})
+    nb.cells[2].outputs.append(view)
+
+
 def timed(nb: NotebookNode) -> None:
     nb.cells[1].metadata["execution"] = {"iopub.status.busy": "2026-01-01"}
 
@@ -248,6 +256,7 @@ SPOILT = [
     (executed_in_order, run_out_of_order),
     (without_errors, failed),
     (without_debris, widget_state),
+    (without_debris, widget_view),
     (without_debris, timed),
     (without_debris, stored("100%|███| 3/3", name="stderr")),
     (without_machine_paths, stored(f"saved to {ROOT / 'weights'}")),

@@ -26,6 +26,8 @@ print("a warning", file=sys.stderr)
 
 # %%
 ipywidgets.IntSlider()
+
+# %%
 1 + 1
 """
 
@@ -52,11 +54,12 @@ def read(course: Path) -> nbformat.NotebookNode:
 def test_stored_is_only_what_every_run_shares(course: Path):
     assert tool(course, "00_toy").returncode == 0
     nb = read(course)
-    _, first, second, third = nb.cells
+    _, first, second, widget, third = nb.cells
     assert list(nb.metadata) == ["kernelspec"]
-    assert [cell.execution_count for cell in (first, second, third)] == [1, 2, 3]
+    assert [cell.execution_count for cell in (first, second, widget, third)] == [1, 2, 3, 4]
     assert second.metadata == {"tags": ["nbval-ignore-output"]}
     assert [(o.name, o.text) for o in second.outputs] == [("stdout", "0\n1\n2\n")]
+    assert list(widget.outputs[0].data) == ["text/plain"]
     assert third.outputs[0].data == {"text/plain": "2"}
 
 
@@ -92,7 +95,7 @@ def test_an_edit_made_while_the_notebook_runs_is_kept(course: Path):
 
 def test_sync_only_runs_nothing(course: Path):
     assert tool(course, "--sync-only").returncode == 0
-    assert [cell.get("execution_count") for cell in read(course).cells] == [None] * 4
+    assert [cell.get("execution_count") for cell in read(course).cells] == [None] * 5
 
 
 def test_an_unknown_notebook_is_refused(course: Path):

@@ -15,7 +15,7 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, NextToken
-from babygpt.training import Step, follow, optimizers, schedule, snapshot, train
+from babygpt.training import Step, as_in, follow, optimizers, schedule, snapshot, train
 
 BLOCK = 24
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
@@ -262,6 +262,94 @@ def test_snapshots_are_copies(make, objective: NextToken) -> None:
     assert not np.array_equal(kept[0][0], kept[-1][0])
     kept[-1][0][:] = 7.0
     assert not (model.encoding.table == 7.0).any()
+
+
+# ---------------------------------------------------------------- steering
+
+
+def turning(changes: dict[int, dict[str, float]]):
+    """Steer at these steps, and remember which steps were asked about."""
+    asked: list[int] = []
+
+    def steer(step: int) -> dict[str, float]:
+        asked.append(step)
+        return changes.get(step, {})
+
+    return steer, asked
+
+
+def test_who_steers_is_asked_before_every_step(make, objective: NextToken) -> None:
+    steer, asked = turning({})
+    steered = []
+    for step in train(make("v4"), objective, PLAN, steer):
+        assert asked == list(range(1, step.step + 1))
+        steered.append(step)
+    plain = list(train(make("v4"), objective, PLAN))
+    assert [s.loss for s in steered] == [s.loss for s in plain]
+    assert all(s.changed == {} for s in [*steered, *plain])
+
+
+@pytest.mark.parametrize(("version", "name", "value"), [("alibi", "steepness", 40.0), ("v3", "theta", 3.0)])
+def test_a_number_holds_from_its_step_on(
+    make, objective: NextToken, version: str, name: str, value: float
+) -> None:
+    model = make(version)
+    steer, _ = turning({3: {name: value}})
+    numbers, losses = [], []
+    for step in train(model, objective, PLAN, steer):
+        numbers.append(getattr(model.encoding, name))
+        losses.append(step.loss)
+        assert step.changed == ({name: value} if step.step == 3 else {})
+    before = getattr(make(version).encoding, name)
+    assert numbers == [before, before, value, value, value, value]
+    plain = [s.loss for s in train(make(version), objective, PLAN)]
+    assert losses[:2] == plain[:2]
+    assert losses[2:] != plain[2:]
+
+
+def test_a_run_steered_as_an_earlier_one_repeats_it(make, objective: NextToken) -> None:
+    first, again = make("v4"), make("v4")
+    steer, _ = turning({2: {"theta": 30.0}, 5: {"theta": 700.0}})
+    history = list(train(first, objective, PLAN, steer))
+    repeated = list(train(again, objective, PLAN, as_in(history)))
+    assert [(s.loss, s.changed) for s in repeated] == [(s.loss, s.changed) for s in history]
+    assert same(weights(first), weights(again))
+    steering = as_in(history)
+    assert [steering(n) for n in (1, 2, 5, 6, 99)] == [{}, {"theta": 30.0}, {"theta": 700.0}, {}, {}]
+
+
+def test_a_learned_table_can_be_set_too(make, objective: NextToken) -> None:
+    model = make("learned")
+    steer, _ = turning({1: {"table": 0.0}})
+    steps = train(model, objective, PLAN, steer)
+    assert next(steps).changed == {"table": 0.0}
+    blank = make("learned")
+    torch.nn.init.zeros_(blank.encoding.table)
+    next(train(blank, objective, PLAN))
+    assert same(weights(model), weights(blank))
+
+
+def test_what_was_changed_is_recorded_as_it_was_then(make, objective: NextToken) -> None:
+    """One mapping, changed from step to step."""
+    knobs: dict[str, float] = {}
+
+    def steer(step: int) -> dict[str, float]:
+        knobs["steepness"] = float(step)
+        return knobs
+
+    history = list(train(make("alibi"), objective, PLAN, steer))
+    assert [s.changed["steepness"] for s in history] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: NextToken) -> None:
+    model, expected = make("v4"), make("v4")
+    steer, _ = turning({4: {"steepness": 2.0}})
+    steps = train(model, objective, PLAN, steer)
+    assert [next(steps).step for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(ValueError, match="no number called 'steepness'"):
+        next(steps)
+    list(islice(train(expected, objective, PLAN), 3))
+    assert same(weights(model), weights(expected))
 
 
 # ---------------------------------------------------------------- when it goes wrong

@@ -5,7 +5,8 @@
     python tools/notebooks.py --sync-only     no running
 
 A notebook is stored only when all its cells ran. Stored is what stays the same from run to run:
-no times, no widget state, no stderr (progress bars), no metadata but the kernel's name and tags.
+no times, no widgets (a picture stands where one was), no stderr (progress bars), no metadata but the
+kernel's name and tags.
 """
 
 import time
@@ -19,6 +20,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
+WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -75,6 +77,8 @@ def store(nb: NotebookNode, path: Path) -> None:
         cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "tags"})
         if cell.cell_type == "code":
             cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+            for output in cell.outputs:
+                output.get("data", {}).pop(WIDGET, None)  # JupyterLab would look for it, not at the picture
     text = nbformat.writes(nb) + "\n"
     if text != path.read_text(encoding="utf-8"):
         path.write_text(text, encoding="utf-8")

@@ -24,16 +24,18 @@ def slopes(n_head: int) -> Tensor:
 
 
 class ALiBi(Encoding):
-    """Attention with linear biases: head h adds -slope_h * |m - n| to every score.
+    """Attention with linear biases: head h adds -steepness * slope_h * |m - n| to every score.
 
-    n_head  number of heads
+    n_head     number of heads
+    steepness  1 as in the paper; larger forgets faster, 0 not at all
     Source: Press et al. 2022, arXiv:2108.12409.
     """
 
-    def __init__(self, n_head: int) -> None:
+    def __init__(self, n_head: int, steepness: float = 1.0) -> None:
         super().__init__()
+        self.steepness = float(steepness)
         self.register_buffer("slopes", slopes(n_head), persistent=False)
 
     def bias(self, queries: Places, keys: Places) -> Tensor:
         distance = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
-        return -self.get_buffer("slopes")[:, None, None] * distance  # (B|, H, Tq, Tk)
+        return -self.steepness * self.get_buffer("slopes")[:, None, None] * distance  # (B|, H, Tq, Tk)

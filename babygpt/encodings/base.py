@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor, nn
 
 from babygpt.places import Places
@@ -29,3 +32,25 @@ class Encoding(nn.Module):
     def bias(self, queries: Places, keys: Places) -> Tensor | None:
         """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where places have a B."""
         return None
+
+    def require_number(self, name: str) -> None:
+        """Raise a ValueError unless `name` is one of the encoding's numbers, such as theta."""
+        if not isinstance(getattr(self, name, None), float | Tensor):
+            raise ValueError(f"{type(self).__name__} has no number called {name!r} to steer")
+
+    def steer(self, name: str, value: float) -> None:
+        """Set one of the encoding's numbers between two steps of training.
+
+        name   an attribute that is a number, or a parameter or buffer (all of it gets the value)
+        value  finite
+        Raises ValueError if there is no such number, or value is not finite.
+        """
+        self.require_number(name)
+        if not math.isfinite(value):
+            raise ValueError(f"{name} ({value}) must be a finite number")
+        have = getattr(self, name)
+        if isinstance(have, Tensor):
+            with torch.no_grad():
+                have.fill_(value)
+        else:
+            setattr(self, name, float(value))

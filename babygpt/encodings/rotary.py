@@ -63,7 +63,7 @@ class Rotary(Encoding):
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
-        self.theta = theta
+        self.theta = float(theta)
 
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         angle = angles(places.time, q.shape[-1], self.theta)
@@ -88,7 +88,7 @@ class Rotary2D(Encoding):
         if not 0 <= branch_share <= 1:
             raise ValueError(f"branch_share ({branch_share}) must lie between 0 and 1")
         self.branch_width = 2 * round(branch_share * head_dim / 2)
-        self.theta, self.stride = theta, stride
+        self.theta, self.stride = float(theta), float(stride)
 
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         if places.branch is None:

@@ -54,7 +54,7 @@ class Sinusoidal(Encoding):
     def __init__(self, n_embd: int, theta: float = 10_000.0) -> None:
         super().__init__()
         frequencies(n_embd, theta)  # refuses an odd width at once
-        self.n_embd, self.theta = n_embd, theta
+        self.n_embd, self.theta = n_embd, float(theta)
 
     def embed(self, x: Tensor, places: Places) -> Tensor:
         return x + sinusoid(places.time, self.n_embd, self.theta).to(x.dtype)

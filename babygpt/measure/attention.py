@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -33,9 +35,11 @@ def attention_weights(model: Transformer, idx: Tensor) -> np.ndarray:
     returns   (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
     """
     found: list[Tensor] = []
+    here = threading.get_ident()
 
     def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
-        found.append(weights_of(layer, *inputs)[0][0])
+        if threading.get_ident() == here:  # the model may be training in another thread
+            found.append(weights_of(layer, *inputs)[0][0])
 
     layers = [module for module in model.modules() if isinstance(module, Attention)]
     hooks = [layer.register_forward_pre_hook(record) for layer in layers]

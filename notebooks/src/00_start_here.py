@@ -15,14 +15,15 @@
 #
 # **Who it is for.** You read Python and have met vectors and matrices; PyTorch by name is enough. You need no GPU.
 #
-# **What this notebook needs.** What `make lab` has installed, and no network. All cells together run in about 30 seconds on two cores; reading takes about a quarter of an hour. Your first model will have been trained within the first minute.
+# **What this notebook needs.** What `make lab` has installed, and no network. All cells together run in about 30 seconds on two cores; reading takes about a quarter of an hour. Within the first minute you will have moved something that matters; within the second you will watch your first model learn.
 
 # %% [markdown]
 # ## How to use a notebook
 #
 # 1. **Predict.** Where the text asks for a guess, make one before you run the cell; aloud is fine, on paper is better. A wrong guess teaches more than a right one, and no guess teaches least.
 # 2. **Run.** Shift+Enter, from top to bottom. Afterwards change a number and run a cell again: cells that train begin with a fresh model, so you can break nothing.
-# 3. **Check.** Lines with `assert` say what must be true. If one fails after your change, you have found something out.
+# 3. **Move.** Where there are sliders, drag them; the picture follows at once. You can also click a slider and use the arrow keys. Sliders need a running kernel: on a web page, where there is none, you see a still picture in their place.
+# 4. **Check.** Lines with `assert` say what must be true. If one fails after your change, you have found something out.
 #
 # A notebook too far gone comes back with `git checkout notebooks/`.
 
@@ -38,15 +39,27 @@ import random
 import matplotlib.pyplot as plt
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, load_corpus, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.doctor import checks, report
 from babygpt.measure import role_accuracy
 from babygpt.panels import Table, promises
 from babygpt.sampling import generate
-from babygpt.training import follow, train
 
 plots.set_style()
 print(report(checks()))
+
+# %% [markdown]
+# ## Something to move
+#
+# Here is one of the seven answers, before any explanation. Two tokens stand in a text: a *query* `q`, and a *key* `k` some tokens before it. Each is turned by an angle that grows with its place, like the hand of a clock.
+#
+# > **Predict.** If you move `q` along the text, and `k` follows at the same distance, what will happen to the angle between the hands? Then move **place of q** and see.
+
+# %%
+live.rotary()
+
+# %% [markdown]
+# Both hands turn, and the angle between them stays. Only **distance** changes it. Whoever compares the two hands learns how far apart the tokens are, and nothing about the page they stand on. On the right is what a whole set of such clocks, each at its own speed, makes of a distance; **pair of channels** picks the clock on the left. Notebook 04 takes all of it apart.
 
 # %% [markdown]
 # ## Same characters, another story
@@ -84,6 +97,8 @@ for question in chinese.grammar.questions(2, seed=2, max_chars=30):
 #
 # Enough said; let us train something. The model is a very small **v4**, the fourth of our seven: two Transformer blocks, 64 channels, and a position encoding called RoPE, which notebook 04 takes apart. It reads windows of 96 characters and learns to predict each next one. It starts from noise and takes 300 steps, about 15 seconds on one core.
 #
+# It trains in the background, so you can read on, and even move the sliders above, while the curve falls. You can **pause** it and **stop** it. On the right you see where its four heads of attention look, letter by letter, on one sentence; what that means is for notebook 03, but watch how order comes out of noise.
+#
 # > **Predict.** After 300 steps it will write stories of its own. What will be right by then, and what wrong: the spelling, the shape of a story, the sense?
 
 # %% tags=["nbval-ignore-output"]
@@ -91,7 +106,15 @@ torch.manual_seed(0)
 config = ModelConfig(corpus.tokenizer.vocab_size, block_size=96, n_layer=2, n_head=2, n_embd=64)
 model = build("v4", config)
 recipe = TrainConfig(steps=300, batch_size=16, lr_matrix=0.03, lr_other=0.02)
-history = follow(train(model, NextToken(corpus, 96), recipe), recipe.steps, leave=False)
+watches = [live.heads(corpus.tokenizer, told.prompt.strip())]
+floors = {"bigram floor": corpus.bigram_floor, "entropy floor": corpus.floor}
+run = live.train(model, NextToken(corpus, 96), recipe, "v4", floors, watches)
+
+# %% [markdown]
+# The two lines below the curve are explained in a moment. The next cell waits for the end and keeps the last picture. Afterwards the slider **replay** takes you back through the training: find the step at which the first pattern appears in the squares.
+
+# %% tags=["nbval-ignore-output"]
+history = run.result()
 assert history[-1].val_loss < 1.1
 
 # %% tags=["nbval-ignore-output"]
@@ -125,7 +148,7 @@ rows = [(name, f"{nats:.2f}", f"{math.exp(nats):.1f}") for name, nats in limits.
 Table(("", "nats per character", "hesitates among … characters"), rows, stable=3)
 
 # %% [markdown]
-# Here is your training run between these limits. It starts where anyone starts who has no idea, falls through the bigram floor once it looks further back than one character, and then goes on more slowly towards the entropy floor, which it cannot pass.
+# Here is your training run once more, between all three limits. It starts where anyone starts who has no idea, falls through the bigram floor once it looks further back than one character, and then goes on more slowly towards the entropy floor, which it cannot pass.
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 4))

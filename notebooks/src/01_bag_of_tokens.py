@@ -22,7 +22,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, load_corpus, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.data import CharTokenizer
 from babygpt.measure import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
@@ -142,26 +142,54 @@ assert math.isclose(floor, corpus.bigram_floor)
 print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per character")
 
 # %% [markdown]
-# > **Predict.** We start v1 from noise, with 64 channels, and train it for 300 steps on the tales. It knows nothing of counting. Where will its loss end: above the bigram floor, on it, or a little below, since training can be clever?
+# ## Watch it learn
+#
+# Now we train v1, and the lab lets us watch. It draws three panels: the **loss**, with both floors; the share of **right answers** to two dozen questions, *who did it?*, each beside its mirror as in notebook 00; and v1's whole **table**, read out of the model again and again. A row of it is for the present character, a column for the next, and brighter means more probable.
+#
+# > **Predict.** v1 begins as noise, with 64 channels, and takes 300 steps. It knows nothing of counting. Where will its loss end: above the bigram floor, on it, or a little below, since training can be clever? What will the curve of right answers do on the way? And of two things that are equally certain in the tales, a space after a question mark and a *u* after a *q*: which will v1 learn first?
 
 # %%
-torch.manual_seed(0)
 shape = ModelConfig(vocab_size, block_size=192, n_embd=64)
 recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)
-model = build("v1", shape)
-history = list(train(model, NextToken(corpus, 64), recipe))
-val_loss = history[-1].val_loss
-assert abs(val_loss - corpus.bigram_floor) < 0.02
+floors = {"bigram floor": floor, "entropy floor": corpus.floor}
+questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
+roles, table_now = live.roles(corpus.tokenizer, questions[:24]), live.next_characters(corpus.tokenizer)
 
 # %% tags=["nbval-ignore-output"]
-fig, ax = plt.subplots(figsize=(7, 4))
-title = f"v1 ends {val_loss - floor:.3f} nats per character above the bigram floor"
-floors = {"bigram floor": floor, "entropy floor": corpus.floor}
-plots.draw_losses(ax, {"v1": [step.loss for step in history]}, floors, title)
-plt.show()
+torch.manual_seed(0)
+model = build("v1", shape)
+run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, table_now])
 
 # %% [markdown]
-# It lands on the floor and stays there. The few thousandths that remain are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the noise of a short training; the next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
+# The training goes on in the background, and the page stays yours. Press *pause*, if you are quick enough: all of it takes a few seconds at most. (For more time, write `steps=1000` into the recipe and run the two cells above again. *stop* ends a run for good, and what follows here wants a finished one.) The next cell waits for the end and keeps the last picture.
+
+# %% tags=["nbval-ignore-output"]
+history = run.result()
+val_loss = history[-1].val_loss
+print(f"v1 ends {val_loss - floor:.3f} nats per character above the bigram floor")
+assert abs(val_loss - floor) < 0.02
+assert max(abs(right - 0.5) for _, right in run.frames[roles]) < 0.01
+
+# %% [markdown]
+# The loss lands on the floor and stays there. And the curve of right answers is no curve at all: while the loss falls by more than a nat, the number of right answers is 12 of 24 at every look, from the noise before the first step to the end. **Exactly 50%**, never one more, never one less. (Why v1 cannot even be unlucky is told below, under *Who did it?*)
+#
+# Now drag *replay*, under the buttons, back to 0 and slowly forward again. First there is noise. Then, within some fifteen steps, whole columns light up, the space and the vowels, and the space after the question mark is almost as bright as can be. And the *u* after *q*? What the slider shows is kept in `run.frames`, so we can look it up, for *e* after *x* as well. When did v1 first give each of them nine parts of ten?
+
+# %% tags=["nbval-ignore-output"]
+rows, learnt = [], {}
+for pair in ("? ", "qu", "xe"):
+    this, following = corpus.tokenizer.encode(pair).tolist()
+    assert exact[this, following] == 1
+    learnt[pair] = next(step for step, found in run.frames[table_now] if found[this, following] > 0.9)
+    in_a_batch = share[this].item() * recipe.batch_size * 64
+    rows.append(("".join(plots.visible(pair)), f"{in_a_batch:.1f}", str(learnt[pair])))
+assert learnt["? "] < min(learnt["qu"], learnt["xe"])
+Table(("certain pair", "times in a batch", "learnt after step"), rows, stable=2)
+
+# %% [markdown]
+# Three equal certainties, and they are not learnt at the same time. A batch holds some fifty question marks, about one *q*, and about one batch in three holds an *x*. v1 learns from what it meets, and what it seldom meets comes late. The loss hardly shows it, and for the same reason: what is rare is cheap to get wrong.
+#
+# And the last few thousandths above the floor? They are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the noise of a short training; the next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
 
 # %% tags=["nbval-ignore-output"]
 on_val = -exact[corpus.val[:-1], corpus.val[1:]].log().mean().item()
@@ -202,12 +230,11 @@ plt.show()
 # %% [markdown]
 # ## Who did it?
 #
-# Can such a model answer the questions of the tales? It is asked for a name, right after a question mark and a space.
+# Back to the line that would not move. v1 is asked for a name, right after a question mark and a space, and of two dozen questions it always answered half. Was that a whim of so small a number?
 #
-# > **Predict.** We ask 400 questions, each beside its mirror. How many right answers, in per cent? Could it be 49 or 51?
+# > **Predict.** We ask all 400 questions, each beside its mirror. How many right answers, in per cent? Could it be 49 or 51?
 
 # %%
-questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
 print(f"{accuracy:.1%}")
 assert 0.45 <= accuracy <= 0.55

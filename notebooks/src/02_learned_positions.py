@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, plots
+from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, live, plots
 from babygpt.data import CharTokenizer, load_corpus
 from babygpt.data.batches import cut, line_starts
 from babygpt.encodings import LearnedPositions
@@ -152,21 +152,40 @@ plt.show()
 
 # %%
 recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)
+objectives = {how: NextToken(corpus, shape.block_size, how == "aligned") for how in windows}
 
 
-def trained(version, aligned):
-    """A fresh model after 300 steps, and its loss on validation windows cut the same way."""
+def fresh(version):
+    """An untrained model, with the same numbers each time."""
     torch.manual_seed(0)
-    model = build(version, shape)
-    *_, last = train(model, NextToken(corpus, shape.block_size, aligned), recipe)
-    return model, last.val_loss
+    return build(version, shape)
 
 
 # %%
 models, losses = {}, {}
-for version in ("v1", "v2"):
-    for how in windows:
-        models[version, how], losses[version, how] = trained(version, how == "aligned")
+for version, how in (("v1", "aligned"), ("v1", "at random"), ("v2", "at random")):
+    models[version, how] = fresh(version)
+    *_, last = train(models[version, how], objectives[how], recipe)
+    losses[version, how] = last.val_loss  # on validation windows cut the same way
+
+# %% [markdown]
+# Three corners are done; their losses come in a moment. The fourth, v2 on aligned windows, we watch. Beside its loss we draw what each *place* votes for, whatever token stands there: a column for each place, a row for each character that may come next. Red is a vote for, blue a vote against. (How votes are read out of the table is told further down.) The dashed line marks where v1 has just ended on the same windows, and the dotted one is the entropy floor.
+#
+# > **Predict.** In which columns will colour appear first, and where will there hardly ever be any? Remember the curve of spaces. And will the loss cross v1's line early in the run, late, or not at all?
+
+# %% tags=["nbval-ignore-output"]
+v2 = models["v2", "aligned"] = fresh("v2")
+lines = {"where v1 ended": losses["v1", "aligned"], "entropy floor": corpus.floor}
+watch = live.votes(corpus.tokenizer)
+run = live.train(v2, objectives["aligned"], recipe, "v2", lines, [watch])
+
+# %% tags=["nbval-ignore-output"]
+history = run.result()
+losses["v2", "aligned"] = history[-1].val_loss
+assert np.mean([step.loss for step in history[40:50]]) < losses["v1", "aligned"]
+
+# %% [markdown]
+# A few seconds, too quick to follow; but every picture is kept. Drag *replay*, under the buttons, back to 0 and slowly forward, and compare with your guess. Between step 20 and step 30 the curve goes through the line at which v1, after all its 300 steps, had come to rest. And here are the four corners.
 
 # %% tags=["nbval-ignore-output"]
 gain = {how: losses["v1", how] - losses["v2", how] for how in windows}
@@ -210,6 +229,7 @@ for how in windows:
     voter = models["v2", how]
     votes[how] = (voter.encoding.table @ voter.head.weight.T).detach()  # (P, V)
     votes[how] -= votes[how].mean(dim=0)
+assert np.allclose(votes["aligned"], run.frames[watch][-1][1], atol=1e-4)  # what the lab has drawn
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(10, 6))
@@ -232,6 +252,22 @@ assert ratio > 5
 print(f"mean vote of the aligned table: more than {5 * int(ratio / 5)} times that of the other")
 
 # %% [markdown]
+# In which order did the places learn to vote? While v2 trained, the lab kept its votes in `run.frames`: this is what *replay* shows. We take out some of them, and measure how strongly the first eight places and the last eight vote, whatever for, and how strongly place 3 votes for the space.
+
+# %% tags=["nbval-ignore-output"]
+rows = []
+for step, vote in (run.frames[watch][i] for i in (1, 2, 3, 4, 8, 20, 40)):
+    first, last = np.abs(vote[:8]).mean(), np.abs(vote[-8:]).mean()
+    assert first > 2 * last
+    rows.append((str(step), f"{first:.2f}", f"{last:.2f}", f"{vote[3, space]:.1f}"))
+assert vote[3, space] > run.frames[watch][20][1][3, space] > 4
+heading = ("after step", "places 0 to 7 (nats)", "places 56 to 63", "place 3, for the space")
+Table(heading, rows, stable=1)
+
+# %% [markdown]
+# The first places speak up at once, and they are the louder ones from the first look to the last. The last places have little to say and never say much. Now follow the last column. Place 3 passes 4 nats, where the colours of the slider's picture end, within some thirty steps, and when the training ends it is *still* raising its voice. A softmax gives a certain thing all of the probability only for an infinite vote, so a place that is always right is never done.
+
+# %% [markdown]
 # ## Two voters who never speak
 #
 # We have just multiplied the table by the head, alone. That this is allowed shows something important. The head is linear, so
@@ -241,7 +277,6 @@ print(f"mean vote of the aligned table: more than {5 * int(ratio / 5)} times tha
 # Token and place fill in their ballots separately, and the ballots are added. Check it on real text:
 
 # %%
-v2 = models["v2", "aligned"]
 token_votes = v2.token_embedding.weight @ v2.head.weight.T + v2.head.bias  # (V, V)
 place_votes = v2.encoding.table @ v2.head.weight.T  # (P, V)
 ids = corpus.val[:64]

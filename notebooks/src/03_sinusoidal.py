@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, plots
 from babygpt.data.batches import cut, line_starts
 from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
@@ -31,7 +31,6 @@ from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
 from babygpt.measure import attention_weights, role_accuracy
 from babygpt.models.transformer import Attention, Transformer
 from babygpt.panels import Table, promises, source
-from babygpt.training import follow, train
 
 plots.set_style()
 
@@ -281,6 +280,16 @@ plt.show()
 # %% [markdown]
 # Highest at distance 0, falling on both sides, and **even**: one step back and one step on look the same. If attention compared the bare codes, it could prefer near to far and never *before* to *after*.
 #
+# Now with your own hands. The left picture is the table, with one place marked; the right one compares that place with all others.
+#
+# > **Predict.** What will a small **θ** do to the peak on the right: sharpen it or flatten it? What will half the **width** do? And what happens to the *shape* of the peak when you move the **place**?
+
+# %%
+live.sinusoidal()
+
+# %% [markdown]
+# The shape travels with the place and stays as it is: that is the theorem once more. A small θ makes all waves quick, so that places look different soon and, a little further on, look alike again; a large θ makes most of them stand still, and the whole window looks alike.
+#
 # Here the theorem earns its keep. Attention does not compare codes; it compares *queries* with *keys*, and each is the code times a learned matrix. Let the query's matrix be the rotation by one step back. Then token $m$ asks with the code of $m - 1$, and finds the token before it. **One fixed matrix does it for every $m$**; a matrix is just what a layer can learn.
 
 # %%
@@ -318,7 +327,9 @@ print(corpus.tokenizer.decode(corpus.val[:230]))
 # %% [markdown]
 # Two models of the same size see the same batches in the same order: **v3**, and **NoPE**, which has nothing but the mask. As in notebook 02 we are kind to the table and let every window begin with a story (`aligned=True`), so that a place in the window is a place in the story. Then both answer 400 *who* and *whom* questions, each beside its mirror with the two names exchanged, so that whoever ignores order is right half of the time.
 #
-# > **Predict.** The floor is printed below. Write down four numbers: the loss that each model will reach, and its share of right answers.
+# Both train in the background, one after the other: while NoPE learns, the dashboard of v3 says that it is waiting. Each shows its loss, its right answers on two dozen of the questions, and all its heads on one question.
+#
+# > **Predict.** The floor is printed below. Write down four numbers: the loss that each model will reach, and its share of right answers. Then run the cells, and watch in which model a diagonal appears in the squares.
 
 # %%
 shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
@@ -328,13 +339,23 @@ questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 print(f"floor {corpus.floor:.2f} nats per character")
 
 # %% tags=["nbval-ignore-output"]
-models, curves, results = {}, {}, []
+models, runs, floor = {}, {}, {"floor": corpus.floor}
+tokenizer, asked = corpus.tokenizer, questions[0].prompt.strip()
+watches = [live.roles(tokenizer, questions[:24]), live.heads(tokenizer, asked)]
 for version in ("nope", "v3"):
     torch.manual_seed(1337)
     models[version] = build(version, shape)
-    history = follow(train(models[version], objective, recipe), recipe.steps, version, leave=False)
+    runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
+
+# %% [markdown]
+# You can read on while they train. The next cell waits for both.
+
+# %% tags=["nbval-ignore-output"]
+curves, results = {}, []
+for version, run in runs.items():
+    history = run.result()
     curves[version] = [step.loss for step in history]
-    right = role_accuracy(models[version], corpus.tokenizer, questions)
+    right = role_accuracy(models[version], tokenizer, questions)
     results.append((version, f"{history[-1].val_loss:.2f}", f"{right:.0%}"))
     assert (right > 0.85) if version == "v3" else (right < 0.65)
 Table(("model", "validation loss (nats per character)", "right answers"), results, stable=3)
@@ -343,7 +364,7 @@ Table(("model", "validation loss (nats per character)", "right answers"), result
 fig, ax = plt.subplots(figsize=(7, 4))
 (*_, nope_right), (*_, v3_right) = results
 title = f"After {recipe.steps} steps v3 knows who did it ({v3_right}), NoPE does not ({nope_right})"
-plots.draw_losses(ax, curves, {"floor": corpus.floor}, title)
+plots.draw_losses(ax, curves, floor, title)
 plt.show()
 
 # %% [markdown]
@@ -383,6 +404,12 @@ plt.show()
 # %% [markdown]
 # There it is: a bright line just below the diagonal. Gradient descent has found the previous-token head that we built by hand. It is less pure than ours, because a query holds a letter as well as a place, and each letter may want something of its own. But the line runs through all of them, from the first word to the last: the letters differ, and the step back is the same.
 #
+# Go through the other heads, or type a story of your own (letters, spaces, full stops and question marks), and see which of them are previous-token heads on *any* text, and which look for something else.
+
+# %% tags=["nbval-ignore-output"]
+live.attention(models["v3"], tokenizer, text)
+
+# %% [markdown]
 # ## Past the window
 #
 # A table of sines has a row for *every* position: for 64, for 6400. Learned positions end with their table and have to refuse. The authors of the sinusoid hoped that it would go on: it "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training".

@@ -13,17 +13,18 @@
 #
 # "The second word before me" means the same on page 1 and on page 100. What matters between two tokens is mostly the way from one to the other, not the page. v3 knows that only in a roundabout way: it adds an absolute code and leaves the subtraction to the model. In this notebook we write down what we *wish* a score to be, and see that the wish leaves just one answer: **rotate the queries and the keys**. That is RoPE, the code in most large language models of today, and it makes **v4**.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, half an hour to read. **You will have seen:** why it must be a rotation, two ways of writing it and the bug that mixes them, a model that looks up the right name, and five encodings sent four times further than they have ever been.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 75 seconds to run on two cores, half an hour to read. **You will have seen:** why it must be a rotation, two ways of writing it and the bug that mixes them, a model that looks up the right name, and five encodings sent four times further than they have ever been.
 
 # %% tags=["nbval-ignore-output"]
 import math
+import time
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, plots
+from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, live, plots
 from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
@@ -92,6 +93,14 @@ plots.draw_clock(ax, [omega * m for m in hands.values()], list(hands), title)
 plt.show()
 
 # %% [markdown]
+# Now move them yourself. In notebook 00 these sliders came without an explanation; here is the whole of it. **Place** moves both hands, **distance** only the key, **pair** chooses a slower or a quicker clock, and **θ** sets the speeds of all.
+
+# %%
+live.rotary()
+
+# %% [markdown]
+# The curve on the right is the score of a query that equals its key, all pairs together, as the distance grows. Each pair contributes a cosine; they agree at distance 0 and drift apart after it. Pull θ down to 10, and they drift apart within a few tokens; push it up, and they stay together.
+#
 # ## The same with real numbers
 #
 # Multiplied out, $(a + bi)(\cos\varphi + i\sin\varphi)$ is $(a\cos\varphi - b\sin\varphi) + (a\sin\varphi + b\cos\varphi)\,i$. The package has this as `turn`, for any number of pairs at once:
@@ -242,7 +251,7 @@ assert abs(both[0] - both[1]) > 0.1
 #
 # We take the small world of notebook 03: stories of one kind of fact, and only names that end in *-la* or *-ra*. There v3 needed a favour, windows that begin where a story begins. Here the windows are cut **anywhere**, as for any real language model, so a place in the window says nothing about the place in a story. v3 runs beside v4 for comparison.
 #
-# > **Predict.** What will become of v3 without its favour? And how many questions does v4 get right?
+# > **Predict.** What will become of v3 without its favour? And how many questions does v4 get right? In which of the two will the curve of right answers leave the dashed line first?
 
 # %%
 grammar = load_corpus("tales", n_chars=50_000).grammar
@@ -256,13 +265,19 @@ print(f"floor {corpus.floor:.2f} nats per character")
 # %% tags=["nbval-ignore-output"]
 shape = ModelConfig(vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 recipe = TrainConfig(steps=450, batch_size=12, lr_matrix=0.03, lr_other=0.02)
-models, curves, right = {}, {}, {}
+models, runs, floor = {}, {}, {"floor": corpus.floor}
+tokenizer, asked = corpus.tokenizer, questions[0].prompt.strip()
+watches = [live.roles(tokenizer, questions[:24]), live.heads(tokenizer, asked)]
 for version in ("v3", "v4"):
     torch.manual_seed(1337)
     models[version] = build(version, shape)
-    steps = train(models[version], NextToken(corpus, shape.block_size), recipe)
-    history = follow(steps, recipe.steps, version, leave=False)
-    curves[version] = [step.loss for step in history]
+    objective = NextToken(corpus, shape.block_size)
+    runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
+
+# %% tags=["nbval-ignore-output"]
+curves, right = {}, {}
+for version, run in runs.items():
+    curves[version] = [step.loss for step in run.result()]
     right[version] = role_accuracy(models[version], corpus.tokenizer, questions)
 assert right["v4"] > 0.8
 Table(("model", "right answers"), [(name, f"{r:.0%}") for name, r in right.items()], stable=2)
@@ -270,7 +285,7 @@ Table(("model", "right answers"), [(name, f"{r:.0%}") for name, r in right.items
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 4))
 title = f"v4 knows who did it in {right['v4']:.0%} of the cases, v3 in {right['v3']:.0%}"
-plots.draw_losses(ax, curves, {"floor": corpus.floor}, title)
+plots.draw_losses(ax, curves, floor, title)
 plt.show()
 
 
@@ -315,9 +330,47 @@ title = f"Layer {layer + 1}, head {head + 1} while it answers: {share}"
 plots.draw_matrix(ax, looked_at, title, "letter looked at", "letter that looks", marks)
 plt.show()
 
-
 # %% [markdown]
 # In the last rows, where the answer is written, the bright squares stand under the letters of a name far to the left: the right one. One head does most of the copying, and nobody has told it to. The other bright squares, close to the diagonal, are letters looking at the word they are part of.
+#
+# Ask the model something yourself, and go through its heads:
+
+# %% tags=["nbval-ignore-output"]
+live.attention(models["v4"], tokenizer, text)
+
+# %% [markdown]
+# ## Turn the dial while it learns
+#
+# RoPE has nothing to train. Its one dial is θ, and nobody turns it once training has begun. You may. The dashboard below has a slider for the θ of the model that is just learning; a new value holds from the next step on.
+#
+# > **Predict.** Half-way through we turn θ from 10000 to 10, so that all pairs but the first go faster. The weights stay as they are. What will the loss do at that step, and what after it?
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(1337)
+dial = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
+steered, short = build("v4", shape), TrainConfig(steps=240, lr_matrix=0.03, lr_other=0.02)
+run = live.train(steered, objective, short, "v4", floor, watches, knobs=[dial])
+
+# %% [markdown]
+# Turn it whenever you like. In case your hand is slow, the next cell turns it once, after 120 steps, the way a program does it.
+
+# %% tags=["nbval-ignore-output"]
+while len(run.history) < 120 and not run.state.over:
+    time.sleep(0.05)
+run.steer("theta", 10.0)
+history = run.result()
+
+# %% tags=["nbval-ignore-output"]
+losses = [step.loss for step in history]
+turned = next(step.step for step in history if step.changed)
+before, after = np.mean(losses[turned - 11 : turned - 1]), losses[turned - 1]
+assert after > before + 0.3
+print(f"turned before step {turned}: {before:.2f} nats before, {after:.2f} at once")
+print(f"{np.mean(losses[-10:]):.2f} at the end")
+
+
+# %% [markdown]
+# The loss leaps, in a single step, and heals within some fifty more. There is nothing to learn in a rotation, and yet all that *is* learnt is learnt **for these rotations**: a head that looks one letter back does it by turning its query against a known angle, and the angles are suddenly others. (Every step keeps what you turned in its record, as `changed`, so that a steered run can be repeated to the last bit: `train(…, steering=as_in(history))`.)
 #
 # ## Move the text
 #
@@ -349,7 +402,15 @@ Table(("loss (nats per character)", "from 0", "from 1000"), rows, stable=3)
 #
 # Then surely v4 can also read *longer* texts than it was trained on? Careful: in a longer text there are not only later places but also **longer distances**, and those it has never seen. Let us send five encodings past their windows: the four that we know, and **ALiBi** (Press et al. 2022), the plainest of all: it rotates nothing and adds nothing to the tokens, and just takes away from each score an amount that grows with the distance, steeply in one head and gently in another. It *forgets*, on purpose.
 #
-# Five small models, windows of 48, the same batches. It is the same experiment as `python -m babygpt figures lengths`, which does it in large.
+# Here is ALiBi beside RoPE. On the left, what distance takes from a score; on the right, how much of its attention a head has spent within a distance, if all tokens are alike to it.
+
+# %%
+live.alibi()
+
+# %% [markdown]
+# Each head of ALiBi has a horizon of its own, and **steepness** moves them all. RoPE's score falls at first, and then it wobbles: it has a sense of near, and no horizon.
+#
+# Now to the experiment. Five small models, windows of 48, the same batches. It is the same experiment as `python -m babygpt figures lengths`, which does it in large.
 #
 # > **Predict.** Put five names in order: who has the lowest loss at four times the trained length? Who the lowest inside the window?
 

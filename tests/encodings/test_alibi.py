@@ -55,5 +55,27 @@ def test_bias_of_a_batch_is_that_of_each_row(B: int) -> None:
         assert torch.equal(together[b : b + 1], alone)
 
 
+@given(steepness=st.floats(0, 100), n_head=st.integers(1, 8))
+def test_a_steeper_alibi_takes_so_many_times_as_much(steepness: float, n_head: int) -> None:
+    here = Places.count(6)
+    bias, plain = ALiBi(n_head, steepness).bias(here, here), ALiBi(n_head).bias(here, here)
+    for h in range(n_head):
+        for m in range(6):
+            for n in range(6):
+                expected = steepness * plain[h, m, n].item()
+                assert bias[h, m, n].item() == pytest.approx(expected, rel=1e-6, abs=1e-37)
+
+
+def test_as_in_the_paper_steepness_is_one() -> None:
+    assert ALiBi(4).steepness == 1.0
+    here = Places.count(6)
+    assert torch.equal(ALiBi(4).bias(here, here), ALiBi(4, steepness=1.0).bias(here, here))
+
+
+def test_without_steepness_nothing_is_forgotten() -> None:
+    here = Places.count(6)
+    assert not ALiBi(4, steepness=0.0).bias(here, here).any()
+
+
 def test_slopes_are_not_stored_with_the_weights() -> None:
     assert ALiBi(4).state_dict() == {}

@@ -1,5 +1,7 @@
 """What the body may rely on, whichever encoding it has."""
 
+import math
+
 import pytest
 import torch
 
@@ -93,3 +95,97 @@ def test_only_the_learned_table_is_trained_and_ends(name: str) -> None:
     encoding = ENCODINGS[name]
     assert bool(list(encoding.parameters())) == (name == "learned")
     assert encoding.max_positions == (20 if name == "learned" else None)
+
+
+# ---------------------------------------------------------------- steering
+
+
+def answers(encoding: Encoding) -> list[torch.Tensor]:
+    """All that an encoding answers, from the same questions each time."""
+    draw = torch.Generator().manual_seed(0)
+    x, q, k = (torch.randn(B, *size, generator=draw) for size in ((T, C), (H, T, D), (H, T, D)))
+    bias = encoding.bias(places(), places())
+    return [
+        encoding.embed(x, places()),
+        *encoding.multiply(q, k, places()),
+        torch.zeros(1) if bias is None else bias,
+    ]
+
+
+STEERED = {
+    "sinusoidal theta": (Sinusoidal(C), "theta", 50.0, Sinusoidal(C, theta=50.0)),
+    "rotary theta": (Rotary(D), "theta", 50.0, Rotary(D, theta=50.0)),
+    "2-D theta": (Rotary2D(D), "theta", 50.0, Rotary2D(D, theta=50.0)),
+    "2-D stride": (Rotary2D(D), "stride", 7.5, Rotary2D(D, stride=7.5)),
+    "steepness": (ALiBi(H), "steepness", 3.0, ALiBi(H, steepness=3.0)),
+}
+
+
+@pytest.mark.parametrize("name", STEERED)
+def test_a_steered_encoding_answers_as_one_made_with_that_number(name: str) -> None:
+    encoding, number, value, expected = STEERED[name]
+    first = getattr(encoding, number)
+    before = answers(encoding)
+    encoding.steer(number, value)
+    now = answers(encoding)
+    assert all(torch.equal(a, b) for a, b in zip(now, answers(expected), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(now, before, strict=True))
+    encoding.steer(number, first)  # and back
+    assert all(torch.equal(a, b) for a, b in zip(answers(encoding), before, strict=True))
+
+
+def test_a_whole_number_is_a_number_and_the_next_one_too() -> None:
+    encoding = Rotary(D)
+    for value in (100, 200, 300.0):
+        encoding.steer("theta", value)
+        assert encoding.theta == value
+
+
+def test_a_table_is_filled_where_it_is() -> None:
+    """So an optimizer that holds it goes on holding it."""
+    encoding = LearnedPositions(20, C)
+    table, address = encoding.table, encoding.table.data_ptr()
+    encoding.steer("table", 0.5)
+    assert encoding.table is table
+    assert encoding.table.data_ptr() == address
+    assert (encoding.table == 0.5).all()
+    assert encoding.table.requires_grad
+    assert encoding.table.grad_fn is None
+
+
+def test_a_buffer_is_filled_too() -> None:
+    encoding = ALiBi(H)
+    encoding.steer("slopes", 0.25)
+    assert encoding.slopes.tolist() == [0.25] * H
+    assert encoding.bias(places(), places())[0, 0, 2] == -0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("none", "theta"),
+        ("rotary", "steepness"),
+        ("rotary", "embed"),
+        ("rotary", "training"),
+        ("learned", "max_positions"),
+        ("sinusoidal", "n_embd"),
+        ("alibi", ""),
+    ],
+)
+def test_what_is_no_number_of_the_encoding_is_refused_by_name(name: str, number: str) -> None:
+    """A whole number is a shape: setting it would not change the table that was made from it."""
+    encoding = ENCODINGS[name]
+    before = getattr(encoding, number, None)
+    for refuse in (lambda: encoding.require_number(number), lambda: encoding.steer(number, 1.0)):
+        with pytest.raises(ValueError, match=f"{type(encoding).__name__} has no number called '{number}'"):
+            refuse()
+    assert getattr(encoding, number, None) == before
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_refused(value: float) -> None:
+    for encoding, number in ((Rotary(D), "theta"), (LearnedPositions(20, C), "table")):
+        before = answers(encoding)
+        with pytest.raises(ValueError, match=rf"{number} \({value}\) must be a finite number"):
+            encoding.steer(number, value)
+        assert all(torch.equal(a, b) for a, b in zip(answers(encoding), before, strict=True))

@@ -1,5 +1,7 @@
 """The weights shown are those that attention used."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -95,3 +97,24 @@ def test_hooks_go_even_where_the_model_refuses(awake, text) -> None:
     with pytest.raises(ValueError, match="position 16"):
         attention_weights(model, text(17))
     assert not any(block.attention._forward_pre_hooks for block in model.blocks)
+
+
+def test_a_model_that_trains_in_another_thread_can_be_looked_at(awake, text):
+    """Hooks hear every thread; only the caller's forward pass counts."""
+    model, idx = awake("v4"), text(12)
+    expected = attention_weights(model, idx)
+    busy, found = threading.Event(), []
+
+    def other() -> None:
+        while not busy.is_set():
+            model(text(3, 7))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        found = [attention_weights(model, idx) for _ in range(30)]
+    finally:
+        busy.set()
+        thread.join()
+    for weights in found:
+        np.testing.assert_allclose(weights, expected, atol=1e-6)

@@ -1,0 +1,177 @@
+"""Lines, pictures and words that are put on an Axes once and moved afterwards.
+
+Asked a second time for an artist of the same name, each function moves the one that is there. So one
+drawing function makes the figure of a README and every frame of a live dashboard. Nothing is touched
+that did not change: an untouched axis need not be drawn again, and drawing axes is what takes time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation, Text
+from matplotlib.ticker import FixedFormatter, FixedLocator
+
+Drawn = TypeVar("Drawn", bound=Artist)
+
+
+def drawn(ax: Axes, kind: type[Drawn], name: str) -> Drawn | None:
+    """The artist of this kind that was put on the Axes under this name, or None."""
+    found = (a for a in ax.get_children() if isinstance(a, kind) and a.get_gid() == name)
+    return next(found, None)
+
+
+def movable(ax: Axes) -> list[Artist]:
+    """All that these functions put on the Axes, undermost first."""
+    return sorted((a for a in ax.get_children() if a.get_gid()), key=lambda a: a.get_zorder())
+
+
+def keep(ax: Axes, kind: type[Artist], names: Collection[str]) -> None:
+    """Remove the artists of this kind whose name is not among these."""
+    for artist in movable(ax):
+        if isinstance(artist, kind) and artist.get_gid() not in names:
+            artist.remove()
+
+
+def forget_lines(ax: Axes) -> None:
+    """Remove all curves, and begin again with the first of the colours."""
+    keep(ax, Line2D, ())
+    ax.set_prop_cycle(None)
+
+
+def line(ax: Axes, name: str, x: Any, y: Any, **style: Any) -> Line2D:
+    """A curve through the points (x, y), each (n,)."""
+    have = drawn(ax, Line2D, name)
+    if have is None:
+        return ax.plot(x, y, gid=name, **style)[0]
+    have.set_data(x, y)
+    have.set_label(style.get("label", have.get_label()))
+    return have
+
+
+def level(ax: Axes, name: str, y: float, **style: Any) -> Line2D:
+    """A horizontal line across the Axes."""
+    have = drawn(ax, Line2D, name)
+    if have is None:
+        return ax.axhline(y, gid=name, **style)
+    have.set_ydata([y, y])
+    have.set_label(style.get("label", have.get_label()))
+    return have
+
+
+def upright(ax: Axes, name: str, x: float, **style: Any) -> Line2D:
+    """A vertical line across the Axes."""
+    have = drawn(ax, Line2D, name)
+    if have is None:
+        return ax.axvline(x, gid=name, **style)
+    have.set_xdata([x, x])
+    return have
+
+
+def picture(
+    ax: Axes, name: str, matrix: np.ndarray, span: tuple[float, float], cmap: str | None
+) -> AxesImage:
+    """A matrix in colours, with a colour bar.
+
+    matrix  (rows, columns)
+    span    the values at the two ends of the colours
+    """
+    have = drawn(ax, AxesImage, name)
+    if have is None:
+        have = ax.imshow(
+            matrix, aspect="auto", interpolation="nearest", cmap=cmap, vmin=span[0], vmax=span[1], gid=name
+        )
+        ax.figure.colorbar(have, ax=ax)
+        ax.grid(visible=False)
+        return have
+    if have.get_size() != matrix.shape:
+        rows, columns = matrix.shape
+        have.set_extent((-0.5, columns - 0.5, rows - 0.5, -0.5))
+    have.set_data(matrix)
+    if have.get_clim() != span:
+        have.set_clim(*span)
+    return have
+
+
+def words(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Annotation:
+    """A text at a point, in the units of the data."""
+    have = drawn(ax, Annotation, name)
+    if have is None:
+        return ax.annotate(text, at, gid=name, **style)
+    have.set_text(text)
+    have.xy = at
+    have.set_position(at)
+    return have
+
+
+def hand(ax: Axes, name: str, tip: tuple[float, float], colour: str) -> Line2D:
+    """A clock's hand, from the origin to a point."""
+    look = {"color": colour, "lw": 2.5, "marker": "o", "ms": 8, "markevery": [1]}
+    return line(ax, name, [0.0, tip[0]], [0.0, tip[1]], **look)
+
+
+def dot(ax: Axes, name: str, at: tuple[float, float], colour: str) -> Line2D:
+    """A point that stands out."""
+    return line(ax, name, [at[0]], [at[1]], color=colour, marker="o", ms=8, zorder=3)
+
+
+def limits(ax: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
+    """Where the axes begin and end; None leaves an axis as it is."""
+    if x is not None and ax.get_xlim() != x:
+        ax.set_xlim(*x)
+    if y is not None and ax.get_ylim() != y:
+        ax.set_ylim(*y)
+
+
+def fit(ax: Axes) -> None:
+    """Let the axes that have no fixed limits hold all curves."""
+    ax.relim()
+    ax.autoscale_view()
+
+
+def ticks(axis: Axis, places: Sequence[float], labels: Sequence[str], size: float | None = None) -> None:
+    """A label at each place on an axis, in letters of a size in points."""
+    at, texts = axis.get_major_locator(), axis.get_major_formatter()
+    if list(getattr(at, "locs", ())) == list(places) and list(getattr(texts, "seq", ())) == list(labels):
+        return
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FixedFormatter(labels))
+    if size is not None:
+        axis.set_tick_params(labelsize=size)
+
+
+def legend(ax: Axes, **place: Any) -> None:
+    """A legend of the labelled curves; none for a curve alone."""
+    handles, labels = ax.get_legend_handles_labels()
+    have = ax.get_legend()
+    if have is not None and [text.get_text() for text in have.get_texts()] == labels:
+        return
+    if have is not None:
+        have.remove()
+    if len(labels) > 1:
+        ax.legend(handles, labels, frameon=False, **place)
+
+
+def title(ax: Axes, text: str) -> None:
+    """The finding, above the Axes."""
+    have = drawn(ax, Text, "title")
+    if have is None:
+        ax.set_title(text).set_gid("title")
+    elif have.get_text() != text:
+        have.set_text(text)
+
+
+def finish(ax: Axes, finding: str, x: str, y: str) -> None:
+    """Title and axis labels."""
+    title(ax, finding)
+    if ax.get_xlabel() != x:
+        ax.set_xlabel(x)
+    if ax.get_ylabel() != y:
+        ax.set_ylabel(y)

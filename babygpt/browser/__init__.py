@@ -1,0 +1,1 @@
+"""The course in a real browser: for tests, benchmarks and screenshots."""

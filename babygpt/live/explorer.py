@@ -1,0 +1,50 @@
+"""Pure mathematics under sliders: a function, a drawing, some controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets
+
+from babygpt.live.canvas import Canvas
+from babygpt.live.controls import Control
+from babygpt.live.view import View
+
+
+class Explorer(View):
+    """A picture that follows its controls.
+
+    title    what it explores, in a word or two
+    measure  from the controls' values, by name, to whatever `draw` draws; refuses with a ValueError
+    draw     puts what was measured on one or more Axes; called again, it moves what it drew
+    controls what the learner can move
+    widths   of the Axes, relative to each other
+    size     of the picture, inches
+    Raises whatever `measure` and `draw` raise for the values that the controls have at first.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        measure: Callable[..., Any],
+        draw: Callable[..., None],
+        controls: Sequence[Control],
+        widths: Sequence[float] = (1.0,),
+        size: tuple[float, float] = (8.8, 3.4),
+    ) -> None:
+        self.measure, self.draw_on = measure, draw
+        self.controls = {control.name: control.widget() for control in controls}
+        grid = ipywidgets.HBox(list(self.controls.values()), layout={"flex_flow": "row wrap"})
+        super().__init__(f"explorer: {title}", [grid], Canvas(widths, size))
+        self.refresh()
+        for widget in self.controls.values():
+            widget.observe(self._moved, names="value")
+
+    def draw(self) -> None:
+        values = {name: widget.value for name, widget in self.controls.items()}
+        self.draw_on(*self.canvas.axes, self.measure(**values))
+
+    def _moved(self, _: Any) -> None:
+        """A control was moved, on whichever thread: the widget has the value, the painter the work."""
+        self.painter.wake()

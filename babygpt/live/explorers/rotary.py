@@ -1,0 +1,59 @@
+"""RoPE: two hands on a circle, and what their angle makes of a score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+
+from babygpt import artists, plots
+from babygpt.encodings.rotary import rotate
+from babygpt.encodings.sinusoidal import frequencies
+from babygpt.live.controls import Control, Scale, Slider
+from babygpt.live.explorer import Explorer
+
+HEAD_DIM, FURTHEST = 32, 64
+WIDTHS, SIZE = (1.0, 1.7), (8.8, 3.6)
+CONTROLS: tuple[Control, ...] = (
+    Slider("place", 20, 16, 100, "place of q"),
+    Slider("distance", 3, 0, 16, "distance (tokens)"),
+    Slider("pair", 3, 1, HEAD_DIM // 2, "pair of channels"),
+    Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
+)
+
+
+def measure(place: int, distance: int, pair: int, theta: float) -> dict[str, Any]:
+    """Where a query at `place` and a key `distance` before it point, and what every distance scores.
+
+    returns  angles of q and k in one pair, radians; the score of q = k = (1, ..., 1) at each distance,
+             as a share of the score at distance 0
+    """
+    omega = float(frequencies(HEAD_DIM, theta)[pair - 1])
+    ones = torch.ones(1, 1, FURTHEST + 1, HEAD_DIM, dtype=torch.float64)
+    turned = rotate(ones, torch.arange(FURTHEST + 1), theta)[0, 0]
+    scores = (turned @ turned[0] / HEAD_DIM).numpy()
+    hands = {f"q at {place}": place * omega, f"k at {place - distance}": (place - distance) * omega}
+    return {"hands": hands, "scores": scores, "distance": distance, "between": distance * omega}
+
+
+def draw(clock: Axes, curve: Axes, found: dict[str, Any]) -> None:
+    """The two hands on their circle, and the score over the distance with the present one marked."""
+    title = f"Angle between q and k: {found['between']:.2f} rad"
+    plots.draw_clock(clock, list(found["hands"].values()), list(found["hands"]), title)
+    at, score = found["distance"], found["scores"][found["distance"]]
+    title = f"Score at distance {at}: {score:.2f} of the highest"
+    distances = np.arange(FURTHEST + 1)
+    spans = (0.0, float(FURTHEST)), (-0.6, 1.1)
+    labels = (title, "distance m − n (tokens)", "score (share of q·k)")
+    plots.draw_curves(curve, distances, {"all pairs": found["scores"]}, *labels, *spans)
+    artists.dot(curve, "here", (at, score), plots.COLOURS["red"])
+
+
+def rotary() -> Explorer:
+    """Turn a query and a key: only the distance between them changes their angle, and their score.
+
+    Source: Su et al. 2021, arXiv:2104.09864.
+    """
+    return Explorer("RoPE", measure, draw, CONTROLS, WIDTHS, SIZE)

@@ -1,0 +1,540 @@
+"""What a learner sees of a run: buttons, words and pictures that follow it, and leave nothing behind."""
+
+import base64
+import gc
+import sys
+import threading
+import time
+import weakref
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from PIL import Image
+
+from babygpt import live, plots
+from babygpt.artists import drawn
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.live.run import State, Trainer
+from babygpt.models.versions import build
+from babygpt.objectives import NextToken
+from babygpt.training import as_in
+from babygpt.training import train as plain_train
+
+LONG = 60  # seconds; nothing here takes that long unless it hangs
+BLOCK = 16
+PLAN = TrainConfig(steps=12, batch_size=4, warmup=2, seed=0)
+FLOORS = {"floor": 0.5}
+
+
+class Gate:
+    """Batches wait here, so a test can stand between any two steps."""
+
+    def __init__(self):
+        self.arrived, self.tickets = threading.Semaphore(0), threading.Semaphore(0)
+
+    def reach(self, step):
+        for _ in range(step - 1):
+            assert self.arrived.acquire(timeout=LONG)
+            self.tickets.release()
+        assert self.arrived.acquire(timeout=LONG)
+
+    def open(self):
+        self.tickets.release(10_000)
+
+
+class Gated(NextToken):
+    def __init__(self, corpus):
+        super().__init__(corpus, BLOCK)
+        self.gate = Gate()
+
+    def batch(self, batch_size, generator):
+        self.gate.arrived.release()
+        assert self.gate.tickets.acquire(timeout=LONG)
+        return super().batch(batch_size, generator)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch):
+    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def shown(monkeypatch):
+    """All that is displayed, in its order."""
+    seen = []
+    for module in ("babygpt.live.train", "babygpt.live.dashboard"):
+        monkeypatch.setattr(sys.modules[module], "display", lambda thing, **_: seen.append(thing))
+    return seen
+
+
+@pytest.fixture
+def make(small_corpus):
+    def fresh(version="v4"):
+        torch.manual_seed(0)
+        V = small_corpus.tokenizer.vocab_size
+        return build(version, ModelConfig(V, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
+
+    return fresh
+
+
+@pytest.fixture
+def objective(small_corpus):
+    return NextToken(small_corpus, BLOCK)
+
+
+@pytest.fixture
+def gated(small_corpus):
+    objective = Gated(small_corpus)
+    yield objective
+    objective.gate.open()
+    settle()
+
+
+def start(model, objective, **more):
+    return live.train(model, objective, PLAN, **{"title": "v4", "floors": FLOORS} | more)
+
+
+def settle():
+    """Wait until the threads of all runs have ended, and of the painters that they woke."""
+    while left := [thread for thread in threading.enumerate() if thread.name.startswith("babygpt")]:
+        left[0].join(LONG)
+        assert not left[0].is_alive()
+
+
+def until(true):
+    deadline = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def at_rest(run, state):
+    """Wait until the run is in this state and its panel has painted that."""
+    until(lambda: run.state is state and run.panel.painter.rest(0.1) and run.panel.seen is state)
+    return run.panel
+
+
+def curve(run):
+    return drawn(run.panel.canvas.axes[0], Line2D, run.title)
+
+
+# ---------------------------------------------------------------- buttons
+
+
+def test_while_a_run_is_on_it_can_be_paused_and_stopped(make, gated):
+    run = start(make(), gated)
+    gated.gate.reach(3)
+    panel = at_rest(run, State.RUNNING)
+    assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("pause", False, False)
+    assert panel.replay.disabled
+    assert "running" in panel.status.value
+
+
+def test_the_pause_button_pauses_and_then_resumes(make, gated):
+    run = start(make(), gated)
+    gated.gate.reach(3)
+    at_rest(run, State.RUNNING)
+    run.panel.pause.click()
+    gated.gate.open()
+    panel = at_rest(run, State.PAUSED)
+    assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("resume", False, False)
+    assert panel.bar.value == len(run.history) == 3
+    assert "paused" in panel.status.value
+    assert "step 3 of 12" in panel.status.value
+    panel.pause.click()
+    assert len(run.result()) == PLAN.steps
+    assert panel.pause.description == "pause"
+
+
+def test_the_stop_button_stops(make, gated):
+    run = start(make(), gated)
+    gated.gate.reach(3)
+    run.panel.stop.click()
+    gated.gate.open()
+    assert len(run.result()) == 3
+    panel = at_rest(run, State.STOPPED)
+    assert panel.pause.disabled
+    assert panel.stop.disabled
+    assert panel.bar.bar_style == "warning"
+
+
+def test_when_a_run_is_over_there_is_nothing_to_press(make, objective):
+    run = start(make(), objective)
+    run.result()
+    panel = run.panel
+    assert panel.pause.disabled
+    assert panel.stop.disabled
+    assert panel.jump.layout.display == "none"
+    assert (panel.bar.value, panel.bar.max, panel.bar.bar_style) == (12, 12, "success")
+    last = run.history[-1]
+    for part in ("finished", "step 12 of 12", f"loss {last.loss:.3f}", f"validation {last.val_loss:.3f}"):
+        assert part in panel.status.value
+
+
+def test_a_run_that_waits_offers_to_stop_the_one_before_it(make, objective, gated):
+    first = start(make(), gated, title="one")
+    gated.gate.reach(2)
+    second = start(make(), objective, title="two")
+    panel = second.panel
+    assert panel.jump.layout.display != "none"
+    assert panel.jump.description == "stop one, start this one"
+    assert panel.pause.disabled
+    assert not panel.stop.disabled
+    assert "waiting" in panel.status.value
+    panel.jump.click()
+    gated.gate.open()
+    assert len(second.result()) == PLAN.steps
+    assert panel.jump.layout.display == "none"
+    assert (first.state, len(first.result())) == (State.STOPPED, 2)
+
+
+def test_the_third_offers_to_stop_both_before_it(make, objective, gated):
+    first = start(make(), gated, title="one")
+    gated.gate.reach(2)
+    second = start(make(), objective, title="two")
+    third = start(make(), objective, title="three")
+    assert third.panel.jump.description == "stop one and two, start this one"
+    third.panel.jump.click()
+    gated.gate.open()
+    assert len(third.result()) == PLAN.steps
+    assert [len(run.result()) for run in (first, second)] == [2, 0]
+
+
+def test_a_run_with_none_before_it_offers_to_stop_nothing(make, objective, monkeypatch):
+    monkeypatch.setattr(Trainer, "start", lambda trainer: None)  # the moment before it begins
+    run = start(make(), objective)
+    assert run.state is State.WAITING
+    assert run.panel.jump.layout.display == "none"
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def test_at_the_end_the_picture_shows_every_step(make, objective):
+    run = start(make(), objective)
+    history = run.result()
+    steps, mean = plots.smoothed([step.loss for step in history], 10)
+    np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
+    assert f"{mean[-1]:.2f} nats at step 12" in run.panel.canvas.axes[0].get_title(loc="left")
+    assert drawn(run.panel.canvas.axes[0], Line2D, "floor floor") is not None
+    assert run.panel.canvas.axes[0].get_xlim() == (0, 12)
+
+
+def test_a_run_without_floors_has_a_picture_too(make, objective):
+    run = live.train(make(), objective, PLAN)
+    assert len(run.result()) == PLAN.steps
+    assert len(curve(run).get_xdata()) == 12
+
+
+def test_the_picture_is_that_of_the_canvas(make, objective):
+    run = start(make(), objective)
+    run.result()
+    shown = np.asarray(Image.open(BytesIO(run.panel.image.value)))
+    np.testing.assert_array_equal(shown, np.asarray(run.panel.canvas.agg.buffer_rgba()))
+
+
+@pytest.fixture
+def looks():
+    """A watch that counts its looks, and the frames that it was last told to draw."""
+    told = []
+
+    def draw(ax, frames, title, total):
+        told[:] = frames
+        assert (title, total) == ("v4", 12)
+
+    return live.Watch(lambda model: threading.current_thread().name, draw, times=4), told
+
+
+def test_the_replay_slider_shows_the_run_as_it_was(make, objective, looks):
+    watch, told = looks
+    run = start(make(), objective, watches=[watch])
+    history, panel = run.result(), run.panel
+    assert not panel.replay.disabled
+    assert panel.replay.value == 12
+    assert [step for step, _ in told] == [0, 3, 6, 9, 12]
+    for upto, frames in ((7, [0, 3, 6]), (0, [0]), (11, [0, 3, 6, 9]), (12, [0, 3, 6, 9, 12])):
+        panel.replay.value = upto
+        assert panel.painter.rest(LONG)
+        assert panel.error is None
+        steps, mean = plots.smoothed([step.loss for step in history[:upto]], 10)
+        np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
+        assert [step for step, _ in told] == frames
+        title = panel.canvas.axes[0].get_title(loc="left")
+        assert title.endswith(f"step {upto}" if upto else "untrained")
+
+
+def test_a_run_on_pause_can_be_looked_back_on_and_goes_on_from_where_it_was(make, gated, looks):
+    watch, told = looks
+    run = start(make(), gated, watches=[watch])
+    gated.gate.reach(7)
+    run.pause()
+    gated.gate.open()
+    panel = at_rest(run, State.PAUSED)
+    assert (panel.replay.disabled, panel.replay.value) == (False, 7)
+    panel.replay.value = 4
+    assert panel.painter.rest(LONG)
+    assert [step for step, _ in told] == [0, 3]
+    run.resume()
+    assert len(run.result()) == PLAN.steps
+    assert panel.replay.value == 12
+    assert [step for step, _ in told] == [0, 3, 6, 9, 12]
+
+
+def test_the_untrained_model_is_looked_at_in_the_cell_and_the_trained_one_where_it_trains(
+    make, objective, looks
+):
+    watch, told = looks
+    start(make(), objective, watches=[watch]).result()
+    names = [name for _, name in told]
+    assert names == [threading.current_thread().name] + 4 * ["babygpt trainer v4"]
+
+
+def test_every_watch_has_its_axes(make, objective, small_corpus):
+    heads = [live.heads(small_corpus.tokenizer, "ann met", times) for times in (3, 4)]
+    run = start(make(), objective, watches=heads)
+    run.result()
+    panel = run.panel
+    assert panel.error is None
+    assert len(panel.canvas.axes) == 3
+    for ax in panel.canvas.axes[1:]:
+        assert ax.images[0].get_size() == (7, 15)
+        assert ax.get_title(loc="left") == "Who looks where, after 12 steps"
+
+
+@pytest.fixture
+def clocked(make, objective, monkeypatch):
+    """A panel at rest, the times at which it wants to be painted, and the clock it reads."""
+    run = start(make(), objective)
+    run.result()
+    wakes, now = [], [1000.0]
+    monkeypatch.setattr(run.panel.painter, "wake", lambda: wakes.append(now[0]))
+    monkeypatch.setattr("babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0]))
+    run.panel.next_picture = 0.0
+    return run, wakes, now
+
+
+def test_pictures_are_made_now_and_then_or_when_they_must_be(clocked):
+    run, wakes, now = clocked
+    run.panel.cost = 0.0
+    for tick in range(40):
+        now[0] = 1000 + tick / 8
+        run.panel.hear(at_once=False)
+    assert 5 <= len(wakes) <= 10
+    assert min(np.diff(wakes)) >= 0.5
+    before = len(wakes)
+    for _ in range(3):
+        run.panel.hear(at_once=True)
+    assert len(wakes) == before + 3
+
+
+def test_costly_pictures_are_made_less_often(clocked):
+    run, wakes, now = clocked
+    run.panel.cost = 0.3  # seconds a picture
+    for tick in range(800):
+        now[0] = 1000 + tick / 8
+        run.panel.hear(at_once=False)
+    assert 3 <= len(wakes) <= 20  # in 100 seconds
+
+
+# ---------------------------------------------------------------- the result
+
+
+def test_the_result_is_shown_as_a_picture_that_needs_no_kernel(make, objective, shown):
+    run = start(make(), objective)
+    run.result()
+    dashboard, result = shown
+    assert dashboard is run.panel
+    assert result["text/plain"] == repr(run.panel) == "<training: v4>"  # the same on every machine
+    assert base64.b64decode(result["image/png"], validate=True) == run.panel.image.value
+    assert set(result) == {"image/png", "text/plain"}
+
+
+def test_a_dashboard_is_widgets_a_picture_and_a_word(make, objective):
+    run = start(make(), objective)
+    run.result()
+    bundle = run.panel._repr_mimebundle_()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == run.panel.root.model_id
+    assert base64.b64decode(bundle["image/png"]) == run.panel.image.value
+    assert bundle["text/plain"] == "<training: v4>"
+
+
+class Broken(NextToken):
+    def loss(self, model, batch):
+        raise TypeError("'<' not supported between <b> and <i>")
+
+
+def test_an_error_is_named_in_the_status_line(make, small_corpus, shown):
+    run = start(make(), Broken(small_corpus, BLOCK))
+    with pytest.raises(TypeError) as caught:
+        run.result()
+    assert caught.value is run.error
+    panel = run.panel
+    assert "failed" in panel.status.value
+    assert "TypeError" in panel.status.value
+    assert panel.bar.bar_style == "danger"
+    assert panel.pause.disabled
+    assert panel.stop.disabled
+    assert "image/png" in shown[-1]
+
+
+def test_an_error_with_angle_brackets_can_be_read(make, small_corpus):
+    """The status line is HTML, where <b> and <i> would vanish."""
+    run = start(make(), Broken(small_corpus, BLOCK))
+    with pytest.raises(TypeError):
+        run.result()
+    assert "&lt;b&gt;" in run.panel.status.value
+    assert "<i>" not in run.panel.status.value
+
+
+def test_a_picture_that_fails_is_an_error_where_one_waits_for_the_run(make, objective, shown, monkeypatch):
+    error = ZeroDivisionError("no picture")
+
+    def draw(ax, frames, title, total):
+        if len(frames) == 5:
+            raise error
+
+    run = start(make(), objective, watches=[live.Watch(lambda model: 0, draw, times=4)])
+    with pytest.raises(ZeroDivisionError) as caught:
+        run.result()
+    assert caught.value is error
+    assert "no picture" in run.panel.message.value
+    assert len(run.history) == PLAN.steps  # training itself went well
+    assert "image/png" in shown[-1]
+
+
+def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(make, objective):
+    def draw(ax, frames, title, total):
+        raise ZeroDivisionError("no picture")
+
+    with pytest.raises(ZeroDivisionError):
+        start(make(), objective, watches=[live.Watch(lambda model: 0, draw)])
+    assert not any(isinstance(thread, Trainer) for thread in threading.enumerate())
+
+
+# ---------------------------------------------------------------- knobs
+
+
+def test_a_knob_steers_and_the_run_can_be_repeated(make, objective, gated):
+    model, again = make("alibi"), make("alibi")
+    run = start(model, gated, knobs=[live.Scale("steepness", 1.0, 0.1, 10.0, "steepness")])
+    gated.gate.reach(3)
+    run.panel.knobs["steepness"].value = 10.0
+    gated.gate.open()
+    history = run.result()
+    assert [step.changed for step in history] == 3 * [{}] + [{"steepness": 10.0}] + 8 * [{}]
+    assert model.encoding.steepness == 10
+    repeated = list(plain_train(again, objective, PLAN, as_in(history)))
+    assert [step.loss for step in repeated] == [step.loss for step in history]
+    assert all(torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
+
+
+def test_a_knob_of_whole_numbers_can_be_turned_twice(make, gated):
+    run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 10, 1000)])
+    gated.gate.reach(2)
+    run.panel.knobs["theta"].value = 200
+    gated.gate.tickets.release()
+    gated.gate.reach(2)
+    run.panel.knobs["theta"].value = 300
+    gated.gate.open()
+    assert [step.changed["theta"] for step in run.result() if step.changed] == [200, 300]
+
+
+@pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
+def test_a_knob_that_names_no_number_is_refused_before_anything_is_shown(
+    make, objective, shown, version, name
+):
+    with pytest.raises(ValueError, match=f"no number called '{name}'"):
+        start(make(version), objective, knobs=[live.Slider(name, 1, 0, 2)])
+    assert shown == []
+    assert not any(isinstance(thread, Trainer) for thread in threading.enumerate())
+
+
+# ---------------------------------------------------------------- leaving nothing behind
+
+
+def forget():
+    settle()
+    gc.collect()
+
+
+def test_a_run_that_nobody_names_closes_its_controls_and_leaves_its_picture(make, objective):
+    run = start(make(), objective, knobs=[live.Scale("theta", 100.0, 10.0, 1000.0)])
+    run.result()
+    panel = run.panel
+    controls = [panel.pause, panel.stop, panel.jump, panel.replay, *panel.knobs.values()]
+    picture = panel.image.value
+    ref = weakref.ref(run)
+    forget()
+    assert all(widget.comm is not None for widget in controls)  # a run with a name keeps them
+    del run
+    forget()
+    assert ref() is None
+    assert all(widget.comm is None for widget in controls)
+    assert all(widget.comm is not None for widget in (panel.root, panel.image, panel.status, panel.bar))
+    assert panel.image.value == picture
+    panel.painter.wake()  # somebody moves what is on the page all the same
+    assert panel.painter.rest(LONG)
+    assert panel.error is None
+
+
+def test_a_run_that_trains_lives_on_without_a_name(make, gated):
+    run = start(make(), gated)
+    gated.gate.reach(2)
+    ref, panel = weakref.ref(run), run.panel
+    del run
+    gc.collect()
+    assert ref() is not None
+    assert panel.pause.comm is not None
+    gated.gate.open()
+    settle()
+    gc.collect()
+    assert ref() is None
+
+
+def megabytes():
+    """Memory that this process has in use, where the system tells."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def alive(kind):
+    return sum(type(thing) is kind for thing in gc.get_objects())
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory in use is read from /proc")
+def test_twenty_runs_leave_no_more_than_one(make, objective, small_corpus, shown):
+    """As in a notebook: the same names, again and again."""
+
+    def go():
+        watch = live.heads(small_corpus.tokenizer, "ann met bob", times=3)
+        model = make()
+        run = start(model, objective, watches=[watch])
+        run.result()
+        shown.clear()
+        models.append(weakref.ref(model))
+        return run
+
+    models, run = [], None
+    for _ in range(3):
+        run = go()
+    forget()
+    before = threading.active_count(), alive(Figure), len(plt.get_fignums())
+    memory = megabytes()
+    for _ in range(20):
+        run = go()
+        forget()
+    assert run is not None
+    assert (threading.active_count(), alive(Figure), len(plt.get_fignums())) == before
+    assert not any(model() for model in models)
+    assert megabytes() - memory < 25  # one canvas alone has 3

@@ -1,0 +1,138 @@
+"""One thread paints, for all who ask, and is gone when there is nothing to paint."""
+
+import threading
+
+import pytest
+
+from babygpt.live.painter import Painter
+
+LONG = 60  # seconds; nothing here takes that long unless it hangs
+
+
+class Easel:
+    """A painting that takes as long as the test wants, and remembers what was true when it began."""
+
+    def __init__(self):
+        self.truth, self.painted, self.threads = 0, [], []
+        self.begun, self.may_end = threading.Semaphore(0), threading.Event()
+        self.lock, self.at_work, self.most = threading.Lock(), 0, 0
+        self.painter = Painter(self.paint)
+
+    def paint(self):
+        with self.lock:
+            self.at_work += 1
+            self.most = max(self.most, self.at_work)
+        self.threads.append(threading.current_thread())
+        self.painted.append(self.truth)
+        self.begun.release()
+        assert self.may_end.wait(LONG)
+        with self.lock:
+            self.at_work -= 1
+
+
+@pytest.fixture
+def easel():
+    easel = Easel()
+    yield easel
+    easel.may_end.set()
+    assert easel.painter.rest(LONG)
+
+
+def test_nothing_is_painted_that_nobody_asked_for(easel):
+    assert easel.painter.rest(LONG)
+    assert easel.painted == []
+    assert easel.painter.thread is None
+
+
+def test_a_wake_returns_while_the_painting_goes_on(easel):
+    easel.painter.wake()
+    assert easel.begun.acquire(timeout=LONG)
+    assert easel.threads != [threading.current_thread()]
+    assert not easel.painter.rest(timeout=0.01)
+
+
+def test_wakes_that_pile_up_are_one_painting_that_begins_after_the_last(easel):
+    easel.painter.wake()
+    assert easel.begun.acquire(timeout=LONG)  # the first painting has begun and waits
+    for easel.truth in range(1, 101):
+        easel.painter.wake()
+    easel.may_end.set()
+    assert easel.painter.rest(LONG)
+    assert easel.painted == [0, 100]
+
+
+def test_no_painting_begins_while_another_is_at_work(easel):
+    easel.painter.wake()
+    assert easel.begun.acquire(timeout=LONG)
+    for _ in range(20):
+        easel.painter.wake()
+    assert not easel.begun.acquire(timeout=0.3)
+    easel.may_end.set()
+    assert easel.painter.rest(LONG)
+    assert easel.most == 1
+
+
+def test_who_rests_waits_for_what_was_asked_during_a_painting(easel):
+    easel.painter.wake()
+    assert easel.begun.acquire(timeout=LONG)
+    easel.truth = 1
+    easel.painter.wake()
+    easel.may_end.set()
+    assert easel.painter.rest(LONG)
+    assert easel.painted[-1] == 1
+
+
+def test_at_rest_no_thread_is_left(easel):
+    easel.may_end.set()
+    for _ in range(3):
+        easel.painter.wake()
+        assert easel.painter.rest(LONG)
+        assert easel.painter.thread is None
+    assert len(easel.painted) == len(set(easel.threads)) == 3
+    for thread in easel.threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+
+
+def test_a_painter_at_work_does_not_keep_python_from_ending(easel):
+    easel.painter.wake()
+    assert easel.begun.acquire(timeout=LONG)
+    assert easel.threads[0].daemon
+
+
+def test_a_wake_from_within_a_painting_asks_for_another(easel):
+    easel.may_end.set()
+    paint = easel.paint
+
+    def paint_twice():
+        if not easel.painted:
+            easel.painter.wake()
+        paint()
+
+    easel.painter.paint = paint_twice
+    easel.painter.wake()
+    assert easel.painter.rest(LONG)
+    assert len(easel.painted) == 2
+
+
+def test_two_hundred_wakes_from_several_threads_end_with_the_last_value(easel):
+    easel.may_end.set()
+    begin = threading.Barrier(5)
+
+    def move():
+        begin.wait(LONG)
+        for _ in range(40):
+            with easel.lock:
+                easel.truth += 1
+            easel.painter.wake()
+
+    movers = [threading.Thread(target=move) for _ in range(5)]
+    for mover in movers:
+        mover.start()
+    for mover in movers:
+        mover.join(LONG)
+    assert easel.painter.rest(LONG)
+    assert easel.painted[-1] == 200
+    assert easel.painted == sorted(easel.painted)
+    assert easel.most == 1
+    assert len(easel.painted) <= 201

@@ -1,0 +1,83 @@
+"""A watch measures at fixed steps, just what the function behind it gives, and draws it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.live import Watch, heads, next_characters, roles, votes
+from babygpt.measure import role_accuracy
+from babygpt.measure.attention import attention_weights
+from babygpt.measure.tables import bigram_table, position_votes
+
+LETTERS = CharTokenizer("abc def\nghi")
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def title(ax):
+    return ax.get_title(loc="left") or ax.get_title()
+
+
+@given(total=st.integers(1, 3000), times=st.integers(1, 100))
+def test_a_watch_looks_first_and_last_and_evenly_between(total, times):
+    steps = sorted(Watch(lambda model: None, lambda *_: None, times).steps(total))
+    assert (steps[0], steps[-1]) == (0, total)
+    assert len(steps) == min(times, total) + 1
+    gaps = np.diff(steps)
+    assert gaps.max() - gaps.min() <= 1
+
+
+def test_heads_are_those_that_the_measure_gives(awake, ax):
+    model, watch = awake("v4"), heads(LETTERS, "ab ab")
+    found = watch.measure(model)
+    expected = attention_weights(model, LETTERS.encode("ab ab"))
+    np.testing.assert_allclose(found, expected, atol=1e-3)  # kept in half precision
+    watch.draw(ax, [(0, 0 * found), (7, found)], "v4", 40)
+    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown[6:11, 6:11], found[1, 1])
+    assert "after 7 steps" in title(ax)
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "empty"), ("abz", "'z'")])
+def test_a_text_that_cannot_be_looked_at_is_refused_at_once(text, said):
+    with pytest.raises(ValueError, match=said):
+        heads(LETTERS, text)
+
+
+def test_next_characters_are_v1s_table(awake, ax):
+    model, watch = awake("v1"), next_characters(LETTERS)
+    found = watch.measure(model)
+    np.testing.assert_array_equal(found, bigram_table(model))
+    watch.draw(ax, [(0, 0 * found), (7, found)], "v1", 40)
+    np.testing.assert_array_equal(ax.images[0].get_array(), found)
+    assert ax.images[0].get_clim() == (0, 1)
+    marks = ["a", "b", "c", "␣", "d", "e", "f", "↵", "g", "h", "i"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == marks
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == marks
+
+
+def test_votes_are_v2s_with_a_row_for_each_character(awake, ax):
+    model, watch = awake("v2"), votes(LETTERS)
+    found = watch.measure(model)
+    np.testing.assert_array_equal(found, position_votes(model))
+    watch.draw(ax, [(7, found)], "v2", 40)
+    np.testing.assert_array_equal(ax.images[0].get_array(), found.T)
+    assert len(ax.get_yticklabels()) == len(LETTERS.characters)
+
+
+def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_grammar, ax):
+    tokenizer = CharTokenizer(small_grammar.alphabet())
+    questions = small_grammar.questions(12, seed=0, max_chars=60)
+    model = awake("v4", vocab_size=tokenizer.vocab_size, block_size=64)
+    watch = roles(tokenizer, questions)
+    assert watch.measure(model) == role_accuracy(model, tokenizer, questions)
+    watch.draw(ax, [(0, 0.5), (10, 0.75)], "v4", 40)
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [(0, 50), (10, 75)])
+    assert ax.get_xlim() == (0, 40)
+    assert "75%" in title(ax)
