@@ -36,12 +36,14 @@ class Checkpoint:
     model      its weights loaded, on the CPU
     tokenizer  the characters that it knows
     info       how it was trained: whatever JSON was saved with it
+    options    what was chosen of its encoding when it was built
     """
 
     version: str
     model: LanguageModel
     tokenizer: CharTokenizer
     info: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
@@ -61,6 +63,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         "characters": tokenizer.characters,
         "with_mask": tokenizer.mask_id is not None,
         "info": checkpoint.info,
+        "options": checkpoint.options,
     }
     weights = {name: p.detach().cpu().contiguous() for name, p in checkpoint.model.state_dict().items()}
     text = json.dumps(header)
@@ -114,11 +117,12 @@ def load(path: Path) -> Checkpoint:
         config = ModelConfig(**header["config"])
         if tokenizer.vocab_size != config.vocab_size:
             raise ValueError(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
-        model = build(header["version"], config)
+        options = header.get("options", {})
+        model = build(header["version"], config, **options)
         model.load_state_dict(weights)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{path} does not fit together: {error}") from None
-    return Checkpoint(header["version"], model, tokenizer, header.get("info", {}))
+    return Checkpoint(header["version"], model, tokenizer, header.get("info", {}), options)
 
 
 def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:

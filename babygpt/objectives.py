@@ -9,12 +9,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from babygpt.data.batches import cut, line_starts, require_window, whole_split
+from babygpt.data.batches import (
+    IGNORED,
+    Columns,
+    cut,
+    in_company,
+    line_starts,
+    require_branches,
+    require_window,
+    stack,
+    weave,
+    whole_split,
+)
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 
-Batch = tuple[Tensor, Tensor]  # (B, T) inputs and (B, T) targets
+Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's loss reads
 
 
 class Objective(Protocol):
@@ -32,14 +43,17 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
     logits    (B, S, vocab_size)
     targets   (B, T)  T at least S; where the model cut its input to the last S tokens, so are they
-    returns   (B, S)
+    returns   (B, S)  0 where a target is IGNORED
     """
     targets = targets[:, targets.shape[1] - logits.shape[1] :]
-    return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
+    losses = F.cross_entropy(
+        logits.float().flatten(0, 1), targets.flatten(), reduction="none", ignore_index=IGNORED
+    )
+    return losses.view_as(targets)
 
 
 @torch.inference_mode()
-def mean_loss(model: LanguageModel, batches: Iterable[Batch]) -> float:
+def mean_loss(model: LanguageModel, batches: Iterable[tuple[Tensor, Tensor]]) -> float:
     """Mean loss over all targets of some batches, in nats per token."""
     device = next(model.parameters()).device
     total, count = 0.0, 0
@@ -88,3 +102,81 @@ class NextToken:
             return mean_loss(model, whole_split(self.val, self.block_size))
         windows = (cut(self.val, s, self.block_size + 1) for s in self.val_starts.split(64))
         return mean_loss(model, ((w[:, :-1], w[:, 1:]) for w in windows))
+
+
+def branch_losses(model: LanguageModel, columns: Columns) -> Tensor:
+    """Negative log-likelihood of each target in its own branch, in nats: (B, T), 0 where there is none."""
+    return cross_entropy(model(columns.tokens, columns.places), columns.targets)
+
+
+@torch.inference_mode()
+def mean_branch_loss(model: LanguageModel, batches: Iterable[Columns]) -> float:
+    """Mean loss over all targets of some columnar batches, in nats per token."""
+    device = next(model.parameters()).device
+    total, count = 0.0, 0
+    for batch in batches:
+        with mixed_precision(device):
+            losses = branch_losses(model, Columns(*(part.to(device) for part in batch)))
+        total, count = total + losses.sum().item(), count + int((batch.targets != IGNORED).sum())
+    return total / count
+
+
+class Branches:
+    """Predict, in each of several parallel texts, every token from what stands at earlier times.
+
+    corpus      the text
+    block_size  times in a window
+    n_branches  the fewest and the most texts of a sample, drawn anew for each batch
+    length      tokens of a text; it begins at a random time of the window. None for three quarters of it
+    by_samples  whether a batch counts samples, each with its own number of texts and the shorter ones
+                filled up, or texts, which share one number and fill nothing up
+    Raises ValueError for fewer than 1 branch, texts longer than the window or than the corpus.
+    Source: note 002, its stages 1 to 3.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        block_size: int,
+        n_branches: tuple[int, int] = (1, 8),
+        length: int | None = None,
+        by_samples: bool = False,
+    ) -> None:
+        self.length = block_size * 3 // 4 if length is None else length
+        require_branches(*n_branches, self.length, block_size)
+        require_window(corpus.train, self.length)
+        require_window(corpus.val, self.length)
+        self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
+        self.n_branches, self.by_samples = n_branches, by_samples
+
+    def texts(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw n texts of the training part: (n, length + 1)."""
+        starts = torch.randint(len(self.train) - self.length, (n,), generator=generator)
+        return cut(self.train, starts, self.length + 1)
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw texts, and weave them into samples."""
+        low, high = self.n_branches
+        if not self.by_samples:
+            n = int(torch.randint(low, high + 1, (1,), generator=generator))
+            counts = torch.full((max(1, batch_size // n),), n)
+        else:
+            counts = torch.randint(low, high + 1, (batch_size,), generator=generator)
+        texts = self.texts(int(counts.sum()), generator)
+        offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
+        samples = zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True)
+        return stack([weave(list(some), starts.tolist()) for some, starts in samples])
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Mean loss of a batch, in nats per token: a scalar with a gradient."""
+        columns = Columns(*batch)
+        return branch_losses(model, columns).sum() / (columns.targets != IGNORED).sum()
+
+    def validate(self, model: LanguageModel) -> float:
+        """Loss on the whole validation text with as many branches as there may be, in nats per token."""
+        whole = (len(self.val) - 1) // self.length * self.length
+        starts = torch.arange(0, whole, self.length)
+        n, draw = self.n_branches[1], torch.Generator().manual_seed(0)
+        return mean_branch_loss(
+            model, in_company(cut(self.val, starts, self.length + 1), n, self.block_size, draw)
+        )

@@ -13,7 +13,7 @@ class Places:
     """What an encoding may know of a token besides which token it is.
 
     time      (T,) or (B, T)  position in the text, in tokens, counted from 0
-    branch    (T,) or (B, T)  which of several parallel texts it belongs to, or None
+    branch    (T,) or (B, T)  which of several parallel texts it belongs to, counted from 0, or None
     masked    (B, T)          whether it is the MASK token, or None
     """
 
@@ -35,10 +35,46 @@ class Places:
         time = torch.cat([self.time, more.time], dim=-1)
         return Places(time, join(self.branch, more.branch), join(self.masked, more.masked))
 
+    def to(self, device: torch.device | str) -> Places:
+        """The same places on a device."""
+        parts = (self.time, self.branch, self.masked)
+        return Places(*(part if part is None else part.to(device) for part in parts))
+
     def __len__(self) -> int:
         return self.time.shape[-1]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether these are tokens of one text, each later than the one before it."""
+        return self.branch is None and bool((self.time.diff(dim=-1) > 0).all())
 
     @property
     def furthest(self) -> int:
         """The largest position, in tokens."""
         return int(self.time.max())
+
+
+def sees(queries: Places, keys: Places, isolated: bool = False) -> Tensor:
+    """Which tokens may look at which: at themselves, and at strictly earlier times of every branch.
+
+    queries   Tq tokens that look
+    keys      Tk tokens to be looked at
+    isolated  whether a token may look at its own branch only
+    returns   (1, Tq, Tk), with B before it where places have a B
+    Raises ValueError for isolated branches where no branches are given.
+    Source: note 002 (parallel branches in one sequence).
+    """
+
+    def pairs(of_query: Tensor, of_key: Tensor) -> tuple[Tensor, Tensor]:
+        return of_query[..., None, :, None], of_key[..., None, None, :]
+
+    when, whens = pairs(queries.time, keys.time)
+    if queries.branch is None or keys.branch is None:
+        if isolated:
+            raise ValueError("isolated branches need places.branch: which text each token belongs to")
+        return whens <= when  # one text: nothing but the token itself has its time
+    which, whiches = pairs(queries.branch, keys.branch)
+    own = which == whiches
+    if isolated:
+        return own & (whens <= when)
+    return (whens < when) | (own & (whens == when))

@@ -1,12 +1,16 @@
-"""Writing text, one token after another."""
+"""Writing text, one token after another, or several texts at once."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from babygpt.data.batches import weave
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
+from babygpt.places import Places
 
 
 @torch.inference_mode()
@@ -50,6 +54,68 @@ def generate(
         token = pick(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
         text = torch.cat([text, token[:, None].to(device)], dim=1)
     return text
+
+
+@torch.inference_mode()
+def generate_parallel(
+    model: LanguageModel,
+    prompts: Sequence[Tensor],
+    n_tokens: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+    use_cache: bool = True,
+) -> list[Tensor]:
+    """Continue several texts at once: each forward pass adds one token to every branch.
+
+    The prompts end at the same time. When the window is full, a new one starts with the later half of
+    the old, times counted from 0 again.
+
+    prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
+    n_tokens     how many to add to each
+    temperature  logits are divided by it; 0 always takes the likeliest token
+    top_k        sample among the k likeliest tokens only; None for all
+    generator    source of randomness, on the CPU; None for the global one
+    use_cache    keep keys and values of the window, or compute them anew each step (same result)
+    returns      n of (T_b + n_tokens,)
+    Raises ValueError for no prompt, an empty one or one longer than the window, and what `generate` refuses.
+    Source: note 002, section 3.
+    """
+    block_size = model.config.block_size
+    if not prompts:
+        raise ValueError("0 branches: at least 1 prompt is needed")
+    for b, prompt in enumerate(prompts):
+        _check(prompt[None], n_tokens, temperature, top_k)
+        if len(prompt) > block_size:
+            raise ValueError(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
+    device = next(model.parameters()).device
+    texts, now = [prompt.cpu() for prompt in prompts], max(map(len, prompts))
+    start, read, cache = 0, 0, KVCache(len(texts) * block_size)
+    for now in range(now, now + n_tokens):
+        if now - start > block_size:
+            start = now - (block_size + 1) // 2
+            read, cache = start, KVCache(len(texts) * block_size)
+        first = read if use_cache else start
+        tokens, places = _columns(texts, now, first, start)
+        logits = model(tokens.to(device), places.to(device), cache if use_cache else None)
+        read = now
+        drawn = pick(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
+        texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
+    return texts
+
+
+def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple[Tensor, Places]:
+    """The tokens of all texts from time `first` on, column by column, when all texts end at `now`.
+
+    start    the time that counts as 0
+    returns  (1, T) token ids, and their places
+    """
+    begins = [now - len(text) for text in texts]  # when each text's first token stands
+    there = [max(first, begin) for begin in begins]
+    pieces = [text[at - begin :] for text, at, begin in zip(texts, there, begins, strict=True)]
+    ends = [torch.cat([piece, piece[-1:]]) for piece in pieces]  # weave drops the last token, a target
+    columns = weave(ends, [at - start for at in there])
+    return columns.tokens, columns.places
 
 
 def pick(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None) -> Tensor:

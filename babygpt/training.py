@@ -14,6 +14,7 @@ from torch import nn
 from tqdm import tqdm
 
 from babygpt.config import TrainConfig
+from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
@@ -104,9 +105,9 @@ def train(
             model.encoding.steer(name, number)
         for optimizer, peak in zip(made, peaks, strict=True):
             optimizer.param_groups[0]["lr"] = peak * schedule(step, config)
-        x, y = objective.batch(config.batch_size, generator)
+        batch = tuple(part.to(device) for part in objective.batch(config.batch_size, generator))
         with mixed_precision(device):
-            loss = objective.loss(model, (x.to(device), y.to(device)))
+            loss = objective.loss(model, batch)
         value = loss.item()
         lr = made[0].param_groups[0]["lr"]
         require_finite("loss", value, step + 1, lr)
@@ -115,7 +116,7 @@ def train(
         for optimizer in made:
             optimizer.step()
         model.zero_grad()
-        seconds, tokens = seconds + time.perf_counter() - start, tokens + y.numel()
+        seconds, tokens = seconds + time.perf_counter() - start, tokens + int((batch[1] != IGNORED).sum())
         record = Step(step + 1, value, lr, seconds, tokens, changed=changed)
         yield _record(model, objective, config, record)
 

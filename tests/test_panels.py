@@ -3,7 +3,7 @@
 import pytest
 
 from babygpt import panels
-from babygpt.claims import parameters
+from babygpt.claims.note_004 import parameters
 from babygpt.invariants import Verdict
 
 

@@ -166,8 +166,29 @@ class Notebook:
         )
 
     def wait_for_cell(self, timeout: float = 300.0) -> None:
-        """Wait for the end of the cell that `run_cell` started, `timeout` seconds at most."""
-        self.page.wait_for_function("window.cellRun", timeout=1000 * timeout)
+        """Wait for the end of the cell that `run_cell` started, `timeout` seconds at most.
+
+        Raises TimeoutError with what the page then shows.
+        """
+        from playwright.sync_api import TimeoutError as Late
+
+        try:
+            self.page.wait_for_function("window.cellRun", timeout=1000 * timeout)
+        except Late as late:
+            raise TimeoutError(f"a cell has run for {timeout:.0f} s: {self.state()}") from late
+
+    def state(self) -> str:
+        """In words: the kernel, the cells' numbers, and the dialogs that are open."""
+        found = """() => {
+            const panel = jupyterapp.shell.currentWidget, context = panel.sessionContext;
+            const prompts = [...document.querySelectorAll(".jp-InputPrompt")].map(p => p.innerText);
+            const dialogs = [...document.querySelectorAll(".jp-Dialog")].map(d => d.innerText);
+            const kernel = context.session?.kernel;
+            return {kernel: kernel?.status, link: kernel?.connectionStatus, shown: context.kernelDisplayStatus,
+                    prompts, dialogs, pending: context.pendingInput, terminating: context.isTerminating,
+                    restarting: context.isRestarting};
+        }"""
+        return json.dumps(self.page.evaluate(found))
 
     def replace_cell(self, index: int, source: str) -> None:
         """Write other code into a cell."""

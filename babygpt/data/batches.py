@@ -1,11 +1,16 @@
-"""Windows cut out of one long row of token ids."""
+"""Windows cut out of one long row of token ids, and several of them woven into one sequence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from babygpt.places import Places
+
+IGNORED = -100  # a target that is none: what cross_entropy leaves out
 
 
 def require_window(ids: Tensor, block_size: int) -> None:
@@ -54,3 +59,100 @@ def whole_split(ids: Tensor, block_size: int, batch_size: int = 64) -> Iterator[
         yield from rows
     if whole < len(x):
         yield x[None, whole:], y[None, whole:]
+
+
+class Columns(NamedTuple):
+    """Several texts in one sequence, column after column: all tokens of one time, then those of the next.
+
+    tokens   (B, T)  token ids
+    targets  (B, T)  the next token of the same branch; IGNORED where there is none
+    time     (B, T)  when each token stands, in tokens
+    branch   (B, T)  which text it belongs to, counted from 0
+    """
+
+    tokens: Tensor
+    targets: Tensor
+    time: Tensor
+    branch: Tensor
+
+    @property
+    def places(self) -> Places:
+        """Where the tokens stand."""
+        return Places(self.time, self.branch)
+
+
+def weave(texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[int] | None = None) -> Columns:
+    """Weave texts into one sequence, sorted by time and then by branch.
+
+    texts     n of (T_b + 1,)  token ids; each token's target is the one after it in its own text
+    offsets   n                the time of each text's first token
+    branches  n                the branch of each text; 0 to n - 1 by default
+    returns   Columns of one row, (1, T_1 + ... + T_n)
+    Raises ValueError if there is no text, or one without a target.
+    Source: note 002 (branches and times of a sample).
+    """
+    if not texts:
+        raise ValueError("0 branches: a sample needs at least 1 text")
+    if short := [b for b, text in enumerate(texts) if len(text) < 2]:
+        raise ValueError(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
+    of = range(len(texts)) if branches is None else branches
+    tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])
+    time = torch.cat([torch.arange(len(t) - 1) + start for t, start in zip(texts, offsets, strict=True)])
+    branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, of, strict=True)])
+    order = torch.argsort(time * (int(branch.max()) + 1) + branch)
+    return Columns(*(part[order][None] for part in (tokens, targets, time, branch)))
+
+
+def stack(samples: Sequence[Columns]) -> Columns:
+    """Samples under each other, the shorter ones filled up.
+
+    What fills up has no target and stands at a time after all others, so no token ever looks at it.
+
+    samples  B of (1, T_i)
+    returns  Columns (B, T), T the longest
+    """
+    longest = max(sample.tokens.shape[1] for sample in samples)
+    last = max(int(sample.time.max()) for sample in samples)
+    fills = Columns(*(torch.tensor(fill) for fill in (0, IGNORED, last + 1, 0)))
+    rows = [
+        [
+            torch.cat([part, fill.expand(1, longest - part.shape[1])], dim=1)
+            for part, fill in zip(s, fills, strict=True)
+        ]
+        for s in samples
+    ]
+    return Columns(*(torch.cat(parts) for parts in zip(*rows, strict=True)))
+
+
+def in_company(
+    texts: Tensor, n: int, block_size: int, generator: torch.Generator, batch_size: int = 16
+) -> Iterator[Columns]:
+    """Every text once, each in the company of others, at random times of one window.
+
+    texts       (N, T + 1)  token ids; what is left over when n does not divide N is dropped at the end
+    n           branches of a sample
+    block_size  times in the window: a text begins anywhere where it still ends inside
+    generator   draws who keeps whom company, and the offsets
+    batch_size  samples of a batch
+    yields      Columns (batch_size or fewer, n T)
+    Raises ValueError if n is below 1, N below n, or T above block_size.
+    """
+    require_branches(n, n, texts.shape[1] - 1, block_size)
+    if len(texts) < n:
+        raise ValueError(f"{len(texts)} texts do not make one sample of {n} branches")
+    groups = torch.randperm(len(texts), generator=generator)[: len(texts) // n * n].view(-1, n)
+    free = block_size - (texts.shape[1] - 1)
+    for some in groups.split(batch_size):
+        offsets = torch.randint(free + 1, some.shape, generator=generator)
+        rows = zip(some, offsets.tolist(), strict=True)
+        yield stack([weave(list(texts[group]), starts) for group, starts in rows])
+
+
+def require_branches(low: int, high: int, length: int, block_size: int) -> None:
+    """Raise a ValueError unless between `low` and `high` texts of `length` tokens fit into a window."""
+    if low < 1:
+        raise ValueError(f"{low} branches: a sample needs at least 1")
+    if high < low:
+        raise ValueError(f"at most {high} branches are fewer than at least {low}")
+    if not 1 <= length <= block_size:
+        raise ValueError(f"a branch of {length} tokens does not fit: the window has {block_size} times")

@@ -9,6 +9,13 @@ from babygpt.encodings.base import Encoding
 from babygpt.places import Places
 
 
+def require_known(position: Tensor, rows: int) -> None:
+    """Raise a ValueError unless every position lies between 0 and rows - 1: a clamp would hide an error."""
+    low, high = int(position.min()), int(position.max())
+    if low < 0 or high >= rows:
+        raise ValueError(f"position {low if low < 0 else high} is not in the table: it has 0 to {rows - 1}")
+
+
 def look_up(table: Tensor, position: Tensor) -> Tensor:
     """Read rows of a position table, and refuse positions it does not have.
 
@@ -17,10 +24,7 @@ def look_up(table: Tensor, position: Tensor) -> Tensor:
     returns   (..., C)
     Raises ValueError for a position below 0 or at P and beyond.
     """
-    low, high = int(position.min()), int(position.max())
-    if low < 0 or high >= len(table):
-        worst = low if low < 0 else high
-        raise ValueError(f"position {worst} is not in the table: it has 0 to {len(table) - 1}")
+    require_known(position, len(table))
     return table[position]
 
 

@@ -12,7 +12,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
-from babygpt.places import Places
+from babygpt.places import Places, sees
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Context:
     encoding  turns q and k
     places    where the tokens stand
     mask      None, or what to add to the scores, (H or 1, Tq, Tk), -inf where a token may not look
-    causal    without a mask, whether a token sees only itself and what stands before it
+    causal    without a mask, whether a token sees only itself and what comes before it in the row
     cache     keys and values of earlier tokens, or None
     """
 
@@ -105,12 +105,18 @@ class Transformer(LanguageModel):
 
     config    the shape
     encoding  tells where tokens stand; one for all blocks
-    causal    whether a token sees only itself and what stands before it
+    causal    whether a token sees only itself and what stands at earlier times
+    isolated  whether it sees nothing of other branches
+    Raises ValueError for isolated branches without causality, which nothing here needs.
     """
 
-    def __init__(self, config: ModelConfig, encoding: Encoding, causal: bool = True) -> None:
+    def __init__(
+        self, config: ModelConfig, encoding: Encoding, causal: bool = True, isolated: bool = False
+    ) -> None:
         super().__init__(config, encoding)
-        self.causal = causal
+        if isolated and not causal:
+            raise ValueError("isolated branches are for causal models: causal is False")
+        self.causal, self.isolated = causal, isolated
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
@@ -139,8 +145,8 @@ class Transformer(LanguageModel):
         returns   None or (H or 1, Tq, Tk), with B before it where places have a B
         """
         bias = self.encoding.bias(queries, keys)
-        if not self.causal or (bias is None and queries is keys):
+        if not self.causal or (bias is None and queries is keys and not self.isolated and keys.in_order):
             return bias
-        later = keys.time[..., None, None, :] > queries.time[..., None, :, None]  # (B|, 1, Tq, Tk)
-        hidden = torch.zeros(later.shape, device=later.device).masked_fill(later, -torch.inf)
+        visible = sees(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
+        hidden = torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
         return hidden if bias is None else bias + hidden

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from babygpt.config import ModelConfig
-from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Sinusoidal
+from babygpt.encodings import (
+    ALiBi,
+    Encoding,
+    Fourier,
+    LearnedBranches,
+    LearnedPositions,
+    RandomBranches,
+    Rotary,
+    Rotary2D,
+    Sinusoidal,
+    gaussian,
+)
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.base import LanguageModel
 from babygpt.models.learned_positions import BagWithPositions
@@ -15,10 +27,25 @@ from babygpt.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Version:
-    """One rung of the ladder, or a model beside it: its name in words and how it is made."""
+    """One rung of the ladder, or a model beside it.
+
+    title     its name in words
+    make      makes it; takes the config, and as keywords what may be chosen
+    branches  whether its encoding has to be told which of several texts a token belongs to
+    """
 
     title: str
-    make: Callable[[ModelConfig], LanguageModel]
+    make: Callable[..., LanguageModel]
+    branches: bool = False
+
+
+def parallel(encoding: Callable[..., Encoding]) -> Callable[..., LanguageModel]:
+    """How a model of parallel branches is made, with or without the mask that isolates them."""
+
+    def make(config: ModelConfig, isolated: bool = False, **options: Any) -> LanguageModel:
+        return Transformer(config, encoding(config, **options), isolated=isolated)
+
+    return make
 
 
 VERSIONS: dict[str, Version] = {
@@ -26,22 +53,39 @@ VERSIONS: dict[str, Version] = {
     "v2": Version("learned positions", BagWithPositions),
     "v3": Version("sinusoidal", lambda c: Transformer(c, Sinusoidal(c.n_embd))),
     "v4": Version("RoPE", lambda c: Transformer(c, Rotary(c.head_dim))),
+    "v5": Version("Gaussian RoPE", lambda c, **o: Transformer(c, gaussian(c.head_dim, **o))),
+    "v6": Version(
+        "Fourier branches", parallel(lambda c, **o: Fourier(c.head_dim, c.n_embd, **o)), branches=True
+    ),
     "nope": Version("no encoding", lambda c: Transformer(c, Encoding())),
     "learned": Version(
         "learned positions, with attention",
         lambda c: Transformer(c, LearnedPositions(c.block_size, c.n_embd)),
     ),
     "alibi": Version("ALiBi", lambda c: Transformer(c, ALiBi(c.n_head))),
+    "v5-absolute": Version(
+        "Gaussian RoPE as the note has it",
+        lambda c, **o: Transformer(c, gaussian(c.head_dim, kernel="absolute", **o)),
+    ),
+    "v6-none": Version("branches without a code", parallel(lambda c: Rotary(c.head_dim)), branches=True),
+    "v6-learned": Version(
+        "learned branches", parallel(lambda c, **o: LearnedBranches(c.head_dim, c.n_embd, **o)), branches=True
+    ),
+    "v6-random": Version(
+        "random branches", parallel(lambda c, **o: RandomBranches(c.head_dim, c.n_embd, **o)), branches=True
+    ),
+    "v6-rope2d": Version("2-D RoPE", parallel(lambda c, **o: Rotary2D(c.head_dim, **o)), branches=True),
 }
 
 
-def build(version: str, config: ModelConfig) -> LanguageModel:
+def build(version: str, config: ModelConfig, **options: Any) -> LanguageModel:
     """Make an untrained model of a version.
 
-    version   "v1" to "v4" for the ladder; "nope", "learned", "alibi" beside it
+    version   one of VERSIONS: "v1" to "v6" for the ladder; "nope", "learned", "alibi", ... beside it
     config    the shape
+    options   what its encoding lets one choose, such as sigmas for v5, stride for v6
     Raises ValueError for a version that does not exist.
     """
     if version not in VERSIONS:
         raise ValueError(f"version ({version}) must be one of {', '.join(VERSIONS)}")
-    return VERSIONS[version].make(config)
+    return VERSIONS[version].make(config, **options)

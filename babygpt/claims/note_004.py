@@ -1,16 +1,11 @@
-"""The claims of the source notes, each measured.
-
-So far note 004 (versions 1 and 2). A claim holds, fails, or depends on something that the reason names.
-"""
+"""The claims of note 004: versions 1 and 2."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 
+from babygpt.claims.base import Claim, Finding
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.models.bag_of_tokens import BagOfTokens
@@ -19,35 +14,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train
 
-NOTE_004 = "004_efa10201a3cae12e.txt"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a measurement says of a claim.
-
-    verdict  "holds", "fails" or "depends"
-    value    the number that decides
-    reason   one line
-    """
-
-    verdict: str
-    value: float
-    reason: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Something a source note asserts.
-
-    note     file name
-    text     the claim, in English
-    measure  runs it
-    """
-
-    note: str
-    text: str
-    measure: Callable[[], Finding]
+NOTE = "004_efa10201a3cae12e.txt"
 
 
 def parameters(model: torch.nn.Module) -> int:
@@ -184,18 +151,18 @@ def concatenation_doubles_the_head() -> Finding:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(NOTE_004, "v1 cannot tell 我爱你 from 你爱我", v1_cannot_tell_sentences_apart),
+    Claim(NOTE, "v1 cannot tell 我爱你 from 你爱我", v1_cannot_tell_sentences_apart),
     Claim(
-        NOTE_004,
+        NOTE,
         "in v1 a character has the same code at every place",
         v1_codes_do_not_know_their_place,
     ),
-    Claim(NOTE_004, "the note's worked table of sums is right", v2_codes_know_their_place),
-    Claim(NOTE_004, "with a code for each place v2 knows who loves whom", v2_tells_who_stood_before),
-    Claim(NOTE_004, "knowing the place helps prediction", position_lets_v2_tell_sentences_apart),
-    Claim(NOTE_004, "v1 has VD + DV parameters, v2 VD + TD + DV", counts_are_right),
-    Claim(NOTE_004, "v2 adds block_size × n_embd parameters to v1", the_increment_is_one_table),
-    Claim(NOTE_004, "cutting long inputs inside forward is all it takes", truncation_is_harmless),
-    Claim(NOTE_004, "adding mixes token and position in one space", adding_mixes_token_and_position),
-    Claim(NOTE_004, "concatenating would double the next layer", concatenation_doubles_the_head),
+    Claim(NOTE, "the note's worked table of sums is right", v2_codes_know_their_place),
+    Claim(NOTE, "with a code for each place v2 knows who loves whom", v2_tells_who_stood_before),
+    Claim(NOTE, "knowing the place helps prediction", position_lets_v2_tell_sentences_apart),
+    Claim(NOTE, "v1 has VD + DV parameters, v2 VD + TD + DV", counts_are_right),
+    Claim(NOTE, "v2 adds block_size × n_embd parameters to v1", the_increment_is_one_table),
+    Claim(NOTE, "cutting long inputs inside forward is all it takes", truncation_is_harmless),
+    Claim(NOTE, "adding mixes token and position in one space", adding_mixes_token_and_position),
+    Claim(NOTE, "concatenating would double the next layer", concatenation_doubles_the_head),
 )

@@ -1,0 +1,68 @@
+"""Codes that say which of several texts a token belongs to: an added vector for the branch, RoPE for time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from babygpt.encodings.base import Encoding
+from babygpt.encodings.learned import look_up
+from babygpt.encodings.rotary import Rotary
+from babygpt.places import Places
+
+
+class BranchCode(Encoding):
+    """Time by RoPE, the branch by a vector that is added to the token's; a subclass says which vector.
+
+    head_dim  channels of a head, even
+    Source: note 002 (its diagram of the architecture).
+    """
+
+    def __init__(self, head_dim: int) -> None:
+        super().__init__()
+        self.rotary = Rotary(head_dim)
+
+    def code(self, branch: Tensor) -> Tensor:
+        """The vector of each branch: (...,) whole numbers from 0 -> (..., C)."""
+        raise TypeError(f"{type(self).__name__} does not say which vector a branch gets")
+
+    def embed(self, x: Tensor, places: Places) -> Tensor:
+        if places.branch is None:
+            raise ValueError("a branch code needs places.branch: which text each token belongs to")
+        return x + self.code(places.branch).to(x.dtype)
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        return self.rotary.multiply(q, k, places)
+
+
+class LearnedBranches(BranchCode):
+    """One trained vector for each branch, as segment embeddings are.
+
+    head_dim      channels of a head, even
+    n_embd        channels
+    max_branches  rows of the table
+    Source: note 002, question 5; Devlin et al. 2019, arXiv:1810.04805, section 3 (segment embeddings).
+    """
+
+    def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
+        super().__init__(head_dim)
+        self.table = nn.Parameter(0.02 * torch.randn(max_branches, n_embd))
+
+    def code(self, branch: Tensor) -> Tensor:
+        return look_up(self.table, branch)
+
+
+class RandomBranches(BranchCode):
+    """The control: vectors drawn once and never trained, as long as Fourier codes are.
+
+    head_dim      channels of a head, even
+    n_embd        channels
+    max_branches  rows of the table
+    """
+
+    def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
+        super().__init__(head_dim)
+        self.register_buffer("table", torch.randn(max_branches, n_embd) * 0.5**0.5)
+
+    def code(self, branch: Tensor) -> Tensor:
+        return look_up(self.get_buffer("table"), branch)

@@ -1,0 +1,73 @@
+"""v6: a sinusoid of the *branch* says which text a token belongs to; its place in that text is RoPE's."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from babygpt.encodings.branches import BranchCode
+from babygpt.encodings.learned import look_up, require_known
+from babygpt.encodings.sinusoidal import frequencies, sinusoid
+
+
+def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | None = None) -> Tensor:
+    """Sines and cosines of a branch position, the frequencies repeated after `band` channels.
+
+    position  (...,)  branch positions: the branch's number times the stride
+    width     channels, even
+    theta     base of the frequencies
+    band      channels after which the frequencies begin again, even, a divisor of width; None for width
+    returns   (..., width)  float32
+    Raises ValueError for a band that does not fit.
+    Source: note 002, PE[pos, 2i] and PE[pos, 2i+1].
+    """
+    band = width if band is None else band
+    if band < 2 or width % band:
+        raise ValueError(f"band ({band}) must be even, and divide the width ({width})")
+    code = sinusoid(position, band, theta)
+    return code.repeat(*[1] * position.dim(), width // band)
+
+
+class Fourier(BranchCode):
+    """Branch b adds the sinusoid of position b * stride; time is RoPE's.
+
+    head_dim       channels of a head, even
+    n_embd         channels, even
+    theta          base of the code's frequencies
+    max_positions  rows of the note's table: positions from here on are refused
+    stride         distance between neighbouring branches, in positions
+    learnable      whether the table is trained, beginning as the sinusoid
+    band           channels after which the frequencies begin again; None for n_embd. With the band of a
+                   2-D RoPE the two codes have the same frequencies
+    Source: notes 002 and 003 (Fourier PE).
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        n_embd: int,
+        theta: float = 10_000.0,
+        max_positions: int = 32_768,
+        stride: int = 128,
+        learnable: bool = False,
+        band: int | None = None,
+    ) -> None:
+        super().__init__(head_dim)
+        for name, number in (("max_positions", max_positions), ("stride", stride)):
+            if number < 1:
+                raise ValueError(f"{name} ({number}) must be at least 1")
+        frequencies(n_embd, theta)  # refuses an odd width at once
+        self.n_embd, self.theta, self.stride = n_embd, float(theta), int(stride)
+        self.positions, self.band = max_positions, band
+        self.table = nn.Parameter(self.formula(torch.arange(max_positions))) if learnable else None
+
+    def formula(self, position: Tensor) -> Tensor:
+        """The code at branch positions, before any training: (...,) -> (..., n_embd)."""
+        return fourier(position, self.n_embd, self.theta, self.band)
+
+    def code(self, branch: Tensor) -> Tensor:
+        position = branch * self.stride
+        if self.table is not None:
+            return look_up(self.table, position)
+        require_known(position, self.positions)
+        return self.formula(position)

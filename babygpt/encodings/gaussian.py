@@ -1,0 +1,158 @@
+"""v5: RoPE, and beside it a kernel of two Gaussians that says how far attention may reach.
+
+Two ways of using the kernel are here. The note's formula multiplies every query by K(m) and every key by
+K(n), where m and n are positions: `kernel="absolute"`. What the note's text promises needs K(m - n):
+`kernel="relative"`, where log K joins the scores, so that attention itself is multiplied by K.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from babygpt.encodings.rotary import Rotary
+from babygpt.places import Places
+
+ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
+
+
+def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tensor:
+    """Logarithm of K(m) = sum over j of alpha_j exp(-m^2 / (2 sigma_j^2)).
+
+    distance    (...,)  m, in tokens
+    log_alphas  (J,)    logarithms of the weights
+    log_sigmas  (J,)    logarithms of the widths, in tokens
+    returns     (...,)  finite also where K itself is too small for a float
+    Source: note 001.
+    """
+    z = distance[..., None] / log_sigmas.exp()  # (..., J)
+    return torch.logsumexp(log_alphas - z.square() / 2, dim=-1)
+
+
+class Gaussian(Rotary):
+    """RoPE with a two-scale Gaussian kernel that is not used yet: the base of both ways to use it.
+
+    head_dim   channels of a head, even
+    alphas     weight of each scale, not negative, not all 0
+    sigmas     width of each scale, in tokens, above 0; infinite for a kernel that never falls
+    theta      base of RoPE's frequencies
+    learnable  whether alphas and sigmas are trained; they stay positive, for their logarithms are trained
+    Raises ValueError for weights or widths that make no kernel.
+    Source: note 001 (its formula and its defaults).
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        alphas: Sequence[float] = ALPHAS,
+        sigmas: Sequence[float] = SIGMAS,
+        theta: float = 10_000.0,
+        learnable: bool = True,
+    ) -> None:
+        super().__init__(head_dim, theta)
+        require_kernel(alphas, sigmas, learnable)
+        for name, values in (("log_alphas", alphas), ("log_sigmas", sigmas)):
+            logs = torch.tensor(values, dtype=torch.float32).log()
+            if learnable:
+                self.register_parameter(name, nn.Parameter(logs))
+            else:
+                self.register_buffer(name, logs)
+
+    def log_kernel(self, distance: Tensor) -> Tensor:
+        """Logarithm of K at distances in tokens: (...,) -> (...,)."""
+        return log_kernel(distance.float(), self.get("log_alphas"), self.get("log_sigmas"))
+
+    def kernel(self, distance: Tensor) -> Tensor:
+        """K at distances in tokens: (...,) -> (...,)."""
+        return self.log_kernel(distance).exp()
+
+    def get(self, name: str) -> Tensor:
+        """A parameter or buffer by name."""
+        found: Tensor = getattr(self, name)
+        return found
+
+    alpha1 = property(lambda self: self.number("log_alphas", 0), lambda self, x: self.put("log_alphas", 0, x))
+    alpha2 = property(lambda self: self.number("log_alphas", 1), lambda self, x: self.put("log_alphas", 1, x))
+    sigma1 = property(lambda self: self.number("log_sigmas", 0), lambda self, x: self.put("log_sigmas", 0, x))
+    sigma2 = property(lambda self: self.number("log_sigmas", 1), lambda self, x: self.put("log_sigmas", 1, x))
+
+    def number(self, name: str, j: int) -> float:
+        """One weight or width, out of the logarithms."""
+        return float(self.get(name)[j].exp())
+
+    def put(self, name: str, j: int, value: float) -> None:
+        """Set one weight or width, as a slider on a running model does."""
+        if not value > 0:
+            raise ValueError(f"{name.removeprefix('log_')[:-1]}{j + 1} ({value}) must be above 0")
+        with torch.no_grad():
+            self.get(name)[j] = math.log(value)
+
+
+class AbsoluteGaussian(Gaussian):
+    """The note's formula: q at m is rotated and multiplied by K(m), k at n by K(n).
+
+    A score is multiplied by K(m) K(n), which is no function of m - n, and is next to nothing for all
+    tokens that stand far from the start.
+    Source: note 001, f(x, m).
+    """
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        q, k = super().multiply(q, k, places)
+        scale = self.kernel(places.time)[..., None, :, None].to(q.dtype)  # (B|, 1, T, 1)
+        return q * scale, k * scale
+
+
+class RelativeGaussian(Gaussian):
+    """The repair: log K(m - n) is added to a score, so that the weight before normalising is times K.
+
+    Source: note 001 ("relative distance" in its text); the form is that of ALiBi, arXiv:2108.12409.
+    """
+
+    def bias(self, queries: Places, keys: Places) -> Tensor:
+        distance = queries.time[..., None, :, None] - keys.time[..., None, None, :]  # (B|, 1, Tq, Tk)
+        return self.log_kernel(distance)
+
+
+KERNELS: dict[str, type[Gaussian]] = {"absolute": AbsoluteGaussian, "relative": RelativeGaussian}
+
+
+def gaussian(
+    head_dim: int,
+    kernel: str = "relative",
+    alphas: Sequence[float] = ALPHAS,
+    sigmas: Sequence[float] = SIGMAS,
+    theta: float = 10_000.0,
+    learnable: bool = True,
+) -> Gaussian:
+    """RoPE with a Gaussian kernel, used as the note's formula says or as its text means.
+
+    kernel   "absolute" or "relative"
+    returns  the encoding; the other arguments are those of `Gaussian`
+    Raises ValueError for another kernel.
+    """
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
+    return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable)
+
+
+def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: bool) -> None:
+    """Raise a ValueError unless these weights and widths make a kernel (and one that can be trained)."""
+    if len(alphas) != 2 or len(sigmas) != 2:
+        raise ValueError(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
+    for sigma in sigmas:
+        if not sigma > 0:
+            raise ValueError(f"sigma ({sigma}) must be above 0 tokens")
+        if learnable and math.isinf(sigma):
+            raise ValueError("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
+    for alpha in alphas:
+        if not (alpha >= 0 and math.isfinite(alpha)):
+            raise ValueError(f"alpha ({alpha}) must be a finite number of at least 0")
+        if learnable and alpha == 0:
+            raise ValueError(
+                "alpha (0) cannot be trained: it would stay 0; choose a small one, or learnable=False"
+            )
+    if not any(alphas):
+        raise ValueError(f"alphas {tuple(alphas)} are all 0: a kernel of nothing hides every token")
