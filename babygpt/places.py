@@ -37,8 +37,9 @@ class Places:
 
     def to(self, device: torch.device | str) -> Places:
         """The same places on a device."""
-        parts = (self.time, self.branch, self.masked)
-        return Places(*(part if part is None else part.to(device) for part in parts))
+        branch = None if self.branch is None else self.branch.to(device)
+        masked = None if self.masked is None else self.masked.to(device)
+        return Places(self.time.to(device), branch, masked)
 
     def __len__(self) -> int:
         return self.time.shape[-1]

@@ -89,9 +89,9 @@ def generate_parallel(
         if len(prompt) > block_size:
             raise ValueError(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
     device = next(model.parameters()).device
-    texts, now = [prompt.cpu() for prompt in prompts], max(map(len, prompts))
+    texts, longest = [prompt.cpu() for prompt in prompts], max(map(len, prompts))
     start, read, cache = 0, 0, KVCache(len(texts) * block_size)
-    for now in range(now, now + n_tokens):
+    for now in range(longest, longest + n_tokens):
         if now - start > block_size:
             start = now - (block_size + 1) // 2
             read, cache = start, KVCache(len(texts) * block_size)

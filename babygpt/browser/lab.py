@@ -184,8 +184,8 @@ class Notebook:
             const prompts = [...document.querySelectorAll(".jp-InputPrompt")].map(p => p.innerText);
             const dialogs = [...document.querySelectorAll(".jp-Dialog")].map(d => d.innerText);
             const kernel = context.session?.kernel;
-            return {kernel: kernel?.status, link: kernel?.connectionStatus, shown: context.kernelDisplayStatus,
-                    prompts, dialogs, pending: context.pendingInput, terminating: context.isTerminating,
+            return {kernel: kernel?.status, link: kernel?.connectionStatus,
+                    shown: context.kernelDisplayStatus, prompts, dialogs, pending: context.pendingInput, terminating: context.isTerminating,
                     restarting: context.isRestarting};
         }"""
         return json.dumps(self.page.evaluate(found))

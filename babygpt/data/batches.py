@@ -114,14 +114,11 @@ def stack(samples: Sequence[Columns]) -> Columns:
     longest = max(sample.tokens.shape[1] for sample in samples)
     last = max(int(sample.time.max()) for sample in samples)
     fills = Columns(*(torch.tensor(fill) for fill in (0, IGNORED, last + 1, 0)))
-    rows = [
-        [
-            torch.cat([part, fill.expand(1, longest - part.shape[1])], dim=1)
-            for part, fill in zip(s, fills, strict=True)
-        ]
-        for s in samples
-    ]
-    return Columns(*(torch.cat(parts) for parts in zip(*rows, strict=True)))
+    columns = []
+    for parts, fill in zip(zip(*samples, strict=True), fills, strict=True):
+        rows = [torch.cat([part, fill.expand(1, longest - part.shape[1])], dim=1) for part in parts]
+        columns.append(torch.cat(rows))
+    return Columns(*columns)
 
 
 def in_company(

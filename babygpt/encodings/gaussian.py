@@ -151,8 +151,6 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
         if not (alpha >= 0 and math.isfinite(alpha)):
             raise ValueError(f"alpha ({alpha}) must be a finite number of at least 0")
         if learnable and alpha == 0:
-            raise ValueError(
-                "alpha (0) cannot be trained: it would stay 0; choose a small one, or learnable=False"
-            )
+            raise ValueError("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
     if not any(alphas):
         raise ValueError(f"alphas {tuple(alphas)} are all 0: a kernel of nothing hides every token")
