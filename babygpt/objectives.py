@@ -128,6 +128,8 @@ class Branches:
     block_size  times in a window
     n_branches  the fewest and the most texts of a sample, drawn anew for each batch
     length      tokens of a text; it begins at a random time of the window. None for three quarters of it
+    numbers     the texts of a sample get different branch numbers from 0 to numbers - 1, drawn anew; None
+                for 0, 1, 2, ... in order
     by_samples  whether a batch counts samples, each with its own number of texts and the shorter ones
                 filled up, or texts, which share one number and fill nothing up
     Raises ValueError for fewer than 1 branch, texts longer than the window or than the corpus.
@@ -140,32 +142,49 @@ class Branches:
         block_size: int,
         n_branches: tuple[int, int] = (1, 8),
         length: int | None = None,
+        numbers: int | None = None,
         by_samples: bool = False,
     ) -> None:
         self.length = block_size * 3 // 4 if length is None else length
         require_branches(*n_branches, self.length, block_size)
+        if numbers is not None and numbers < n_branches[1]:
+            raise ValueError(f"{numbers} numbers are too few for {n_branches[1]} branches")
         require_window(corpus.train, self.length)
         require_window(corpus.val, self.length)
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
-        self.n_branches, self.by_samples = n_branches, by_samples
+        self.n_branches, self.numbers, self.by_samples = n_branches, numbers, by_samples
 
     def texts(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw n texts of the training part: (n, length + 1)."""
         starts = torch.randint(len(self.train) - self.length, (n,), generator=generator)
         return cut(self.train, starts, self.length + 1)
 
+    def counts(self, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Draw how many texts each sample of a batch has: (samples,)."""
+        low, high = self.n_branches
+        if self.by_samples:
+            return torch.randint(low, high + 1, (batch_size,), generator=generator)
+        n = int(torch.randint(low, high + 1, (1,), generator=generator))
+        return torch.full((max(1, batch_size // n),), n)
+
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw texts, and weave them into samples."""
-        low, high = self.n_branches
-        if not self.by_samples:
-            n = int(torch.randint(low, high + 1, (1,), generator=generator))
-            counts = torch.full((max(1, batch_size // n),), n)
-        else:
-            counts = torch.randint(low, high + 1, (batch_size,), generator=generator)
+        counts = self.counts(batch_size, generator)
         texts = self.texts(int(counts.sum()), generator)
         offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
         samples = zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True)
-        return stack([weave(list(some), starts.tolist()) for some, starts in samples])
+        return stack(
+            [
+                weave(list(some), starts.tolist(), self.draw_numbers(len(some), generator))
+                for some, starts in samples
+            ]
+        )
+
+    def draw_numbers(self, n: int, generator: torch.Generator) -> list[int] | None:
+        """The branch numbers of a sample's n texts, or None for 0 to n - 1."""
+        if self.numbers is None:
+            return None
+        return torch.randperm(self.numbers, generator=generator)[:n].tolist()
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Mean loss of a batch, in nats per token: a scalar with a gradient."""

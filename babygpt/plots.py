@@ -36,6 +36,8 @@ ENCODING_COLOURS = {
     "v2": COLOURS["orange"],
     "v3": COLOURS["green"],
     "v4": COLOURS["blue"],
+    "v5": COLOURS["red"],
+    "v5-absolute": COLOURS["orange"],
     "alibi": COLOURS["pink"],
     "RoPE": COLOURS["grey"],  # beside the heads of ALiBi, which take the other colours
 }
@@ -202,6 +204,53 @@ def draw_heads(ax: Axes, weights: np.ndarray, title: str) -> None:
     for axis, n, name in ((ax.xaxis, H, "head"), (ax.yaxis, L, "layer")):
         artists.ticks(axis, [i * (T + 1) + T / 2 for i in range(n)], [f"{name} {i + 1}" for i in range(n)])
     finish(ax, title, "letter looked at, in each square", "letter that looks")
+
+
+def draw_squares(ax: Axes, squares: np.ndarray, names: Sequence[str], title: str) -> None:
+    """Square matrices of likenesses beside each other, in colours from -1 to 1.
+
+    squares  (K, n, n)
+    names    K
+    """
+    K, n, _ = squares.shape
+    framed = np.pad(squares, ((0, 0), (0, 0), (0, 1)), constant_values=np.nan)
+    mosaic = framed.transpose(1, 0, 2).reshape(n, K * (n + 1))[:, :-1]
+    artists.picture(ax, "squares", mosaic, (-1.0, 1.0), DIVERGING)
+    artists.ticks(ax.xaxis, [i * (n + 1) + (n - 1) / 2 for i in range(K)], names)
+    artists.ticks(ax.yaxis, range(n), [str(i) for i in range(n)])
+    finish(ax, title, "", "branch")
+
+
+def draw_gaps(ax: Axes, gaps: Mapping[str, Mapping[str, Sequence[float]]], title: str) -> None:
+    """What company costs under each code: a row for each code, a colour for each number of branches.
+
+    gaps  code -> number of branches, in words -> nats per character, one for each seed
+    """
+    names = list(gaps)
+    for colour, asked in zip(COLOURS.values(), next(iter(gaps.values())), strict=False):
+        for row, name in enumerate(names):
+            values, label = gaps[name][asked], asked if row == 0 else None
+            ax.plot(values, [row] * len(values), "o", ms=6, alpha=0.75, color=colour, label=label)
+    ax.set_xscale("symlog", linthresh=0.01)  # linear about 0: a gap may be slightly negative
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    finish(ax, title, "interference gap (nats per character)", "")
+    ax.legend(title="branches", loc="lower right")
+
+
+def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray, title: str) -> None:
+    """Kernels after training, a line for each seed, and the one that all began with.
+
+    kernels  name -> (seeds, furthest + 1)  K at 0, 1, 2, ... tokens, as a share of K(0)
+    first    (furthest + 1,)  the same before the first step
+    """
+    away = np.arange(len(first))
+    ax.plot(away, first, color="black", lw=1, ls="--", label="before training")
+    for name, seeds in kernels.items():
+        for i, values in enumerate(seeds):
+            ax.plot(away, values, color=ENCODING_COLOURS.get(name), lw=1.5, label=None if i else name)
+    finish(ax, title, "m (tokens)", "K(m), as a share of K(0)")
+    ax.legend()
 
 
 def draw_curves(

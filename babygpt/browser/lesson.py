@@ -5,9 +5,7 @@ from __future__ import annotations
 import torch
 
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus, from_grammar
-from babygpt.data.grammar import Grammar
-from babygpt.data.tales import english
+from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.experiments.roles import questions
 from babygpt.live import Run, Scale, Watch, heads, roles, train
 from babygpt.models.base import LanguageModel
@@ -19,11 +17,8 @@ THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
 
 
 def plain_tales(n_chars: int = 400_000) -> Corpus:
-    """One kind of fact, no scenes in between, and only names that end in -la or -ra."""
-    whole = english()
-    rules = {"story": whole.rules["story"][:4], "gap": whole.rules["gap"][:1]}
-    names = tuple(name for name in whole.words["name"] if name.endswith(("la", "ra")))
-    return from_grammar("plain tales", Grammar({**whole.words, "name": names}, rules), n_chars)
+    """The stories of notebook 04."""
+    return load_corpus("plain-tales", n_chars)
 
 
 def fresh(corpus: Corpus) -> LanguageModel:

@@ -19,7 +19,7 @@ SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2d
 SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
-GRAMMARS = {"tales": tales.english, "tales-zh": tales.chinese}
+GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Corpus:
 def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool = False) -> Corpus:
     """Load a corpus by name or path.
 
-    name       "tales", "tales-zh", "shakespeare", or the path of a UTF-8 text file
+    name       "tales", "plain-tales", "tales-zh", "shakespeare", or the path of a UTF-8 text file
     n_chars    characters of training text to write, for the tales only
     with_mask  whether the tokenizer gets a MASK token
     Raises ValueError if the file is missing, empty or not UTF-8, or cannot be downloaded.

@@ -163,6 +163,15 @@ def english() -> Grammar:
 
 
 @cache
+def plain() -> Grammar:
+    """A small world: one kind of fact, no scenes in between, and only names that end in -la or -ra."""
+    whole = english()
+    rules = {"story": whole.rules["story"][:4], "gap": whole.rules["gap"][:1]}
+    names = tuple(name for name in whole.words["name"] if name.endswith(("la", "ra")))
+    return Grammar({**whole.words, "name": names}, rules)
+
+
+@cache
 def chinese() -> Grammar:
     """The grammar of the Chinese tales."""
     return Grammar({kind: tuple(words) for kind, words in CHINESE_WORDS.items()}, CHINESE_RULES)

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from torch import Tensor
 
 from babygpt import plots
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.encodings.gaussian import Gaussian
 from babygpt.measure.attention import attention_weights
+from babygpt.measure.kernels import kernel_values
 from babygpt.measure.roles import role_accuracy
 from babygpt.measure.tables import bigram_table, position_votes
 
@@ -63,13 +66,39 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
 
     Raises ValueError if the text is empty or holds a character that the tokenizer does not know.
     """
-    idx = _known(tokenizer, text)
+    idx = known(tokenizer, text)
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         step, weights = frames[-1]
         plots.draw_heads(ax, weights, f"Who looks where, after {step} steps")
 
     return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, width=1.4)
+
+
+def kernel(furthest: int = 64, times: int = 40) -> Watch:
+    """The Gaussian kernel of a model in training: K now, beside K before the first step.
+
+    furthest  distance up to which it is drawn, in tokens
+    Raises ValueError if furthest is below 1; measuring raises one if the model's encoding has no kernel.
+    """
+    if furthest < 1:
+        raise ValueError(f"furthest ({furthest}) must be at least 1 token")
+
+    def measure(model: Any) -> np.ndarray:
+        if not isinstance(model.encoding, Gaussian):
+            raise ValueError(f"{type(model.encoding).__name__} has no kernel to watch; v5 has one")
+        return kernel_values(model.encoding, furthest)
+
+    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+        (_, first), (step, now) = frames[0], frames[-1]
+        curves = {"before the first step": first / first[0], f"{title} now": now / now[0]}
+        kept = int((now >= now[0] / 2).sum())  # K never rises with distance
+        far = f"{kept} tokens" if kept <= furthest else f"beyond {furthest} tokens"
+        labels = (f"Half of K(0) = {now[0]:.2f}: {far}", "m (tokens)", "K(m), as a share of K(0)")
+        spans = (0.0, float(furthest)), (0.0, 1.05)
+        plots.draw_curves(ax, np.arange(furthest + 1), curves, *labels, *spans, "upper right")
+
+    return Watch(measure, draw, times)
 
 
 def next_characters(tokenizer: CharTokenizer, times: int = 40) -> Watch:
@@ -97,7 +126,8 @@ def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
     return Watch(position_votes, draw, times, width=1.4, height=4.8)
 
 
-def _known(tokenizer: CharTokenizer, text: str) -> Any:
+def known(tokenizer: CharTokenizer, text: str) -> Tensor:
+    """The token ids of a text that is looked at again and again. Raises ValueError if it is empty."""
     if not text:
         raise ValueError("the text to look at is empty; it needs at least 1 character")
     return tokenizer.encode(text)

@@ -33,7 +33,7 @@ def _nothing_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- tales
 
 
-@pytest.mark.parametrize("name", ["tales", "tales-zh"])
+@pytest.mark.parametrize("name", ["tales", "plain-tales", "tales-zh"])
 def test_tales_have_the_size_asked_for(name: str) -> None:
     corpus = load_corpus(name, n_chars=50_000)
     assert 50_000 <= len(corpus.train) < 51_000
@@ -41,7 +41,7 @@ def test_tales_have_the_size_asked_for(name: str) -> None:
     assert corpus.name == name
 
 
-@pytest.mark.parametrize("name", ["tales", "tales-zh"])
+@pytest.mark.parametrize("name", ["tales", "plain-tales", "tales-zh"])
 def test_tales_know_their_floors(name: str) -> None:
     corpus = load_corpus(name, n_chars=2000)
     assert corpus.floor == corpus.grammar.floor()
@@ -90,7 +90,7 @@ def test_missing_file_names_the_path_and_the_corpora(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.txt"
     with pytest.raises(ValueError, match="no file") as caught:
         load_corpus(str(path))
-    for word in (str(path), "tales", "tales-zh", "shakespeare"):
+    for word in (str(path), "tales", "plain-tales", "tales-zh", "shakespeare"):
         assert word in str(caught.value)
 
 

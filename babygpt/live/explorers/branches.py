@@ -1,0 +1,68 @@
+"""Branch codes: how alike texts look to a model, by Fourier codes and by 2-D RoPE on the same frequencies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+
+from babygpt import plots
+from babygpt.encodings.fourier import fourier
+from babygpt.encodings.rotary import angles, turn
+from babygpt.encodings.sinusoidal import frequencies
+from babygpt.live.controls import Control, Scale, Slider
+from babygpt.live.explorer import Explorer
+
+
+def measure(n: int, stride: float, theta: float, width: int) -> dict[str, Any]:
+    """How alike n branches are under two codes that share their frequencies.
+
+    returns  cosines of the Fourier codes and of a rotated vector of ones, (n, n) each; distance of the
+             first two codes; cosine of branch 0 with each branch, by all pairs of channels and by the
+             slowest pair alone
+    """
+    position = torch.arange(n, dtype=torch.float64) * stride
+    added = fourier(position, width, theta).double()
+    turned = turn(torch.ones(n, width, dtype=torch.float64), angles(position, width, theta))
+    cosines = [codes @ codes.T / codes.square().sum(dim=-1) for codes in (added, turned)]
+    return {
+        "fourier": cosines[0].numpy(),
+        "rope": cosines[1].numpy(),
+        "distance": float((added[0] - added[1]).norm()),
+        "to first": {
+            "all pairs": cosines[0][0].numpy(),
+            "the slowest pair": torch.cos(position * frequencies(width, theta)[-1]).numpy(),
+        },
+    }
+
+
+def draw(added: Axes, turned: Axes, curve: Axes, found: dict[str, Any]) -> None:
+    """Two matrices that should differ if the codes do, and how branch 0 sees the others."""
+    n = len(found["fourier"])
+    marks = [str(b) for b in range(n)]
+    near = f"{found['fourier'][0, 1]:.0%} alike, {found['distance']:.1f} apart"
+    plots.draw_matrix(added, found["fourier"], f"Fourier: {near}", "", "branch", marks, True, 1.0)
+    apart = np.abs(found["fourier"] - found["rope"]).max()
+    same = f"2-D RoPE: the same to {apart:.0e}"
+    plots.draw_matrix(turned, found["rope"], same, "", "branch", marks, True, 1.0)
+    title = "What the slowest pair hides"
+    names = (title, "branch", "cosine with branch 0")
+    plots.draw_curves(
+        curve, np.arange(n), found["to first"], *names, (0.0, 15.0), (-1.05, 1.05), "lower left"
+    )
+
+
+def branches() -> Explorer:
+    """Move the stride, and see how far apart Fourier codes and 2-D RoPE put parallel texts.
+
+    Source: notes 002 and 003.
+    """
+    controls: list[Control] = [
+        Scale("stride", 128.0, 1.0, 8192.0, "stride (positions)"),
+        Slider("n", 8, 2, 16, "branches"),
+        Slider("width", 512, 8, 512, "width (channels)", step=8),
+        Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
+    ]
+    return Explorer("branches", measure, draw, controls, widths=(1.15, 1.15, 1), size=(11.0, 3.4))

@@ -1,0 +1,105 @@
+"""The Gaussian kernel: how K falls, what it makes of scores, and what one token then looks at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from babygpt import artists, plots
+from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
+from babygpt.encodings.rotary import Rotary
+from babygpt.live.controls import Choice, Control, Scale, Slider
+from babygpt.live.explorer import Explorer
+from babygpt.measure.kernels import kernel_values, reach
+from babygpt.models.transformer import norm, score_scale
+from babygpt.places import Places
+
+FURTHEST, HEAD_DIM, NEAR = 64, 32, 8
+PLACES = Places.count(FURTHEST + 1)
+
+
+def one_pair() -> tuple[Tensor, Tensor]:
+    """One random query and one random key, as long as a model's are: 2 x (1, 1, 1, HEAD_DIM)."""
+    draw = torch.Generator().manual_seed(5)
+    q, k = norm(torch.randn(2, 1, 1, 1, HEAD_DIM, generator=draw))
+    return q, k
+
+
+def scores_of(encoding: Rotary) -> Tensor:
+    """Scores of the pair with the query at every row, the key at every column: (FURTHEST + 1, same)."""
+    alike = (x.expand(1, 1, len(PLACES), HEAD_DIM) for x in one_pair())
+    q, k = encoding.multiply(*alike, PLACES)
+    scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.bias(PLACES, PLACES)
+    return scores if bias is None else scores + bias[0]
+
+
+def measure(
+    kernel: str, place: int, sigma1: float, sigma2: float, alpha1: float, alpha2: float
+) -> dict[str, Any]:
+    """What a kernel does to the scores of one query and one key, wherever they stand.
+
+    returns  K at each distance, whole and by its two parts; the score map; the attention of a query at
+             `place` on what is not after it, with the kernel and without; how far K reaches; by how much
+             a score changes when query and key move on by one
+    """
+    encoding = KERNELS[kernel](HEAD_DIM, (alpha1, alpha2), (sigma1, sigma2), learnable=False)
+    away = np.arange(FURTHEST + 1)
+    parts = [a * np.exp(-((away / s) ** 2) / 2) for a, s in ((alpha1, sigma1), (alpha2, sigma2))]
+    scores, plain = scores_of(encoding), scores_of(Rotary(HEAD_DIM))
+    rows = {"RoPE": plain[place, : place + 1], f"{kernel} K": scores[place, : place + 1]}
+    return {
+        "K": {"K": kernel_values(encoding, FURTHEST), "α₁ part": parts[0], "α₂ part": parts[1]},
+        "reach": {share: reach(encoding, share) for share in (0.5, 0.01)},
+        "scores": scores.numpy(),
+        "step": float((scores[1:, 1:] - scores[:-1, :-1]).abs().max()),
+        "rows": {name: row.softmax(dim=0).numpy() for name, row in rows.items()},
+        "place": place,
+    }
+
+
+def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
+    """K over the distance, the score map with one query marked, and that query's attention."""
+    if fall.get_yscale() != "log":
+        fall.set_yscale("log")
+    half, hundredth = found["reach"].values()
+    title = f"K halves in {half:,}, 1/100 in {hundredth:,} tokens"
+    away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
+    labels = (title, "m (tokens)", "K(m), logarithmic")
+    floored = {name: np.maximum(values, 1e-12) for name, values in found["K"].items()}
+    plots.draw_curves(fall, away, floored, *labels, x_span, (1e-4, 30.0), "upper right")
+    title = f"Along a diagonal: changes by {found['step']:.2f}"
+    labels = (title, "position of the key n", "position of the query m")
+    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
+    artists.level(square, "place", found["place"], color=plots.COLOURS["red"], lw=1.5)
+    draw_row(row, found["rows"], found["place"])
+
+
+def draw_row(ax: Axes, rows: dict[str, np.ndarray], place: int) -> None:
+    """How much of its attention a query spends on each earlier token, and on the near ones in all."""
+    name, weights = list(rows.items())[-1]
+    title = f"{weights[-NEAR - 1 :].sum():.0%} within {NEAR} tokens; RoPE {rows['RoPE'][-NEAR - 1 :].sum():.0%}"
+    padded = {"RoPE": rows["RoPE"], "with K": weights}
+    shown = {who: np.pad(row, (0, FURTHEST - place), constant_values=np.nan) for who, row in padded.items()}
+    labels = (title, "position of the key n", "share of attention")
+    spans = (0.0, float(FURTHEST)), (0.0, 0.5)
+    plots.draw_curves(ax, np.arange(FURTHEST + 1), shown, *labels, *spans, "upper right")
+
+
+def gaussian() -> Explorer:
+    """Move the two scales of K, and see what becomes of the scores: as the note's formula has it, or repaired.
+
+    Source: note 001.
+    """
+    controls: list[Control] = [
+        Choice("kernel", tuple(reversed(KERNELS)), "kernel"),
+        Slider("place", 40, 1, FURTHEST, "place of q"),
+        Scale("sigma1", SIGMAS[0], 1.0, 100.0, "σ₁ (tokens)"),
+        Scale("sigma2", SIGMAS[1], 1.0, 100.0, "σ₂ (tokens)"),
+        Scale("alpha1", ALPHAS[0], 0.01, 10.0, "α₁"),
+        Scale("alpha2", ALPHAS[1], 0.01, 10.0, "α₂"),
+    ]
+    return Explorer("Gaussian kernel", measure, draw, controls, widths=(1, 1.15, 1), size=(11.6, 3.4))
