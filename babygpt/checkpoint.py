@@ -120,7 +120,7 @@ def load(path: Path) -> Checkpoint:
         options = header.get("options", {})
         model = build(header["version"], config, **options)
         model.load_state_dict(weights)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise ValueError(f"{path} does not fit together: {error}") from None
     return Checkpoint(header["version"], model, tokenizer, header.get("info", {}), options)
 

@@ -151,6 +151,11 @@ class Branches:
             raise ValueError(f"{numbers} numbers are too few for {n_branches[1]} branches")
         require_window(corpus.train, self.length)
         require_window(corpus.val, self.length)
+        if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
+            raise ValueError(
+                f"the validation text makes {whole} texts of {self.length} tokens: "
+                f"too few for {n_branches[1]} branches"
+            )
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
         self.n_branches, self.numbers, self.by_samples = n_branches, numbers, by_samples
 
@@ -192,7 +197,10 @@ class Branches:
         return branch_losses(model, columns).sum() / (columns.targets != IGNORED).sum()
 
     def validate(self, model: LanguageModel) -> float:
-        """Loss on the whole validation text with as many branches as there may be, in nats per token."""
+        """Loss on the validation text with as many branches as there may be, in nats per token.
+
+        All of it but its last, shorter text, and those that make no whole sample.
+        """
         whole = (len(self.val) - 1) // self.length * self.length
         starts = torch.arange(0, whole, self.length)
         n, draw = self.n_branches[1], torch.Generator().manual_seed(0)

@@ -38,6 +38,8 @@ ENCODING_COLOURS = {
     "v4": COLOURS["blue"],
     "v5": COLOURS["red"],
     "v5-absolute": COLOURS["orange"],
+    "v5 fixed": COLOURS["sky"],  # its kernel is not trained
+    "v5-absolute fixed": COLOURS["grey"],
     "alibi": COLOURS["pink"],
     "RoPE": COLOURS["grey"],  # beside the heads of ALiBi, which take the other colours
 }

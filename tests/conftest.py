@@ -1,17 +1,20 @@
 """What several tests share: small models that are awake, and a small text. Seed 0 always."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import settings
 
 from babygpt.config import ModelConfig
+from babygpt.data.batches import Columns, weave
 from babygpt.data.corpus import Corpus, from_grammar
 from babygpt.data.grammar import Grammar
 from babygpt.models.base import LanguageModel
-from babygpt.models.versions import build
+from babygpt.models.versions import VERSIONS, build
+from babygpt.places import Places
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=40)
 settings.load_profile("same")
@@ -29,7 +32,10 @@ def _wake(model: LanguageModel) -> LanguageModel:
     draw = torch.Generator().manual_seed(0)
     for name, p in model.named_parameters():
         spread = 1.0 if "embedding" in name or "table" in name else p.shape[-1] ** -0.5
-        p.normal_(std=spread, generator=draw)
+        if name.startswith("encoding.log_"):  # of a kernel that is to go on reaching through the window
+            p.add_(0.1 * torch.randn(p.shape, generator=draw))
+        else:
+            p.normal_(std=spread, generator=draw)
     return model
 
 
@@ -43,8 +49,9 @@ def wake() -> Callable[[LanguageModel], LanguageModel]:
 def awake() -> Callable[..., LanguageModel]:
     """Make a small model of a version whose logits depend on all that it may see."""
 
-    def make(version: str, **shape: int) -> LanguageModel:
-        return _wake(build(version, ModelConfig(**{**asdict(SHAPE), **shape}))).eval()
+    def make(version: str, options: dict[str, Any] | None = None, **shape: int) -> LanguageModel:
+        config = ModelConfig(**{**asdict(SHAPE), **shape})
+        return _wake(build(version, config, **(options or {}))).eval()
 
     return make
 
@@ -56,6 +63,28 @@ def text() -> Callable[..., torch.Tensor]:
     def make(*size: int, vocab_size: int = SHAPE.vocab_size) -> torch.Tensor:
         draw = torch.Generator().manual_seed(0)
         return torch.randint(vocab_size, size, generator=draw)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def one_text() -> Callable[..., Places]:
+    """Places of one text as a version wants them: a model of parallel texts is told that this is text 0."""
+
+    def make(version: str, n: int, start: int = 0) -> Places:
+        time = torch.arange(start, start + n)
+        return Places(time, torch.zeros_like(time) if VERSIONS[version].branches else None)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def woven(text: Callable[..., torch.Tensor]) -> Callable[..., Columns]:
+    """Random texts in one sequence: so many tokens of each, the first ones at these times."""
+
+    def make(lengths: Sequence[int] = (5, 9, 3), offsets: Sequence[int] = (1, 0, 4)) -> Columns:
+        sizes = [length + 1 for length in lengths]
+        return weave(text(sum(sizes)).split(sizes), offsets)
 
     return make
 

@@ -1,6 +1,7 @@
 """Checkpoints come back whole, or not at all; what is damaged or foreign is refused by name."""
 
 import json
+import math
 import os
 import pickle
 from dataclasses import replace
@@ -12,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from babygpt import checkpoint as checkpoints
-from babygpt.checkpoint import KEY, Checkpoint, load, save
+from babygpt.checkpoint import DIGEST, KEY, Checkpoint, digest, load, save
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import VERSIONS
 
@@ -47,18 +48,106 @@ def parts(path: Path) -> tuple[dict, dict]:
         return json.loads(file.metadata()[KEY]), {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
 
 
+def write_as_babygpt(path: Path, header: dict, weights: dict) -> None:
+    """Another header, with the checksum that makes it look like ours."""
+    text = json.dumps(header)
+    save_file(weights, path, {KEY: text, DIGEST: digest(text, weights)})
+
+
 # ---------------------------------------------------------------- there and back
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_model_comes_back_with_its_logits(awake, text, tmp_path: Path, version: str) -> None:
-    model, idx = awake(version), text(2, 12)
+def test_a_model_comes_back_with_its_logits(awake, text, one_text, tmp_path: Path, version: str) -> None:
+    model, idx, places = awake(version), text(2, 12), one_text(version, 12)
     save(tmp_path / "m.safetensors", Checkpoint(version, model, TOKENIZER, INFO))
     loaded = load(tmp_path / "m.safetensors")
-    assert torch.equal(loaded.model(idx), model(idx))
+    assert torch.equal(loaded.model(idx, places), model(idx, places))
     assert type(loaded.model) is type(model)
     assert loaded.model.config == model.config
     assert (loaded.version, loaded.info) == (version, INFO)
+
+
+CHOSEN = [
+    ("v5", {"sigmas": [2.0, 9.0], "theta": 500.0}),
+    ("v5", {"kernel": "absolute", "learnable": False}),
+    ("v5", {"alphas": [1.0, 0.0], "sigmas": [math.inf, math.inf], "learnable": False}),
+    ("v6", {"stride": 7, "isolated": True}),
+    ("v6", {"learnable": True, "max_positions": 700, "stride": 9}),
+    ("v6", {"band": 4, "theta": 30.0}),
+    ("v6-learned", {"max_branches": 3}),
+    ("v6-rope2d", {"branch_share": 1.0, "stride": 5.0}),
+]
+
+
+@pytest.mark.parametrize(("version", "options"), CHOSEN)
+def test_what_was_chosen_of_the_encoding_comes_back(
+    awake, woven, tmp_path: Path, version: str, options: dict
+) -> None:
+    model, columns = awake(version, options), woven()
+    places = columns.places if VERSIONS[version].branches else None
+    save(tmp_path / "m.safetensors", Checkpoint(version, model, TOKENIZER, options=options))
+    loaded = load(tmp_path / "m.safetensors")
+    assert loaded.options == options
+    assert torch.equal(loaded.model(columns.tokens, places), model(columns.tokens, places))
+    assert type(loaded.model.encoding) is type(model.encoding)
+
+
+def test_without_its_options_it_would_be_another_model(awake, woven, tmp_path: Path) -> None:
+    """The stride is in no weight."""
+    model, columns = awake("v6", {"stride": 7}), woven()
+    save(tmp_path / "m.safetensors", Checkpoint("v6", model, TOKENIZER))
+    other = load(tmp_path / "m.safetensors").model
+    assert (other(columns.tokens, columns.places) - model(columns.tokens, columns.places)).abs().max() > 1e-3
+
+
+def test_a_checkpoint_from_before_there_were_options_is_read(path: Path, made: Checkpoint, text) -> None:
+    header, weights = parts(path)
+    del header["options"]
+    write_as_babygpt(path, header, weights)
+    loaded = load(path)
+    assert loaded.options == {}
+    assert torch.equal(loaded.model(text(1, 9)), made.model(text(1, 9)))
+
+
+@pytest.mark.parametrize(
+    ("version", "options"),
+    [
+        ("v4", {"stride": 3}),
+        ("v1", {"isolated": True}),
+        ("v4", {"config": {}}),
+        ("v4", {"version": "v1"}),
+        ("v6", {"colour": "green"}),
+        ("v6", {"head_dim": 8}),
+        ("v6", {"encoding": "v4"}),
+        ("v6", {"stride": 0}),
+        ("v6", {"stride": "3"}),
+        ("v6", {"stride": [3]}),
+        ("v6", {"stride": math.inf}),
+        ("v6", {"stride": math.nan}),
+        ("v6", {"stride": None}),
+        ("v6", {"max_positions": math.inf}),
+        ("v6", {"max_positions": 1e300, "learnable": True}),
+        ("v6", {"learnable": True}),  # a table that was not stored
+        ("v6", {"band": 3}),
+        ("v6-rope2d", {"branch_share": 2}),
+        ("v5", {"sigmas": [0, 1]}),
+        ("v5", {"sigmas": 3}),
+        ("v5", {"kernel": ["absolute"]}),
+        ("v5-absolute", {"kernel": "relative"}),
+        ("v4", ["stride"]),
+        ("v4", "stride"),
+        ("v4", 3),
+        ("v4", None),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(awake, tmp_path: Path, version: str, options: object) -> None:
+    """With a right checksum: whoever wrote the file could make one too."""
+    path = tmp_path / "m.safetensors"
+    save(path, Checkpoint(version, awake(version), TOKENIZER))
+    header, weights = parts(path)
+    write_as_babygpt(path, header | {"options": options}, weights)
+    assert "does not fit together" in refused(path)
 
 
 @pytest.mark.parametrize("with_mask", [False, True])
@@ -236,7 +325,11 @@ def test_another_version_is_named(made: Checkpoint, tmp_path: Path) -> None:
     assert "v99" in refused(path)
 
 
-@pytest.mark.parametrize("version", [v for v in VERSIONS if v not in ("v3", "v4", "nope", "alibi")])
+# Nothing is stored of these encodings, so their weights are those of v4.
+AS_V4 = ("v3", "v4", "v6", "nope", "alibi", "v6-none", "v6-rope2d")
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v not in AS_V4])
 def test_weights_of_another_version_do_not_fit(made: Checkpoint, tmp_path: Path, version: str) -> None:
     path = tmp_path / "m.safetensors"
     save(path, replace(made, version=version))

@@ -7,10 +7,13 @@ import sys
 import time
 
 import pytest
+import torch
 from click.testing import CliRunner
 
 from babygpt import checkpoint
 from babygpt.cli import main
+from babygpt.data.corpus import load_corpus
+from babygpt.measure.branches import company_loss
 
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4"]
 
@@ -99,12 +102,10 @@ def test_an_unknown_version_names_the_known_ones():
     refused(run("train", "v99"), "v1", "v4")
 
 
-def test_ctrl_c_keeps_what_was_learned(tmp_path, corpus):
-    """A real process, a real signal: the checkpoint holds the steps made so far."""
-    out = tmp_path / "m.safetensors"
-    args = ["train", "v4", "--corpus", corpus, "--steps", "1000000", "--out", str(out), *SMALL]
+def interrupted(*args):
+    """Start a command as a real process, interrupt its training by a real signal: what it printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "babygpt", *args],
+        [sys.executable, "-m", "babygpt", *[str(a) for a in args]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -118,11 +119,27 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, corpus):
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 0
+    return printed
+
+
+def test_ctrl_c_keeps_what_was_learned(tmp_path, corpus):
+    """The checkpoint holds the steps made so far."""
+    out = tmp_path / "m.safetensors"
+    printed = interrupted("train", "v4", "--corpus", corpus, "--steps", 1_000_000, "--out", out, *SMALL)
     assert "validation loss" in printed
     assert 0 < checkpoint.load(out).info["steps_done"] < 1_000_000
 
 
-@pytest.mark.parametrize("encoding", ["sinusoidal", "learned", "rotary", "alibi"])
+def test_ctrl_c_keeps_what_was_learned_of_branches(tmp_path, corpus):
+    out = tmp_path / "out"
+    printed = interrupted("pretrain", "--corpus", corpus, "--epochs", 2_000, "--out-dir", out, *SMALL)
+    info = checkpoint.load(out / "pretrain.safetensors").info
+    assert 0 < info["steps_done"] < info["train"]["steps"]
+    assert f"v6: {info['steps_done']} steps" in printed
+    assert 0 < info["reading"]["epochs_done"] < 2_000
+
+
+@pytest.mark.parametrize("encoding", ["sinusoidal", "learned", "rotary", "alibi", "fourier", "gaussian"])
 def test_analyze_prints_numbers(encoding):
     result = run("analyze", encoding, "--width", 32, "--length", 64)
     assert result.exit_code == 0
@@ -134,6 +151,324 @@ def test_analyze_tells_the_longest_wavelength():
     """2 pi theta^((w - 2) / w), by hand for width 4 and theta 100."""
     output = run("analyze", "sinusoidal", "--width", 4, "--theta", 100).output
     assert "62.83" in next(line for line in output.splitlines() if "longest" in line)
+
+
+def printed_numbers(*args):
+    result = run("analyze", *args)
+    assert result.exit_code == 0, result.output
+    return dict(line.rsplit(maxsplit=1) for line in result.output.strip().splitlines())
+
+
+def test_analyze_fourier_reads_its_options():
+    """By hand, width 2: the angle between neighbours is the stride itself, one radian."""
+    numbers = printed_numbers("fourier", "--width", 2, "--stride", 1, "--branches", 2)
+    assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
+    assert numbers["2-D RoPE: cosine of branches 0 and 1"] == "0.5403"
+    assert "Fourier: cosine of branches 0 and 2" not in numbers
+
+
+def test_analyze_gaussian_reads_its_options():
+    """By hand, one scale of width 10: K(4) is exp(-0.08)."""
+    numbers = printed_numbers("gaussian", "--alphas", 1, 0, "--sigmas", 10, 20)
+    assert float(numbers["K at distance 4"]) == pytest.approx(0.9231, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["fourier", "--stride", "0"], ["stride (0) must be at least 1"]),
+        (["fourier", "--branches", "0"], ["branches (0) must be at least 1"]),
+        (["fourier", "--branches", "1"], ["1 branches", "at least 2"]),
+        (["fourier", "--width", "7"], ["width (7) must be even"]),
+        (["gaussian", "--sigmas", "0", "20"], ["sigma (0.0) must be above 0"]),
+        (["gaussian", "--alphas", "0", "0"], ["alphas (0.0, 0.0) are all 0"]),
+    ],
+)
+def test_analyze_refuses_what_makes_no_code(args, parts):
+    refused(run("analyze", *args), *parts)
+
+
+# ---------------------------------------------------------------- parallel branches
+
+
+STAGES = (  # note 002, but for the script's name
+    "pretrain --pe fpe --epochs 2 --batch_size 4 --branches_per_sample 1 --branch_slice_count 8 "
+    "--branch_loop_all --branch_stride 128 --out_dir out/fpe_stage1",
+    "pretrain --pe fpe --epochs 3 --batch_size 4 --batch_by_samples --max_branches_per_sample 2 "
+    "--min_branches_per_sample 2 --branch_stride 128 --init_weight out/fpe_stage1/pretrain_512.pth "
+    "--out_dir out/fpe_stage2_2branch",
+    "pretrain --pe fpe --epochs 3 --batch_size 4 --batch_by_samples --max_branches_per_sample 4 "
+    "--min_branches_per_sample 2 --branch_stride 128 --init_weight out/fpe_stage2_2branch/pretrain_512.pth "
+    "--out_dir out/fpe_stage3_4branch",
+)
+TINY = SMALL[:-2]  # the note says --batch_size itself
+
+
+def pretrain(corpus, folder, *args):
+    """Two steps, so that it takes no time."""
+    return run("pretrain", "--corpus", corpus, "--out-dir", folder, "--max-steps", 2, *SMALL, *args)
+
+
+@pytest.fixture
+def pretrained(tmp_path, corpus):
+    folder = tmp_path / "pretrained"
+    result = pretrain(corpus, folder, "--branches-per-sample", 2)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_the_stages_of_note_002_run_as_written(tmp_path, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = [run(*stage.split(), "--corpus", corpus, *TINY) for stage in STAGES]
+    for result in results:
+        assert result.exit_code == 0, result.output
+    for result, before in zip(results[1:], ("out/fpe_stage1", "out/fpe_stage2_2branch"), strict=True):
+        told = [line for line in result.output.splitlines() if "pretrain_512.pth" in line]
+        assert told == [f"{before}/pretrain_512.pth: reading {before}/pretrain.safetensors"]
+    # 71 texts of 12 characters in the 864 to train on: 142 by 4, then 213 by 8
+    assert "v6: 36 steps, 2.03 epochs, 1 branch a sample" in results[0].output
+    assert "v6: 27 steps, 3.04 epochs, 2 branches a sample" in results[1].output
+    assert "epochs, 2 to 4 branches a sample" in results[2].output
+    assert "interference gap" not in results[0].output
+    assert "interference gap" in results[2].output
+    written = "parallel_generate --model out/fpe_stage2_2branch/pretrain_512.pth --branches 2 --mode pretrain"
+    result = run(*written.split(), "--prompt", "the ", "--prompt", "cat ")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_later_stage_begins_where_the_earlier_ended(tmp_path, corpus, pretrained):
+    """With a learning rate of next to nothing, the weights stay what they were."""
+    slow = ["--lr-matrix", 1e-12, "--lr-other", 1e-12]
+    result = pretrain(corpus, tmp_path / "next", "--init-weight", pretrained, *slow)
+    assert result.exit_code == 0, result.output
+    before, after = (
+        checkpoint.load(f / "pretrain.safetensors").model for f in (pretrained, tmp_path / "next")
+    )
+    for p, q in zip(before.parameters(), after.parameters(), strict=True):
+        assert torch.allclose(p, q, atol=1e-6)
+    assert any(p.abs().sum() > 0 for p in after.head.parameters())  # fresh ones are 0
+
+
+def test_a_checkpoint_says_what_was_chosen_and_measured(tmp_path, corpus):
+    folder = tmp_path / "deep" / "out"
+    args = [
+        "--fpe-learnable",
+        "--fpe-theta",
+        50,
+        "--fpe-max-positions",
+        40,
+        "--branch-stride",
+        3,
+        "--seed",
+        5,
+    ]
+    result = pretrain(corpus, folder, *args, "--max-branches-per-sample", 3, "--isolated")
+    assert result.exit_code == 0, result.output
+    loaded = checkpoint.load(folder / "pretrain.safetensors")
+    chosen = {"stride": 3, "theta": 50.0, "max_positions": 40, "learnable": True, "isolated": True}
+    assert (loaded.version, loaded.options) == ("v6", chosen)
+    assert loaded.info["train"]["seed"] == 5
+    assert loaded.info["steps_done"] == 2
+    val = load_corpus(corpus).val
+    alone, beside = (company_loss(loaded.model, val, n, 12, 258) for n in (1, 3))
+    assert loaded.info["alone"] == pytest.approx(alone, abs=1e-5)
+    assert loaded.info["gap"] == pytest.approx(beside - alone, abs=1e-5)
+    assert f"alone {alone:.3f}" in result.output
+    assert f"with 3 branches {beside:.3f}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("pe", "version", "options"),
+    [
+        ("fpe", "v6", {"stride": 7, "theta": 10_000.0, "max_positions": 32_768, "learnable": False}),
+        ("rope2d", "v6-rope2d", {"stride": 7}),
+        ("rope", "v6-rope2d", {"stride": 7}),
+        ("learned", "v6-learned", {"max_branches": 8}),
+        ("none", "v6-none", {}),
+    ],
+)
+def test_each_code_is_a_version(tmp_path, corpus, pe, version, options):
+    result = pretrain(corpus, tmp_path / "out", "--pe", pe, "--branch-stride", 7)
+    assert result.exit_code == 0, result.output
+    loaded = checkpoint.load(tmp_path / "out" / "pretrain.safetensors")
+    assert (loaded.version, loaded.options) == (version, {**options, "isolated": False})
+    assert ("--branch-stride plays no part" in result.output) == (pe in ("learned", "none"))
+
+
+def test_the_same_seed_trains_the_same_model(tmp_path, corpus):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        result = pretrain(corpus, tmp_path / name, "--seed", seed, "--max-branches-per-sample", 2)
+        assert result.exit_code == 0, result.output
+    first, again, other = ((tmp_path / n / "pretrain.safetensors").read_bytes() for n in "abc")
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--branches-per-sample", "0"], ["0 branches", "at least 1"]),
+        (["--min-branches-per-sample", "3", "--max-branches-per-sample", "2"], ["at most 2", "at least 3"]),
+        (
+            ["--branches-per-sample", "2", "--max-branches-per-sample", "4"],
+            ["branches_per_sample (2)", "max_branches_per_sample (4)"],
+        ),
+        (
+            ["--branches-per-sample", "3", "--fpe-max-positions", "256"],
+            ["3 branches", "position 256", "0 to 255"],
+        ),
+        (["--pe", "learned", "--learned-rows", "2", "--branches-per-sample", "3"], ["3 branches", "0 to 1"]),
+        (["--length", "17"], ["17 tokens", "16 times"]),
+        (["--length", "0"], ["0 tokens"]),
+        (["--epochs", "0"], ["epochs (0) must be above 0"]),
+        (["--batch-size", "0"], ["batch_size (0) must be above 0"]),
+        (["--max-steps", "0"], ["max_steps (0) must be above 0"]),
+        (["--branch-stride", "0"], ["branch_stride (0) must be above 0"]),
+        (["--fpe-theta", "0"], ["fpe_theta (0.0) must be above 0"]),
+        (["--branch-slice-count", "0"], ["branch_slice_count (0) must be above 0"]),
+        (
+            ["--branch-slice-count", "50", "--branches-per-sample", "3"],
+            ["71 texts in 50 slices", "3 branches"],
+        ),
+        (["--branches-per-sample", "8"], ["7 texts", "8 branches"]),
+        (["--n-embd", "30", "--n-head", "4"], ["n_embd (30) must be divisible by n_head (4)"]),
+        (["--corpus", "no/such/file.txt"], ["no/such/file.txt"]),
+        (["--init-weight", "no/such/pretrain_512.pth"], ["no checkpoint at no/such/pretrain_512.pth"]),
+        (["--pe", "fourier"], ["fpe", "rope2d", "learned", "none"]),
+        (["--lr-other", "1e38", "--lr-matrix", "1e38", "--max-steps", "30"], ["loss is", "at step"]),
+    ],
+)
+def test_bad_input_to_pretrain_writes_nothing(tmp_path, corpus, extra, parts):
+    out = tmp_path / "deep" / "out"
+    refused(pretrain(corpus, out, *extra), *parts)
+    assert not out.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["pretrain.safetensors", "notes.txt"])
+def test_an_out_dir_that_holds_anything_is_left_alone(tmp_path, corpus, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    refused(pretrain(corpus, out), "holds something already", out, "--out-dir")
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
+
+
+def test_an_empty_out_dir_will_do_and_a_file_will_not(tmp_path, corpus):
+    (tmp_path / "out").mkdir()
+    assert pretrain(corpus, tmp_path / "out").exit_code == 0
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for out in (file, file / "below"):
+        refused(pretrain(corpus, out), f"{out} cannot be made", f"{file} is a file")
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--n-embd", "32"], ["n_embd (32)", "(16)"]),
+        (["--n-layer", "2"], ["n_layer (2)", "(1)"]),
+        (["--block-size", "20"], ["block_size (20)", "(16)"]),
+        (["--pe", "rope2d"], ["v6", "v6-rope2d", "not interchangeable"]),
+        (["--pe", "none"], ["v6", "v6-none", "not interchangeable"]),
+        (["--branch-stride", "64"], ["stride (64)", "(128)", "--other-code"]),
+        (["--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
+        (["--isolated"], ["isolated (True)", "(False)", "--other-code"]),
+        (["--fpe-learnable"], ["learnable (True)", "(False)"]),
+        (["--fpe-learnable", "--other-code"], ["learnable (True)", "(False)"]),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(tmp_path, corpus, pretrained, extra, parts):
+    source, out = pretrained / "pretrain.safetensors", tmp_path / "next"
+    before = source.read_bytes()
+    refused(pretrain(corpus, out, "--init-weight", pretrained, *extra), source, *parts)
+    assert source.read_bytes() == before
+    assert not out.exists()
+
+
+def test_weights_of_another_alphabet_are_refused(tmp_path, pretrained):
+    other = tmp_path / "other.txt"
+    other.write_text("the dog sat on the mat. " * 40, encoding="utf-8")
+    result = pretrain(str(other), tmp_path / "next", "--init-weight", pretrained)
+    refused(result, "other characters", "lacks 'dg'", "has 'c'")
+    assert not (tmp_path / "next").exists()
+
+
+def test_another_fixed_code_on_trained_weights_has_to_be_asked_for(tmp_path, corpus, pretrained):
+    out = tmp_path / "next"
+    args = ["--init-weight", pretrained, "--branch-stride", 64, "--fpe-max-positions", 100, "--other-code"]
+    assert pretrain(corpus, out, *args).exit_code == 0
+    options = checkpoint.load(out / "pretrain.safetensors").options
+    assert (options["stride"], options["max_positions"]) == (64, 100)
+
+
+def test_init_weight_may_be_anyones_checkpoint_but_not_nobodys(tmp_path, corpus, pretrained):
+    source = pretrained / "pretrain.safetensors"
+    moved = source.rename(tmp_path / "moved.safetensors")
+    assert pretrain(corpus, tmp_path / "next", "--init-weight", moved).exit_code == 0
+    for gone in (pretrained, pretrained / "pretrain_512.pth"):
+        refused(pretrain(corpus, tmp_path / "more", "--init-weight", gone), "no checkpoint", gone, source)
+    damaged = pretrained / "pretrain_512.pth"
+    damaged.write_bytes(b"a pickle")
+    refused(pretrain(corpus, tmp_path / "more", "--init-weight", damaged), "no safetensors file", damaged)
+    assert not (tmp_path / "more").exists()
+
+
+# ---------------------------------------------------------------- parallel writing
+
+
+def test_parallel_generate_writes_each_branch_under_its_heading(pretrained):
+    args = ["--branches", 2, "--prompt", "the ", "--prompt", "on", "--tokens", 5, "--seed", 1]
+    first, again, other = (
+        run("parallel-generate", "--model", at, *args, *more)
+        for at, more in (
+            (pretrained, []),
+            (pretrained / "pretrain.safetensors", []),
+            (pretrained, ["--seed", 2]),
+        )
+    )
+    assert first.exit_code == 0, first.output
+    lines = first.stdout.splitlines()
+    assert lines[0::2] == ["--- branch 0 ---", "--- branch 1 ---"]
+    assert lines[1].startswith("the ")
+    assert lines[3].startswith("on")
+    assert [len(lines[1]), len(lines[3])] == [9, 7]
+    assert first.stdout == again.stdout != other.stdout
+
+
+def test_a_branch_without_a_prompt_begins_a_line(tmp_path):
+    text = tmp_path / "lines.txt"
+    text.write_text("abc\n" * 300, encoding="utf-8")
+    assert pretrain(str(text), tmp_path / "out").exit_code == 0
+    result = run("parallel-generate", "--model", tmp_path / "out", "--prompt", "ab", "--tokens", 0)
+    assert result.stdout == "--- branch 0 ---\nab\n--- branch 1 ---\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["--branches", "0"], ["0 branches"]),
+        (["--branches", "257"], ["257 branches", "position 32768", "0 to 32767"]),
+        (["--branches", "1", "--prompt", "a", "--prompt", "b"], ["2 prompts", "1 branches"]),
+        (["--prompt", "cat"], ["1 prompts for 2 branches", "no line end"]),
+        (["--prompt", "cat!", "--prompt", "cat"], ["character '!' at place 3"]),
+        (["--prompt", "", "--prompt", "cat"], ["prompt is empty"]),
+        (["--prompt", "the cat sat on the mat", "--prompt", "cat"], ["22 tokens", "16"]),
+        (["--prompt", "the", "--prompt", "cat", "--top-k", "0"], ["top_k (0)"]),
+    ],
+)
+def test_parallel_generate_refuses_in_one_line(pretrained, args, parts):
+    refused(run("parallel-generate", "--model", pretrained, *args), *parts)
+
+
+def test_each_kind_of_model_has_its_own_command(tmp_path, corpus, pretrained):
+    refused(run("generate", pretrained / "pretrain.safetensors"), "v6", "parallel-generate --model")
+    out = tmp_path / "v4.safetensors"
+    run("train", "v4", "--corpus", corpus, "--steps", 1, "--out", out, *SMALL)
+    refused(run("parallel-generate", "--model", out), "v4", f"generate {out}")
+    refused(run("parallel-generate", "--model", tmp_path / "none"), "no checkpoint at", tmp_path / "none")
+    refused(run("train", "v6", "--corpus", corpus, "--out", tmp_path / "v6.safetensors"), "v6", "pretrain")
+    assert not (tmp_path / "v6.safetensors").exists()
 
 
 def test_bench_recipe_prints_json_last(corpus):
@@ -150,10 +485,14 @@ def test_bench_refuses_steps_it_cannot_share_out(corpus):
     refused(run("bench", "recipe", "--corpus", corpus, "--steps", 7), "steps (7)", "multiple of 20")
 
 
-@pytest.mark.parametrize("command", ["", "train", "generate", "figures", "bench", "bench recipe"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "train", "generate", "pretrain", "parallel-generate", "analyze", "figures", "bench", "bench recipe"],
+)
 def test_help_says_what_each_option_does(command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     for line in result.output.splitlines():
         if line.strip().startswith("--") and "--help" not in line:
-            assert len(line.split()) > 2 or line.strip().split()[-1].isupper()
+            last = line.split()[-1]  # a long flag has its sentence on the next line
+            assert len(line.split()) > 2 or last.isupper() or last.endswith("]")

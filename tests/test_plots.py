@@ -250,3 +250,22 @@ def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
         gap = np.abs(pixels(moved) - pixels(fresh)).max()
         assert gap <= (1 if name == "losses" else 0)  # of 255
     assert np.abs(pixels(fresh) - before).max() > 50
+
+
+def test_squares_stand_beside_each_other_with_a_gap_between(ax):
+    squares = np.arange(18).reshape(2, 3, 3) / 18
+    plots.draw_squares(ax, squares, ["one", "other"], "two squares")
+    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown[:, :3], squares[0])
+    np.testing.assert_array_equal(shown[:, 4:], squares[1])
+    assert np.isnan(shown[:, 3]).all()
+    assert ax.images[0].get_clim() == (-1, 1)
+
+
+def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
+    gaps = {"none": {"2": [0.1, 0.2], "4": [0.3, 0.4]}, "Fourier": {"2": [-0.001, 0.0], "4": [1.0, 1.1]}}
+    plots.draw_gaps(ax, gaps, "what company costs")
+    shown = sorted((line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines())
+    assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2", "4"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier"]

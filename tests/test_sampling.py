@@ -7,9 +7,12 @@ import torch
 
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
-from babygpt.sampling import generate, pick
+from babygpt.places import Places
+from babygpt.sampling import generate, generate_parallel, pick
 
 BLOCK = 16
+PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
+ONE_TEXT = [name for name, version in VERSIONS.items() if not version.branches]
 
 
 def draw(seed: int = 0) -> torch.Generator:
@@ -27,7 +30,7 @@ def by_hand(model: LanguageModel, prompt: list[int], n: int) -> list[int]:
     return written
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ONE_TEXT)
 @pytest.mark.parametrize("length", [1, 7, 16, 17, 40])
 def test_likeliest_tokens_are_those_found_by_hand(awake, text, version: str, length: int) -> None:
     model, prompt = awake(version), text(1, length)
@@ -35,7 +38,7 @@ def test_likeliest_tokens_are_those_found_by_hand(awake, text, version: str, len
     assert got[0].tolist() == by_hand(model, prompt[0].tolist(), 45)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ONE_TEXT)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("block_size", [1, 2, 7, 16])
 def test_cache_changes_no_token(awake, text, version: str, temperature: float, block_size: int) -> None:
@@ -47,7 +50,7 @@ def test_cache_changes_no_token(awake, text, version: str, temperature: float, b
     assert torch.equal(with_cache, without)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ONE_TEXT)
 def test_prompt_stands_unchanged_before_what_is_written(awake, text, version: str) -> None:
     prompt = text(2, 20)
     before = prompt.clone()
@@ -93,7 +96,7 @@ def test_temperature_zero_needs_no_luck(awake, text) -> None:
     assert torch.equal(first, second)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ONE_TEXT)
 def test_one_candidate_is_the_likeliest(awake, text, version: str) -> None:
     model, prompt = awake(version), text(2, 4)
     one = generate(model, prompt, 40, temperature=1.0, top_k=1, generator=draw())
@@ -159,3 +162,157 @@ def test_bad_arguments_are_named(awake, text, arguments: dict, says: str) -> Non
 def test_empty_prompt_is_refused(awake, text) -> None:
     with pytest.raises(ValueError, match="empty"):
         generate(awake("v1"), text(1, 0), 5)
+
+
+# ---------------------------------------------------------------- several texts at once
+
+PROMPTS = [(1,), (16,), (3, 3), (1, 7, 4), (16, 2, 9)]  # tokens of each
+
+
+def prompts(text, lengths: tuple[int, ...]) -> list[torch.Tensor]:
+    return list(text(sum(lengths)).split(list(lengths)))
+
+
+def together_by_hand(model: LanguageModel, texts: list[torch.Tensor], n: int) -> list[list[int]]:
+    """Likeliest tokens of all texts, which end at one time, in windows that begin anew."""
+    written, now, start = [text.tolist() for text in texts], max(map(len, texts)), 0
+    for _ in range(n):
+        if now - start > BLOCK:
+            start = now - BLOCK // 2
+        tokens = [
+            (now - len(own) + t, b, token)
+            for b, own in enumerate(written)
+            for t, token in enumerate(own)
+            if now - len(own) + t >= start
+        ]
+        time, branch, idx = torch.tensor(sorted(tokens)).T
+        with torch.no_grad():
+            logits = model(idx[None], Places(time - start, branch))[0]
+        for b, own in enumerate(written):
+            last = (branch == b).nonzero()[-1, 0]
+            own.append(int(logits[last].argmax()))
+        now += 1
+    return written
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("lengths", PROMPTS)
+def test_likeliest_tokens_of_all_branches_are_those_found_by_hand(
+    awake, text, version: str, isolated: bool, lengths: tuple[int, ...]
+) -> None:
+    """Past the window too, twice."""
+    model, begun = awake(version, {"isolated": isolated}), prompts(text, lengths)
+    got = generate_parallel(model, begun, 29, temperature=0)
+    assert [own.tolist() for own in got] == together_by_hand(model, begun, 29)
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("block_size", [1, 2, 7, 16])
+def test_cache_changes_no_token_of_any_branch(
+    awake, text, version: str, temperature: float, block_size: int
+) -> None:
+    model = awake(version, block_size=block_size)
+    begun = prompts(text, (1, min(5, block_size), min(3, block_size)))
+    with_cache, without = (
+        generate_parallel(model, begun, 40, temperature, generator=draw(), use_cache=use)
+        for use in (True, False)
+    )
+    assert all(torch.equal(one, other) for one, other in zip(with_cache, without, strict=True))
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_each_pass_writes_one_token_of_every_branch(awake, text, use_cache: bool) -> None:
+    model, sizes = awake("v6"), []
+    model.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].shape[1]))
+    got = generate_parallel(model, prompts(text, (3, 6)), 10, generator=draw(), use_cache=use_cache)
+    assert [len(own) for own in got] == [13, 16]
+    assert sizes == ([9] + [2] * 9 if use_cache else [9 + 2 * n for n in range(10)])
+
+
+@pytest.mark.parametrize("length", [1, 7, 16])
+def test_one_branch_without_a_code_writes_as_v4(awake, text, length: int) -> None:
+    parallel, plain, prompt = awake("v6-none"), awake("v4"), text(length)
+    parallel.load_state_dict(plain.state_dict())
+    expected = generate(plain, prompt[None], 45, temperature=0)[0]
+    assert torch.equal(generate_parallel(parallel, [prompt], 45, temperature=0)[0], expected)
+
+
+def test_isolated_branches_write_as_each_would_alone(awake, text) -> None:
+    """All of one length: the times of a window count from the beginning of the longest."""
+    model, begun = awake("v6-none", {"isolated": True}), prompts(text, (4, 4, 4))
+    together = generate_parallel(model, begun, 30, temperature=0)
+    for own, prompt in zip(together, begun, strict=True):
+        assert torch.equal(own, generate_parallel(model, [prompt], 30, temperature=0)[0])
+
+
+def test_branches_that_are_not_isolated_write_otherwise(awake, text) -> None:
+    model, begun = awake("v6-none"), prompts(text, (4, 4, 4))
+    together = generate_parallel(model, begun, 30, temperature=0)
+    alone = [generate_parallel(model, [prompt], 30, temperature=0)[0] for prompt in begun]
+    assert not all(torch.equal(one, other) for one, other in zip(together, alone, strict=True))
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+def test_prompts_stand_unchanged_before_what_is_written(awake, text, version: str) -> None:
+    begun = prompts(text, (2, 16, 5))
+    before = [prompt.clone() for prompt in begun]
+    got = generate_parallel(awake(version), begun, 20, generator=draw())
+    for prompt, then, own in zip(begun, before, got, strict=True):
+        assert torch.equal(prompt, then)
+        assert torch.equal(own[: len(then)], then)
+        assert len(own) == len(then) + 20
+        assert 0 <= own.min() <= own.max() < 11
+    assert [own.tolist() for own in generate_parallel(awake(version), begun, 0)] == [
+        p.tolist() for p in before
+    ]
+
+
+def test_the_generator_decides_all_branches_and_the_global_one_rests(awake, text) -> None:
+    model, begun = awake("v6"), prompts(text, (2, 4))
+    before = torch.random.get_rng_state()
+    first, again, other = (
+        [own.tolist() for own in generate_parallel(model, begun, 30, generator=draw(s))] for s in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_one_candidate_is_the_likeliest_in_every_branch(awake, text) -> None:
+    model, begun = awake("v6"), prompts(text, (2, 4))
+    one = generate_parallel(model, begun, 30, top_k=1, generator=draw())
+    greedy = generate_parallel(model, begun, 30, temperature=0)
+    assert all(torch.equal(a, b) for a, b in zip(one, greedy, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "arguments", "says"),
+    [
+        ((), {}, "0 branches: at least 1 prompt"),
+        ((3, 0), {}, "the prompt is empty"),
+        ((3, 17), {}, "branch 1 has 17 tokens; the window holds 16"),
+        ((3,), {"n_tokens": -1}, r"n_tokens \(-1\)"),
+        ((3,), {"temperature": math.nan}, r"temperature \(nan\)"),
+        ((3,), {"top_k": 0}, r"top_k \(0\)"),
+    ],
+)
+def test_bad_arguments_for_branches_are_named(
+    awake, text, lengths: tuple[int, ...], arguments: dict, says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        generate_parallel(awake("v6"), prompts(text, lengths), **{"n_tokens": 5, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "position"),
+    [("v6", {"max_positions": 256}, 256), ("v6-learned", {"max_branches": 2}, 2)],
+)
+def test_more_branches_than_there_are_codes_are_refused(
+    awake, text, version: str, options: dict, position: int
+) -> None:
+    model = awake(version, options)
+    generate_parallel(model, prompts(text, (3, 3)), 5, generator=draw())
+    with pytest.raises(ValueError, match=f"position {position} is not in the table"):
+        generate_parallel(model, prompts(text, (3, 3, 3)), 5)

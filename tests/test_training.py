@@ -14,7 +14,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import Batch, NextToken
+from babygpt.objectives import Batch, Branches, NextToken
 from babygpt.training import Step, as_in, follow, optimizers, schedule, snapshot, train
 
 BLOCK = 24
@@ -36,6 +36,13 @@ def make(small_corpus: Corpus):
 @pytest.fixture
 def objective(small_corpus: Corpus) -> NextToken:
     return NextToken(small_corpus, BLOCK)
+
+
+@pytest.fixture
+def task(small_corpus: Corpus):
+    """What a version is trained to do."""
+    one, several = NextToken(small_corpus, BLOCK), Branches(small_corpus, BLOCK, n_branches=(1, 3))
+    return lambda version: several if VERSIONS[version].branches else one
 
 
 def weights(model: LanguageModel) -> dict[str, torch.Tensor]:
@@ -73,8 +80,8 @@ class Interrupted(NextToken):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_training_lowers_the_loss(make, objective: NextToken, version: str) -> None:
-    model = make(version)
+def test_training_lowers_the_loss(make, task, version: str) -> None:
+    model, objective = make(version), task(version)
     before = objective.validate(model)
     *_, last = train(model, objective, TrainConfig(steps=40, batch_size=8, seed=0))
     assert last.val_loss < before - 0.5
@@ -99,10 +106,10 @@ def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_parameter_is_trained(make, objective: NextToken, version: str) -> None:
+def test_every_parameter_is_trained(make, task, version: str) -> None:
     model = make(version)
     before = weights(model)
-    list(train(model, objective, PLAN))
+    list(train(model, task(version), PLAN))
     for name, p in model.named_parameters():
         assert not torch.equal(p, before[name]), name
         assert torch.isfinite(p).all(), name
@@ -127,11 +134,11 @@ def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw(make, version: str) ->
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_same_seed_same_curve(make, objective: NextToken, version: str) -> None:
+def test_same_seed_same_curve(make, task, version: str) -> None:
     curves, models = [], []
     for _ in range(2):
         models.append(make(version))
-        steps = list(train(models[-1], objective, PLAN))
+        steps = list(train(models[-1], task(version), PLAN))
         curves.append([(s.step, s.loss, s.lr, s.tokens, s.val_loss) for s in steps])
     assert curves[0] == curves[1]
     assert same(weights(models[0]), weights(models[1]))

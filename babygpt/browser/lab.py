@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,58 @@ ARM = """([area, nth, slider, timeout]) => {
         setTimeout(() => done(null), timeout);
     });
 }"""
+# Watch whether a cell runs (the kernel's status tells of its other channel too: it may say idle meanwhile).
+# Then, from the kernel's first answer on, wait until the page has asked nothing more for half a second.
+READY = """() => {
+    window.kernelReady = window.cellAtWork = false;
+    const context = jupyterapp.shell.currentWidget.sessionContext;
+    const watch = (_, { msg }) => {
+        if (msg.header.msg_type === "status" && msg.parent_header.msg_type === "execute_request")
+            window.cellAtWork = msg.content.execution_state === "busy";
+    };
+    const quiet = kernel => new Promise(done => {
+        const rest = () => {
+            kernel.anyMessage.disconnect(heard);
+            done();
+        };
+        const heard = (_, { msg }) => {
+            if (msg.channel !== "shell") return;
+            clearTimeout(timer);
+            timer = setTimeout(rest, 500);
+        };
+        let timer = setTimeout(rest, 500);
+        kernel.anyMessage.connect(heard);
+        setTimeout(rest, 5000);  // live views may never be quiet
+    });
+    void context.ready.then(async () => {
+        const kernel = context.session.kernel;
+        kernel.anyMessage.connect(watch);
+        await kernel.info;
+        await quiet(kernel);
+        window.kernelReady = true;
+    });
+}"""
+# ipykernel 7.0 to 7.3 overlook a request that arrives just as they send a reply, and all that follow it,
+# until another connection is made (ipykernel's issue 1554, mended in 7.4). Make one: a web socket of its own.
+WAKE = """() => new Promise(done => {
+    const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    const { wsUrl, token } = kernel.serverSettings;
+    const query = new URLSearchParams({ session_id: crypto.randomUUID(), ...(token ? { token } : {}) });
+    const link = new WebSocket(`${wsUrl}api/kernels/${kernel.id}/channels?${query}`);
+    const leave = () => { link.close(); done(); };
+    link.onopen = link.onerror = leave;
+    setTimeout(leave, 10000);
+})"""
+RESTS = """(kernel =>
+    kernel?.connectionStatus === "connected" && kernel.status !== "busy" && !window.cellAtWork
+)(jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel)"""
+RESTING = 5.0  # seconds that a kernel may rest with a request before it
+WAKES = 3  # times in one wait
 PATIENCE = 60.0  # seconds for JupyterLab to come up
+
+
+class OverlookedRequest(UserWarning):
+    """A kernel rested while a request was waiting for it, and had to be woken."""
 
 
 def find_chromium() -> str:
@@ -127,22 +179,26 @@ class Notebook:
         self.wait_for_kernel()
 
     def wait_for_kernel(self) -> None:
-        """Wait until cells can be run: a run sent earlier is silently dropped."""
-        context = "window.jupyterapp?.shell?.currentWidget?.sessionContext"
-        self.page.wait_for_function(f"Boolean({context})")
-        self.page.evaluate(f"{context}.ready")
-        self.page.wait_for_function(f"{context}?.session?.kernel?.connectionStatus === 'connected'")
-        self.page.evaluate(f"{context}.session.kernel.info")
+        """Wait until cells can be run: a run sent earlier may be dropped or overlooked.
+
+        Raises TimeoutError, with what the page then shows, after a minute.
+        """
+        self.page.wait_for_function("Boolean(window.jupyterapp?.shell?.currentWidget?.sessionContext)")
+        self.page.evaluate(READY)
+        self._until("window.kernelReady", PATIENCE, "a kernel has been getting ready")
 
     def command(self, name: str) -> None:
         """Start a command of JupyterLab's, and do not wait for its end."""
         self.page.evaluate(f"void jupyterapp.commands.execute('{name}')")
 
     def run_all(self, timeout: float = 300.0) -> None:
-        """Run all cells and wait for the last one. Raises TimeoutError after `timeout` seconds."""
+        """Run all cells and wait for the last one, `timeout` seconds at most.
+
+        Raises TimeoutError with what the page then shows.
+        """
         done = f"jupyterapp.commands.execute('{self.RUN_ALL}').finally(() => {{ window.allRun = true }})"
         self.page.evaluate(f"window.allRun = false; void {done}")
-        self.page.wait_for_function("window.allRun", timeout=1000 * timeout)
+        self._until("window.allRun", timeout, "all cells have been running")
 
     def run(self, *cells: int, timeout: float = 300.0) -> None:
         """Run cells one after the other to their ends. Raises RuntimeError with what went wrong in them."""
@@ -170,23 +226,55 @@ class Notebook:
 
         Raises TimeoutError with what the page then shows.
         """
+        self._until("window.cellRun", timeout, "a cell has been running")
+
+    def _until(self, done: str, timeout: float, what: str) -> None:
+        """Wait until the kernel's work is done, and wake the kernel if it rests instead.
+
+        done     an expression that is true in the page from then on
+        timeout  in seconds
+        what     the words for it in the error
+        Raises TimeoutError with what the page then shows.
+        """
+        from playwright.sync_api import TimeoutError as Late
+
+        end, wakes = time.monotonic() + timeout, 0
+        while (left := end - time.monotonic()) > 0:
+            try:
+                self.page.wait_for_function(done, timeout=1000 * min(left, RESTING))
+                return
+            except Late:
+                if wakes < WAKES and self._rests(done):
+                    wakes += 1
+                    self._wake(what)
+        raise TimeoutError(f"{what} for {timeout:.0f} s, with {wakes} wakes: {self.state()}")
+
+    def _rests(self, done: str) -> bool:
+        """Whether a kernel that can be reached is not at work, nor takes up work within a second."""
         from playwright.sync_api import TimeoutError as Late
 
         try:
-            self.page.wait_for_function("window.cellRun", timeout=1000 * timeout)
-        except Late as late:
-            raise TimeoutError(f"a cell has run for {timeout:.0f} s: {self.state()}") from late
+            self.page.wait_for_function(f"{done} || !{RESTS}", timeout=1000)
+        except Late:
+            return True
+        return False
+
+    def _wake(self, what: str) -> None:
+        """Have the kernel look at its requests, and warn that it took this."""
+        before = self.state()
+        self.page.evaluate(WAKE)
+        warnings.warn(f"{what}, but the kernel rested: woken. {before}", OverlookedRequest, stacklevel=4)
 
     def state(self) -> str:
         """In words: the kernel, the cells' numbers, and the dialogs that are open."""
         found = """() => {
-            const panel = jupyterapp.shell.currentWidget, context = panel.sessionContext;
+            const context = jupyterapp.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
             const prompts = [...document.querySelectorAll(".jp-InputPrompt")].map(p => p.innerText);
             const dialogs = [...document.querySelectorAll(".jp-Dialog")].map(d => d.innerText);
-            const kernel = context.session?.kernel;
             return {kernel: kernel?.status, link: kernel?.connectionStatus,
-                    shown: context.kernelDisplayStatus, prompts, dialogs, pending: context.pendingInput, terminating: context.isTerminating,
-                    restarting: context.isRestarting};
+                    shown: context?.kernelDisplayStatus, pending: context?.pendingInput,
+                    terminating: context?.isTerminating, restarting: context?.isRestarting,
+                    prompts, dialogs};
         }"""
         return json.dumps(self.page.evaluate(found))
 

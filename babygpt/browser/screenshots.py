@@ -23,6 +23,8 @@ EXPLORERS = {
     "explorer_rope": "live.rotary()",
     "explorer_sinusoid": "live.sinusoidal()",
     "explorer_alibi": "live.alibi()",
+    "explorer_gaussian": "live.gaussian()",
+    "explorer_branches": "live.branches()",
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
 }
 

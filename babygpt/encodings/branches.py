@@ -35,6 +35,12 @@ class BranchCode(Encoding):
         return self.rotary.multiply(q, k, places)
 
 
+def require_rows(max_branches: int) -> None:
+    """Raise a ValueError unless a table has a row for at least one branch."""
+    if max_branches < 1:
+        raise ValueError(f"max_branches ({max_branches}) must be at least 1")
+
+
 class LearnedBranches(BranchCode):
     """One trained vector for each branch, as segment embeddings are.
 
@@ -46,6 +52,7 @@ class LearnedBranches(BranchCode):
 
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
+        require_rows(max_branches)
         self.table = nn.Parameter(0.02 * torch.randn(max_branches, n_embd))
 
     def code(self, branch: Tensor) -> Tensor:
@@ -62,6 +69,7 @@ class RandomBranches(BranchCode):
 
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
+        require_rows(max_branches)
         self.register_buffer("table", torch.randn(max_branches, n_embd) * 0.5**0.5)
 
     def code(self, branch: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.branches import BranchCode
 from babygpt.encodings.learned import look_up, require_known
-from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.encodings.sinusoidal import sinusoid
 
 
 def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | None = None) -> Tensor:
@@ -39,6 +39,7 @@ class Fourier(BranchCode):
     learnable      whether the table is trained, beginning as the sinusoid
     band           channels after which the frequencies begin again; None for n_embd. With the band of a
                    2-D RoPE the two codes have the same frequencies
+    Raises ValueError for an odd width, a band that does not fit, or a stride or table below 1.
     Source: notes 002 and 003 (Fourier PE).
     """
 
@@ -54,12 +55,12 @@ class Fourier(BranchCode):
     ) -> None:
         super().__init__(head_dim)
         for name, number in (("max_positions", max_positions), ("stride", stride)):
-            if number < 1:
-                raise ValueError(f"{name} ({number}) must be at least 1")
-        frequencies(n_embd, theta)  # refuses an odd width at once
+            if not (float(number).is_integer() and number >= 1):
+                raise ValueError(f"{name} ({number}) must be a whole number of at least 1")
         self.n_embd, self.theta, self.stride = n_embd, float(theta), int(stride)
-        self.positions, self.band = max_positions, band
-        self.table = nn.Parameter(self.formula(torch.arange(max_positions))) if learnable else None
+        self.positions, self.band = int(max_positions), band
+        self.formula(torch.zeros(1))  # refuses a width or a band that does not fit at once
+        self.table = nn.Parameter(self.formula(torch.arange(self.positions))) if learnable else None
 
     def formula(self, position: Tensor) -> Tensor:
         """The code at branch positions, before any training: (...,) -> (..., n_embd)."""

@@ -81,7 +81,7 @@ class Gaussian(Rotary):
 
     def number(self, name: str, j: int) -> float:
         """One weight or width, out of the logarithms."""
-        return float(self.get(name)[j].exp())
+        return float(self.get(name)[j].detach().exp())
 
     def put(self, name: str, j: int, value: float) -> None:
         """Set one weight or width, as a slider on a running model does."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 
 import torch
 
 from babygpt.encodings.alibi import slopes
+from babygpt.encodings.fourier import fourier as encode
+from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
@@ -74,9 +77,92 @@ def alibi(width: int, length: int, theta: float) -> dict[str, float]:
     }
 
 
-ANALYSES: dict[str, Callable[[int, int, float], dict[str, float]]] = {
+def likeness(codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """How alike codes are, and how far apart.
+
+    codes    (n, C)  a row for each of n branches
+    returns  (n, n) cosines and (n, n) Euclidean distances, float64
+    """
+    codes = codes.double()
+    unit = codes / codes.norm(dim=-1, keepdim=True)
+    return unit @ unit.T, torch.cdist(codes, codes, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def code_numbers(codes: torch.Tensor) -> dict[str, float]:
+    """How well the codes of branches can be told apart.
+
+    codes    (n, C)  a row for each branch, n at least 2
+    returns  name -> number: cosine of branch 0 with 1, 2, 4, ...; distance of neighbours; the most similar
+             pair; and how much larger the Gram matrix's largest eigenvalue is than its smallest
+    Raises ValueError for fewer than 2 branches.
+    """
+    if len(codes) < 2:
+        raise ValueError(f"{len(codes)} branches: to be told apart there must be at least 2")
+    cosine, distance = likeness(codes)
+    singular = torch.linalg.svdvals(codes.double())  # their squares are the Gram matrix's eigenvalues
+    others = cosine - 3 * torch.eye(len(codes))  # no pair of a branch with itself
+    powers = [2**i for i in range(len(codes).bit_length()) if 2**i < len(codes)]
+    return {
+        **{f"cosine of branches 0 and {b}": float(cosine[0, b]) for b in powers},
+        "distance of neighbours, mean": float(distance.diagonal(1).mean()),
+        "cosine of the two most similar branches": float(others.max()),
+        "condition number of the Gram matrix": float((singular[0] / singular[-1]) ** 2),
+    }
+
+
+def branch_codes(width: int, theta: float, stride: int, branches: int) -> dict[str, torch.Tensor]:
+    """The codes of branches: Fourier's, and one vector of ones as 2-D RoPE turns it, on equal frequencies.
+
+    width     channels, even
+    stride    distance between neighbouring branches, in positions
+    returns   name -> (branches, width)
+    Raises ValueError for a stride or number of branches below 1.
+    """
+    for name, number in (("stride", stride), ("branches", branches)):
+        if number < 1:
+            raise ValueError(f"{name} ({number}) must be at least 1")
+    position = torch.arange(branches) * stride
+    turned = rotate(torch.ones(1, 1, branches, width), position, theta)[0, 0]
+    return {"Fourier": encode(position, width, theta), "2-D RoPE": turned}
+
+
+def fourier(width: int, theta: float, stride: int, branches: int) -> dict[str, float]:
+    """The codes of branches, and beside them what 2-D RoPE does with the same frequencies."""
+    codes = branch_codes(width, theta, stride, branches)
+    return {f"{name}: {what}": x for name, code in codes.items() for what, x in code_numbers(code).items()}
+
+
+def first_below(kernel: Callable[[torch.Tensor], torch.Tensor], share: float) -> float:
+    """The first distance, in whole tokens, at which a falling kernel is below a share of its peak.
+
+    returns  infinity if there is none up to a million million
+    """
+
+    def below(distance: int) -> bool:
+        return bool(kernel(torch.tensor(float(distance))) < share * kernel(torch.tensor(0.0)))
+
+    end = 10**12
+    return float(bisect_left(range(end), True, key=below)) if below(end) else math.inf
+
+
+def two_scales(alphas: Sequence[float], sigmas: Sequence[float]) -> dict[str, float]:
+    """How v5's kernel falls with distance."""
+    kernel = Gaussian(2, alphas, sigmas, learnable=False).kernel
+    at = [0, 1, 2, 4, 8, 16, 32, 64]
+    return {
+        **{f"K at distance {m}": float(kernel(torch.tensor(float(m)))) for m in at},
+        **{
+            f"first distance where K is below {share} of its peak (tokens)": first_below(kernel, share)
+            for share in (1 / 2, 1 / 100)
+        },
+    }
+
+
+ANALYSES: dict[str, Callable[..., dict[str, float]]] = {
     "sinusoidal": sinusoidal,
     "learned": learned,
     "rotary": rotary,
     "alibi": alibi,
+    "fourier": fourier,
+    "gaussian": two_scales,
 }

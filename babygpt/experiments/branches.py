@@ -15,7 +15,6 @@ from babygpt.models.versions import build
 from babygpt.objectives import Branches
 from babygpt.training import follow, train
 
-BRANCHES_TITLE = "Where trained, every code works; from two branches to more, only turning carries over"
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 ASKED = (2, 4, 8)  # branches that every model is measured with
 SEEDS = (1337, 2027, 9001)
@@ -46,11 +45,11 @@ def make(corpus: Corpus, code: Code, seed: int) -> Transformer:
     return model
 
 
-def teach(model: Transformer, corpus: Corpus, stages: Sequence[Stage], seed: int) -> None:
+def teach(model: Transformer, corpus: Corpus, stages: Sequence[Stage], seed: int, title: str = "") -> None:
     """Train a model in stages, 12 texts a step."""
     for steps, low, high, numbers in stages:
         objective = Branches(corpus, BLOCK_SIZE, (low, high), LENGTH, numbers)
-        follow(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, leave=False)
+        follow(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, title, leave=False)
 
 
 def examine(model: Transformer, corpus: Corpus) -> dict[str, float]:
@@ -72,6 +71,16 @@ def strided(code: Code, stride: int) -> Code:
     version, options = code
     longer = {"max_positions": 8 * stride} if "max_positions" in options else {}
     return version, {**options, "stride": stride, **longer}
+
+
+def gaps(results: dict[str, Any], trained: str) -> dict[str, dict[str, list[float]]]:
+    """Of stored results: code -> number of branches -> gap of each seed, for one way of training."""
+    shown = {
+        run.partition(": ")[2]: found
+        for run, found in results["runs"].items()
+        if run.startswith(f"{trained}: ")
+    }
+    return {code: {str(n): found[f"gap {n}"] for n in ASKED} for code, found in shown.items()}
 
 
 def plans(steps: int) -> dict[str, tuple[Code, list[Stage]]]:
@@ -110,9 +119,8 @@ def branches(
         found = []
         for seed in seeds:
             model = make(corpus, code, seed)
-            teach(model, corpus, stages, seed)
+            teach(model, corpus, stages, seed, f"{name}, seed {seed}")
             found.append(examine(model, corpus))
         runs[name] = {key: [one[key] for one in found] for key in found[0]}
-        print(f"{name}: {runs[name]}", flush=True)
     settings = {"steps": steps, "seeds": list(seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
     return {**settings, "floor": corpus.floor, "runs": runs}

@@ -90,7 +90,7 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
         return kernel_values(model.encoding, furthest)
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        (_, first), (step, now) = frames[0], frames[-1]
+        first, now = frames[0][1], frames[-1][1]
         curves = {"before the first step": first / first[0], f"{title} now": now / now[0]}
         kept = int((now >= now[0] / 2).sum())  # K never rises with distance
         far = f"{kept} tokens" if kept <= furthest else f"beyond {furthest} tokens"

@@ -249,11 +249,11 @@ promises(kept)
 # | v2 | learned positions | a trained vector for each place | [02](02_learned_positions.ipynb) |
 # | v3 | sinusoidal | attention, and a fixed table of waves to tell it the place | [03](03_sinusoidal.ipynb) |
 # | v4 | RoPE | no table: queries and keys are rotated | [04](04_rope.ipynb) |
-# | v5 | Gaussian RoPE | rotation, and a bell curve over distance | later |
-# | v6 | Fourier branches | several texts in one sequence, and a code that says which is whose | later |
+# | v5 | Gaussian RoPE | rotation, and a bell curve over distance | [05](05_gaussian_rope.ipynb) |
+# | v6 | Fourier branches | several texts in one sequence, and a code that says which is whose | [06](06_fourier_branches.ipynb) |
 # | v7 | polar gate diffusion | no left to right: masked characters are filled in, in any order | later |
 #
-# v5, v6 and v7 are being built; until then the ladder ends at 04.
+# v7 is being built; until then the ladder ends at 06.
 
 # %% [markdown]
 # ## Exercise

@@ -7,7 +7,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.data.batches import cut, line_starts, require_window, whole_split
+from babygpt.data.batches import (
+    IGNORED,
+    Columns,
+    cut,
+    in_company,
+    line_starts,
+    require_branches,
+    require_window,
+    stack,
+    weave,
+    whole_split,
+)
 
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40), batch_size=st.integers(1, 9))
@@ -58,3 +69,168 @@ def test_window_needs_one_token_more_for_its_last_target() -> None:
     require_window(torch.arange(9), 8)
     with pytest.raises(ValueError, match=r"8 tokens.*block_size 8.*at least 9"):
         require_window(torch.arange(8), 8)
+
+
+# ---------------------------------------------------------------- several texts in one sequence
+
+TEXTS = st.lists(
+    st.tuples(st.lists(st.integers(0, 9), min_size=2, max_size=8), st.integers(0, 9)), min_size=1, max_size=5
+)  # the tokens of each, and the time of its first
+
+
+def by_hand(texts: list[tuple[list[int], int]], names: list[int]) -> list[tuple[int, int, int, int]]:
+    """(time, branch, token, target) of every token that has a target, in order of time, then of branch."""
+    return sorted(
+        (offset + t, names[b], text[t], text[t + 1])
+        for b, (text, offset) in enumerate(texts)
+        for t in range(len(text) - 1)
+    )
+
+
+def rows_of(columns: Columns) -> list[list[tuple[int, int, int, int]]]:
+    """The same of each sample of a batch, what fills up left out."""
+    parts = (columns.time, columns.branch, columns.tokens, columns.targets)
+    together = torch.stack(parts, dim=-1)
+    return [[tuple(token) for token in row.tolist() if token[3] != IGNORED] for row in together]
+
+
+def woven_of(texts: list[tuple[list[int], int]], names: list[int] | None = None) -> Columns:
+    return weave([torch.tensor(text) for text, _ in texts], [offset for _, offset in texts], names)
+
+
+@given(texts=TEXTS)
+def test_columns_are_all_texts_sorted_by_time_then_branch(texts: list) -> None:
+    columns = woven_of(texts)
+    expected = by_hand(texts, list(range(len(texts))))
+    assert rows_of(columns) == [expected]
+    assert columns.tokens.shape == (1, len(expected))  # and nothing fills up
+
+
+@given(texts=TEXTS, data=st.data())
+def test_branches_may_have_other_numbers(texts: list, data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.integers(0, 20), min_size=len(texts), max_size=len(texts), unique=True))
+    assert rows_of(woven_of(texts, names)) == [by_hand(texts, names)]
+
+
+def test_a_small_sample_by_eye() -> None:
+    columns = weave([torch.tensor([1, 2, 3]), torch.tensor([7, 8, 9])], [0, 1])
+    assert columns.tokens.tolist() == [[1, 2, 7, 8]]
+    assert columns.targets.tolist() == [[2, 3, 8, 9]]
+    assert columns.time.tolist() == [[0, 1, 1, 2]]
+    assert columns.branch.tolist() == [[0, 0, 1, 1]]
+    assert columns.places.time is columns.time
+    assert columns.places.branch is columns.branch
+
+
+@given(samples=st.lists(TEXTS, min_size=1, max_size=4))
+def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> None:
+    batch = stack([woven_of(texts) for texts in samples])
+    expected = [by_hand(texts, list(range(len(texts)))) for texts in samples]
+    assert rows_of(batch) == expected
+    assert {part.shape for part in batch} == {(len(samples), max(map(len, expected)))}
+    latest = max(time for row in expected for time, *_ in row)
+    fills = batch.targets == IGNORED
+    assert (batch.time[fills] > latest).all()  # so nothing that counts looks at it
+    assert (batch.tokens[fills] >= 0).all()  # and it can be embedded
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
+    """A short sample beside a long one reads as alone, and other filling changes not a bit of it."""
+    model = awake("v6", {"isolated": isolated})
+    short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))
+    batch, n = stack([short, long]), short.tokens.shape[1]
+    logits = model(batch.tokens, batch.places)
+    assert torch.allclose(logits[0, :n], model(short.tokens, short.places)[0], atol=1e-5)
+    assert torch.allclose(logits[1:], model(long.tokens, long.places), atol=1e-5)
+    other = torch.where(batch.targets == IGNORED, 7, batch.tokens)
+    assert not torch.equal(other, batch.tokens)
+    changed = model(other, batch.places)
+    assert torch.equal(changed[0, :n], logits[0, :n])
+    assert torch.equal(changed[1], logits[1])
+    assert torch.isfinite(changed).all()
+
+
+@given(
+    n_texts=st.integers(1, 13),
+    n=st.integers(1, 5),
+    length=st.integers(1, 6),
+    room=st.integers(0, 5),
+    batch_size=st.integers(1, 4),
+    seed=st.integers(0, 9),
+)
+def test_every_text_keeps_company_once(
+    n_texts: int, n: int, length: int, room: int, batch_size: int, seed: int
+) -> None:
+    """Token by token as it was, at times of the window; what makes no whole sample is left out."""
+    if n_texts < n:
+        return
+    texts, block_size = torch.arange(n_texts * (length + 1)).view(n_texts, -1), length + room
+    found: Counter[tuple[int, ...]] = Counter()
+    draw = torch.Generator().manual_seed(seed)
+    samples = 0
+    for batch in in_company(texts, n, block_size, draw, batch_size):
+        assert len(batch.tokens) <= batch_size
+        for row in rows_of(batch):
+            samples += 1
+            assert {branch for _, branch, *_ in row} == set(range(n))
+            for b in range(n):
+                times, _, tokens, targets = zip(*(token for token in row if token[1] == b), strict=True)
+                assert times == tuple(range(times[0], times[0] + length))
+                assert times[0] >= 0
+                assert times[-1] < block_size
+                found[(*tokens, targets[-1])] += 1
+    assert samples == n_texts // n
+    assert set(found.values()) == {1}
+    assert len(found) == n_texts // n * n
+    assert set(found) <= {tuple(text) for text in texts.tolist()}
+
+
+def test_company_and_times_are_drawn_anew_and_by_the_generator() -> None:
+    texts = torch.arange(400).view(100, 4)
+    one, same, other = (
+        list(in_company(texts, 2, 9, torch.Generator().manual_seed(seed))) for seed in (0, 0, 1)
+    )
+    assert all(torch.equal(a, b) for x, y in zip(one, same, strict=True) for a, b in zip(x, y, strict=True))
+    assert not torch.equal(one[0].tokens, other[0].tokens)
+    starts = Counter(row[0][0] for batch in other for row in rows_of(batch))
+    assert set(starts) <= set(range(7))  # 3 tokens end inside 9 times
+    ends = Counter(row[-1][0] for batch in one + other for row in rows_of(batch))
+    assert max(ends) == 8
+    assert min(starts) == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [([], "0 branches.* at least 1"), ([5, 1], "branch 1 has 1 tokens"), ([0], "branch 0 has 0")],
+)
+def test_a_sample_of_nothing_is_refused(texts: list[int], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        weave([torch.arange(n) for n in texts], [0] * len(texts))
+
+
+def test_every_text_needs_its_offset() -> None:
+    with pytest.raises(ValueError, match="argument 2"):
+        weave([torch.arange(3), torch.arange(3)], [0])
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "block_size", "says"),
+    [
+        (0, 4, 8, "0 branches: a sample needs at least 1"),
+        (-1, 4, 8, "-1 branches"),
+        (2, 9, 8, "a branch of 9 tokens does not fit: the window has 8 times"),
+        (2, 0, 8, "a branch of 0 tokens does not fit"),
+        (7, 4, 8, "6 texts do not make one sample of 7 branches"),
+    ],
+)
+def test_company_that_cannot_be_kept_is_refused(n: int, length: int, block_size: int, says: str) -> None:
+    texts = torch.zeros(6, length + 1, dtype=torch.long)
+    with pytest.raises(ValueError, match=says):
+        next(in_company(texts, n, block_size, torch.Generator()))
+
+
+def test_at_most_must_not_be_below_at_least() -> None:
+    require_branches(3, 3, 8, 8)
+    with pytest.raises(ValueError, match="at most 2 branches are fewer than at least 3"):
+        require_branches(3, 2, 4, 8)

@@ -19,6 +19,7 @@ from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.rotary import rotate
 from babygpt.live.explorers.alibi import measure as measure_alibi
+from babygpt.live.explorers.gaussian import measure as measure_gaussian
 from babygpt.live.explorers.rotary import measure as measure_rotary
 from babygpt.live.explorers.sinusoid import measure as measure_sinusoid
 from babygpt.measure.attention import attention_weights
@@ -26,7 +27,7 @@ from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
-NAMES = ["rotary", "sinusoidal", "alibi", "attention"]
+NAMES = ["rotary", "sinusoidal", "alibi", "gaussian", "attention"]
 LETTERS = CharTokenizer("abcdefghij ")
 SENTENCES = ["a", "abc", "abc dab", "jihg fed cba abc defg"]
 theta = st.floats(1.5, 1e6)
@@ -138,6 +139,38 @@ def test_rope_beside_alibi_is_scored_as_in_a_model():
     scores = turned @ turned[0] * score_scale(ones)
     found = measure_alibi(4, 1.0, 500.0, 8)["scores"]["RoPE"]
     assert found == pytest.approx((scores - scores[0]).numpy(), abs=1e-6)
+
+
+wide, heavy = st.floats(1, 100), st.floats(0.01, 10)
+
+
+@given(st.integers(1, 64), wide, wide, heavy, heavy)
+def test_the_kernel_multiplies_attention_if_relative_and_scores_if_absolute(place, s1, s2, a1, a2):
+    relative, absolute = (measure_gaussian(kind, place, s1, s2, a1, a2) for kind in ("relative", "absolute"))
+    m = np.arange(65)
+    K = a1 * np.exp(-(m**2) / (2 * s1**2)) + a2 * np.exp(-(m**2) / (2 * s2**2))
+    assert relative["K"]["K"] == pytest.approx(K, rel=1e-3, abs=1e-30)
+    for half, share in ((relative["reach"][0.5], 0.5), (relative["reach"][0.01], 0.01)):
+        assert (K[: half - 1] > 0.999 * share * K[0]).all()
+        assert (K[half + 1 :] < 1.001 * share * K[0]).all()
+    plain = relative["rows"]["RoPE"]
+    near_first = plain * K[place::-1]
+    assert relative["rows"]["with K"] == pytest.approx(near_first / near_first.sum(), rel=1e-2, abs=1e-5)
+    scores = absolute["scores"][place, : place + 1]
+    expected = np.exp(scores - scores.max())
+    assert absolute["rows"]["with K"] == pytest.approx(expected / expected.sum(), rel=1e-3, abs=1e-6)
+    own = measure_gaussian("absolute", place, 1e6, 1e6, 0.5, 0.5)["scores"][place]  # K is 1: RoPE's scores
+    assert scores == pytest.approx(own[: place + 1] * K[place] * K[: place + 1], rel=1e-3, abs=1e-4)
+
+
+@given(wide, wide, heavy, heavy)
+def test_a_step_down_a_diagonal_changes_nothing_if_relative_and_k_times_k_if_absolute(s1, s2, a1, a2):
+    relative, absolute = (measure_gaussian(kind, 8, s1, s2, a1, a2) for kind in ("relative", "absolute"))
+    assert relative["step"] <= 1e-6 * np.abs(relative["scores"]).max() + 1e-5
+    K, plain = absolute["K"]["K"], measure_gaussian("absolute", 8, 1e6, 1e6, 0.5, 0.5)["scores"]
+    product = plain * np.outer(K, K)
+    expected = np.abs(product[1:, 1:] - product[:-1, :-1]).max()
+    assert absolute["step"] == pytest.approx(expected, rel=1e-2, abs=1e-4)
 
 
 @pytest.mark.parametrize(("layer", "head"), [(1, 1), (1, 2), (2, 1)])

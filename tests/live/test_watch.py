@@ -6,13 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
+from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.live import Watch, heads, next_characters, roles, votes
+from babygpt.live import Watch, heads, kernel, next_characters, roles, votes
 from babygpt.measure import role_accuracy
 from babygpt.measure.attention import attention_weights
 from babygpt.measure.tables import bigram_table, position_votes
+from babygpt.models.versions import build
 
 LETTERS = CharTokenizer("abc def\nghi")
+SHAPE = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
 
 
 @pytest.fixture
@@ -69,6 +72,33 @@ def test_votes_are_v2s_with_a_row_for_each_character(awake, ax):
     watch.draw(ax, [(7, found)], "v2", 40)
     np.testing.assert_array_equal(ax.images[0].get_array(), found.T)
     assert len(ax.get_yticklabels()) == len(LETTERS.characters)
+
+
+def test_the_kernel_is_drawn_as_a_share_beside_the_first_one(ax):
+    model, watch = build("v5", SHAPE), kernel(furthest=32)
+    first = watch.measure(model)
+    m = np.arange(33)
+    expected = 0.7 * np.exp(-(m**2) / 50) + 0.3 * np.exp(-(m**2) / 800)
+    np.testing.assert_allclose(first, expected, rtol=1e-4)
+    model.encoding.steer("sigma1", 10.0)
+    model.encoding.steer("sigma2", 10.0)
+    model.encoding.steer("alpha1", 1.7)
+    now = watch.measure(model)
+    np.testing.assert_allclose(now, 2 * np.exp(-(m**2) / 200), rtol=1e-4)
+    watch.draw(ax, [(0, first), (7, now)], "v5", 40)
+    shown = {line.get_label(): line.get_ydata() for line in ax.lines}
+    np.testing.assert_allclose(shown["before the first step"], expected, rtol=1e-4)
+    np.testing.assert_allclose(shown["v5 now"], np.exp(-(m**2) / 200), rtol=1e-4)
+    assert title(ax) == "Half of K(0) = 2.00: 12 tokens"  # 10 times the square root of 2 ln 2
+    watch.draw(ax, [(0, np.ones(33)), (9, np.ones(33))], "v5", 40)
+    assert title(ax) == "Half of K(0) = 1.00: beyond 32 tokens"
+
+
+def test_a_model_without_a_kernel_and_a_kernel_without_distances_are_refused(awake):
+    with pytest.raises(ValueError, match="Rotary has no kernel"):
+        kernel().measure(awake("v4"))
+    with pytest.raises(ValueError, match=r"furthest \(0\)"):
+        kernel(furthest=0)
 
 
 def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_grammar, ax):

@@ -17,16 +17,16 @@ from babygpt.places import Places
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(cuts=st.sets(st.integers(1, 15)))
-def test_pieces_give_the_logits_of_the_whole(awake, text, version: str, cuts: set[int]) -> None:
+def test_pieces_give_the_logits_of_the_whole(awake, text, one_text, version: str, cuts: set[int]) -> None:
     model, idx = awake(version), text(2, 16)
     borders = [0, *sorted(cuts), 16]
     cache = KVCache(16)
     with torch.no_grad():
-        pieces = [model(idx[:, a:b], cache=cache) for a, b in pairwise(borders)]
-        assert torch.allclose(torch.cat(pieces, dim=1), model(idx), atol=1e-5)
+        pieces = [model(idx[:, a:b], one_text(version, b - a, a), cache) for a, b in pairwise(borders)]
+        assert torch.allclose(torch.cat(pieces, dim=1), model(idx, one_text(version, 16)), atol=1e-5)
 
 
-@pytest.mark.parametrize("version", ["v1", "v3", "v4", "nope", "alibi"])
+@pytest.mark.parametrize("version", ["v1", "v3", "v4", "v5", "v5-absolute", "nope", "alibi"])
 def test_a_cache_may_reach_past_the_window(awake, text, version: str) -> None:
     model, idx = awake(version), text(1, 40)  # block_size is 16
     cache = KVCache(40)
@@ -44,46 +44,48 @@ def test_learned_positions_run_out_with_a_cache_too(awake, text, version: str) -
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_cache_knows_how_many_tokens_were_read(awake, text, version: str) -> None:
+def test_cache_knows_how_many_tokens_were_read(awake, text, one_text, version: str) -> None:
     model, cache = awake(version), KVCache(16)
     lengths = []
     for n in (3, 1, 5):
-        model(text(2, n), cache=cache)
+        model(text(2, n), one_text(version, n, cache.length), cache)
         lengths.append(cache.length)
     assert lengths == [3, 4, 9]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, version: str) -> None:
+def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, one_text, version: str) -> None:
     model, cache, idx = awake(version), KVCache(6), text(1, 6)
     with torch.no_grad():
-        model(idx[:, :5], cache=cache)
+        model(idx[:, :5], one_text(version, 5), cache)
         with pytest.raises(ValueError, match="5 of 6 tokens; 2 more"):
-            model(idx[:, :2], cache=cache)
-        last = model(idx[:, 5:], cache=cache)
-        assert torch.allclose(last, model(idx)[:, 5:], atol=1e-5)
+            model(idx[:, :2], one_text(version, 2, 5), cache)
+        last = model(idx[:, 5:], one_text(version, 1, 5), cache)
+        assert torch.allclose(last, model(idx, one_text(version, 6))[:, 5:], atol=1e-5)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_two_caches_do_not_know_each_other(awake, text, version: str) -> None:
+def test_two_caches_do_not_know_each_other(awake, text, one_text, version: str) -> None:
     model, idx = awake(version), text(2, 8)
+    first, second = one_text(version, 4), one_text(version, 4, 4)
     one, other = KVCache(8), KVCache(8)
     with torch.no_grad():
-        model(idx[:1, :4], cache=one)
-        model(idx[1:, :4], cache=other)
-        assert torch.allclose(model(idx[:1, 4:], cache=one), model(idx[:1])[:, 4:], atol=1e-5)
+        model(idx[:1, :4], first, one)
+        model(idx[1:, :4], first, other)
+        whole = model(idx[:1], one_text(version, 8))
+        assert torch.allclose(model(idx[:1, 4:], second, one), whole[:, 4:], atol=1e-5)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_places_given_by_hand_are_kept(awake, text, version: str) -> None:
+def test_places_given_by_hand_are_kept(awake, text, one_text, version: str) -> None:
     """A text that begins at place 6, read in two pieces."""
     model, idx, cache = awake(version), text(1, 8), KVCache(8)
     with torch.no_grad():
         pieces = [
-            model(idx[:, :3], Places.count(3, start=6), cache),
-            model(idx[:, 3:], Places.count(5, start=9), cache),
+            model(idx[:, :3], one_text(version, 3, 6), cache),
+            model(idx[:, 3:], one_text(version, 5, 9), cache),
         ]
-        assert torch.allclose(torch.cat(pieces, 1), model(idx, Places.count(8, start=6)), atol=1e-5)
+        assert torch.allclose(torch.cat(pieces, 1), model(idx, one_text(version, 8, 6)), atol=1e-5)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -92,10 +94,15 @@ def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str, B: int)
     """Two rows meet two heads, three rows do not."""
     model, idx, cache = awake(version), text(B, 4), KVCache(4)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
+    branch = torch.zeros_like(time) if VERSIONS[version].branches else None
+
+    def there(*at: slice) -> Places:
+        return Places(time[at], None if branch is None else branch[at])
+
     with torch.no_grad():
-        pieces = [model(idx[:, t : t + 2], Places(time[:, t : t + 2]), cache) for t in (0, 2)]
+        pieces = [model(idx[:, t : t + 2], there(slice(None), slice(t, t + 2)), cache) for t in (0, 2)]
         for b in range(B):
-            alone = model(idx[b : b + 1], Places(time[b]))
+            alone = model(idx[b : b + 1], there(slice(b, b + 1)))
             assert torch.allclose(torch.cat(pieces, dim=1)[b : b + 1], alone, atol=1e-5)
 
 

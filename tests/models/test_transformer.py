@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
+from babygpt.data.batches import weave
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Rotary2D, Sinusoidal
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
@@ -18,8 +19,10 @@ from babygpt.places import Places
 
 V, C, H, D, BLOCK = 11, 16, 2, 8, 16
 CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)
-BODIES = ["v3", "v4", "nope", "learned", "alibi"]
-RELATIVE = ["v4", "nope", "alibi"]
+BODIES = ["v3", "v4", "v5", "v5-absolute", "nope", "learned", "alibi"]
+RELATIVE = ["v4", "v5", "nope", "alibi"]
+PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
+At = tuple[int, int]  # time and branch of a token
 
 
 # ---------------------------------------------------------------- the reference
@@ -34,29 +37,54 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def added(version: str, weights: dict, time: np.ndarray) -> np.ndarray:
+def added(version: str, weights: dict, places: list[At]) -> np.ndarray:
     """What an encoding adds to the embeddings: (T, C)."""
+    time, branch = np.array(places).T
     if version == "learned":
         return weights["encoding.table"][time]
-    if version == "v3":
-        angle = time[:, None] / 10_000 ** (np.arange(0, C, 2) / C)
+    if version in ("v6-learned", "v6-random"):
+        return weights["encoding.table"][branch]
+    if version in ("v3", "v6"):
+        at = time if version == "v3" else 128 * branch
+        angle = at[:, None] / 10_000 ** (np.arange(0, C, 2) / C)
         return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(len(time), C)
     return np.zeros((len(time), C))
 
 
-def score(version: str, h: int, q: np.ndarray, k: np.ndarray, m: int, n: int) -> float:
-    """The score of q at place m and k at place n in head h."""
-    if version == "v4":
-        speed = 10_000 ** (-np.arange(0, D, 2) / D)
-        q_, k_ = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
-        turned = (q_ * k_.conj() * np.exp(1j * (m - n) * speed)).sum().real
-        return SHARPNESS * float(turned) / math.sqrt(D)
-    slope = 2 ** (-8 * (h + 1) / H) if version == "alibi" else 0.0
-    return SHARPNESS * float(q @ k) / math.sqrt(D) - slope * abs(m - n)
+def kernel(weights: dict, m: int) -> float:
+    """The sum of two Gaussians at a distance of m tokens."""
+    alphas, sigmas = (np.exp(weights[f"encoding.log_{name}"]) for name in ("alphas", "sigmas"))
+    return float((alphas * np.exp(-(m**2) / (2 * sigmas**2))).sum())
 
 
-def attention(version: str, w: dict, x: np.ndarray, time: np.ndarray, causal: bool) -> np.ndarray:
-    T = len(x)
+def angles(version: str, m: int, branches: int) -> np.ndarray:
+    """By how much each pair is turned at a distance of m tokens and of some branches: (D / 2,)."""
+    if version in ("v3", "nope", "learned", "alibi"):
+        return np.zeros(D // 2)
+    if version == "v6-rope2d":
+        speed = 10_000 ** (-np.arange(0, D // 2, 2) / (D // 2))
+        return np.concatenate([branches * speed, m * speed])
+    return m * 10_000 ** (-np.arange(0, D, 2) / D)
+
+
+def score(version: str, weights: dict, h: int, q: np.ndarray, k: np.ndarray, at: At, other: At) -> float:
+    """The score of q at one place and k at another in head h."""
+    (m, n), branches = (at[0], other[0]), at[1] - other[1]
+    q_, k_ = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
+    turned = (q_ * k_.conj() * np.exp(1j * angles(version, m - n, branches))).sum().real
+    plain = SHARPNESS * float(turned) / math.sqrt(D)
+    if version == "v5-absolute":
+        return plain * kernel(weights, m) * kernel(weights, n)
+    if version == "v5":
+        return plain + math.log(kernel(weights, m - n))
+    return plain - (2 ** (-8 * (h + 1) / H) * abs(m - n) if version == "alibi" else 0.0)
+
+
+def attention(
+    version: str, weights: dict, layer: int, x: np.ndarray, places: list[At], visible: np.ndarray
+) -> np.ndarray:
+    T, name = len(x), f"blocks.{layer}.attention."
+    w = {key.removeprefix(name): p for key, p in weights.items() if key.startswith(name)}
     q, k, v = ((x @ w[f"to_{name}.weight"].T).reshape(T, H, D) for name in "qkv")
     q, k = rms(q), rms(k)
     heads = []
@@ -64,7 +92,9 @@ def attention(version: str, w: dict, x: np.ndarray, time: np.ndarray, causal: bo
         scores = np.array(
             [
                 [
-                    score(version, h, q[i, h], k[j, h], time[i], time[j]) if j <= i or not causal else -np.inf
+                    score(version, weights, h, q[i, h], k[j, h], places[i], places[j])
+                    if visible[i, j]
+                    else -np.inf
                     for j in range(T)
                 ]
                 for i in range(T)
@@ -74,23 +104,48 @@ def attention(version: str, w: dict, x: np.ndarray, time: np.ndarray, causal: bo
     return np.concatenate(heads, axis=-1) @ w["out.weight"].T
 
 
-def reference(
-    version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True
+def compute(
+    version: str, model: Transformer, idx: list[int], places: list[At], visible: np.ndarray
 ) -> np.ndarray:
-    """Logits of one text, (T, V), in float64 and without PyTorch."""
+    """Logits of one sequence, (T, V), in float64 and without PyTorch."""
     weights = {name: p.detach().double().numpy() for name, p in model.state_dict().items()}
-    time = np.arange(start, start + len(idx))
-    x = rms(weights["token_embedding.weight"][idx] + added(version, weights, time))
+    x = rms(weights["token_embedding.weight"][idx] + added(version, weights, places))
     for layer in range(CONFIG.n_layer):
-        w = {
-            name.removeprefix(f"blocks.{layer}.attention."): p
-            for name, p in weights.items()
-            if name.startswith(f"blocks.{layer}.attention.")
-        }
-        x = x + attention(version, w, rms(x), time, causal)
+        x = x + attention(version, weights, layer, rms(x), places, visible)
         up, out = (weights[f"blocks.{layer}.mlp.{name}.weight"] for name in ("up", "out"))
         x = x + np.maximum(rms(x) @ up.T, 0) ** 2 @ out.T
     return rms(x) @ weights["head.weight"].T
+
+
+def reference(
+    version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True
+) -> np.ndarray:
+    """Logits of one text, (T, V)."""
+    places, T = [(start + t, 0) for t in range(len(idx))], len(idx)
+    return compute(version, model, idx, places, np.tri(T, dtype=bool) if causal else np.ones((T, T), bool))
+
+
+def visible(places: list[At], isolated: bool) -> np.ndarray:
+    """Who sees whom, pair by pair: (T, T)."""
+
+    def sees(at: At, other: At) -> bool:
+        same = at[1] == other[1]
+        earlier = other[0] < at[0] or (same and other[0] == at[0])
+        return earlier and (same or not isolated)
+
+    return np.array([[sees(at, other) for other in places] for at in places])
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("isolated", [False, True])
+def test_parallel_texts_equal_the_reference(awake, text, version: str, isolated: bool) -> None:
+    """Three texts that begin at different times, in one sequence."""
+    model = awake(version, {"isolated": isolated})
+    columns = weave(text(17).split([5, 8, 4]), (2, 0, 5))
+    places = list(zip(columns.time[0].tolist(), columns.branch[0].tolist(), strict=True))
+    expected = compute(version, model, columns.tokens[0].tolist(), places, visible(places, isolated))
+    got = model(columns.tokens, columns.places)[0].detach().numpy()
+    assert np.abs(got - expected).max() < 1e-4
 
 
 @pytest.mark.parametrize("version", BODIES)
@@ -103,7 +158,7 @@ def test_logits_equal_the_reference(awake, text, version: str, start: int) -> No
         assert np.abs(got[b] - expected).max() < 1e-4
 
 
-@pytest.mark.parametrize("version", ["v4", "nope", "learned", "alibi"])
+@pytest.mark.parametrize("version", ["v4", "v5", "v5-absolute", "nope", "learned", "alibi"])
 def test_logits_equal_the_reference_in_double_precision(awake, text, version: str) -> None:
     model, idx = awake(version).double(), text(1, 10)
     expected = reference(version, model, idx[0].tolist())
@@ -130,7 +185,7 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
     mask = torch.full((7, 7), -torch.inf).triu(1).expand(3 * H, 7, 7)
     bias = model.encoding.bias(places, places)
     if bias is not None:
-        mask = mask + bias.repeat(3, 1, 1)
+        mask = mask + bias.expand(H, 7, 7).repeat(3, 1, 1)
     expected, _ = F.multi_head_attention_forward(
         SHARPNESS * merged_q,
         merged_k,
@@ -159,11 +214,11 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(at=st.integers(0, 15))
-def test_no_token_sees_the_future(awake, text, version: str, at: int) -> None:
-    model, idx = awake(version), text(1, 16)
+def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) -> None:
+    model, idx, places = awake(version), text(1, 16), one_text(version, 16)
     other = idx.clone()
     other[:, at] = (other[:, at] + 1) % V
-    change = (model(idx) - model(other)).abs().amax(dim=-1)[0]
+    change = (model(idx, places) - model(other, places)).abs().amax(dim=-1)[0]
     assert (change[:at] < 1e-6).all()
     assert change[at] > 1e-3  # and does see itself
 
@@ -236,10 +291,60 @@ def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, version: str, B: i
     """Places of shape (B, T); as many rows as heads, so that one cannot pass for the other."""
     model, idx = awake(version), text(B, 4)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
-    together = model(idx, Places(time))
+    branch = torch.zeros_like(time) if VERSIONS[version].branches else None
+    together = model(idx, Places(time, branch))
     for b in range(B):
-        alone = model(idx[b : b + 1], Places(time[b]))
+        alone = model(idx[b : b + 1], Places(time[b], None if branch is None else branch[b]))
         assert torch.allclose(together[b : b + 1], alone, atol=1e-5)
+
+
+@given(order=st.permutations(range(9)))
+@pytest.mark.parametrize("version", ["v4", "v5"])
+def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:
+    """Attention's own causal mask knows the row's order alone, so it must not be used here."""
+    model, idx, at = awake(version), text(1, 9), torch.tensor(order)
+    assert torch.allclose(model(idx[:, at], Places(at)), model(idx)[:, at], atol=1e-5)
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+def test_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str) -> None:
+    """With the code that it has in company."""
+    model = awake(version, {"isolated": True})
+    texts, starts = text(17).split([5, 8, 4]), (2, 0, 5)
+    together = weave(texts, starts)
+    logits = model(together.tokens, together.places)[0]
+    for b in range(3):
+        alone = weave([texts[b]], [starts[b]], [b])
+        expected = model(alone.tokens, alone.places)[0]
+        assert torch.allclose(logits[together.branch[0] == b], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+def test_a_branch_that_is_not_isolated_reads_the_others(awake, text, version: str) -> None:
+    model, texts, starts = awake(version), text(17).split([5, 8, 4]), (2, 0, 5)
+    together = weave(texts, starts)
+    logits = model(together.tokens, together.places)[0]
+    for b in range(3):
+        alone = weave([texts[b]], [starts[b]], [b])
+        expected = model(alone.tokens, alone.places)[0]
+        assert (logits[together.branch[0] == b] - expected).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@given(start=st.integers(0, 5), length=st.integers(1, 11))
+def test_one_branch_without_a_code_is_v4(awake, text, isolated: bool, start: int, length: int) -> None:
+    parallel, plain = awake("v6-none", {"isolated": isolated}).double(), awake("v4").double()
+    parallel.load_state_dict(plain.state_dict())
+    idx, time = text(2, length), torch.arange(start, start + length)
+    got = parallel(idx, Places(time, torch.zeros_like(time)))
+    assert torch.allclose(got, plain(idx, Places(time)), atol=1e-12)
+
+
+def test_isolation_needs_branches_and_causality(awake, text) -> None:
+    with pytest.raises(ValueError, match=r"places\.branch"):
+        awake("v6-none", {"isolated": True})(text(1, 5))
+    with pytest.raises(ValueError, match="causal is False"):
+        Transformer(CONFIG, Rotary(D), causal=False, isolated=True)
 
 
 def test_branches_reach_the_attention(wake, text) -> None:
@@ -269,10 +374,10 @@ def test_every_block_starts_as_identity() -> None:
         assert torch.equal(block(x, context), x)
 
 
-def test_gradients_reach_every_parameter(awake, text) -> None:
+def test_gradients_reach_every_parameter(awake, text, one_text) -> None:
     for version in VERSIONS:
         model, idx = awake(version), text(2, BLOCK + 1)
-        cross_entropy(model(idx[:, :-1]), idx[:, 1:]).mean().backward()
+        cross_entropy(model(idx[:, :-1], one_text(version, BLOCK)), idx[:, 1:]).mean().backward()
         for name, p in model.named_parameters():
             assert p.grad.abs().max() > 0, (version, name)
 

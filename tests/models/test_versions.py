@@ -4,7 +4,18 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Sinusoidal
+from babygpt.encodings import (
+    ALiBi,
+    Encoding,
+    Fourier,
+    LearnedBranches,
+    LearnedPositions,
+    RandomBranches,
+    Rotary,
+    Rotary2D,
+    Sinusoidal,
+)
+from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.learned_positions import BagWithPositions
 from babygpt.models.transformer import Transformer
@@ -14,6 +25,13 @@ CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=3, n_head=2, n_embd=1
 ENCODINGS = {
     "v3": Sinusoidal,
     "v4": Rotary,
+    "v5": RelativeGaussian,
+    "v6": Fourier,
+    "v5-absolute": AbsoluteGaussian,
+    "v6-none": Rotary,
+    "v6-learned": LearnedBranches,
+    "v6-random": RandomBranches,
+    "v6-rope2d": Rotary2D,
     "nope": Encoding,
     "learned": LearnedPositions,
     "alibi": ALiBi,
@@ -24,6 +42,13 @@ PARAMETERS = {
     "v2": 2 * 11 * 16 + 11 + 16 * 16,
     "v3": BODY,
     "v4": BODY,
+    "v5": BODY + 4,  # two weights, two widths
+    "v6": BODY,
+    "v5-absolute": BODY + 4,
+    "v6-none": BODY,
+    "v6-learned": BODY + 8 * 16,  # eight branches
+    "v6-random": BODY,
+    "v6-rope2d": BODY,
     "nope": BODY,
     "learned": BODY + 16 * 16,
     "alibi": BODY,
@@ -31,7 +56,7 @@ PARAMETERS = {
 
 
 def test_the_ladder_stands_in_order_before_what_is_beside_it() -> None:
-    assert list(VERSIONS)[:4] == ["v1", "v2", "v3", "v4"]
+    assert list(VERSIONS)[:6] == ["v1", "v2", "v3", "v4", "v5", "v6"]
     assert {"nope", "learned", "alibi"} <= set(VERSIONS)
 
 
@@ -51,8 +76,8 @@ def test_each_version_is_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_logits_have_a_column_for_each_token(text, version: str) -> None:
-    logits = build(version, CONFIG)(text(3, 7))
+def test_logits_have_a_column_for_each_token(text, one_text, version: str) -> None:
+    logits = build(version, CONFIG)(text(3, 7), one_text(version, 7))
     assert logits.shape == (3, 7, 11)
     assert torch.isfinite(logits).all()
 
@@ -71,6 +96,36 @@ def test_the_seed_decides_the_weights(version: str) -> None:
         models.append(build(version, CONFIG).token_embedding.weight)
     assert torch.equal(models[0], models[1])
     assert not torch.equal(models[0], models[2])
+
+
+OPTIONS = [
+    ("v5", {"sigmas": (2.0, 9.0)}, lambda e: [e.sigma1, e.sigma2], [2.0, 9.0]),
+    ("v5", {"kernel": "absolute"}, type, AbsoluteGaussian),
+    ("v5-absolute", {"alphas": (0.5, 0.25)}, lambda e: [e.alpha1, e.alpha2], [0.5, 0.25]),
+    ("v6", {"stride": 7}, lambda e: e.stride, 7),
+    ("v6", {"learnable": True, "max_positions": 2000}, lambda e: tuple(e.table.shape), (2000, 16)),
+    ("v6-learned", {"max_branches": 3}, lambda e: len(e.table), 3),
+    ("v6-random", {"max_branches": 5}, lambda e: len(e.table), 5),
+    ("v6-rope2d", {"branch_share": 0.25}, lambda e: e.branch_width, 2),
+]
+
+
+@pytest.mark.parametrize(("version", "options", "look", "expected"), OPTIONS)
+def test_what_is_chosen_reaches_the_encoding(version: str, options: dict, look, expected) -> None:
+    found = look(build(version, CONFIG, **options).encoding)
+    assert found == (expected if not isinstance(expected, list) else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("version", [name for name, v in VERSIONS.items() if v.branches])
+def test_parallel_texts_can_be_isolated(version: str) -> None:
+    assert not build(version, CONFIG).isolated
+    assert build(version, CONFIG, isolated=True).isolated
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_cannot_be_chosen_is_refused(version: str) -> None:
+    with pytest.raises(TypeError, match="colour"):
+        build(version, CONFIG, colour="green")
 
 
 def test_unknown_version_is_named_with_those_there_are() -> None:

@@ -19,6 +19,7 @@ from babygpt.models.transformer import norm, score_scale
 from babygpt.places import Places
 
 FURTHEST, HEAD_DIM, NEAR = 64, 32, 8
+POWERS = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
 PLACES = Places.count(FURTHEST + 1)
 
 
@@ -31,8 +32,8 @@ def one_pair() -> tuple[Tensor, Tensor]:
 
 def scores_of(encoding: Rotary) -> Tensor:
     """Scores of the pair with the query at every row, the key at every column: (FURTHEST + 1, same)."""
-    alike = (x.expand(1, 1, len(PLACES), HEAD_DIM) for x in one_pair())
-    q, k = encoding.multiply(*alike, PLACES)
+    q, k = (x.expand(1, 1, len(PLACES), HEAD_DIM) for x in one_pair())
+    q, k = encoding.multiply(q, k, PLACES)
     scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.bias(PLACES, PLACES)
     return scores if bias is None else scores + bias[0]
 
@@ -50,7 +51,7 @@ def measure(
     away = np.arange(FURTHEST + 1)
     parts = [a * np.exp(-((away / s) ** 2) / 2) for a, s in ((alpha1, sigma1), (alpha2, sigma2))]
     scores, plain = scores_of(encoding), scores_of(Rotary(HEAD_DIM))
-    rows = {"RoPE": plain[place, : place + 1], f"{kernel} K": scores[place, : place + 1]}
+    rows = {"RoPE": plain[place, : place + 1], "with K": scores[place, : place + 1]}
     return {
         "K": {"K": kernel_values(encoding, FURTHEST), "α₁ part": parts[0], "α₂ part": parts[1]},
         "reach": {share: reach(encoding, share) for share in (0.5, 0.01)},
@@ -65,13 +66,14 @@ def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
     """K over the distance, the score map with one query marked, and that query's attention."""
     if fall.get_yscale() != "log":
         fall.set_yscale("log")
+    artists.ticks(fall.yaxis, POWERS, [f"{power:g}" for power in POWERS])
     half, hundredth = found["reach"].values()
     title = f"K halves in {half:,}, 1/100 in {hundredth:,} tokens"
     away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
-    labels = (title, "m (tokens)", "K(m), logarithmic")
+    labels = (title, "m (tokens)", "K(m), powers of ten")
     floored = {name: np.maximum(values, 1e-12) for name, values in found["K"].items()}
     plots.draw_curves(fall, away, floored, *labels, x_span, (1e-4, 30.0), "upper right")
-    title = f"Along a diagonal: changes by {found['step']:.2f}"
+    title = f"A step down a diagonal: up to {found['step']:.2f}"
     labels = (title, "position of the key n", "position of the query m")
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
     artists.level(square, "place", found["place"], color=plots.COLOURS["red"], lw=1.5)
@@ -80,17 +82,17 @@ def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
 
 def draw_row(ax: Axes, rows: dict[str, np.ndarray], place: int) -> None:
     """How much of its attention a query spends on each earlier token, and on the near ones in all."""
-    name, weights = list(rows.items())[-1]
-    title = f"{weights[-NEAR - 1 :].sum():.0%} within {NEAR} tokens; RoPE {rows['RoPE'][-NEAR - 1 :].sum():.0%}"
-    padded = {"RoPE": rows["RoPE"], "with K": weights}
-    shown = {who: np.pad(row, (0, FURTHEST - place), constant_values=np.nan) for who, row in padded.items()}
+    near = {name: weights[-NEAR - 1 :].sum() for name, weights in rows.items()}
+    title = f"{near['with K']:.0%} within {NEAR} tokens; RoPE {near['RoPE']:.0%}"
+    later = (0, FURTHEST - place)
+    shown = {name: np.pad(weights, later, constant_values=np.nan) for name, weights in rows.items()}
     labels = (title, "position of the key n", "share of attention")
-    spans = (0.0, float(FURTHEST)), (0.0, 0.5)
+    spans = (0.0, float(FURTHEST)), (0.0, 1.0)
     plots.draw_curves(ax, np.arange(FURTHEST + 1), shown, *labels, *spans, "upper right")
 
 
 def gaussian() -> Explorer:
-    """Move the two scales of K, and see what becomes of the scores: as the note's formula has it, or repaired.
+    """Move the two scales of K, and see what becomes of scores: by the note's formula, or repaired.
 
     Source: note 001.
     """

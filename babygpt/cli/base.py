@@ -1,0 +1,60 @@
+"""What the commands share: errors in one line, and flags made from dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+import click
+
+Command = Callable[..., None]
+
+
+class Plain(click.Group):
+    """A group whose commands answer bad input with one line and exit status 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (ValueError, FloatingPointError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+def flags(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
+    """A `--flag` for every field of a dataclass that has a default, with the field's own help.
+
+    config    the dataclass; a field that may be None takes a whole number
+    skip      fields that get no flag
+    defaults  other defaults than the dataclass's
+    """
+
+    def add(command: Command) -> Command:
+        wanted = [f for f in fields(config) if f.default is not MISSING and f.name not in skip]
+        for f in reversed(wanted):
+            default = defaults.get(f.name, f.default)
+            kind = int if default is None else type(default)
+            command = click.option(
+                "--" + f.name.replace("_", "-"),
+                default=default,
+                type=kind,
+                is_flag=kind is bool,
+                show_default=kind is not bool,
+                help=f.metadata["help"],
+            )(command)
+        return command
+
+    return add
+
+
+def take(config: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Those values that are fields of the dataclass."""
+    return {f.name: values[f.name] for f in fields(config) if f.name in values}
+
+
+corpus_option = click.option(
+    "--corpus",
+    default="tales",
+    show_default=True,
+    help="tales, tales-zh, shakespeare, or a text file's path",
+)

@@ -1,0 +1,202 @@
+"""The curriculum of note 002, first one text alone, then several at once: `python -m babygpt pretrain`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from babygpt import checkpoint as checkpoints
+from babygpt.checkpoint import Checkpoint
+from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
+from babygpt.data.corpus import Corpus
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import pick_device
+from babygpt.experiments.reading import ReadConfig, Reading
+from babygpt.measure.branches import company_loss
+from babygpt.models.base import LanguageModel
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import build
+from babygpt.places import Places
+from babygpt.training import Step, follow, train
+
+NAME = "pretrain.safetensors"  # of the checkpoint in its folder
+NOTES_NAME = re.compile(r"pretrain_\d+\.pth")  # what note 002 calls it
+VERSION_OF = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
+
+
+@dataclass(frozen=True)
+class CodeConfig:
+    """The code that says which branch a token belongs to; each --pe reads its own fields."""
+
+    branch_stride: int = setting(128, "fpe, rope2d: distance between neighbouring branches, in positions")
+    fpe_theta: float = setting(10_000.0, "fpe: base of the code's frequencies")
+    fpe_max_positions: int = setting(32_768, "fpe: positions from here on are refused")
+    fpe_learnable: bool = setting(False, "fpe: train the code's table too, beginning as the sinusoid")
+    learned_rows: int = setting(8, "learned: rows of the table, the most branches it can ever tell apart")
+    isolated: bool = setting(False, "let each branch see nothing but itself")
+
+    def __post_init__(self) -> None:
+        require_positive(self, "branch_stride", "fpe_theta", "fpe_max_positions", "learned_rows")
+
+    def options(self, pe: str) -> dict[str, Any]:
+        """What `build` is told for a code: only what plays a part in it."""
+        of: dict[str, dict[str, Any]] = {
+            "fpe": {
+                "stride": self.branch_stride,
+                "theta": self.fpe_theta,
+                "max_positions": self.fpe_max_positions,
+                "learnable": self.fpe_learnable,
+            },
+            "rope2d": {"stride": self.branch_stride},
+            "learned": {"max_branches": self.learned_rows},
+            "none": {},
+        }
+        return {**of[pe], "isolated": self.isolated}
+
+
+def require_codes(model: LanguageModel, n: int) -> None:
+    """Raise a ValueError unless a model has a code for each of n branches."""
+    if n < 1:
+        raise ValueError(f"{n} branches: at least 1 is needed")
+    device = next(model.parameters()).device
+    places = Places(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
+    try:
+        model.encoding.embed(torch.zeros(1, 2, model.config.n_embd, device=device), places)
+    except ValueError as error:
+        raise ValueError(f"{n} branches are more than the code can tell apart: {error}") from None
+
+
+# ---------------------------------------------------------------- a stage
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the curriculum: a model ready to be trained, and what it will read.
+
+    version    such as "v6"
+    options    what was chosen of its code
+    model      on the device it is trained on
+    tokenizer  the corpus's
+    reading    draws the batches
+    plan       steps, batch size, learning rates, seed
+    """
+
+    version: str
+    options: dict[str, Any]
+    model: LanguageModel
+    tokenizer: CharTokenizer
+    reading: Reading
+    plan: TrainConfig
+
+    def run(self) -> list[Step]:
+        """Train to the end, or until Ctrl-C: the records of the steps made."""
+        return follow(train(self.model, self.reading, self.plan), self.plan.steps, self.version)
+
+    def measure(self, n_texts: int = 256) -> dict[str, float]:
+        """Loss of the same validation texts alone and in full company, and what the company costs.
+
+        n_texts  texts to measure on, or a few more where they must make whole samples
+        returns  "alone", "beside" and "gap", nats per token
+        """
+        n = self.reading.n_branches[1]
+        whole, model = n * math.ceil(n_texts / n), self.model
+        assert isinstance(model, Transformer)
+        alone, beside = (company_loss(model, self.reading.val, k, self.reading.length, whole) for k in (1, n))
+        return {"alone": alone, "beside": beside, "gap": beside - alone}
+
+    def checkpoint(self, info: dict[str, Any]) -> Checkpoint:
+        """What is written of it: the model, and how it was trained."""
+        reading = {**asdict(self.reading.config), "epochs_done": self.reading.done / self.reading.epoch}
+        info = {"train": asdict(self.plan), "reading": reading, **info}
+        return Checkpoint(self.version, self.model, self.tokenizer, info, self.options)
+
+
+def prepare(
+    corpus: Corpus, pe: str, config: ModelConfig, code: CodeConfig, read: ReadConfig, **settings: Any
+) -> Stage:
+    """Make a stage with an untrained model; what cannot be trained is refused here.
+
+    corpus    what is read
+    pe        the branches' code, one of VERSION_OF
+    config    the model's shape
+    code      stride and the like
+    read      epochs, batches, branches
+    settings  fields of TrainConfig besides steps and batch_size
+    Raises ValueError for another pe, for more branches than the code knows, and what `Reading` refuses.
+    """
+    if pe not in VERSION_OF:
+        raise ValueError(f"pe ({pe}) must be one of {', '.join(VERSION_OF)}")
+    version, options = VERSION_OF[pe], code.options(pe)
+    reading = Reading(corpus, config.block_size, read, settings.get("seed", TrainConfig.seed))
+    plan = TrainConfig(steps=reading.steps(), batch_size=read.batch_size, **settings)
+    torch.manual_seed(plan.seed)
+    model = build(version, config, **options)
+    require_codes(model, reading.n_branches[1])
+    return Stage(version, options, model.to(pick_device()), corpus.tokenizer, reading, plan)
+
+
+# ---------------------------------------------------------------- beginning from a checkpoint
+
+
+def find(path: Path) -> Path:
+    """The checkpoint that a path means.
+
+    path     a checkpoint, a folder that `pretrain` made, or the name that note 002 gives to the checkpoint
+             in such a folder: FOLDER/pretrain_NUMBER.pth
+    returns  the checkpoint's own path
+    Raises ValueError if there is none.
+    """
+    noted = not path.exists() and NOTES_NAME.fullmatch(path.name)
+    folder = path.parent if noted else path
+    found = folder / NAME if noted or path.is_dir() else path
+    if not found.is_file():
+        raise ValueError(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
+    return found
+
+
+def begin(stage: Stage, path: Path, other_code: bool = False) -> None:
+    """Let a stage begin with the weights of a checkpoint.
+
+    stage       its model is filled
+    path        of the checkpoint
+    other_code  whether a fixed code may differ from the checkpoint's: its stride, theta, size, or isolation
+    Raises ValueError naming what does not fit, with both values.
+    """
+    loaded = checkpoints.load(path)
+    if loaded.version != stage.version:
+        raise ValueError(
+            f"{path} holds a {loaded.version}, not a {stage.version}: "
+            "weights are not interchangeable between codes, begin anew"
+        )
+    require_characters(loaded.tokenizer, stage.tokenizer, path)
+    ours = {**asdict(stage.model.config), **stage.options}
+    theirs = {**asdict(loaded.model.config), **loaded.options}
+    free = free_to_differ(stage.options)
+    for name in {**ours, **theirs}:
+        if ours.get(name) != theirs.get(name) and not (other_code and name in free):
+            hint = "; the weights would fit: --other-code uses them" if name in free else ""
+            raise ValueError(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)}){hint}")
+    stage.model.load_state_dict(loaded.model.state_dict())
+
+
+def free_to_differ(options: dict[str, Any]) -> set[str]:
+    """Those options that no weight depends on: a trained table keeps its size, and how it began."""
+    fixed = set() if options.get("learnable") else {"theta", "max_positions"}
+    return {"stride", "isolated"} | fixed
+
+
+def require_characters(known: CharTokenizer, wanted: CharTokenizer, path: Path) -> None:
+    """Raise a ValueError unless a checkpoint knows the characters of a corpus, and no others."""
+    if known.characters == wanted.characters and known.vocab_size == wanted.vocab_size:
+        return
+    pairs = ((wanted, known), (known, wanted))
+    missing, more = ("".join(sorted({*one.characters} - {*other.characters})) for one, other in pairs)
+    raise ValueError(
+        f"{path} was trained on other characters: it lacks {missing!r} of this corpus, "
+        f"and has {more!r} that the corpus lacks"
+    )

@@ -1,0 +1,74 @@
+"""The experiment over branch codes: every run is made, and its numbers are what the measures say."""
+
+import pytest
+
+from babygpt.experiments import branches as experiment
+from babygpt.experiments.stored import stored
+from babygpt.measure.branches import company_loss, interference_gap, leakage
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return experiment.load_corpus("plain-tales", 9_000)
+
+
+def test_every_code_is_trained_on_up_to_eight_and_on_two():
+    names = experiment.plans(steps=10)
+    for code in experiment.CODES:
+        assert names[f"up to eight: {code}"][1] == [(10, 1, 8, None)]
+        assert names[f"two: {code}"][1] == [(10, 2, 2, None)]
+
+
+def test_a_warm_up_takes_its_steps_from_the_same_budget():
+    for name, (_, stages) in experiment.plans(steps=11).items():
+        assert sum(stage[0] for stage in stages) == 11, name
+
+
+def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
+    rope = experiment.make(corpus, experiment.CODES["2-D RoPE"], 0).encoding
+    fourier = experiment.make(corpus, experiment.CODES["Fourier, RoPE's band"], 0).encoding
+    assert fourier.band == rope.branch_width
+    assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
+
+
+def test_another_stride_brings_a_table_that_is_long_enough():
+    version, options = experiment.strided(experiment.CODES["Fourier, learnable"], 1000)
+    assert (version, options["stride"]) == ("v6", 1000)
+    assert options["max_positions"] > 7 * 1000
+
+
+def test_a_model_is_examined_with_the_measures(corpus):
+    model = experiment.make(corpus, experiment.CODES["Fourier"], 0)
+    experiment.teach(model, corpus, [(3, 2, 2, 8)], seed=0)
+    found = experiment.examine(model, corpus)
+    assert found["alone"] == pytest.approx(company_loss(model, corpus.val, 1, experiment.LENGTH), abs=1e-4)
+    assert found["gap 4"] == pytest.approx(
+        interference_gap(model, corpus.val, 4, experiment.LENGTH), abs=1e-4
+    )
+    assert found["leak"] == pytest.approx(leakage(model, corpus.val, 2, experiment.LENGTH), abs=1e-4)
+    assert found["leak, isolated"] == 0
+    assert not model.isolated
+
+
+def test_one_run_gives_one_number_a_seed():
+    results = experiment.branches(steps=1, seeds=(1, 2), n_chars=9_000, only="two: none")
+    assert list(results["runs"]) == ["two: none"]
+    assert {len(numbers) for numbers in results["runs"]["two: none"].values()} == {2}
+
+
+def test_stored_results_hold_every_run_of_the_plan():
+    results = stored("branches")
+    assert set(results["runs"]) == set(experiment.plans(results["steps"]))
+    assert results["command"] == "python -m babygpt figures branches"
+    assert all(len(values) == 3 for run in results["runs"].values() for values in run.values())
+
+
+def test_results_that_nobody_has_stored_are_named_with_their_command(tmp_path):
+    with pytest.raises(ValueError, match="python -m babygpt figures branches"):
+        stored("branches", tmp_path)
+
+
+def test_gaps_are_sorted_by_code_and_number():
+    run = {"alone": [1.0], "gap 2": [0.1], "gap 4": [0.2], "gap 8": [0.3], "leak": [0.0]}
+    results = {"runs": {"two: none": run, "up to eight: none": run, "two of eight numbers: none": run}}
+    assert experiment.gaps(results, "two") == {"none": {"2": [0.1], "4": [0.2], "8": [0.3]}}
