@@ -231,13 +231,13 @@ def draw_gaps(ax: Axes, gaps: Mapping[str, Mapping[str, Sequence[float]]], title
     names = list(gaps)
     for colour, asked in zip(COLOURS.values(), next(iter(gaps.values())), strict=False):
         for row, name in enumerate(names):
-            values, label = gaps[name][asked], asked if row == 0 else None
+            values, label = gaps[name][asked], f"{asked} branches" if row == 0 else None
             ax.plot(values, [row] * len(values), "o", ms=6, alpha=0.75, color=colour, label=label)
     ax.set_xscale("symlog", linthresh=0.01)  # linear about 0: a gap may be slightly negative
     ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
+    ax.set_ylim(len(names) + 0.4, -0.6)  # the first code on top, and room for the legend below
     finish(ax, title, "interference gap (nats per character)", "")
-    ax.legend(title="branches", loc="lower right")
+    ax.legend(loc="lower right", ncols=3)
 
 
 def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray, title: str) -> None:

@@ -267,5 +267,5 @@ def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
     plots.draw_gaps(ax, gaps, "what company costs")
     shown = sorted((line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines())
     assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1)]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2", "4"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier"]

@@ -231,6 +231,18 @@ def test_each_pass_writes_one_token_of_every_branch(awake, text, use_cache: bool
     assert sizes == ([9] + [2] * 9 if use_cache else [9 + 2 * n for n in range(10)])
 
 
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_each_window_counts_times_from_0(awake, text, use_cache: bool) -> None:
+    """RoPE would not mind other numbers, but a model never trained past its window might."""
+    model, times = awake("v6"), []
+    model.register_forward_pre_hook(lambda _, inputs: times.append(inputs[1].time))
+    generate_parallel(model, prompts(text, (3, 6)), 40, generator=draw(), use_cache=use_cache)
+    last = [int(time.max()) for time in times]
+    assert last == [*range(5, 16), *range(7, 16), *range(7, 16), *range(7, 16), 7, 8]
+    begins = [int(time.min()) for time, end in zip(times, last, strict=True) if end in (5, 7)]
+    assert begins[0] == begins[-1] == 0
+
+
 @pytest.mark.parametrize("length", [1, 7, 16])
 def test_one_branch_without_a_code_writes_as_v4(awake, text, length: int) -> None:
     parallel, plain, prompt = awake("v6-none"), awake("v4"), text(length)

@@ -88,12 +88,12 @@ def learnable_codes_do_not_need_a_stride() -> Finding:
 
 def rope_2d_needs_a_stride() -> Finding:
     """Interference gap of two branches under 2-D RoPE at stride 1, minus that at stride 128."""
-    narrow, wide = runs("stride 1: 2-D RoPE", "gap 2"), runs("two: 2-D RoPE", "gap 2")
-    four = average("stride 1: 2-D RoPE", "gap 4"), average("two: 2-D RoPE", "gap 4")
-    change = mean(narrow) - mean(wide)
-    verdict = "holds" if average("stride 1: 2-D RoPE", "gap 2") > 0.01 and better(wide, narrow) else "fails"
+    two, four = ([runs(f"{where}: 2-D RoPE", f"gap {n}") for where in ("stride 1", "two")] for n in (2, 4))
+    helps, hurts = better(two[1], two[0]), better(four[0], four[1])
     return Finding(
-        verdict, change, f"and with four branches the gap is {four[0]:.3f} at 1, {four[1]:.3f} at 128"
+        "depends" if helps and hurts else "holds" if helps else "fails",
+        mean(two[0]) - mean(two[1]),
+        f"with four branches, never trained on, the gap is {mean(four[0]):.3f} at 1 and {mean(four[1]):.3f} at 128",
     )
 
 

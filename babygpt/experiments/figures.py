@@ -55,6 +55,7 @@ def draw_gaussian(figure: Figure, results: Results) -> None:
     far, right = ({v: np.mean(seeds) for v, seeds in results[key].items()} for key in ("far", "accuracy"))
     title = f"Four times longer: v4 {far['v4']:.2f}, v5 {far['v5']:.2f}, v5 fixed {far['v5 fixed']:.2f}"
     plots.draw_by_position(reading, curves, results["block_size"], title)
+    reading.legend(fontsize=9, loc="upper left")
     furthest = 2 * results["block_size"]
     trained = {v: np.array([shape(k, furthest) for k in seeds]) for v, seeds in results["kernel"].items()}
     half = {v: np.mean([kernel["half"] for kernel in seeds]) for v, seeds in results["kernel"].items()}
@@ -95,7 +96,9 @@ def draw_branches(figure: Figure, results: Results) -> None:
         "up to eight": "Trained on 1 to 8 branches: every code works",
         "two": "Trained on 2: added codes fail at 4, turning does not",
     }
-    for ax, (trained, title) in zip(figure.subplots(1, 2, sharey=True), titles.items(), strict=True):
+    for ax, (trained, title) in zip(
+        figure.subplots(1, 2, sharex=True, sharey=True), titles.items(), strict=True
+    ):
         plots.draw_gaps(ax, gaps(results, trained), title)
 
 

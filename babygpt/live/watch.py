@@ -91,10 +91,10 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         first, now = frames[0][1], frames[-1][1]
-        curves = {"before the first step": first / first[0], f"{title} now": now / now[0]}
+        curves = {"at first": first / first[0], "now": now / now[0]}
         kept = int((now >= now[0] / 2).sum())  # K never rises with distance
-        far = f"{kept} tokens" if kept <= furthest else f"beyond {furthest} tokens"
-        labels = (f"Half of K(0) = {now[0]:.2f}: {far}", "m (tokens)", "K(m), as a share of K(0)")
+        far = f"in {kept} tokens" if kept <= furthest else f"beyond {furthest} tokens"
+        labels = (f"K halves {far}", "m (tokens)", "K(m), as a share of K(0)")
         spans = (0.0, float(furthest)), (0.0, 1.05)
         plots.draw_curves(ax, np.arange(furthest + 1), curves, *labels, *spans, "upper right")
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import Columns, cut, in_company, require_branches, require_window, stack, weave
+from babygpt.data.batches import Columns, cut, in_company, require_branches, require_window, weave
 from babygpt.models.transformer import Block, Transformer
 from babygpt.objectives import mean_branch_loss
 from babygpt.places import Places
@@ -64,10 +64,11 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     texts = sample_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0
     for group in texts:
-        rows = [weave([group[0], *others], [0] * n) for others in (group[1:n], group[n:])]
-        both = Columns(*(part.to(device) for part in stack(rows)))
-        logs = model(both.tokens, both.places).float().log_softmax(dim=-1)  # (2, n T, vocab_size)
-        before, after = logs[:, both.branch[0] == 0]
+        found = []
+        for others in (group[1:n], group[n:]):  # one by one: the rows of a batch may round differently
+            row = Columns(*(part.to(device) for part in weave([group[0], *others], [0] * n)))
+            found.append(model(row.tokens, row.places)[0, row.branch[0] == 0].float().log_softmax(dim=-1))
+        before, after = found  # (T, vocab_size) each
         total += float((before.exp() * (before - after)).sum(dim=-1).mean())
     return total / n_samples
 

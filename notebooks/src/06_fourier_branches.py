@@ -318,7 +318,7 @@ draw_branches(plt.figure(figsize=(12.5, 4.4)), results)
 plt.show()
 
 # %% [markdown]
-# Read it from the left. *Where it was trained*, every code does the job, the random one as well as the Fourier formula: to tell eight things apart, any eight different vectors will do. *Where it was not*, every added vector fails, and turning carries over. And with two numbers drawn from eight, the added vectors carry over too.
+# Read it from the left. *Where it was trained*, every code does the job, the random one as well as the Fourier formula: to tell eight things apart, any eight different vectors will do. *Where it was not*, every added vector fails, and turning carries over. And with two numbers drawn from eight, Fourier and random vectors carry over too. The learned ones are late: they begin next to nothing, each of them is now seen in a quarter of the samples, and 400 steps are not enough to pull eight of them apart.
 #
 # Two more of the note's advices. **Stride:** 128 is recommended, 256 if that is not enough; note 003 then says that a stride is pointless. **Warm-up:** a first stage with single branches is *a must*, or training collapses.
 

@@ -6,7 +6,7 @@ import torch
 from matplotlib.figure import Figure
 
 from babygpt.data.corpus import load_corpus
-from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
+from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS, Gaussian
 from babygpt.experiments import figures, gaussian
 from babygpt.measure.losses import loss_by_position
 
@@ -23,8 +23,8 @@ def test_every_version_has_a_number_for_each_seed(results):
     assert {v: len(curve) for v, curve in results["loss"].items()} == dict.fromkeys(gaussian.VERSIONS, 256)
     plain, full = (results["val_loss"][world] for world in ("plain-tales", "tales"))
     assert set(plain) == set(gaussian.VERSIONS)
-    assert set(full) == {"v4", "v5"}
-    assert set(results["kernel"]) == {"v5", "v5-absolute"}  # nothing trains the one that is set by hand
+    assert set(full) == {"v4", "v5", "v5 fixed"}
+    assert set(results["kernel"]) == {"v5", "v5-absolute"}  # nothing trains those that are fixed
 
 
 def test_the_numbers_are_those_of_the_model_trained_alike(results):
@@ -37,12 +37,12 @@ def test_the_numbers_are_those_of_the_model_trained_alike(results):
     assert model.encoding.sigma1 != pytest.approx(SIGMAS[0], rel=1e-6)  # it was trained
 
 
-def test_an_opened_kernel_is_narrow_before_the_step_and_wide_from_there_on():
-    corpus, steering = load_corpus("plain-tales", 9_000), gaussian.opening(at=2)
-    assert [steering(step) for step in (1, 2, 3)] == [{}, {"sigma1": 200.0, "sigma2": 200.0}, {}]
-    model, _ = gaussian.trained(gaussian.OPENED, corpus, 64, 3, seed=1)
-    assert (model.encoding.sigma1, model.encoding.sigma2) == pytest.approx((200, 200), rel=1e-5)
-    assert not list(model.encoding.parameters())
+@pytest.mark.parametrize("name", ["v5 fixed", "v5-absolute fixed"])
+def test_a_fixed_kernel_stays_the_notes(name):
+    model, _ = gaussian.trained(name, load_corpus("plain-tales", 9_000), 64, 3, seed=1)
+    e = model.encoding
+    assert (e.alpha1, e.alpha2, e.sigma1, e.sigma2) == pytest.approx((*ALPHAS, *SIGMAS), rel=1e-5)
+    assert type(e) is KERNELS["absolute" if "absolute" in name else "relative"]
 
 
 def test_what_is_kept_of_a_kernel_makes_it_again():
@@ -72,4 +72,4 @@ def test_the_figure_shows_what_was_stored(results):
         [100 * np.mean(seeds) for seeds in results["accuracy"].values()]
     )
     far = np.mean(results["far"]["v5"])
-    assert f"v5 {far:.2f}" in reading.get_title(loc="left") + reading.get_title()
+    assert f"v5 {far:.2f}," in reading.get_title(loc="left") + reading.get_title()

@@ -87,11 +87,11 @@ def test_the_kernel_is_drawn_as_a_share_beside_the_first_one(ax):
     np.testing.assert_allclose(now, 2 * np.exp(-(m**2) / 200), rtol=1e-4)
     watch.draw(ax, [(0, first), (7, now)], "v5", 40)
     shown = {line.get_label(): line.get_ydata() for line in ax.lines}
-    np.testing.assert_allclose(shown["before the first step"], expected, rtol=1e-4)
-    np.testing.assert_allclose(shown["v5 now"], np.exp(-(m**2) / 200), rtol=1e-4)
-    assert title(ax) == "Half of K(0) = 2.00: 12 tokens"  # 10 times the square root of 2 ln 2
+    np.testing.assert_allclose(shown["at first"], expected, rtol=1e-4)
+    np.testing.assert_allclose(shown["now"], np.exp(-(m**2) / 200), rtol=1e-4)
+    assert title(ax) == "K halves in 12 tokens"  # 10 times the square root of 2 ln 2
     watch.draw(ax, [(0, np.ones(33)), (9, np.ones(33))], "v5", 40)
-    assert title(ax) == "Half of K(0) = 1.00: beyond 32 tokens"
+    assert title(ax) == "K halves beyond 32 tokens"
 
 
 def test_a_model_without_a_kernel_and_a_kernel_without_distances_are_refused(awake):
