@@ -11,10 +11,10 @@ from babygpt.claims.base import Claim, Finding
 from babygpt.claims.branches import (
     RUNS,
     average,
-    floor,
     better,
     code_cosine,
     code_distance,
+    floor,
     logit_difference,
     losses,
     runs,

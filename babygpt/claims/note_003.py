@@ -93,7 +93,7 @@ def rope_2d_needs_a_stride() -> Finding:
     return Finding(
         "depends" if helps and hurts else "holds" if helps else "fails",
         mean(two[0]) - mean(two[1]),
-        f"with four branches, never trained on, the gap is {mean(four[0]):.3f} at 1 and {mean(four[1]):.3f} at 128",
+        f"with four, never trained on, the gap is {mean(four[0]):.3f} at 1 and {mean(four[1]):.3f} at 128",
     )
 
 

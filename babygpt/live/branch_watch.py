@@ -28,7 +28,7 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
         step, squares = frames[-1]
         names = ["codes", "input", *(f"layer {i + 1}" for i in range(len(squares) - 2))]
         last = squares[-1][~np.eye(n, dtype=bool)].mean()
-        finding = f"Same text, {n} branches: {last:.0%} alike after {step} steps"
+        finding = f"After {step} steps: {last:.0%} alike"
         plots.draw_squares(ax, squares, names, finding)
 
     return Watch(measure, draw, times, width=1.5)
@@ -51,7 +51,7 @@ def company(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times: int 
         steps = np.array([step for step, _ in frames])
         curves = {name: np.array([losses[i] for _, losses in frames]) for i, name in enumerate(names)}
         gap = curves[names[1]][-1] - curves[names[0]][-1]
-        labels = (f"Company costs {gap:.2f} nats", "step", "loss (nats per character)")
+        labels = (f"Company: {gap:+.2f} nats", "step", "loss (nats per character)")
         top = float(np.ceil(max(curve.max() for curve in curves.values())))
         plots.draw_curves(ax, steps, curves, *labels, (0.0, float(total)), (0.0, top), "upper right")
 

@@ -13,7 +13,7 @@
 #
 # RoPE knows the distance between two tokens and treats all distances alike: sixty tokens back can be as loud as one. ALiBi fades with distance, in a straight line, and nothing can talk it out of it. Source note 001 proposes something between the two: keep RoPE, and multiply it by a **kernel** of two Gaussians, one narrow and one wide, that says how far attention may reach. The idea is good enough to deserve a careful look. Its formula has a catch, its code has three faults, and the repaired version, **v5**, has a surprise for us.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, half an hour to read. **You will have seen:** a formula that says one thing and a text that means another, a program that fails three times over, a kernel that trains itself short-sighted, the same kernel left alone, and who can still read at four times the trained length.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 70 seconds to run on two cores, half an hour to read. **You will have seen:** a formula that says one thing and a text that means another, a program that fails three times over, a kernel that trains itself short-sighted, the same kernel left alone, and who can still read at four times the trained length.
 
 # %% tags=["nbval-ignore-output"]
 import time
@@ -44,7 +44,6 @@ plots.set_style()
 # $$K(m) = \alpha_1\, e^{-m^2/2\sigma_1^2} + \alpha_2\, e^{-m^2/2\sigma_2^2},\qquad \alpha = (0.7,\ 0.3),\quad \sigma = (5,\ 20).$$
 #
 # A width σ is easy to read: at $m = \sigma$ a Gaussian has fallen to $e^{-1/2}$, about 0.61 of its height; at $2\sigma$ to 0.14, at $3\sigma$ to 0.01. Let us have a few values.
-
 
 # %%
 def K(m, alphas=(0.7, 0.3), sigmas=(5.0, 20.0)):
@@ -174,7 +173,6 @@ print(f"after the norm: length {lengths[0]:.2f} at 0, {lengths[-1]:.2f} at 47")
 # ## A specimen
 #
 # Now to the note's own code. Here it is, shortened to the lines that compute something; the numbers of the kernel are the note's, and so are the names.
-
 
 # %%
 def note_rotation(x):
@@ -429,7 +427,6 @@ findings("001")
 # ## Exercise
 #
 # Repair the specimen. Below is the note's code with its three faults; make `repaired` compute $K(m)\,R_m x$ for a tensor of any shape `(…, T, D)`. Two lines have to change. The checker asks for three things: that it runs on the note's own example, that every length is multiplied by K of its place, and that a rotated pair is still RoPE's.
-
 
 # %%
 def repaired(x):
