@@ -11,6 +11,7 @@ from babygpt.measure import attention_weights as attention_weights
 from babygpt.measure import loss_by_position as loss_by_position
 from babygpt.measure import role_accuracy as role_accuracy
 from babygpt.models.versions import build as build
+from babygpt.objectives import Branches as Branches
 from babygpt.objectives import NextToken as NextToken
 from babygpt.places import Places as Places
 from babygpt.sampling import generate as generate

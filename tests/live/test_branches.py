@@ -59,7 +59,7 @@ def test_the_squares_are_the_codes_and_then_the_streams(awake, ax):
         "layer 2",
         "layer 3",
     ]
-    assert "after 7 steps" in title(ax)
+    assert "after 7 steps" in title(ax).lower()
 
 
 def test_a_text_that_cannot_be_looked_at_is_refused_at_once():

@@ -27,7 +27,7 @@ from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
-NAMES = ["rotary", "sinusoidal", "alibi", "gaussian", "attention"]
+NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "attention"]
 LETTERS = CharTokenizer("abcdefghij ")
 SENTENCES = ["a", "abc", "abc dab", "jihg fed cba abc defg"]
 theta = st.floats(1.5, 1e6)

@@ -73,7 +73,7 @@ def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
     labels = (title, "m (tokens)", "K(m), powers of ten")
     floored = {name: np.maximum(values, 1e-12) for name, values in found["K"].items()}
     plots.draw_curves(fall, away, floored, *labels, x_span, (1e-4, 30.0), "upper right")
-    title = f"A step down a diagonal: up to {found['step']:.2f}"
+    title = f"Along a diagonal it changes by {found['step']:.2f}"
     labels = (title, "position of the key n", "position of the query m")
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
     artists.level(square, "place", found["place"], color=plots.COLOURS["red"], lw=1.5)
