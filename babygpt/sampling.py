@@ -68,8 +68,8 @@ def generate_parallel(
 ) -> list[Tensor]:
     """Continue several texts at once: each forward pass adds one token to every branch.
 
-    The prompts end at the same time. When the window is full, a new one starts with the later half of
-    the old, times counted from 0 again.
+    The prompts end at the same time. A model without a branch code cannot keep them apart. When the
+    window is full, a new one starts with the later half of the old, times counted from 0 again.
 
     prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
     n_tokens     how many to add to each

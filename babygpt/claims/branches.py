@@ -65,7 +65,9 @@ def runs(name: str, key: str) -> list[float]:
 
 
 def losses(name: str, n: int) -> list[float]:
-    """Loss of n branches after the stored runs of a name, one number a seed."""
+    """Loss of n branches, 1 for a text alone, after the stored runs of a name: one number a seed."""
+    if n == 1:
+        return runs(name, "alone")
     return [alone + gap for alone, gap in zip(runs(name, "alone"), runs(name, f"gap {n}"), strict=True)]
 
 

@@ -88,14 +88,20 @@ def weave(texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[in
     offsets   n                the time of each text's first token
     branches  n                the branch of each text; 0 to n - 1 by default
     returns   Columns of one row, (1, T_1 + ... + T_n)
-    Raises ValueError if there is no text, or one without a target.
+    Raises ValueError if there is no text, or one without a target, if offsets or branches are not as many
+    as the texts, or if two texts are given one branch.
     Source: note 002 (branches and times of a sample).
     """
     if not texts:
         raise ValueError("0 branches: a sample needs at least 1 text")
     if short := [b for b, text in enumerate(texts) if len(text) < 2]:
         raise ValueError(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
-    of = range(len(texts)) if branches is None else branches
+    of = list(range(len(texts)) if branches is None else branches)
+    for name, given in (("offsets", offsets), ("branches", of)):
+        if len(given) != len(texts):
+            raise ValueError(f"{len(given)} {name} for {len(texts)} texts; each text needs one")
+    if len(set(of)) < len(of) or min(of) < 0:
+        raise ValueError(f"branches {of} must be different whole numbers of at least 0")
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])
     time = torch.cat([torch.arange(len(t) - 1) + start for t, start in zip(texts, offsets, strict=True)])
     branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, of, strict=True)])

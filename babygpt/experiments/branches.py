@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean, stdev
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from babygpt.training import follow, train
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 ASKED = (2, 4, 8)  # branches that every model is measured with
+NUMBERS = ("alone", *(f"gap {n}" for n in ASKED), "leak", "leak, isolated")  # of every run
 SEEDS = (1337, 2027, 9001)
 Stage = tuple[
     int, int, int, int | None
@@ -46,7 +48,7 @@ def make(corpus: Corpus, code: Code, seed: int) -> Transformer:
 
 
 def teach(model: Transformer, corpus: Corpus, stages: Sequence[Stage], seed: int, title: str = "") -> None:
-    """Train a model in stages, 12 texts a step."""
+    """Train a model in stages, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
     for steps, low, high, numbers in stages:
         objective = Branches(corpus, BLOCK_SIZE, (low, high), LENGTH, numbers)
         follow(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, title, leave=False)
@@ -81,6 +83,21 @@ def gaps(results: dict[str, Any], trained: str) -> dict[str, dict[str, list[floa
         if run.startswith(f"{trained}: ")
     }
     return {code: {str(n): found[f"gap {n}"] for n in ASKED} for code, found in shown.items()}
+
+
+def summary(results: dict[str, Any], run: str, keys: Sequence[str] = NUMBERS) -> tuple[str, ...]:
+    """Of stored results: the name of a run, and mean ± standard deviation over its seeds of each number."""
+    found = results["runs"][run]
+    return (run, *(f"{mean(found[key]):.3f} ± {stdev(found[key]):.3f}" for key in keys))
+
+
+def table(results: dict[str, Any]) -> str:
+    """All stored runs as a Markdown table, with the command that made them and the time it took."""
+    told = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, "
+    told += f"mean ± standard deviation over {len(results['seeds'])} seeds, {results['steps']} steps"
+    rows = [("trained on: code", *NUMBERS), ("---",) * (len(NUMBERS) + 1)]
+    rows += [summary(results, run) for run in results["runs"]]
+    return "\n".join([told, "", *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
 def plans(steps: int) -> dict[str, tuple[Code, list[Stage]]]:

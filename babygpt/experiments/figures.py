@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from babygpt import plots
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import sinusoid
-from babygpt.experiments.branches import branches, gaps
+from babygpt.experiments.branches import branches, gaps, table
 from babygpt.experiments.gaussian import kernels, shape
 from babygpt.experiments.lengths import LENGTHS_TITLE, lengths
 from babygpt.experiments.roles import ROLES_TITLE, roles
@@ -30,11 +30,13 @@ Results = dict[str, Any]
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: what measures it (None if it needs no training), what draws it, and its size in inches."""
+    """A figure: what measures it (None if it needs no training), what draws it, its size in inches, and
+    what puts its numbers into a Markdown table, if there is one."""
 
     draw: Callable[[Figure, Results], None]
     measure: Callable[[], Results] | None = None
     size: tuple[float, float] = (7.0, 4.0)
+    table: Callable[[Results], str] | None = None
 
 
 def draw_roles(figure: Figure, results: Results) -> None:
@@ -94,7 +96,7 @@ def draw_branches(figure: Figure, results: Results) -> None:
     """What company costs under each branch code: where it was trained, and where it was not."""
     titles = {
         "up to eight": "Trained on 1 to 8 branches: every code works",
-        "two": "Trained on 2: added codes fail at 4, turning does not",
+        "two": "Trained on 2: added codes fail at 4, turning later",
     }
     for ax, (trained, title) in zip(
         figure.subplots(1, 2, sharex=True, sharey=True), titles.items(), strict=True
@@ -107,7 +109,7 @@ FIGURES: dict[str, Picture] = {
     "rope": Picture(draw_rope, size=(6.0, 4.6)),
     "roles": Picture(draw_roles, roles),
     "lengths": Picture(draw_lengths, lengths),
-    "branches": Picture(draw_branches, branches, size=(12.5, 4.4)),
+    "branches": Picture(draw_branches, branches, (12.5, 4.4), table),
     "gaussian": Picture(draw_gaussian, kernels, size=(15.0, 4.4)),
 }
 
@@ -130,6 +132,8 @@ def make(name: str, folder: Path, redraw: bool = False) -> Path:
         figure = Figure(figsize=picture.size)
         picture.draw(figure, results)
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+    if picture.table:
+        (folder / f"{name}.md").write_text(picture.table(results), encoding="utf-8")
     return folder / f"{name}.png"
 
 

@@ -19,7 +19,6 @@
 
 # %% tags=["nbval-ignore-output"]
 import math
-from statistics import mean, stdev
 
 import matplotlib.pyplot as plt
 import torch
@@ -28,6 +27,7 @@ from babygpt import Branches, ModelConfig, Places, TrainConfig, build, invariant
 from babygpt.data.batches import weave
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, turn
+from babygpt.experiments.branches import summary
 from babygpt.experiments.figures import draw_branches
 from babygpt.experiments.stored import stored
 from babygpt.measure.branches import interference_gap, leakage
@@ -146,7 +146,7 @@ print(f"31% alike would be {16 * math.sqrt(2 * (1 - 0.31)):.1f} apart")
 live.branches()
 
 # %% [markdown]
-# Not at all. A sinusoid's pair holds $(\sin p\omega, \cos p\omega)$, and the dot product of two is $\cos\big((p-p')\omega\big)$. A pair of RoPE, turned by $p\omega$ and by $p'\omega$, has the dot product $\cos\big((p-p')\omega\big)$. Summed over the same frequencies it is the same number:
+# Not at all. A sinusoid's pair holds $(\sin p\omega, \cos p\omega)$, and the dot product of two is $\cos\big((p-p')\omega\big)$. A pair of RoPE, turned by $p\omega$ and by $p'\omega$, has the dot product $\cos\big((p-p')\omega\big)$. Summed over the same frequencies it is the same number. (This is the half of a head's pairs that turns with the branch. The other half turns with time only, so a *whole* key is $(1 + c)/2$ alike where the code is $c$: 70% where the code is 41%.)
 
 # %%
 position = torch.arange(8) * 128
@@ -155,13 +155,13 @@ likeness = [code @ code.T / code.square().sum(dim=-1) for code in (codes.double(
 assert torch.allclose(*likeness, atol=1e-6)
 
 # %% [markdown]
-# So where do the 93 to 99% come from? From the right-hand picture. Note 003 computes $\cos(4096/10000)$, the angle of the **one slowest pair**, and compares it with *all* pairs of the Fourier code. (Even that is 0.92, and not the 0.95 it gives.) The difference of the rivals was the difference of two computations.
+# So where do the 93 to 99% come from? Most likely from the right-hand picture. Note 003 computes $\cos(4096/10000)$, **one pair**, slower still than the slowest there is, and compares it with *all* pairs of the Fourier code. (Even that is 0.92, and not the 0.95 it gives.) The difference of the rivals was the difference of two computations.
 #
 # Both look the same, then, from outside. What do they do in a model?
 #
 # ## Train three
 #
-# We take the stories of notebook 04, texts of 48 characters, **two in every sequence**, beginning at random times of a window of 64. Three models: no code, Fourier, 2-D RoPE. Each gets the same texts and the same 300 steps. The dashboards show two things besides the loss. The row of squares takes *one* text, puts it into four branches at once, and asks how alike these look from inside: the codes, then the stream of the model at its input and after each layer. The last panel is the **interference gap**: what it costs a text to be in company, its loss beside another one, minus the same text's loss alone.
+# We take the stories of notebook 04, texts of 48 characters, **two in every sequence**, beginning at random times of a window of 64. Three models: no code, Fourier, 2-D RoPE. Each gets the same texts and the same 300 steps. The dashboards show two things besides the loss. The row of squares takes *one* text, puts it into both branches at once, and asks how alike these look from inside: the codes, then the stream of the model at its input and after each layer. The last panel is the **interference gap**: what it costs a text to be in company, its loss beside another one, minus the same text's loss alone.
 #
 # > **Predict.** Which of the three will pay for company at the end? And will the layers make the branches more alike, or less?
 
@@ -176,7 +176,10 @@ shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_
 codes = {"v6-none": {}, "v6": {"stride": 128}, "v6-rope2d": {"stride": 128}}
 recipe, floors = TrainConfig(steps=300), {"floor": corpus.floor}
 line = tokenizer.decode(corpus.val[:24]).strip()
-watches = [live.branch_similarity(tokenizer, line, times=12), live.company(corpus.val, length=48, times=6)]
+watches = [
+    live.branch_similarity(tokenizer, line, n=2, times=12),
+    live.company(corpus.val, length=48, times=6),
+]
 models, runs = {}, {}
 for name, options in codes.items():
     torch.manual_seed(1337)
@@ -192,11 +195,11 @@ assert gaps["v6-none"] > 0.05 > 0.02 > max(gaps["v6"], gaps["v6-rope2d"])
 Table(("code", "gap (nats per character)"), [(n, f"{gap:.3f}") for n, gap in gaps.items()], stable=1)
 
 # %% [markdown]
-# Without a code, company costs about a tenth of a nat for every character, and not more, because the model can often guess which of the letters fit together. With a code the gap is gone, under Fourier and under 2-D RoPE. The rival is not stuck.
+# Without a code, company costs about a tenth of a nat for every character, and not more, probably because the letters of a name or a verb often tell by themselves which belong together. With a code the gap is gone, under Fourier and under 2-D RoPE. The rival is not stuck.
 #
-# And the layers make the branches *more* alike, from left to right in the row of squares: the text is the same in all four, so the predictions at the top should be, and the name tags have done their work by then.
+# And the layers make the branches *more* alike, from left to right in the row of squares: the text is the same in both, so the predictions at the top should be, and the name tags have done their work by then.
 #
-# The likeness of 2-D RoPE's codes shows up in no stream: nothing is added, so *the input* is the same in all branches, and the branches are told apart only where a query meets a key.
+# The code of 2-D RoPE shows up in no stream: nothing is added, so *the input* is the same in all branches, and the branches are told apart only where a query meets a key.
 #
 # ## What leaks
 #
@@ -216,7 +219,7 @@ rows = [(name, f"{leaks[name, False]:.5f}", f"{leaks[name, True]:g}") for name i
 Table(("leakage (nats per character)", "open mask", "isolated"), rows, stable=1)
 
 # %% [markdown]
-# Training has taught the models to look away, almost; a mask makes sure. If texts of different people share a sequence, almost is not a word one wants to use.
+# Training has taught the two models with a code to look away, almost; a mask makes sure. If texts of different people share a sequence, almost is not a word one wants to use.
 #
 # And the promises that can be kept exactly. If branches change places *together with their codes*, the predictions change places and nothing else happens; reading with a cache changes nothing; and a model without a code that is given a single branch is v4.
 
@@ -247,7 +250,7 @@ for number, text in enumerate(written):
     print(f"branch {number}: {tokenizer.decode(text).strip()!r}")
 
 # %% [markdown]
-# Every story keeps to its own form and takes nothing from its neighbour. The *answers* are guesses, as they would be in a text alone: 300 steps on pieces of 48 characters do not teach a model to look back for a name. (`python -m babygpt pretrain` trains as long as you like, in the note's three stages, and `parallel-generate` writes.)
+# Neither story takes up its neighbour's words. Both are still clumsy, and their *answers* are guesses: 300 steps on pieces of 48 characters do not teach a model to look back for a name. (`python -m babygpt pretrain` trains as long as you like, in the note's three stages, and `parallel-generate` writes.)
 #
 # The cache must change nothing:
 
@@ -261,7 +264,7 @@ assert all(torch.equal(one, other) for one, other in zip(*greedy, strict=True))
 # %% [markdown]
 # ## A third text
 #
-# The models were trained on two branches. Put four into the sequence. Neither model has ever seen a branch 2 or a branch 3. The note is not worried: *"no need to extrapolate to unseen branches; what counts is telling apart, not generalising"*. And the codes of four branches are as different as ever.
+# The models were trained on two branches. Put four into the sequence. Neither model has ever seen a branch 2 or a branch 3. The note is not worried: *branch numbers are usually the same in training and in use, so there is no need to extrapolate; what counts is telling apart, not generalising*. And the codes of four branches are as different as ever.
 #
 # > **Predict.** The two rivals were equal in every measurement until now. What will four branches cost each of them?
 
@@ -275,11 +278,11 @@ Table(("gap (nats per character)", "two branches", "four"), rows, stable=1)
 
 
 # %% [markdown]
-# Here they part. Fourier with four branches is worse off than *no code at all*; 2-D RoPE hardly notices.
+# Here they part. Fourier with four branches is worse off than *no code at all*; 2-D RoPE pays a tenth of that.
 #
-# The reason is the word we met in notebook 04: relative. The Fourier code is a name tag. The model has learnt what to do with two tags, and a third one, added to the embedding, is a vector it has never met, in every layer. Under 2-D RoPE the branch enters only as a **difference**, in the angle between a query and a key. What the model had to learn is *my own branch: difference zero*, and that is the same in branch 0 and in branch 70.
+# The reason is the word we met in notebook 04: relative. The Fourier code is a name tag. The model has learnt what to do with two tags, and a third one, added to the embedding, is a vector it has never met, in every layer. Under 2-D RoPE the branch enters only as a **difference**, in the angle between a query and a key. What the model had to learn is *my own branch: difference zero*, and that is the same everywhere. What it must look away from is not: differences of 2 and 3 are new to it, and so it pays a little, and more with more branches.
 #
-# If that is the reason, then the tags are not to blame, but the training: it showed only two of them. So let two texts carry **any two of eight** numbers, drawn anew for each sample. There are still never more than two texts in a sequence.
+# If that is the reason, then neither code is to blame, but the training: it showed two tags, and one difference. So let two texts carry **any two of eight** numbers, drawn anew for each sample. There are still never more than two texts in a sequence.
 #
 # ## Exercise
 #
@@ -303,23 +306,15 @@ check(models.get("yours", models["v6"]))
 # %% [markdown]
 # ## All codes, three seeds
 #
-# One run is one run. The next table is read from `figures/branches.json`, which one command makes; the cell prints which, and how long it took. Each code was trained twice: on samples of one to eight branches, and on samples of two. *Random* is the control: vectors drawn once and never trained. *RoPE's band* gives the Fourier code just the twelve channels of frequencies that 2-D RoPE has, repeated, so that the comparison is fair.
+# One run is one run. The next table is read from `figures/branches.json`, which one command makes; the cell prints which, and how long it took. Each code was trained twice: on samples of one to eight branches, and on samples of two; some a third time, on two with any two of eight numbers. (A step takes twelve texts, or what of twelve fills whole samples: with up to eight branches that is a ninth less.) *Random* is the control: vectors drawn once and never trained. *RoPE's band* gives the Fourier code just the twelve channels of frequencies that 2-D RoPE has, repeated, so that the comparison is fair.
 
 # %%
 results = stored("branches")
 print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds")
 
-
-# %%
-def row_of(run, keys=("alone", "gap 2", "gap 4", "gap 8", "leak", "leak, isolated")):
-    """Mean and spread over the seeds, as text."""
-    numbers = results["runs"][run]
-    return (run, *(f"{mean(numbers[key]):.3f} ± {stdev(numbers[key]):.3f}" for key in keys))
-
-
 # %%
 heading = ("trained on: code", "loss alone", "gap at 2", "gap at 4", "gap at 8", "leakage", "isolated")
-table = [row_of(run) for run in results["runs"] if run.startswith(("up to eight", "two"))]
+table = [summary(results, run) for run in results["runs"] if run.startswith(("up to eight", "two"))]
 Table(heading, table, stable=7)
 
 # %%
@@ -327,7 +322,7 @@ draw_branches(plt.figure(figsize=(12.5, 4.4)), results)
 plt.show()
 
 # %% [markdown]
-# Read it from the left. *Where it was trained*, every code does the job, the random one as well as the Fourier formula: to tell eight things apart, any eight different vectors will do. *Where it was not*, every added vector fails, and turning carries over. And with two numbers drawn from eight, Fourier and random vectors carry over too. The learned ones are late: they begin next to nothing, each of them is now seen in a quarter of the samples, and 400 steps are not enough to pull eight of them apart.
+# Read it from the left. *Where it was trained*, every code does the job, the random one as well as the Fourier formula: to tell eight things apart, any eight different vectors will do. *Where it was not*, every added vector fails at once, and turning fails later: at four branches it costs a tenth of what the others do, at eight a fifth or so, and that is no longer little. With two numbers drawn from eight, Fourier codes, random vectors and 2-D RoPE all come down to about 0.02 at eight. The learned vectors are late: they begin next to nothing, each is seen in a quarter of the samples only, and 400 steps are probably too few.
 #
 # Two more of the note's advices. **Stride:** 128 is recommended, 256 if that is not enough; note 003 then says that a stride is pointless. **Warm-up:** a first stage with single branches is *a must*, or training collapses.
 
@@ -335,17 +330,19 @@ plt.show()
 strides = {stride: f"stride {stride}" for stride in (1, 8, 1024)} | {128: "two"}
 kinds = ("Fourier", "Fourier, learnable", "2-D RoPE")
 rows = [
-    row_of(f"{strides[s]}: {kind}", ("alone", "gap 2", "gap 4")) for kind in kinds for s in sorted(strides)
+    summary(results, f"{strides[s]}: {kind}", ("alone", "gap 2", "gap 4"))
+    for kind in kinds
+    for s in sorted(strides)
 ]
 Table(("trained on two, at stride (two: 128)", "loss alone", "gap at 2", "gap at 4"), rows, stable=4)
 
 # %%
 runs_of_four = [run for run in results["runs"] if run.startswith("four")]
-rows = [row_of(run, ("alone", "gap 4", "leak")) for run in runs_of_four]
+rows = [summary(results, run, ("alone", "gap 4", "leak")) for run in runs_of_four]
 Table(("trained on four, equal budget", "loss alone", "gap at 4", "leakage"), rows, stable=4)
 
 # %% [markdown]
-# On two branches the stride does nothing after training, whether the code is fixed or learnt: note 003 is right there, if for a reason of its own. What the formula *gives* depends on the stride very much; what a model can *learn* from it does not, since two vectors that differ by a hair can be pulled apart by one matrix. Where a stride shows is beyond the training: the narrower it is, the more a new branch resembles an old one, and the less it hurts.
+# The *gap* of two branches is next to nothing at every stride: even neighbours of stride 1, 97% alike, can be told apart by a model that has to. The *loss* is not quite indifferent. With fixed Fourier codes both texts are 0.02 to 0.04 nats worse at stride 1 than further apart, alone as well as in company; with a learnable code the difference is gone. So note 003 is nearly right: a stride of 8 is plenty, and a stride of 1 costs something while the code is fixed. What the stride does change is the fate of a third text: roughly, the narrower it is, the more a new branch resembles an old one, and the less it hurts.
 #
 # And nothing collapsed without a warm-up. With half of an equal budget spent on single texts, four branches end *worse*, and so does a text alone.
 #

@@ -11,9 +11,11 @@ DECIDED = {  # by the formula alone
     "2-D RoPE leaves branches 93–99% alike, even at stride 4096": "fails",
     "at stride 128 Fourier codes are 17.4 apart": "holds",
     "at stride 128 Fourier codes are 31% alike": "fails",
-    "theta 1000 suits small strides, 100000 large ones": "holds",
+    "theta 1000 suits small strides": "holds",
+    "theta 100000 suits large strides": "fails",
     "the logits of two branches differ by more than 0.1": "depends",
-    "two branches reach a loss of 1.5": "depends",
+    "at stride 128 2-D RoPE leaves a cosine of 0.99": "fails",
+    "under 2-D RoPE the larger the stride the less alike": "fails",
     "weights of 2-D RoPE do not carry over": "holds",
     "at stride 4096 2-D RoPE still leaves a cosine of 0.95": "fails",
     "neighbouring rows of the table are 85% alike": "fails",
@@ -62,8 +64,21 @@ def test_logits_double_with_the_head():
 
 @pytest.mark.parametrize(("warmed", "verdict"), [(0.4, "holds"), (0.6, "fails")])
 def test_warm_up(monkeypatch, warmed, verdict):
-    tell(monkeypatch, **{"four: Fourier": (0.5, 0.0, 0), "four, warmed up: Fourier": (warmed, 0.0, 0)})
+    plain = {"four: Fourier": (0.5, 0.0, 0), "up to eight: none": (0.9, 0.0, 0)}
+    tell(monkeypatch, **plain, **{"four, warmed up: Fourier": (warmed, 0.0, 0)})
     assert note_002.warm_up_is_a_must().verdict == verdict
+
+
+@pytest.mark.parametrize(("four", "verdict"), [(0.55, "fails"), (0.8, "holds")])
+def test_four_are_harder(monkeypatch, four, verdict):
+    tell(monkeypatch, **{"four: Fourier": (four, 0.0, 0), "two: Fourier": (0.5, 0.0, 0)})
+    assert note_002.several_are_much_harder_than_one().verdict == verdict
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [(0.5, "depends"), (1.9, "fails")])
+def test_an_aim_for_another_text_is_at_best_a_question_of_the_text(monkeypatch, loss, verdict):
+    tell(monkeypatch, **{"two: Fourier": (loss, 0.0, 0)})
+    assert note_002.reaches(1.5, "two: Fourier", 2).verdict == verdict
 
 
 @pytest.mark.parametrize(("rope", "verdict"), [(0.9, "holds"), (0.5, "fails"), (0.4, "fails")])
@@ -78,30 +93,38 @@ def test_independence_is_exact_or_it_is_none(monkeypatch, leak, verdict):
     assert note_002.outputs_are_independent().verdict == verdict
 
 
-@pytest.mark.parametrize(("gap", "verdict"), [(0.0, "holds"), (0.9, "fails")])
-def test_new_branches(monkeypatch, gap, verdict):
-    names = ("two: Fourier", "two: 2-D RoPE", "two of eight numbers: Fourier")
-    tell(monkeypatch, **dict.fromkeys(names, (0.5, gap, 0)))
-    assert note_002.new_branches_do_not_matter().verdict == verdict
+@pytest.mark.parametrize(
+    ("trained", "new", "verdict"), [(0.0, 0.0, "holds"), (0.0, 0.9, "depends"), (0.9, 0.9, "fails")]
+)
+def test_new_branches(monkeypatch, trained, new, verdict):
+    runs = {"two: Fourier": (0.5, new, 0), "up to eight: Fourier": (0.5, trained, 0)}
+    tell(monkeypatch, **runs, **{"two: 2-D RoPE": (0.5, 0.1, 0)})
+    assert note_002.telling_apart_is_all().verdict == verdict
 
 
-@pytest.mark.parametrize(("learnt", "verdict"), [(0.4, "holds"), (0.5, "depends"), (0.6, "fails")])
+@pytest.mark.parametrize(("learnt", "verdict"), [(0.4, "holds"), (0.5, "fails"), (0.6, "fails")])
 def test_learnable_codes(monkeypatch, learnt, verdict):
-    runs = {"up to eight: Fourier, learnable": (learnt, 0, 0), "up to eight: Fourier": (0.5, 0, 0)}
-    tell(monkeypatch, **runs)
-    assert note_002.a_learnable_code_is_better().verdict == verdict
+    runs = {f"{where}: Fourier": (0.5, 0, 0) for where in ("stride 1", "two")}
+    tell(
+        monkeypatch,
+        **runs,
+        **{f"{where}: Fourier, learnable": (learnt, 0, 0) for where in ("stride 1", "two")},
+    )
+    assert note_002.a_learnable_code_helps().verdict == verdict
 
 
-@pytest.mark.parametrize(("gap", "verdict"), [(0.001, "holds"), (0.1, "fails")])
-def test_strides_after_training(monkeypatch, gap, verdict):
-    where = ("stride 1", "stride 8", "stride 1024", "two")
-    runs = {f"{w}: {code}": (0.5, gap, 0) for w in where for code in ("Fourier", "Fourier, learnable")}
-    tell(monkeypatch, **runs)
-    assert note_003.training_does_not_need_a_stride().verdict == verdict
-    assert note_003.learnable_codes_do_not_need_a_stride().verdict == verdict
+@pytest.mark.parametrize(
+    ("loss", "gap", "needed", "not_needed"),
+    [(0.5, 0.0, "fails", "holds"), (0.6, 0.0, "depends", "depends"), (0.6, 0.2, "holds", "fails")],
+)
+def test_strides_after_training(monkeypatch, loss, gap, needed, not_needed):
+    wide = {f"{where}: 2-D RoPE": (0.5, 0.0, 0) for where in ("stride 8", "stride 1024", "two")}
+    tell(monkeypatch, **wide, **{"stride 1: 2-D RoPE": (loss, gap, 0)})
+    assert note_003.needs_a_stride("2-D RoPE").verdict == needed
+    assert note_003.codes_need_no_stride("2-D RoPE").verdict == not_needed
 
 
-@pytest.mark.parametrize(("narrow", "verdict"), [(0.001, "fails"), (0.2, "holds")])
-def test_strides_of_rope(monkeypatch, narrow, verdict):
-    tell(monkeypatch, **{"stride 1: 2-D RoPE": (0.5, narrow, 0), "two: 2-D RoPE": (0.5, 0.001, 0)})
-    assert note_003.rope_2d_needs_a_stride().verdict == verdict
+@pytest.mark.parametrize(("random", "verdict"), [(0.5, "holds"), (0.0, "fails")])
+def test_the_control(monkeypatch, random, verdict):
+    tell(monkeypatch, **{"up to eight: random": (0.5, random, 0), "up to eight: Fourier": (0.5, 0.0, 0)})
+    assert note_003.it_is_the_formula().verdict == verdict

@@ -209,11 +209,6 @@ def test_a_sample_of_nothing_is_refused(texts: list[int], says: str) -> None:
         weave([torch.arange(n) for n in texts], [0] * len(texts))
 
 
-def test_every_text_needs_its_offset() -> None:
-    with pytest.raises(ValueError, match="argument 2"):
-        weave([torch.arange(3), torch.arange(3)], [0])
-
-
 @pytest.mark.parametrize(
     ("n", "length", "block_size", "says"),
     [
@@ -234,3 +229,17 @@ def test_at_most_must_not_be_below_at_least() -> None:
     require_branches(3, 3, 8, 8)
     with pytest.raises(ValueError, match="at most 2 branches are fewer than at least 3"):
         require_branches(3, 2, 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "branches", "said"),
+    [
+        ([0], None, "1 offsets for 2 texts"),
+        ([0, 0], [0, 1, 2], "3 branches for 2 texts"),
+        ([0, 0], [1, 1], r"branches \[1, 1\] must be different"),
+        ([0, 0], [-1, 0], r"branches \[-1, 0\] must be different"),
+    ],
+)
+def test_texts_that_could_not_be_told_apart_are_refused(offsets, branches, said):
+    with pytest.raises(ValueError, match=said):
+        weave([torch.arange(4), torch.arange(3)], offsets, branches)

@@ -72,3 +72,18 @@ def test_gaps_are_sorted_by_code_and_number():
     run = {"alone": [1.0], "gap 2": [0.1], "gap 4": [0.2], "gap 8": [0.3], "leak": [0.0]}
     results = {"runs": {"two: none": run, "up to eight: none": run, "two of eight numbers: none": run}}
     assert experiment.gaps(results, "two") == {"none": {"2": [0.1], "4": [0.2], "8": [0.3]}}
+
+
+def test_the_table_has_a_row_for_each_run_with_mean_and_spread():
+    run = {key: [0.1, 0.2, 0.3] for key in experiment.NUMBERS}
+    results = {
+        "command": "make it",
+        "minutes": 2.0,
+        "seeds": [1, 2, 3],
+        "steps": 5,
+        "runs": {"two: none": run},
+    }
+    told, _, heading, _, row = experiment.table(results).splitlines()
+    assert "`make it`, 2 minutes" in told
+    assert heading.count("|") == row.count("|")
+    assert row.startswith("| two: none | 0.200 ± 0.100 | ")
