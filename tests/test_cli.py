@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from babygpt import checkpoint
 from babygpt.cli import main
 from babygpt.data.corpus import load_corpus
+from babygpt.experiments.reading import ReadConfig
 from babygpt.measure.branches import company_loss
 
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4"]
@@ -38,6 +40,15 @@ def refused(result, *parts):
         assert str(part) in last
 
 
+def contents(path):
+    """All that a checkpoint holds: its metadata, and of each weight where it stands, and the bytes of all.
+
+    Not the file's bytes: safetensors writes the two keys of its metadata in any order, another every time.
+    """
+    size = int.from_bytes(path.read_bytes()[:8], "little")
+    return json.loads(path.read_bytes()[8 : 8 + size]), path.read_bytes()[8 + size :]
+
+
 def test_train_then_generate(tmp_path, corpus):
     out = tmp_path / "weights" / "v4.safetensors"
     result = run("train", "v4", "--corpus", corpus, "--steps", 3, "--seed", 5, "--out", out, *SMALL)
@@ -58,11 +69,11 @@ def test_train_overwrites_only_when_told(tmp_path, corpus):
     out = tmp_path / "m.safetensors"
     args = ["train", "v1", "--corpus", corpus, "--steps", 2, "--out", out, *SMALL]
     assert run(*args).exit_code == 0
-    before = out.read_bytes()
+    before, held = out.read_bytes(), contents(out)
     refused(run(*args), "exists already", out)
     assert out.read_bytes() == before
     assert run(*args, "--overwrite", "--seed", 7).exit_code == 0
-    assert out.read_bytes() != before
+    assert contents(out) != held
 
 
 @pytest.mark.parametrize(
@@ -143,7 +154,9 @@ def test_ctrl_c_keeps_what_was_learned_of_branches(tmp_path, corpus):
 def test_analyze_prints_numbers(encoding):
     result = run("analyze", encoding, "--width", 32, "--length", 64)
     assert result.exit_code == 0
-    for line in result.output.strip().splitlines():
+    lines = result.stdout.splitlines()
+    assert len({len(line) for line in lines}) == 1  # the numbers stand below each other
+    for line in lines:
         float(line.split()[-1])
 
 
@@ -163,7 +176,7 @@ def test_analyze_fourier_reads_its_options():
     """By hand, width 2: the angle between neighbours is the stride itself, one radian."""
     numbers = printed_numbers("fourier", "--width", 2, "--stride", 1, "--branches", 2)
     assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
-    assert numbers["2-D RoPE: cosine of branches 0 and 1"] == "0.5403"
+    assert numbers["2-D RoPE, branch pairs: cosine of branches 0 and 1"] == "0.5403"
     assert "Fourier: cosine of branches 0 and 2" not in numbers
 
 
@@ -171,6 +184,27 @@ def test_analyze_gaussian_reads_its_options():
     """By hand, one scale of width 10: K(4) is exp(-0.08)."""
     numbers = printed_numbers("gaussian", "--alphas", 1, 0, "--sigmas", 10, 20)
     assert float(numbers["K at distance 4"]) == pytest.approx(0.9231, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("used", "idle", "told"),
+    [
+        (
+            ["fourier", "--width", 8],
+            ["--length", 5, "--alphas", 1, 2],
+            "--length and --alphas play no part in `analyze fourier`\n",
+        ),
+        (["alibi"], ["--theta", 3], "--theta plays no part in `analyze alibi`\n"),
+        (["learned", "--width", 8], ["--theta", 3], "--theta plays no part in `analyze learned`\n"),
+        (["gaussian", "--alphas", 1, 2], ["--width", 8], "--width plays no part in `analyze gaussian`\n"),
+        (["rotary", "--width", 8, "--length", 9, "--theta", 3], [], ""),
+    ],
+)
+def test_analyze_tells_which_flags_change_nothing(used, idle, told):
+    with_all, without = run("analyze", *used, *idle), run("analyze", *used)
+    assert with_all.exit_code == 0
+    assert with_all.stdout == without.stdout
+    assert (with_all.stderr, without.stderr) == (told, "")
 
 
 @pytest.mark.parametrize(
@@ -236,6 +270,32 @@ def test_the_stages_of_note_002_run_as_written(tmp_path, corpus, monkeypatch):
     assert result.exit_code == 0, result.output
 
 
+def test_the_stages_of_the_help_can_be_copied(tmp_path, corpus, monkeypatch):
+    """They say what the note's stages say, but for the folders."""
+    monkeypatch.chdir(tmp_path)
+    text = run("pretrain", "--help").output.replace("\\\n", "")
+    copied = [
+        line.split()[3:] for line in text.splitlines() if line.startswith("  python -m babygpt pretrain")
+    ]
+    assert len(copied) == len(STAGES)
+    for stage in copied:
+        result = run(*stage, "--corpus", corpus, "--max-steps", 2, *SMALL)
+        assert result.exit_code == 0, result.output
+    folders = (stage[stage.index("--out-dir") + 1] for stage in copied)
+    ours = [checkpoint.load(tmp_path / f / "pretrain.safetensors").info["reading"] for f in folders]
+    keys = ("epochs", "batch_by_samples", "branch_slice_count", "branch_loop_all")
+    said = [tuple(info[key] for key in keys) for info in ours]
+    assert said == [(2, False, 8, True), (3, True, 1, False), (3, True, 1, False)]
+    read = [ReadConfig(**{f.name: info[f.name] for f in fields(ReadConfig)}) for info in ours]
+    assert [config.n_branches for config in read] == [(1, 1), (2, 2), (2, 4)]
+
+
+def test_the_notes_one_learning_rate_is_refused_with_the_two_there_are(tmp_path, corpus):
+    result = pretrain(corpus, tmp_path / "out", "--learning_rate", "1e-4")
+    refused(result, "--learning-rate (1e-4)", "--lr-matrix", "0.03", "--lr-other", "0.02")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_later_stage_begins_where_the_earlier_ended(tmp_path, corpus, pretrained):
     """With a learning rate of next to nothing, the weights stay what they were."""
     slow = ["--lr-matrix", 1e-12, "--lr-other", 1e-12]
@@ -299,9 +359,10 @@ def test_the_same_seed_trains_the_same_model(tmp_path, corpus):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         result = pretrain(corpus, tmp_path / name, "--seed", seed, "--max-branches-per-sample", 2)
         assert result.exit_code == 0, result.output
-    first, again, other = ((tmp_path / n / "pretrain.safetensors").read_bytes() for n in "abc")
+    first, again, other = (contents(tmp_path / n / "pretrain.safetensors") for n in "abc")
     assert first == again
-    assert first != other
+    (_, weights), (_, others) = first, other
+    assert weights != others
 
 
 @pytest.mark.parametrize(

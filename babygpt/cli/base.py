@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 Command = Callable[..., None]
 
@@ -45,6 +46,14 @@ def flags(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[
         return command
 
     return add
+
+
+def tell_idle(ctx: click.Context, names: Iterable[str], where: str) -> None:
+    """Say in one line which of these flags were given on the command line, for they change nothing there."""
+    given = [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        spelt = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        click.echo(f"{spelt} {'play' if len(given) > 1 else 'plays'} no part {where}", err=True)
 
 
 def take(config: type, values: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 import torch
-from click.core import ParameterSource
 
 from babygpt import checkpoint as checkpoints
-from babygpt.cli.base import corpus_option, flags, take
+from babygpt.cli.base import corpus_option, flags, take, tell_idle
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.data.tokenizer import CharTokenizer
@@ -23,6 +22,15 @@ from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
 
 NOTES_CODE = {"rope": "rope2d"}  # the note's word for it
+
+
+def two_rates(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Refuse the note's one learning rate: Muon and AdamW have one each, of different sizes."""
+    if value is not None:
+        raise ValueError(
+            f"--learning-rate ({value}): there are two, use --lr-matrix (Muon, {TrainConfig.lr_matrix:g} "
+            f"unless told) and --lr-other (AdamW, {TrainConfig.lr_other:g})"
+        )
 
 
 @click.command()
@@ -44,6 +52,7 @@ NOTES_CODE = {"rope": "rope2d"}  # the note's word for it
 @click.option("--chars", default=100_000, show_default=True, help="tales only: characters to train on")
 @flags(ModelConfig, block_size=64)
 @flags(TrainConfig, skip=["steps", "batch_size"])
+@click.option("--learning-rate", hidden=True, expose_value=False, callback=two_rates)
 @click.pass_context
 def pretrain(
     ctx: click.Context,
@@ -64,9 +73,17 @@ def pretrain(
     note's name for it, OUT_DIR/pretrain_512.pth. Every flag may be spelt with _ for -. Ctrl-C stops early
     and keeps what was learned.
 
-    The note's stages: (1) --epochs 2 --branches-per-sample 1 --branch-slice-count 8 --branch-loop-all;
-    (2) --epochs 3 --batch-by-samples, 2 branches, --init-weight from stage 1; (3) the same with 2 to 4, from
-    stage 2. With the defaults, each takes about a minute of one core.
+    The note's stages, each beginning with the weights of the one before. With the defaults, each takes about
+    a minute of one core.
+
+    \b
+    python -m babygpt pretrain --epochs 2 --branches-per-sample 1 \\
+      --branch-slice-count 8 --branch-loop-all --out-dir weights/stage1
+    python -m babygpt pretrain --epochs 3 --batch-by-samples \\
+      --branches-per-sample 2 --init-weight weights/stage1 --out-dir weights/stage2
+    python -m babygpt pretrain --epochs 3 --batch-by-samples \\
+      --min-branches-per-sample 2 --max-branches-per-sample 4 \\
+      --init-weight weights/stage2 --out-dir weights/stage3
     """
     pe = NOTES_CODE.get(pe, pe)
     out_dir = out_dir or Path("weights") / f"pretrain-{pe}"
@@ -115,10 +132,8 @@ def tell_idle_flags(ctx: click.Context, pe: str) -> None:
         "learned": ("learned_",),
         "none": (),
     }
-    for name in ctx.params:
-        idle = name.startswith(("fpe_", "learned_", "branch_stride")) and not name.startswith(plays[pe])
-        if idle and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            click.echo(f"--{name.replace('_', '-')} plays no part with --pe {pe}", err=True)
+    codes = [name for name in ctx.params if name.startswith(("fpe_", "learned_", "branch_stride"))]
+    tell_idle(ctx, [name for name in codes if not name.startswith(plays[pe])], f"with --pe {pe}")
 
 
 def report(stage: Stage, steps: int, losses: dict[str, float], floor: float | None) -> None:

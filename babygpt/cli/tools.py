@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from babygpt import doctor as doctors
-from babygpt.cli.base import corpus_option
+from babygpt.cli.base import corpus_option, tell_idle
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt.experiments import analysis
@@ -38,12 +38,16 @@ def doctor() -> None:
 @click.option(
     "--sigmas", nargs=2, default=SIGMAS, show_default=True, help="gaussian: their widths, in tokens"
 )
-def analyze(encoding: str, **values: Any) -> None:
+@click.pass_context
+def analyze(ctx: click.Context, encoding: str, **values: Any) -> None:
     """Show what an encoding looks like, in numbers."""
     chosen = analysis.ANALYSES[encoding]
     wanted = inspect.signature(chosen).parameters
-    for name, value in chosen(**{key: v for key, v in values.items() if key in wanted}).items():
-        click.echo(f"{name:<58} {value:>10.4g}")
+    tell_idle(ctx, [key for key in values if key not in wanted], f"in `analyze {encoding}`")
+    numbers = chosen(**{key: v for key, v in values.items() if key in wanted})
+    widest = max(58, *map(len, numbers))
+    for name, value in numbers.items():
+        click.echo(f"{name:<{widest}} {value:>10.4g}")
 
 
 @click.command()

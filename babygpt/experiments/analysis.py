@@ -48,8 +48,8 @@ def sinusoidal(width: int, length: int, theta: float) -> dict[str, float]:
     }
 
 
-def learned(width: int, length: int, theta: float) -> dict[str, float]:
-    """A table of learned positions before any training (theta plays no part)."""
+def learned(width: int, length: int) -> dict[str, float]:
+    """A table of learned positions before any training."""
     torch.manual_seed(0)
     return table_numbers(LearnedPositions(length, width).table.detach())
 
@@ -70,7 +70,7 @@ def rotary(width: int, length: int, theta: float) -> dict[str, float]:
     }
 
 
-def alibi(width: int, length: int, theta: float) -> dict[str, float]:
+def alibi() -> dict[str, float]:
     """How far each of four heads sees: the distance at which its score has fallen by 1."""
     return {
         f"head {h}: distance that costs a score of 1 (tokens)": 1 / float(m) for h, m in enumerate(slopes(4))
@@ -127,9 +127,14 @@ def branch_codes(width: int, theta: float, stride: int, branches: int) -> dict[s
 
 
 def fourier(width: int, theta: float, stride: int, branches: int) -> dict[str, float]:
-    """The codes of branches, and beside them what 2-D RoPE does with the same frequencies."""
-    codes = branch_codes(width, theta, stride, branches)
-    return {f"{name}: {what}": x for name, code in codes.items() for what, x in code_numbers(code).items()}
+    """The codes of branches, and beside them what 2-D RoPE does with the same frequencies.
+
+    The rival's rows are of those pairs only that turn with the branch. They are half of a head's, and the
+    others are the same in every branch: where c is the cosine of the pairs, a whole key's is (1 + c) / 2.
+    """
+    ours, rival = branch_codes(width, theta, stride, branches).values()
+    rows = {"Fourier": ours, "2-D RoPE, branch pairs": rival}
+    return {f"{name}: {what}": x for name, code in rows.items() for what, x in code_numbers(code).items()}
 
 
 def first_below(kernel: Callable[[torch.Tensor], torch.Tensor], share: float) -> float:

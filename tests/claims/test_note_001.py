@@ -25,7 +25,7 @@ EXPECTED = {
     "K brings back attention to the far that RoPE neglects": "fails",
     "σ₁ and σ₂ control how far the model looks": "depends",
     "α₁ and α₂ weigh local against global": "depends",
-    "the two terms switch scales by themselves": "depends",
+    "the two terms switch scales by themselves": "fails",
     "the code runs on its own example": "fails",
     "the code multiplies the vector at m by K(m)": "fails",
     "the code rotates even and odd channels": "fails",
@@ -34,7 +34,7 @@ EXPECTED = {
 STORED = {
     "a model learns better with K (K of the distance)",
     "a model learns better with K (the formula)",
-    "K makes a model better at different distances",
+    "K helps at other positions (those beyond the window)",
     "a model adjusts the range of K to what it needs",
     "K balances near and far within the window (the formula)",
 }
@@ -72,9 +72,20 @@ def test_the_factor_of_a_score_is_a_product_of_two_kernels():
     assert f"{K(63) * K(60):.0e} for 63 and 60" in reason
 
 
-def test_the_terms_switch_where_they_are_equal():
-    at = BY_TEXT["the two terms switch scales by themselves"].measure().value
+def test_the_terms_switch_where_they_are_equal_whatever_the_text():
+    finding = BY_TEXT["the two terms switch scales by themselves"].measure()
+    at = math.sqrt(math.log(0.7 / 0.3) / (1 / 50 - 1 / 800))
     assert 0.7 * math.exp(-at * at / 50) == pytest.approx(0.3 * math.exp(-at * at / 800))
+    assert f"from {math.ceil(at)} tokens on" in finding.reason
+    assert finding.value == 0
+    assert claims.overtaking().tolist() == [[math.ceil(at)] * claims.TEXTS] * 2
+
+
+def test_the_share_of_the_far_stands_beside_what_rope_gives_it():
+    reason = BY_TEXT["K brings back attention to the far that RoPE neglects"].measure().reason
+    far = claims.attention(Rotary(32), 60)[21:]
+    assert f"stand {len(far) / 61:.0%} of the tokens" in reason
+    assert f"RoPE gives them {far.sum():.0%}: it neglects nothing" in reason
 
 
 def test_attention_is_shared_out_and_a_relative_kernel_takes_it_from_the_far():
@@ -149,6 +160,40 @@ def test_a_kernel_that_rises_would_give_the_far_more(monkeypatch):
     assert claims.kernel_gives_the_far_more().verdict == "holds"
 
 
+def test_a_rope_that_neglects_the_far_would_be_called_so(monkeypatch):
+    monkeypatch.setattr(claims, "Rotary", RelativeGaussian)
+    assert "neglects nothing" not in claims.kernel_gives_the_far_more().reason
+
+
+class HeedingPlaces(AbsoluteGaussian):
+    """Its widths are the text's: the first query says how much wider they are."""
+
+    def multiply(self, q, k, places):
+        scale = self.kernel(places.time / (1 + q[:, 0, :1, 0].abs()))[:, None, :, None]  # (B, 1, T, 1)
+        q, k = Rotary.multiply(self, q, k, places)
+        return q * scale, k * scale
+
+
+class HeedingDistances(RelativeGaussian):
+    """The same for K of the distance."""
+
+    def multiply(self, q, k, places):
+        self.wider = 1 + q[:, 0, :1, :1].abs()  # (B, 1, 1)
+        return super().multiply(q, k, places)
+
+    def bias(self, queries, keys):
+        return self.log_kernel((queries.time[:, None] - keys.time) / self.wider)  # (B, T, T)
+
+
+@pytest.mark.parametrize("kind", [HeedingPlaces, HeedingDistances])
+def test_a_switch_that_heeds_the_text_would_be_seen(monkeypatch, kind):
+    monkeypatch.setattr(claims, kind.__base__.__name__, kind)
+    finding = claims.scales_switch()
+    assert finding.verdict == "holds"
+    assert finding.value > 0
+    assert "it depends on the text" in finding.reason
+
+
 def test_slower_frequencies_would_be_too_coarse_and_could_not_choose(monkeypatch):
     monkeypatch.setattr(claims, "frequencies", lambda D: torch.full((D // 2,), 1e-3, dtype=torch.float64))
     assert claims.rope_is_too_coarse().verdict == "holds"
@@ -168,6 +213,7 @@ def pretend(monkeypatch, better, sigma=5.0):
     kinds = ("v5", "v5 fixed", "v5-absolute", "v5-absolute fixed")
     three = {"v4": [1.0] * 3, **dict.fromkeys(kinds, lower)}
     results = {
+        "steps": 300,
         "block_size": 64,
         "val_loss": {"plain-tales": three, "tales": three},
         "far": three,
@@ -208,4 +254,6 @@ def test_a_scale_is_kept_if_k_falls_within_the_window(monkeypatch, sigma, verdic
 def test_the_claims_read_what_the_figure_stored():
     results = stored("gaussian")
     gain = np.mean(results["far"]["v4"]) - np.mean(results["far"]["v5 fixed"])
-    assert BY_TEXT["K makes a model better at different distances"].measure().value == pytest.approx(gain)
+    assert BY_TEXT["K helps at other positions (those beyond the window)"].measure().value == pytest.approx(
+        gain
+    )

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from babygpt.encodings.gaussian import log_kernel
+from babygpt.encodings.rotary import Rotary2D
 from babygpt.experiments import analysis
+from babygpt.places import Places
 
 
 def test_likeness_of_vectors_known_by_hand() -> None:
@@ -66,9 +68,17 @@ def test_a_wider_stride_conditions_better() -> None:
     near, far = (analysis.fourier(128, 10_000.0, stride, 8) for stride in (1, 128))
     for name in (
         "Fourier: condition number of the Gram matrix",
-        "2-D RoPE: condition number of the Gram matrix",
+        "2-D RoPE, branch pairs: condition number of the Gram matrix",
     ):
         assert far[name] < near[name]
+
+
+def test_a_whole_key_of_2d_rope_is_alike_as_half_its_pairs_say() -> None:
+    """Half of a head's pairs turn with the branch, by the frequencies of a head of half the width."""
+    c = analysis.fourier(16, 10_000.0, 128, 2)["2-D RoPE, branch pairs: cosine of branches 0 and 1"]
+    encoding, places = Rotary2D(32, stride=128), Places(torch.zeros(2), torch.tensor([0, 1]))
+    key, _ = encoding.multiply(*torch.ones(2, 1, 1, 2, 32), places)
+    assert float(torch.cosine_similarity(*key[0, 0], dim=0)) == pytest.approx((1 + c) / 2, abs=1e-5)
 
 
 @pytest.mark.parametrize(("stride", "branches", "says"), [(0, 2, r"stride \(0\)"), (1, 0, r"branches \(0\)")])
@@ -104,6 +114,6 @@ def test_two_scales_are_v5s_kernel() -> None:
     assert k[0] >= 0.5 > k[1]
 
 
-@pytest.mark.parametrize("name", ["sinusoidal", "learned"])
-def test_a_table_of_positions_has_finite_numbers(name: str) -> None:
-    assert all(math.isfinite(x) for x in analysis.ANALYSES[name](16, 20, 100.0).values())
+@pytest.mark.parametrize(("name", "args"), [("sinusoidal", (16, 20, 100.0)), ("learned", (16, 20))])
+def test_a_table_of_positions_has_finite_numbers(name: str, args: tuple[float, ...]) -> None:
+    assert all(math.isfinite(x) for x in analysis.ANALYSES[name](*args).values())
