@@ -32,3 +32,8 @@ class Claim:
     note: str
     text: str
     measure: Callable[[], Finding]
+
+
+def verdict(holds: bool) -> str:
+    """The word for it."""
+    return "holds" if holds else "fails"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from babygpt import invariants
-from babygpt.claims.base import Claim, Finding
+from babygpt.claims.base import Claim, Finding, verdict
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import (
     ALPHAS,
@@ -74,11 +74,6 @@ def attention(encoding: Encoding, m: int) -> np.ndarray:
 def mean_distance(encoding: Encoding, m: int = LATE) -> float:
     """How far back a query at m looks on average, in tokens."""
     return float(attention(encoding, m) @ np.arange(m + 1))
-
-
-def verdict(holds: bool) -> str:
-    """The word for it."""
-    return "holds" if holds else "fails"
 
 
 # ---------------------------------------------------------------- RoPE

@@ -9,7 +9,7 @@ from statistics import mean
 
 import torch
 
-from babygpt.claims.base import Claim, Finding
+from babygpt.claims.base import Claim, Finding, verdict
 from babygpt.claims.branches import (
     RUNS,
     average,
@@ -33,7 +33,7 @@ def rope_2d_leaves_branches_alike() -> Finding:
     """Cosine of a vector in two branches under 2-D RoPE at stride 4096."""
     cosine = turned_cosine(4096)
     return Finding(
-        "holds" if cosine >= 0.93 else "fails",
+        verdict(cosine >= 0.93),
         cosine,
         f"all pairs that turn with the branch; a Fourier code of them gives {code_cosine(4096, 32):.3f}, "
         f"and with the pairs that do not turn, a whole key is {(1 + cosine) / 2:.0%} alike",
@@ -43,16 +43,14 @@ def rope_2d_leaves_branches_alike() -> Finding:
 def distance_is_17_4() -> Finding:
     """Distance of the Fourier codes of positions 0 and 128, width 512."""
     distance = code_distance(128)
-    return Finding(
-        "holds" if round(distance, 1) == 17.4 else "fails", distance, "measured on the formula, width 512"
-    )
+    return Finding(verdict(round(distance, 1) == 17.4), distance, "measured on the formula, width 512")
 
 
 def similarity_is_31_percent() -> Finding:
     """Cosine of the Fourier codes of positions 0 and 128, width 512."""
     cosine, twice = code_cosine(128), code_cosine(256)
     return Finding(
-        "holds" if round(cosine, 2) == 0.31 else "fails",
+        verdict(round(cosine, 2) == 0.31),
         cosine,
         f"at stride 256 it is {twice:.0%}; a distance of 17.4 goes with {cosine:.0%}",
     )
@@ -72,16 +70,14 @@ def larger_stride_less_alike() -> Finding:
 def small_theta_suits_small_strides() -> Finding:
     """Cosine of neighbours at stride 1 under theta 1000, minus that under the default 10000."""
     low, default = code_cosine(1, theta=1_000.0), code_cosine(1)
-    return Finding(
-        "holds" if low < default else "fails", low - default, f"theta 1000: {low:.3f}; 10000: {default:.3f}"
-    )
+    return Finding(verdict(low < default), low - default, f"theta 1000: {low:.3f}; 10000: {default:.3f}")
 
 
 def large_theta_suits_large_strides() -> Finding:
     """Cosine of neighbours at stride 4096 under theta 100000, minus that under the default 10000."""
     high, default = code_cosine(4096, theta=100_000.0), code_cosine(4096)
     return Finding(
-        "holds" if high < default else "fails",
+        verdict(high < default),
         high - default,
         f"theta 100000: {high:.3f}; 10000: {default:.3f}: slower pairs tell less apart at any stride",
     )
@@ -102,7 +98,7 @@ def outputs_are_independent() -> Finding:
     """What leaks from branch 1 into branch 0 after training on two branches, nats per character."""
     leak, apart = average("two: Fourier", "leak"), average("two: Fourier", "leak, isolated")
     return Finding(
-        "holds" if leak == 0 else "fails",
+        verdict(leak == 0),
         leak,
         f"the code only lets a model learn to look away; the isolation mask leaks {apart:g}",
     )
@@ -113,7 +109,7 @@ def warm_up_is_a_must() -> Finding:
     plain, warmed = losses("four: Fourier", 4), losses("four, warmed up: Fourier", 4)
     nothing = mean(losses("up to eight: none", 4))
     return Finding(
-        "holds" if better(warmed, plain) else "fails",
+        verdict(better(warmed, plain)),
         mean(warmed) - mean(plain),
         f"four branches from the first step reach {mean(plain):.3f} (without a code {nothing:.3f}): {RUNS}",
     )
@@ -144,7 +140,7 @@ def rope_2d_is_stuck() -> Finding:
     """Loss of two branches under 2-D RoPE, minus that under the Fourier code."""
     rope, fourier = (losses(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
     return Finding(
-        "holds" if better(fourier, rope) else "fails",
+        verdict(better(fourier, rope)),
         mean(rope) - mean(fourier),
         f"equal stride and budget: {RUNS}",
     )
@@ -167,7 +163,7 @@ def a_learnable_code_helps() -> Finding:
     learnt, fixed = losses("stride 1: Fourier, learnable", 2), losses("stride 1: Fourier", 2)
     wide = mean(losses("two: Fourier, learnable", 2)) - mean(losses("two: Fourier", 2))
     return Finding(
-        "holds" if better(learnt, fixed) else "fails",
+        verdict(better(learnt, fixed)),
         mean(learnt) - mean(fixed),
         f"at stride 1, where the fixed one is weak; at 128 the difference is {wide:+.3f}: {RUNS}",
     )
@@ -185,7 +181,7 @@ def weights_do_not_carry_over() -> Finding:
     idx, places = torch.randint(16, (1, 16)), Places(torch.arange(16), torch.arange(16) % 2)
     change = float((rope(idx, places) - fourier(idx, places)).abs().mean())
     return Finding(
-        "holds" if change > 0.01 else "fails",
+        verdict(change > 0.01),
         change,
         "every tensor fits, and the same weights say other things",
     )

@@ -8,7 +8,7 @@ from statistics import mean
 
 import torch
 
-from babygpt.claims.base import Claim, Finding
+from babygpt.claims.base import Claim, Finding, verdict
 from babygpt.claims.branches import (
     RUNS,
     WIDTH,
@@ -21,6 +21,7 @@ from babygpt.claims.branches import (
     runs,
     turned_cosine,
 )
+from babygpt.claims.note_002 import similarity_is_31_percent
 from babygpt.encodings.fourier import fourier
 
 NOTE = "003_1be152b6561f0619.txt"
@@ -31,7 +32,7 @@ def one_pair_stands_for_all() -> Finding:
     """The note's cos(4096 / 10000): a pair slower than any, and it alone."""
     slowest = math.cos(WIDEST / 10_000)
     return Finding(
-        "holds" if round(slowest, 2) == 0.95 else "fails",
+        verdict(round(slowest, 2) == 0.95),
         slowest,
         f"and all pairs of a head together give {turned_cosine(WIDEST):.3f}",
     )
@@ -40,31 +41,21 @@ def one_pair_stands_for_all() -> Finding:
 def neighbours_are_85_percent_alike() -> Finding:
     """Cosine of the codes of positions 0 and 1, width 512."""
     cosine = code_cosine(1)
-    return Finding(
-        "holds" if round(cosine, 2) == 0.85 else "fails", cosine, "measured on the formula, width 512"
-    )
-
-
-def at_128_they_are_31_percent_alike() -> Finding:
-    """Cosine of the codes of positions 0 and 128, width 512."""
-    cosine = code_cosine(128)
-    return Finding("holds" if round(cosine, 2) == 0.31 else "fails", cosine, "as in note 002")
+    return Finding(verdict(round(cosine, 2) == 0.85), cosine, "measured on the formula, width 512")
 
 
 def all_rows_differ() -> Finding:
     """Smallest distance of two rows of the table: the difference of places decides, so row 0 will do."""
     table = fourier(torch.arange(ROWS), WIDTH)
     nearest = float((table[1:] - table[0]).norm(dim=-1).min())
-    return Finding(
-        "holds" if nearest > 0 else "fails", nearest, f"{ROWS:,} rows, the nearest two are neighbours"
-    )
+    return Finding(verdict(nearest > 0), nearest, f"{ROWS:,} rows, the nearest two are neighbours")
 
 
 def spacing_does_not_matter_to_codes() -> Finding:
     """How much less alike two codes are at stride 128 than at stride 1."""
     change = code_cosine(1) - code_cosine(128)
     return Finding(
-        "holds" if abs(change) < 0.01 else "fails",
+        verdict(abs(change) < 0.01),
         change,
         "the formula decides by the distance, and nothing else",
     )
@@ -94,7 +85,7 @@ def at_128_rope_is_at_99_percent() -> Finding:
     """Cosine of the pairs that turn with the branch under 2-D RoPE at stride 128."""
     cosine = turned_cosine(128)
     return Finding(
-        "holds" if round(cosine, 2) == 0.99 else "fails",
+        verdict(round(cosine, 2) == 0.99),
         cosine,
         f"all of them together; the note's one pair gives {math.cos(128 / 10_000):.4f}",
     )
@@ -103,16 +94,14 @@ def at_128_rope_is_at_99_percent() -> Finding:
 def larger_is_better_for_rope() -> Finding:
     """Largest rise of that cosine when the stride doubles, from 1 to 8192."""
     rise, at = max((turned_cosine(2 * s) - turned_cosine(s), s) for s in (2**i for i in range(13)))
-    return Finding(
-        "holds" if rise <= 0 else "fails", rise, f"from stride {at} to {2 * at}: a sum of cosines wobbles"
-    )
+    return Finding(verdict(rise <= 0), rise, f"from stride {at} to {2 * at}: a sum of cosines wobbles")
 
 
 def it_is_the_formula() -> Finding:
     """Gap at eight branches of random codes, minus that of Fourier codes."""
     random, fourier_codes = (runs(f"up to eight: {code}", "gap 8") for code in ("random", "Fourier"))
     return Finding(
-        "holds" if better(fourier_codes, random) else "fails",
+        verdict(better(fourier_codes, random)),
         mean(random) - mean(fourier_codes),
         "vectors drawn at random, never trained, are the control",
     )
@@ -121,13 +110,13 @@ def it_is_the_formula() -> Finding:
 def the_table_is_long_enough() -> Finding:
     """The last position of eight branches at the note's stride."""
     last = 7 * WIDEST
-    return Finding("holds" if last < ROWS else "fails", float(last), f"the table has {ROWS:,} rows")
+    return Finding(verdict(last < ROWS), float(last), f"the table has {ROWS:,} rows")
 
 
 def the_table_has_16_million_numbers() -> Finding:
     """Numbers in the table, in units of 2^20."""
     return Finding(
-        "holds" if ROWS * WIDTH == 16 * 2**20 else "fails",
+        verdict(ROWS * WIDTH == 16 * 2**20),
         ROWS * WIDTH / 2**20,
         "eight of its rows are ever read",
     )
@@ -137,7 +126,7 @@ def logits_differ_more_at_128() -> Finding:
     """Change of the logits at stride 128 over that at stride 1; the note has 0.478 / 0.108."""
     ratio, apart = logit_difference(128) / logit_difference(1), code_distance(128) / code_distance(1)
     return Finding(
-        "holds" if ratio > 2 else "fails",
+        verdict(ratio > 2),
         ratio,
         f"the codes are {apart:.1f} times further apart: the stride at work",
     )
@@ -149,7 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(NOTE, "at stride 128 2-D RoPE leaves a cosine of 0.99", at_128_rope_is_at_99_percent),
     Claim(NOTE, "at stride 4096 2-D RoPE still leaves a cosine of 0.95", one_pair_stands_for_all),
     Claim(NOTE, "neighbouring rows of the table are 85% alike", neighbours_are_85_percent_alike),
-    Claim(NOTE, "rows 0 and 128 are 31% alike", at_128_they_are_31_percent_alike),
+    Claim(NOTE, "rows 0 and 128 are 31% alike", similarity_is_31_percent),
     Claim(NOTE, "every index has a vector of its own", all_rows_differ),
     Claim(NOTE, "how far apart the indices are does not matter", spacing_does_not_matter_to_codes),
     Claim(NOTE, "it is the Fourier formula that tells branches apart", it_is_the_formula),

@@ -33,33 +33,6 @@ PLAN = TrainConfig(steps=12, batch_size=4, warmup=2, seed=0)
 FLOORS = {"floor": 0.5}
 
 
-class Gate:
-    """Batches wait here, so a test can stand between any two steps."""
-
-    def __init__(self):
-        self.arrived, self.tickets = threading.Semaphore(0), threading.Semaphore(0)
-
-    def reach(self, step):
-        for _ in range(step - 1):
-            assert self.arrived.acquire(timeout=LONG)
-            self.tickets.release()
-        assert self.arrived.acquire(timeout=LONG)
-
-    def open(self):
-        self.tickets.release(10_000)
-
-
-class Gated(NextToken):
-    def __init__(self, corpus):
-        super().__init__(corpus, BLOCK)
-        self.gate = Gate()
-
-    def batch(self, batch_size, generator):
-        self.gate.arrived.release()
-        assert self.gate.tickets.acquire(timeout=LONG)
-        return super().batch(batch_size, generator)
-
-
 @pytest.fixture(autouse=True)
 def _one_thread(monkeypatch):
     monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 1)
@@ -91,14 +64,6 @@ def make(small_corpus):
 @pytest.fixture
 def objective(small_corpus):
     return NextToken(small_corpus, BLOCK)
-
-
-@pytest.fixture
-def gated(small_corpus):
-    objective = Gated(small_corpus)
-    yield objective
-    objective.gate.open()
-    settle()
 
 
 def start(model, objective, **more):
@@ -134,7 +99,7 @@ def curve(run):
 
 def test_while_a_run_is_on_it_can_be_paused_and_stopped(make, gated):
     run = start(make(), gated)
-    gated.gate.reach(3)
+    gated.reach(3)
     panel = at_rest(run, State.RUNNING)
     assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("pause", False, False)
     assert panel.replay.disabled
@@ -143,10 +108,10 @@ def test_while_a_run_is_on_it_can_be_paused_and_stopped(make, gated):
 
 def test_the_pause_button_pauses_and_then_resumes(make, gated):
     run = start(make(), gated)
-    gated.gate.reach(3)
+    gated.reach(3)
     at_rest(run, State.RUNNING)
     run.panel.pause.click()
-    gated.gate.open()
+    gated.let_go()
     panel = at_rest(run, State.PAUSED)
     assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("resume", False, False)
     assert panel.bar.value == len(run.history) == 3
@@ -159,9 +124,9 @@ def test_the_pause_button_pauses_and_then_resumes(make, gated):
 
 def test_the_stop_button_stops(make, gated):
     run = start(make(), gated)
-    gated.gate.reach(3)
+    gated.reach(3)
     run.panel.stop.click()
-    gated.gate.open()
+    gated.let_go()
     assert len(run.result()) == 3
     panel = at_rest(run, State.STOPPED)
     assert panel.pause.disabled
@@ -184,7 +149,7 @@ def test_when_a_run_is_over_there_is_nothing_to_press(make, objective):
 
 def test_a_run_that_waits_offers_to_stop_the_one_before_it(make, objective, gated):
     first = start(make(), gated, title="one")
-    gated.gate.reach(2)
+    gated.reach(2)
     second = start(make(), objective, title="two")
     panel = second.panel
     assert panel.jump.layout.display != "none"
@@ -193,7 +158,7 @@ def test_a_run_that_waits_offers_to_stop_the_one_before_it(make, objective, gate
     assert not panel.stop.disabled
     assert "waiting" in panel.status.value
     panel.jump.click()
-    gated.gate.open()
+    gated.let_go()
     assert len(second.result()) == PLAN.steps
     assert panel.jump.layout.display == "none"
     assert (first.state, len(first.result())) == (State.STOPPED, 2)
@@ -201,12 +166,12 @@ def test_a_run_that_waits_offers_to_stop_the_one_before_it(make, objective, gate
 
 def test_the_third_offers_to_stop_both_before_it(make, objective, gated):
     first = start(make(), gated, title="one")
-    gated.gate.reach(2)
+    gated.reach(2)
     second = start(make(), objective, title="two")
     third = start(make(), objective, title="three")
     assert third.panel.jump.description == "stop one and two, start this one"
     third.panel.jump.click()
-    gated.gate.open()
+    gated.let_go()
     assert len(third.result()) == PLAN.steps
     assert [len(run.result()) for run in (first, second)] == [2, 0]
 
@@ -277,9 +242,9 @@ def test_the_replay_slider_shows_the_run_as_it_was(make, objective, looks):
 def test_a_run_on_pause_can_be_looked_back_on_and_goes_on_from_where_it_was(make, gated, looks):
     watch, told = looks
     run = start(make(), gated, watches=[watch])
-    gated.gate.reach(7)
+    gated.reach(7)
     run.pause()
-    gated.gate.open()
+    gated.let_go()
     panel = at_rest(run, State.PAUSED)
     assert (panel.replay.disabled, panel.replay.value) == (False, 7)
     panel.replay.value = 4
@@ -428,9 +393,9 @@ def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(m
 def test_a_knob_steers_and_the_run_can_be_repeated(make, objective, gated):
     model, again = make("alibi"), make("alibi")
     run = start(model, gated, knobs=[live.Scale("steepness", 1.0, 0.1, 10.0, "steepness")])
-    gated.gate.reach(3)
+    gated.reach(3)
     run.panel.knobs["steepness"].value = 10.0
-    gated.gate.open()
+    gated.let_go()
     history = run.result()
     assert [step.changed for step in history] == 3 * [{}] + [{"steepness": 10.0}] + 8 * [{}]
     assert model.encoding.steepness == 10
@@ -441,12 +406,12 @@ def test_a_knob_steers_and_the_run_can_be_repeated(make, objective, gated):
 
 def test_a_knob_of_whole_numbers_can_be_turned_twice(make, gated):
     run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 10, 1000)])
-    gated.gate.reach(2)
+    gated.reach(2)
     run.panel.knobs["theta"].value = 200
-    gated.gate.tickets.release()
-    gated.gate.reach(2)
+    gated.tickets.release()
+    gated.reach(2)
     run.panel.knobs["theta"].value = 300
-    gated.gate.open()
+    gated.let_go()
     assert [step.changed["theta"] for step in run.result() if step.changed] == [200, 300]
 
 
@@ -490,13 +455,13 @@ def test_a_run_that_nobody_names_closes_its_controls_and_leaves_its_picture(make
 
 def test_a_run_that_trains_lives_on_without_a_name(make, gated):
     run = start(make(), gated)
-    gated.gate.reach(2)
+    gated.reach(2)
     ref, panel = weakref.ref(run), run.panel
     del run
     gc.collect()
     assert ref() is not None
     assert panel.pause.comm is not None
-    gated.gate.open()
+    gated.let_go()
     settle()
     gc.collect()
     assert ref() is None

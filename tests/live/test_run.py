@@ -55,36 +55,6 @@ def objective(small_corpus):
     return NextToken(small_corpus, BLOCK)
 
 
-class Gated(NextToken):
-    """Every batch waits for a ticket, so a test can stand between any two steps."""
-
-    def __init__(self, corpus):
-        super().__init__(corpus, BLOCK)
-        self.arrived, self.tickets = threading.Semaphore(0), threading.Semaphore(0)
-
-    def batch(self, batch_size, generator):
-        self.arrived.release()
-        assert self.tickets.acquire(timeout=LONG)
-        return super().batch(batch_size, generator)
-
-    def reach(self, step):
-        """Let the run go on until it draws the batch of this step, counted from its present one."""
-        for _ in range(step - 1):
-            assert self.arrived.acquire(timeout=LONG)
-            self.tickets.release()
-        assert self.arrived.acquire(timeout=LONG)
-
-    def let_go(self):
-        self.tickets.release(10_000)
-
-
-@pytest.fixture
-def gated(small_corpus):
-    objective = Gated(small_corpus)
-    yield objective
-    objective.let_go()
-
-
 class Listener:
     """A panel that only remembers the states it was told of."""
 
@@ -123,7 +93,7 @@ def start():
     yield begin
     for run, trainer, objective in begun:
         run.stop()
-        if isinstance(objective, Gated):
+        if hasattr(objective, "let_go"):
             objective.let_go()
         trainer.join(LONG)
         assert not trainer.is_alive()
@@ -516,23 +486,9 @@ def test_a_trainer_that_is_just_ending_is_nobody_to_wait_for(make, objective, st
 # ---------------------------------------------------------------- steering
 
 
-class Listening(Gated):
-    """Remembers a number of the encoding in every step."""
-
-    def __init__(self, corpus, name):
-        super().__init__(corpus)
-        self.name, self.heard = name, []
-
-    def loss(self, model, batch):
-        self.heard.append(getattr(model.encoding, self.name))
-        return super().loss(model, batch)
-
-
 @pytest.fixture
-def listening(small_corpus):
-    objective = Listening(small_corpus, "steepness")
-    yield objective
-    objective.let_go()
+def listening(listen):
+    return listen("steepness")
 
 
 def test_a_number_that_is_steered_holds_from_a_later_step_on(make, listening, start):
@@ -547,11 +503,9 @@ def test_a_number_that_is_steered_holds_from_a_later_step_on(make, listening, st
 
 
 @pytest.mark.parametrize(("version", "name", "value"), [("alibi", "steepness", 9.0), ("v4", "theta", 3.0)])
-def test_a_steered_run_can_be_repeated_to_the_last_bit(
-    make, objective, small_corpus, start, version, name, value
-):
+def test_a_steered_run_can_be_repeated_to_the_last_bit(make, objective, listen, start, version, name, value):
     model, again = make(version), make(version)
-    listening = Listening(small_corpus, name)
+    listening = listen(name)
     run = start(model, listening)
     listening.reach(2)
     run.steer(name, value)

@@ -1,0 +1,66 @@
+"""What the tests of runs and of dashboards share: an objective that a test can hold back."""
+
+import threading
+
+import pytest
+
+from babygpt.objectives import NextToken
+
+LONG = 60  # seconds; nothing here takes that long unless it hangs
+BLOCK = 16
+
+
+class Gated(NextToken):
+    """Every batch waits for a ticket, so a test can stand between any two steps."""
+
+    def __init__(self, corpus):
+        super().__init__(corpus, BLOCK)
+        self.arrived, self.tickets = threading.Semaphore(0), threading.Semaphore(0)
+
+    def batch(self, batch_size, generator):
+        self.arrived.release()
+        assert self.tickets.acquire(timeout=LONG)
+        return super().batch(batch_size, generator)
+
+    def reach(self, step):
+        """Let the run go on until it draws the batch of this step, counted from its present one."""
+        for _ in range(step - 1):
+            assert self.arrived.acquire(timeout=LONG)
+            self.tickets.release()
+        assert self.arrived.acquire(timeout=LONG)
+
+    def let_go(self):
+        self.tickets.release(10_000)
+
+
+class Listening(Gated):
+    """Remembers a number of the encoding in every step."""
+
+    def __init__(self, corpus, name):
+        super().__init__(corpus)
+        self.name, self.heard = name, []
+
+    def loss(self, model, batch):
+        self.heard.append(getattr(model.encoding, self.name))
+        return super().loss(model, batch)
+
+
+@pytest.fixture
+def gated(small_corpus):
+    objective = Gated(small_corpus)
+    yield objective
+    objective.let_go()
+
+
+@pytest.fixture
+def listen(small_corpus):
+    """Make an objective that listens to a number, by name."""
+    made = []
+
+    def make(name):
+        made.append(Listening(small_corpus, name))
+        return made[-1]
+
+    yield make
+    for objective in made:
+        objective.let_go()
