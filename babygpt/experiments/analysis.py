@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import torch
@@ -14,12 +13,13 @@ from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.measure.branches import cosines
+from babygpt.measure.kernels import reach
 
 
 def table_numbers(table: torch.Tensor) -> dict[str, float]:
     """How alike the rows of a position table are: (P, C) -> name -> number."""
-    unit = table / table.norm(dim=-1, keepdim=True)
-    cosine = unit @ unit.T
+    cosine = cosines(table)
     distinct = cosine - 2 * torch.eye(len(table))
     singular = torch.linalg.svdvals(table.double())
     return {
@@ -84,8 +84,7 @@ def likeness(codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     returns  (n, n) cosines and (n, n) Euclidean distances, float64
     """
     codes = codes.double()
-    unit = codes / codes.norm(dim=-1, keepdim=True)
-    return unit @ unit.T, torch.cdist(codes, codes, compute_mode="donot_use_mm_for_euclid_dist")
+    return cosines(codes), torch.cdist(codes, codes, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def code_numbers(codes: torch.Tensor) -> dict[str, float]:
@@ -110,7 +109,7 @@ def code_numbers(codes: torch.Tensor) -> dict[str, float]:
     }
 
 
-def branch_codes(width: int, theta: float, stride: int, branches: int) -> dict[str, torch.Tensor]:
+def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict[str, torch.Tensor]:
     """The codes of branches: Fourier's, and one vector of ones as 2-D RoPE turns it, on equal frequencies.
 
     width     channels, even
@@ -121,8 +120,9 @@ def branch_codes(width: int, theta: float, stride: int, branches: int) -> dict[s
     for name, number in (("stride", stride), ("branches", branches)):
         if number < 1:
             raise ValueError(f"{name} ({number}) must be at least 1")
-    position = torch.arange(branches) * stride
-    turned = rotate(torch.ones(1, 1, branches, width), position, theta)[0, 0]
+    position = torch.arange(branches, dtype=torch.float64) * stride
+    ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
+    turned = rotate(ones, position, theta)[0, 0]
     return {"Fourier": encode(position, width, theta), "2-D RoPE": turned}
 
 
@@ -137,27 +137,21 @@ def fourier(width: int, theta: float, stride: int, branches: int) -> dict[str, f
     return {f"{name}: {what}": x for name, code in rows.items() for what, x in code_numbers(code).items()}
 
 
-def first_below(kernel: Callable[[torch.Tensor], torch.Tensor], share: float) -> float:
-    """The first distance, in whole tokens, at which a falling kernel is below a share of its peak.
-
-    returns  infinity if there is none up to a million million
-    """
-
-    def below(distance: int) -> bool:
-        return bool(kernel(torch.tensor(float(distance))) < share * kernel(torch.tensor(0.0)))
-
+def first_below(encoding: Gaussian, share: float) -> float:
+    """Where a kernel is below a share of its peak, in tokens; infinite if not in a million million."""
     end = 10**12
-    return float(bisect_left(range(end), True, key=below)) if below(end) else math.inf
+    found = reach(encoding, share, end)
+    return float(found) if found < end else math.inf
 
 
 def two_scales(alphas: Sequence[float], sigmas: Sequence[float]) -> dict[str, float]:
     """How v5's kernel falls with distance."""
-    kernel = Gaussian(2, alphas, sigmas, learnable=False).kernel
+    encoding = Gaussian(2, alphas, sigmas, learnable=False)
     at = [0, 1, 2, 4, 8, 16, 32, 64]
     return {
-        **{f"K at distance {m}": float(kernel(torch.tensor(float(m)))) for m in at},
+        **{f"K at distance {m}": float(encoding.kernel(torch.tensor(m))) for m in at},
         **{
-            f"first distance where K is below {share} of its peak (tokens)": first_below(kernel, share)
+            f"first distance where K is below {share} of its peak (tokens)": first_below(encoding, share)
             for share in (1 / 2, 1 / 100)
         },
     }

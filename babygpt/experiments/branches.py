@@ -10,6 +10,7 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.experiments.roles import SEEDS
 from babygpt.measure.branches import company_loss, leakage
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
@@ -19,7 +20,6 @@ from babygpt.training import follow, train
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 ASKED = (2, 4, 8)  # branches that every model is measured with
 NUMBERS = ("alone", *(f"gap {n}" for n in ASKED), "leak", "leak, isolated")  # of every run
-SEEDS = (1337, 2027, 9001)
 Stage = tuple[
     int, int, int, int | None
 ]  # steps, fewest and most branches, and how many numbers they draw from

@@ -24,6 +24,7 @@ from babygpt.experiments.branches import branches, gaps, table
 from babygpt.experiments.gaussian import kernels, shape
 from babygpt.experiments.lengths import LENGTHS_TITLE, lengths
 from babygpt.experiments.roles import ROLES_TITLE, roles
+from babygpt.experiments.stored import stored
 
 Results = dict[str, Any]
 
@@ -143,7 +144,7 @@ def _results(name: str, picture: Picture, store: Path, redraw: bool) -> Results:
     if redraw:
         if not store.exists():
             raise ValueError(f"no {store} to redraw from; leave --redraw out to measure")
-        return dict(json.loads(store.read_text(encoding="utf-8")))
+        return stored(name, store.parent)
     start = time.perf_counter()
     results = picture.measure()
     minutes = round((time.perf_counter() - start) / 60, 1)

@@ -73,6 +73,12 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     return total / n_samples
 
 
+def cosines(codes: Tensor) -> Tensor:
+    """Cosine of each vector with each other: (..., n, C) -> (..., n, n)."""
+    unit = codes / codes.norm(dim=-1, keepdim=True)
+    return unit @ unit.mT
+
+
 @torch.inference_mode()
 def code_similarity(model: Transformer, n: int) -> np.ndarray:
     """How alike the codes of n branches are, whatever the tokens.
@@ -86,8 +92,7 @@ def code_similarity(model: Transformer, n: int) -> np.ndarray:
     if not codes.any():
         ones = torch.ones(1, 1, n, model.config.head_dim, device=device)
         codes = model.encoding.multiply(ones, ones, places)[1][0, 0]
-    unit = codes / codes.norm(dim=-1, keepdim=True)
-    return (unit @ unit.mT).cpu().numpy()
+    return cosines(codes).cpu().numpy()
 
 
 @torch.inference_mode()
@@ -116,5 +121,4 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
         for hook in hooks:
             hook.remove()
     streams = torch.cat(found).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
-    unit = streams / streams.norm(dim=-1, keepdim=True)
-    return (unit @ unit.mT).mean(dim=1).cpu().numpy()
+    return cosines(streams).mean(dim=1).cpu().numpy()

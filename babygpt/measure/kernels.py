@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 import torch
@@ -28,5 +29,9 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     """
     if not 0 < share <= 1:
         raise ValueError(f"share ({share}) must be above 0 and at most 1")
-    fallen = encoding.log_kernel(torch.arange(furthest))  # as a logarithm, for K itself may be too small
-    return int((fallen - fallen[0] >= math.log(share)).sum())
+    peak, least = encoding.log_kernel(torch.tensor(0)), math.log(share)  # K itself may be too small a number
+
+    def below(distance: int) -> bool:
+        return bool(encoding.log_kernel(torch.tensor(distance)) - peak < least)
+
+    return bisect_left(range(furthest), True, key=below)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from babygpt.encodings.gaussian import log_kernel
+from babygpt.encodings.gaussian import Gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary2D
 from babygpt.experiments import analysis
 from babygpt.places import Places
@@ -93,8 +93,8 @@ def test_no_stride_and_no_branches_are_refused(stride: int, branches: int, says:
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.01])
 def test_one_scale_falls_where_the_closed_form_says(share: float) -> None:
     """exp(-m^2 / 2 s^2) < p from m = s sqrt(-2 ln p) on."""
-    kernel = lambda m: 3 * (-m.square() / (2 * 10.0**2)).exp()  # noqa: E731
-    assert analysis.first_below(kernel, share) == math.ceil(10 * math.sqrt(-2 * math.log(share)))
+    one_scale = Gaussian(2, (3.0, 0.0), (10.0, 1.0), learnable=False)
+    assert analysis.first_below(one_scale, share) == math.ceil(10 * math.sqrt(-2 * math.log(share)))
 
 
 def test_a_kernel_that_never_falls_says_so() -> None:

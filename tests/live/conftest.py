@@ -3,11 +3,22 @@
 import threading
 
 import pytest
+import torch
 
 from babygpt.objectives import NextToken
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    """Sums are the same to the last bit only with the same number of threads."""
+    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 class Gated(NextToken):

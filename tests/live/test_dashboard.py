@@ -33,13 +33,7 @@ PLAN = TrainConfig(steps=12, batch_size=4, warmup=2, seed=0)
 FLOORS = {"floor": 0.5}
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(monkeypatch):
-    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 1)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)

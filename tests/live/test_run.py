@@ -25,14 +25,7 @@ BLOCK = 16
 PLAN = TrainConfig(steps=8, batch_size=4, warmup=2, seed=0)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(monkeypatch):
-    """Sums are the same to the last bit only with the same number of threads."""
-    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 1)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture

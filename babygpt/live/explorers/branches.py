@@ -9,11 +9,11 @@ import torch
 from matplotlib.axes import Axes
 
 from babygpt import plots
-from babygpt.encodings.fourier import fourier
-from babygpt.encodings.rotary import angles, turn
 from babygpt.encodings.sinusoidal import frequencies
+from babygpt.experiments.analysis import branch_codes
 from babygpt.live.controls import Control, Scale, Slider
 from babygpt.live.explorer import Explorer
+from babygpt.measure.branches import cosines
 
 
 def measure(n: int, stride: float, theta: float, width: int) -> dict[str, Any]:
@@ -23,17 +23,16 @@ def measure(n: int, stride: float, theta: float, width: int) -> dict[str, Any]:
              first two codes; cosine of branch 0 with each branch, by all pairs of channels and by the
              slowest pair alone
     """
-    position = torch.arange(n, dtype=torch.float64) * stride
-    added = fourier(position, width, theta).double()
-    turned = turn(torch.ones(n, width, dtype=torch.float64), angles(position, width, theta))
-    cosines = [codes @ codes.T / codes.square().sum(dim=-1) for codes in (added, turned)]
+    added, turned = (codes.double() for codes in branch_codes(width, theta, stride, n).values())
+    slowest = torch.arange(n, dtype=torch.float64) * stride * frequencies(width, theta)[-1]
+    alike = cosines(added)
     return {
-        "fourier": cosines[0].numpy(),
-        "rope": cosines[1].numpy(),
+        "fourier": alike.numpy(),
+        "rope": cosines(turned).numpy(),
         "distance": float((added[0] - added[1]).norm()),
         "to first": {
-            "all pairs": cosines[0][0].numpy(),
-            "the slowest pair": torch.cos(position * frequencies(width, theta)[-1]).numpy(),
+            "all pairs": alike[0].numpy(),
+            "the slowest pair": slowest.cos().numpy(),
         },
     }
 
