@@ -7,6 +7,14 @@ from babygpt.encodings.branches import RandomBranches as RandomBranches
 from babygpt.encodings.fourier import Fourier as Fourier
 from babygpt.encodings.gaussian import gaussian as gaussian
 from babygpt.encodings.learned import LearnedPositions as LearnedPositions
+from babygpt.encodings.polar import ExactPhase as ExactPhase
+from babygpt.encodings.polar import GatesLast as GatesLast
+from babygpt.encodings.polar import KeysOnly as KeysOnly
+from babygpt.encodings.polar import LearnedPhase as LearnedPhase
+from babygpt.encodings.polar import Polar as Polar
+from babygpt.encodings.polar import PoPE as PoPE
+from babygpt.encodings.polar import Quadrature as Quadrature
+from babygpt.encodings.polar import RandomPhase as RandomPhase
 from babygpt.encodings.rotary import Rotary as Rotary
 from babygpt.encodings.rotary import Rotary2D as Rotary2D
 from babygpt.encodings.sinusoidal import Sinusoidal as Sinusoidal

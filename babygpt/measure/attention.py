@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
+from babygpt.places import Places
 
 
 def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
@@ -18,7 +19,7 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
     returns   (B, H, T, T) weights, rows sum to 1, and (B, H, T, D) values
     """
     q, k, v = layer.qkv(x, context)
-    scores = q @ k.transpose(-1, -2) * score_scale(q)  # (B, H, T, T)
+    scores = q @ k.transpose(-1, -2) * score_scale(v)  # (B, H, T, T)
     if context.mask is not None:
         scores = scores + context.mask
     elif context.causal:
@@ -28,10 +29,11 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
 
 
 @torch.inference_mode()
-def attention_weights(model: Transformer, idx: Tensor) -> np.ndarray:
+def attention_weights(model: Transformer, idx: Tensor, places: Places | None = None) -> np.ndarray:
     """Attention weights of every layer and head on one text.
 
     idx       (T,)  token ids
+    places    where they stand; by default 0, 1, 2, ...
     returns   (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
     """
     found: list[Tensor] = []
@@ -44,7 +46,8 @@ def attention_weights(model: Transformer, idx: Tensor) -> np.ndarray:
     layers = [module for module in model.modules() if isinstance(module, Attention)]
     hooks = [layer.register_forward_pre_hook(record) for layer in layers]
     try:
-        model(idx[None].to(next(model.parameters()).device))
+        device = next(model.parameters()).device
+        model(idx[None].to(device), None if places is None else places.to(device))
     finally:
         for hook in hooks:
             hook.remove()

@@ -41,9 +41,12 @@ def norm(x: Tensor) -> Tensor:
     return F.rms_norm(x, (x.shape[-1],))
 
 
-def score_scale(q: Tensor) -> float:
-    """What q k^T is multiplied by: plain attention's 1/sqrt(D), and the sharpness that norms take away."""
-    return SHARPNESS / q.shape[-1] ** 0.5
+def score_scale(v: Tensor) -> float:
+    """What q k^T is multiplied by: plain attention's 1/sqrt(D), and the sharpness that norms take away.
+
+    v  (..., D)  values, whose width no encoding changes; some give q and k more channels than D
+    """
+    return SHARPNESS / v.shape[-1] ** 0.5
 
 
 class Attention(nn.Module):
@@ -70,7 +73,7 @@ class Attention(nn.Module):
             k, v = context.cache.append(self, k, v)
         causal = context.causal and context.mask is None
         y = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=context.mask, is_causal=causal, scale=score_scale(q)
+            q, k, v, attn_mask=context.mask, is_causal=causal, scale=score_scale(v)
         )
         return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
 

@@ -10,10 +10,18 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import (
     ALiBi,
     Encoding,
+    ExactPhase,
     Fourier,
+    GatesLast,
+    KeysOnly,
     LearnedBranches,
+    LearnedPhase,
     LearnedPositions,
+    Polar,
+    PoPE,
+    Quadrature,
     RandomBranches,
+    RandomPhase,
     Rotary,
     Rotary2D,
     Sinusoidal,
@@ -32,11 +40,13 @@ class Version:
     title     its name in words
     make      makes it; takes the config, and as keywords what may be chosen
     branches  whether its encoding has to be told which of several texts a token belongs to
+    masks     whether it fills in masked tokens, and so looks both ways and needs a MASK token
     """
 
     title: str
     make: Callable[..., LanguageModel]
     branches: bool = False
+    masks: bool = False
 
 
 def parallel(encoding: Callable[..., Encoding]) -> Callable[..., LanguageModel]:
@@ -48,6 +58,11 @@ def parallel(encoding: Callable[..., Encoding]) -> Callable[..., LanguageModel]:
     return make
 
 
+def denoiser(title: str, encoding: Callable[..., Encoding]) -> Version:
+    """A model that fills in masked tokens: no token is hidden from another."""
+    return Version(title, lambda c, **o: Transformer(c, encoding(c, **o), causal=False), masks=True)
+
+
 VERSIONS: dict[str, Version] = {
     "v1": Version("bag of tokens", BagOfTokens),
     "v2": Version("learned positions", BagWithPositions),
@@ -57,6 +72,7 @@ VERSIONS: dict[str, Version] = {
     "v6": Version(
         "Fourier branches", parallel(lambda c, **o: Fourier(c.head_dim, c.n_embd, **o)), branches=True
     ),
+    "v7": denoiser("Polar gates, repaired", lambda c, **o: LearnedPhase(c.n_head, c.head_dim, **o)),
     "nope": Version("no encoding", lambda c: Transformer(c, Encoding())),
     "learned": Version(
         "learned positions, with attention",
@@ -75,13 +91,23 @@ VERSIONS: dict[str, Version] = {
         "random branches", parallel(lambda c, **o: RandomBranches(c.head_dim, c.n_embd, **o)), branches=True
     ),
     "v6-rope2d": Version("2-D RoPE", parallel(lambda c, **o: Rotary2D(c.head_dim, **o)), branches=True),
+    "v7-polar": denoiser("Polar gates as the note has them", lambda c, **o: Polar(c.head_dim, **o)),
+    "v7-exact": denoiser("... with the exact phase", lambda c, **o: ExactPhase(c.head_dim, **o)),
+    "v7-random": denoiser("... and a random one", lambda c, **o: RandomPhase(c.head_dim, **o)),
+    "v7-last": denoiser("... and gates after the norm", lambda c, **o: GatesLast(c.head_dim, **o)),
+    "v7-keys": denoiser("... and alpha on keys only", lambda c, **o: KeysOnly(c.head_dim, **o)),
+    "v7-quadrature": denoiser("... and a sine beside each cosine", lambda c, **o: Quadrature(c.head_dim, **o)),
+    "v7-pope": denoiser("PoPE diffusion", lambda c, **o: PoPE(c.n_head, c.head_dim, **o)),
+    "v7-rope": denoiser("RoPE diffusion", lambda c: Rotary(c.head_dim)),
+    "v7-nope": denoiser("diffusion without an encoding", lambda c: Encoding()),
+    "v7-alibi": denoiser("ALiBi diffusion", lambda c: ALiBi(c.n_head)),
 }
 
 
 def build(version: str, config: ModelConfig, **options: Any) -> LanguageModel:
     """Make an untrained model of a version.
 
-    version   one of VERSIONS: "v1" to "v6" for the ladder; "nope", "learned", "alibi", ... beside it
+    version   one of VERSIONS: "v1" to "v7" for the ladder; "nope", "learned", "alibi", ... beside it
     config    the shape
     options   what its encoding lets one choose, such as sigmas for v5, stride for v6
     Raises ValueError for a version that does not exist.

@@ -1,4 +1,4 @@
-"""Writing text, one token after another, or several texts at once."""
+"""Writing several texts at once: a column of tokens, one of each text, in every forward pass."""
 
 from __future__ import annotations
 
@@ -11,49 +11,7 @@ from babygpt.data.batches import weave
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
 from babygpt.places import Places
-
-
-@torch.inference_mode()
-def generate(
-    model: LanguageModel,
-    idx: Tensor,
-    n_tokens: int,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    generator: torch.Generator | None = None,
-    use_cache: bool = True,
-) -> Tensor:
-    """Continue a text token by token.
-
-    The model never sees more than block_size tokens: when its window is full it starts a new one with
-    the later half of the old, positions counted from 0 again.
-
-    idx          (B, T)  the prompt, T at least 1
-    n_tokens     how many to add
-    temperature  logits are divided by it; 0 always takes the likeliest token
-    top_k        sample among the k likeliest tokens only; None for all
-    generator    source of randomness, on the CPU; None for the global one
-    use_cache    keep keys and values of the window, or compute them anew each step (same result)
-    returns      (B, T + n_tokens)
-    Raises ValueError for an empty prompt, a negative n_tokens or temperature, or a top_k below 1.
-    """
-    _check(idx, n_tokens, temperature, top_k)
-    block_size = model.config.block_size
-    device = next(model.parameters()).device
-    text = idx.to(device)
-    start = max(0, text.shape[1] - block_size)  # where the window begins
-    cache, read = KVCache(block_size), start
-    for _ in range(n_tokens):
-        if text.shape[1] - start > block_size:
-            start = text.shape[1] - (block_size + 1) // 2
-            cache, read = KVCache(block_size), start
-        if use_cache:
-            logits, read = model(text[:, read:], cache=cache), text.shape[1]
-        else:
-            logits = model(text[:, start:])
-        token = pick(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
-        text = torch.cat([text, token[:, None].to(device)], dim=1)
-    return text
+from babygpt.sampling.draw import check, pick
 
 
 @torch.inference_mode()
@@ -85,7 +43,7 @@ def generate_parallel(
     if not prompts:
         raise ValueError("0 branches: at least 1 prompt is needed")
     for b, prompt in enumerate(prompts):
-        _check(prompt[None], n_tokens, temperature, top_k)
+        check(prompt[None], n_tokens, temperature, top_k)
         if len(prompt) > block_size:
             raise ValueError(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
     device = next(model.parameters()).device
@@ -116,26 +74,3 @@ def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple
     ends = [torch.cat([piece, piece[-1:]]) for piece in pieces]  # weave drops the last token, a target
     columns = weave(ends, [at - start for at in there])
     return columns.tokens, columns.places
-
-
-def pick(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None) -> Tensor:
-    """Draw one token from each row of logits: (B, vocab_size) -> (B,)."""
-    if temperature == 0:
-        return logits.argmax(dim=-1)
-    if top_k is not None and top_k < logits.shape[-1]:
-        best = logits.topk(top_k)  # exactly k, also where logits are equal
-        logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
-    logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
-    probabilities = (logits / temperature).softmax(dim=-1)
-    return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
-
-
-def _check(idx: Tensor, n_tokens: int, temperature: float, top_k: int | None) -> None:
-    if idx.shape[1] < 1:
-        raise ValueError("the prompt is empty; it needs at least 1 token")
-    if n_tokens < 0:
-        raise ValueError(f"n_tokens ({n_tokens}) must not be negative")
-    if not temperature >= 0:
-        raise ValueError(f"temperature ({temperature}) must not be negative")
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k ({top_k}) must be at least 1")

@@ -1,107 +1,17 @@
-"""What a model is trained to do: how a batch is drawn and what its loss is."""
+"""The objective of v6: predict the next token of each of several texts in one sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from babygpt.data.batches import (
-    IGNORED,
-    Columns,
-    cut,
-    in_company,
-    line_starts,
-    require_branches,
-    require_window,
-    stack,
-    weave,
-    whole_split,
-)
+from babygpt.data.batches import IGNORED, Columns, cut, in_company, require_branches, require_window, stack, weave
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
-
-Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's loss reads
-
-
-class Objective(Protocol):
-    """A way to draw batches, to take their loss, and to measure on text never trained on."""
-
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch: ...
-
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor: ...
-
-    def validate(self, model: LanguageModel) -> float: ...
-
-
-def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Negative log-likelihood of each target, in nats.
-
-    logits    (B, S, vocab_size)
-    targets   (B, T)  T at least S; where the model cut its input to the last S tokens, so are they
-    returns   (B, S)  0 where a target is IGNORED
-    """
-    targets = targets[:, targets.shape[1] - logits.shape[1] :]
-    losses = F.cross_entropy(
-        logits.float().flatten(0, 1), targets.flatten(), reduction="none", ignore_index=IGNORED
-    )
-    return losses.view_as(targets)
-
-
-@torch.inference_mode()
-def mean_loss(model: LanguageModel, batches: Iterable[tuple[Tensor, Tensor]]) -> float:
-    """Mean loss over all targets of some batches, in nats per token."""
-    device = next(model.parameters()).device
-    total, count = 0.0, 0
-    for x, y in batches:
-        with mixed_precision(device):
-            loss = cross_entropy(model(x.to(device)), y.to(device))
-        total, count = total + loss.sum().item(), count + loss.numel()
-    return total / count
-
-
-class NextToken:
-    """Predict every token from those before it, in windows cut from a corpus.
-
-    corpus      the text
-    block_size  tokens in a window
-    aligned     whether windows begin where a line begins, or anywhere
-    Raises ValueError if either part of the corpus is too short for a window.
-    """
-
-    def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
-        require_window(corpus.train, block_size)
-        require_window(corpus.val, block_size)
-        self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
-        self.starts = self.val_starts = None
-        if aligned:
-            newline = int(corpus.tokenizer.encode("\n"))
-            self.starts = line_starts(self.train, newline, block_size + 1)
-            self.val_starts = line_starts(self.val, newline, block_size + 1)
-
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw windows at random: (B, T) inputs and (B, T) targets."""
-        n = len(self.train) - self.block_size if self.starts is None else len(self.starts)
-        picks = torch.randint(n, (batch_size,), generator=generator)
-        starts = picks if self.starts is None else self.starts[picks]
-        window = cut(self.train, starts, self.block_size + 1)
-        return window[:, :-1], window[:, 1:]
-
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss of a batch, in nats per token: a scalar with a gradient."""
-        x, y = batch
-        return cross_entropy(model(x), y).mean()
-
-    def validate(self, model: LanguageModel) -> float:
-        """Loss on the whole validation text, in nats per token; if aligned, on its lines' beginnings."""
-        if self.val_starts is None:
-            return mean_loss(model, whole_split(self.val, self.block_size))
-        windows = (cut(self.val, s, self.block_size + 1) for s in self.val_starts.split(64))
-        return mean_loss(model, ((w[:, :-1], w[:, 1:]) for w in windows))
+from babygpt.objectives.base import Batch, cross_entropy
 
 
 def branch_losses(model: LanguageModel, columns: Columns) -> Tensor:

@@ -1,0 +1,172 @@
+"""v7: a gate for every dimension, cos(i omega_k), in place of a rotation.
+
+The note's gate stands first, as the note has it. Every class after it repairs one thing and keeps the
+repairs before it, down to PoPE, a published encoding that goes the same way to its end.
+
+Unlike RoPE, a gate needs no pairs: each of the D dimensions has a frequency of its own,
+omega_k = theta^(-k/D). The note has a phase for every layer; here all layers share one encoding, and so one
+phase.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from babygpt.encodings.base import Encoding
+from babygpt.encodings.rotary import angles
+from babygpt.places import Places
+
+ALPHA = 0.3  # the note's
+
+
+class Gated(Encoding):
+    """What all gates have: a wave for each dimension, and a factor for MASK tokens.
+
+    head_dim  D, channels of a head
+    alpha     factor of MASK tokens
+    theta     base of the frequencies
+    Raises ValueError if alpha is not finite, or theta not above 0.
+    Source: note 000, sections 2.1 and 2.2.
+    """
+
+    def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
+        super().__init__()
+        if not math.isfinite(alpha):
+            raise ValueError(f"alpha ({alpha}) must be a finite number")
+        self.head_dim, self.alpha, self.theta = head_dim, float(alpha), float(theta)
+        self.wave(Places.count(1))  # refuses a wrong theta at once
+
+    def wave(self, places: Places) -> Tensor:
+        """How far each dimension's wave has come, i omega_k: (T, D) or (B, 1, T, D), radians, float64."""
+        return angles(places.time, 2 * self.head_dim, self.theta)  # RoPE's, for twice as many channels
+
+    def state(self, places: Places) -> Tensor:
+        """alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
+        if places.masked is None:
+            raise ValueError("gates need places.masked: which tokens are MASK (denoise tells them)")
+        return 1.0 + (self.alpha - 1.0) * places.masked[..., None, :, None]
+
+
+class Polar(Gated):
+    """The gates as the note has them: cos(i omega) cos(phi), alpha where a token is MASK, and then a norm.
+
+    Two of the three do nothing. The norm divides alpha out again, a scalar like any other. And the gradient
+    of cos(phi) is 0 where phi begins, so phi stays there.
+
+    Arguments are those of `Gated`.
+    Source: note 000, sections 2.1 to 2.3.
+    """
+
+    def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, alpha, theta)
+        self.phi = nn.Parameter(torch.zeros(head_dim))
+
+    def gate(self, places: Places) -> Tensor:
+        """The gate of each position and dimension: (T, D) or (B, 1, T, D)."""
+        return self.wave(places).cos() * self.phi.cos()
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        gate = (self.gate(places) * self.state(places)).to(q.dtype)
+        return norm(q * gate), norm(k * gate)
+
+
+def norm(x: Tensor) -> Tensor:
+    """RMSNorm without parameters over the last axis: the body's own, a second time."""
+    return F.rms_norm(x, (x.shape[-1],))
+
+
+class ExactPhase(Polar):
+    """Repair 1: cos(i omega + phi), of which the note's is an approximation. Now phi has a gradient at 0."""
+
+    def gate(self, places: Places) -> Tensor:
+        return (self.wave(places) + self.phi).cos()
+
+
+class RandomPhase(ExactPhase):
+    """Repair 2: phi begins anywhere, so that not every dimension has its crest at position 0."""
+
+    def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, alpha, theta)
+        nn.init.uniform_(self.phi, -math.pi, math.pi)
+
+
+class GatesLast(RandomPhase):
+    """Repair 3: no norm after the gates; the body has normalised q and k before them. Now alpha counts."""
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        gate = (self.gate(places) * self.state(places)).to(q.dtype)
+        return q * gate, k * gate
+
+
+class KeysOnly(GatesLast):
+    """Repair 4: alpha on keys only. On queries it flattens the attention of just those to be predicted."""
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        gate = self.gate(places)
+        return q * gate.to(q.dtype), k * (gate * self.state(places)).to(q.dtype)
+
+
+class Quadrature(Gated):
+    """Repair 5: a sine beside each cosine, [q cos, q sin] and [k cos, k sin].
+
+    cos a cos b + sin a sin b = cos(a - b), so a score is the sum of q_k k_k cos((i - j) omega_k): nothing
+    of i + j is left. A phase that q and k share would cancel, so there is none. But a cosine is even: of two
+    keys alike, one to the left and one as far to the right, a query cannot tell which is which.
+
+    Arguments are those of `Gated`; q and k leave with twice the channels.
+    Source: note 000, repaired.
+    """
+
+    def spread(self, x: Tensor, wave: Tensor) -> Tensor:
+        """Two copies of every channel, times cosine and sine: (B, H, T, D) -> (B, H, T, 2 D)."""
+        return torch.cat([x * wave.cos().to(x.dtype), x * wave.sin().to(x.dtype)], dim=-1)
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        wave = self.wave(places)
+        return self.spread(q, wave), self.spread(k, wave) * self.state(places).to(k.dtype)
+
+
+class LearnedPhase(Quadrature):
+    """Repair 6: the waves of q and k stand apart by a phase, learned for each head and dimension.
+
+    A score is the sum of q_k k_k cos((i - j) omega_k - delta_k), which is uneven: left is not right.
+
+    n_head  number of heads; the other arguments are those of `Gated`
+    Source: Gopalakrishnan et al. 2025, arXiv:2509.10534 (the phase, there called delta).
+    """
+
+    def __init__(
+        self, n_head: int, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0
+    ) -> None:
+        super().__init__(head_dim, alpha, theta)
+        self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        wave = self.wave(places)
+        ahead = wave + self.delta[:, None]  # (H, T, D) or (B, H, T, D)
+        return self.spread(q, wave), self.spread(k, ahead) * self.state(places).to(k.dtype)
+
+
+class PoPE(LearnedPhase):
+    """As published: q and k give magnitudes only, softplus(q) and softplus(k), and no token is gated.
+
+    What a token looks for and where it looks are then two things: content is in the magnitudes, place is in
+    the phases. The paper keeps delta between -2 pi and 0, a range that holds every angle once; here it is
+    free. The paper's q and k come straight from their matrices, here the body normalises them first.
+
+    n_head, head_dim, theta  as in `LearnedPhase`
+    Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 3.
+    """
+
+    def __init__(self, n_head: int, head_dim: int, theta: float = 10_000.0) -> None:
+        super().__init__(n_head, head_dim, alpha=1.0, theta=theta)
+
+    def state(self, places: Places) -> Tensor:
+        return torch.ones(())
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        return super().multiply(F.softplus(q), F.softplus(k), places)

@@ -1,0 +1,102 @@
+"""The bound on a text's surprise that a model of masked diffusion gives: the NELBO."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import cut
+from babygpt.device import mixed_precision
+from babygpt.models.base import LanguageModel
+from babygpt.objectives.base import cross_entropy
+from babygpt.objectives.diffusion import denoise, mask_of
+
+MOST_EXACT = 12  # holes: 4095 ways to mask them
+
+
+@torch.inference_mode()
+def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) -> float:
+    """The NELBO of a short text, or of some places in it given the others: over every way to mask them.
+
+    Integrating (1/t) t^l (1 - t)^(n - l) over t leaves each set of l masked places out of n the weight
+    1 / (l C(n, l)). If the model's answers are the exact posteriors, the sum is -log p.
+
+    model    trained by masked diffusion, or anything that answers like it
+    idx      (T,)  token ids
+    at       places that are asked for, at most 12 of them; all by default
+    returns  nats, all places together
+    Raises ValueError for no place or more than 12.
+    Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
+    """
+    at = list(range(len(idx))) if at is None else at
+    n = len(at)
+    if not 1 <= n <= MOST_EXACT:
+        raise ValueError(f"{n} places: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more")
+    sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]
+    masked = torch.zeros(len(sets), len(idx), dtype=torch.bool)
+    for row, some in enumerate(sets):
+        masked[row, some] = True
+    weights = torch.tensor([1 / (len(s) * math.comb(n, len(s))) for s in sets], dtype=torch.float64)
+    device = next(model.parameters()).device
+    total = 0.0
+    for rows, share in zip(masked.split(256), weights.split(256), strict=True):
+        texts = idx.expand(len(rows), -1)
+        logits = denoise(model, texts.masked_fill(rows, mask_of(model)).to(device))
+        losses = -logits.double().log_softmax(dim=-1).cpu().gather(-1, texts[..., None])[..., 0]
+        total += float((losses * rows * share[:, None]).sum())
+    return total
+
+
+@torch.inference_mode()
+def nelbo(
+    model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
+) -> tuple[float, float]:
+    """The NELBO of a whole text in nats per token, cut into windows: an upper bound on -log p(x).
+
+    Instead of a rate t, the number l of masked tokens is drawn, evenly from 1 to T, and then which ones: the
+    same mean as with weights 1/t, but no weight is large. The numbers are spread evenly over the windows.
+
+    model    trained by masked diffusion
+    ids      (N,)  the text
+    length   tokens of a window, T; block_size by default. What is left at the end is a shorter window
+    repeats  how often each window is masked
+    seed     of the masks
+    returns  the estimate, and its standard error over windows (nan for one window)
+    Raises ValueError for an empty text, or repeats or length below 1.
+    Source: Ou et al. 2024, arXiv:2406.03736, eq. 3.7 in its form with l.
+    """
+    length = model.config.block_size if length is None else length
+    for name, value in (("repeats", repeats), ("length", length), ("tokens", len(ids))):
+        if value < 1:
+            raise ValueError(f"{name} ({value}) must be at least 1")
+    generator = torch.Generator().manual_seed(seed)
+    whole = len(ids) // length * length
+    starts = torch.arange(0, whole, length).repeat(repeats)
+    rest = torch.tensor([whole] * repeats if whole < len(ids) else [], dtype=torch.long)
+    means, sizes = [], []  # of each window: nats per token, tokens
+    for begins, size in ((starts, length), (rest, len(ids) - whole)):
+        if len(begins):
+            means.append(_window_means(model, cut(ids, begins, size), generator))
+            sizes.append(torch.full((len(begins),), float(size), dtype=torch.float64))
+    mean, size = torch.cat(means), torch.cat(sizes)
+    estimate = float((mean * size).sum() / size.sum())
+    spread = float(mean.std()) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan
+    return estimate, spread
+
+
+def _window_means(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> Tensor:
+    """Mean loss over each window's masked tokens, its number of them drawn evenly: (N, T) -> (N,)."""
+    device, (n, length) = next(model.parameters()).device, windows.shape
+    even = (torch.randperm(n, generator=generator) + torch.rand(n, generator=generator)) / n
+    count = 1 + (even * length).long()  # 1 to T
+    lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
+    found = []
+    for some, masked in zip(windows.split(64), (lots < count[:, None]).split(64), strict=True):
+        with mixed_precision(device):
+            logits = denoise(model, some.masked_fill(masked, mask_of(model)).to(device))
+        losses = cross_entropy(logits, some.to(device)).cpu().double()
+        found.append((losses * masked).sum(dim=1) / masked.sum(dim=1))
+    return torch.cat(found)

@@ -1,0 +1,124 @@
+"""The objective of v7: fill in what was masked, wherever it stands.
+
+A masking rate t is drawn for each window, evenly between 0 and 1, and each token is masked with
+probability t. The model sees what is left, on both sides, and gives the masked tokens back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import IGNORED, cut
+from babygpt.data.corpus import Corpus
+from babygpt.device import mixed_precision
+from babygpt.models.base import LanguageModel
+from babygpt.objectives.base import Batch, cross_entropy
+from babygpt.places import Places
+
+
+def mask_of(model: LanguageModel) -> int:
+    """The id of the MASK token: the last of a model's vocabulary."""
+    return model.config.vocab_size - 1
+
+
+def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
+    """What a model makes of a text with holes.
+
+    idx      (B, T)  token ids, MASK where a token is to be found
+    returns  (B, T, vocab_size - 1)  logits of every token but MASK, which no text ever holds
+    """
+    places = Places(Places.count(idx.shape[1], device=idx.device).time, masked=idx == mask_of(model))
+    return model(idx, places)[..., : mask_of(model)]
+
+
+def masking_rates(n: int, generator: torch.Generator) -> Tensor:
+    """Draw n rates between 0 (never) and 1, one from each n-th of that range, shuffled: (n,).
+
+    Each of them is uniform; together they cover the range more evenly than n separate draws, so that
+    the mean of a batch varies less.
+    Source: Kingma et al. 2021, arXiv:2107.00630, appendix I.1 (low-discrepancy times).
+    """
+    each = (torch.randperm(n, generator=generator) + torch.rand(n, generator=generator)) / n
+    return 1 - each
+
+
+def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Generator) -> Batch:
+    """Mask each token with its window's probability.
+
+    windows  (B, T)  token ids
+    rates    (B,)    t of each window, above 0 and at most 1
+    returns  (B, T) inputs, (B, T) targets, IGNORED where nothing was masked, and (B,) the rates
+    """
+    masked = torch.rand(windows.shape, generator=generator) < rates[:, None]
+    return windows.masked_fill(masked, mask_id), windows.masked_fill(~masked, IGNORED), rates
+
+
+class MaskedDiffusion:
+    """Fill in masked tokens; the loss is the mean over all masked tokens of a batch.
+
+    corpus       the text, loaded with_mask
+    block_size   tokens in a window
+    val_windows  validation windows at the least: the whole split, and as often as that takes
+    Raises ValueError if the corpus has no MASK token, or either part is shorter than a window.
+    Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
+    """
+
+    def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 60 * 64) -> None:
+        if corpus.tokenizer.mask_id is None:
+            raise ValueError(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
+        for ids in (corpus.train, corpus.val):
+            if len(ids) < block_size:
+                raise ValueError(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
+        self.train, self.val = corpus.train, corpus.val
+        self.block_size, self.val_windows = block_size, val_windows
+        self.mask_id = corpus.tokenizer.mask_id
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw windows at random, and mask them: inputs, targets, rates."""
+        starts = torch.randint(len(self.train) - self.block_size + 1, (batch_size,), generator=generator)
+        windows = cut(self.train, starts, self.block_size)
+        return mask_out(windows, masking_rates(batch_size, generator), self.mask_id, generator)
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Mean loss over the masked tokens, in nats: a scalar with a gradient; 0 if none was masked."""
+        inputs, targets, _ = batch
+        losses = cross_entropy(denoise(model, inputs), targets)
+        return losses.sum() / (targets != IGNORED).sum().clamp(min=1)
+
+    def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
+        """The validation windows, always with the same masks."""
+        generator = torch.Generator().manual_seed(0)
+        whole = len(self.val) // self.block_size
+        starts = torch.arange(whole).repeat(math.ceil(self.val_windows / whole)) * self.block_size
+        rates = masking_rates(len(starts), generator)
+        for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
+            yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)
+
+    @torch.inference_mode()
+    def validate(self, model: LanguageModel) -> float:
+        """Mean loss over the masked tokens of the validation windows, in nats; no bound on anything."""
+        device = next(model.parameters()).device
+        total, count = 0.0, 0
+        for inputs, targets, _ in self.val_batches():
+            with mixed_precision(device):
+                losses = cross_entropy(denoise(model, inputs.to(device)), targets.to(device))
+            total, count = total + losses.sum().item(), count + int((targets != IGNORED).sum())
+        return total / count
+
+
+class DiffusionBound(MaskedDiffusion):
+    """Fill in masked tokens; the loss is the bound itself, in which a window's masked tokens weigh 1/t.
+
+    Its mean over rates and masks is the NELBO per token, which is never below -log p(x) per token.
+    Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Ou et al. 2024, arXiv:2406.03736.
+    """
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """The bound, estimated on a batch, in nats per token: a scalar with a gradient."""
+        inputs, targets, rates = batch
+        losses = cross_entropy(denoise(model, inputs), targets)  # (B, T)
+        return (losses / rates[:, None]).mean()

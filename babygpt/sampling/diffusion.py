@@ -1,0 +1,180 @@
+"""Writing by filling in: every step, some of the masked tokens appear.
+
+Which ones is an `Order`: the surest first, or by chance. What appeared stays as it is, so a text with n
+holes takes at least one step and at most n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from babygpt.models.base import LanguageModel
+from babygpt.objectives.diffusion import denoise, mask_of
+from babygpt.sampling.draw import check, pick
+
+Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, how sure -> what appears
+Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A text, and how it came to be.
+
+    tokens  (B, T)  token ids, no MASK among them
+    when    (B, T)  the step at which each token appeared, counted from 1; 0 for what was there before
+    sure    (B, T)  the probability that the model gave the token then; 1 for what was there before
+    """
+
+    tokens: Tensor
+    when: Tensor
+    sure: Tensor
+
+    @property
+    def steps(self) -> Tensor:
+        """Steps that each text took: (B,)."""
+        return self.when.amax(dim=1)
+
+
+def by_confidence(threshold: float = 0.95) -> Order:
+    """Every token of which the model is sure appears at once, and always the one of which it is surest.
+
+    How sure it is, is the probability of its likeliest token there, whatever temperature it draws with.
+
+    threshold  between 0 (all appear in one step) and 1; above 1 they appear one by one
+    Raises ValueError if threshold is negative.
+    Source: note 000; Wu et al. 2025, arXiv:2505.22618 (a threshold for parallel decoding).
+    """
+    if not threshold >= 0:
+        raise ValueError(f"threshold ({threshold}) must not be negative")
+
+    def choose(masked: Tensor, sure: Tensor) -> Tensor:
+        sure = sure.masked_fill(~masked, -1.0)
+        surest = torch.zeros_like(masked).scatter(1, sure.argmax(dim=1, keepdim=True), True)
+        return masked & (surest | (sure >= threshold))
+
+    return lambda masked, generator: choose
+
+
+def in_random_order(per_step: int = 1) -> Order:
+    """Tokens appear in a random order, so many a step.
+
+    per_step  at least 1
+    Raises ValueError if it is less.
+    """
+    if per_step < 1:
+        raise ValueError(f"per_step ({per_step}) must be at least 1")
+
+    def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
+        lots = torch.rand(masked.shape, generator=generator).masked_fill(~masked.cpu(), 2.0)
+        return _earliest(lots.argsort(dim=1).argsort(dim=1) // per_step)
+
+    return begin
+
+
+def ancestral(n_steps: int) -> Order:
+    """The masking of training, run backwards: each token appears at a step drawn on its own.
+
+    Steps at which nothing appears are left out, since the model would see the same text again.
+
+    n_steps  at least 1; with many, tokens appear one by one
+    Raises ValueError if it is less.
+    Source: Sahoo et al. 2024, arXiv:2406.07524, section 3.2, with a rate that falls evenly.
+    """
+    if n_steps < 1:
+        raise ValueError(f"n_steps ({n_steps}) must be at least 1")
+
+    def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
+        return _earliest(torch.randint(n_steps, masked.shape, generator=generator))
+
+    return begin
+
+
+def _earliest(turn: Tensor) -> Choose:
+    """Of what is still masked, what has the lowest turn in its row: (B, T) -> Choose."""
+
+    def choose(masked: Tensor, sure: Tensor) -> Tensor:
+        waiting = turn.to(masked.device).masked_fill(~masked, torch.iinfo(turn.dtype).max)
+        return masked & (waiting == waiting.amin(dim=1, keepdim=True))
+
+    return choose
+
+
+@torch.inference_mode()
+def fill_in(
+    model: LanguageModel,
+    idx: Tensor,
+    order: Order | None = None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+) -> Filled:
+    """Fill in every MASK of some texts, and leave all else as it is.
+
+    model        trained by masked diffusion
+    idx          (B, T)  token ids, T at most block_size
+    order        which tokens appear when; by_confidence() unless told
+    temperature  logits are divided by it; 0 always takes the likeliest token
+    top_k        draw among the k likeliest tokens only; None for all
+    generator    source of randomness, on the CPU; None for the global one
+    Raises ValueError for an empty text, one longer than the window, a negative temperature, a top_k below 1.
+    """
+    check(idx, 0, temperature, top_k)
+    if idx.shape[1] > model.config.block_size:
+        raise ValueError(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
+    text = idx.to(next(model.parameters()).device, copy=True)
+    masked = text == mask_of(model)
+    when, certain = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
+    choose = (order or by_confidence())(masked, generator)
+    while masked.any():
+        logits = denoise(model, text).float()  # (B, T, V)
+        chances = logits.softmax(dim=-1)
+        now = choose(masked, chances.amax(dim=-1))
+        drawn = pick(logits[now].cpu(), temperature, top_k, generator).to(text.device)  # (what appears,)
+        text[now], certain[now] = drawn, chances[now, drawn]
+        step = when.amax(dim=1, keepdim=True) + 1
+        when, masked = torch.where(now, step, when), masked & ~now
+    return Filled(text, when, certain)
+
+
+def continue_text(
+    model: LanguageModel,
+    idx: Tensor,
+    n_tokens: int,
+    order: Order | None = None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+    block: int | None = None,
+) -> Filled:
+    """Continue some texts block by block; each block is filled in after as much text as the window holds.
+
+    idx        (B, T)  the prompts, T at least 1, no MASK among them
+    n_tokens   how many to add
+    block      tokens of a block, below block_size; None for half the window
+    returns    (B, T + n_tokens) tokens; steps go on counting from block to block
+    Raises ValueError for a MASK in a prompt, a negative n_tokens, a block that leaves no room for a prompt,
+    and what `fill_in` refuses.
+    Source: note 000 (compare_generation_quality.py); Arriola et al. 2025, arXiv:2503.09573 (blocks).
+    """
+    check(idx, n_tokens, temperature, top_k)
+    size = model.config.block_size
+    block = (size + 1) // 2 if block is None else block
+    if not 1 <= block < size:
+        raise ValueError(f"block ({block}) must lie between 1 and {size - 1}: the window holds {size} tokens")
+    if bool((idx == mask_of(model)).any()):
+        raise ValueError("the prompt holds a MASK: fill_in fills in, continue_text goes on after the end")
+    text = idx.to(next(model.parameters()).device)
+    when, sure = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
+    for start in range(0, n_tokens, block):
+        holes = text.new_full((len(text), min(block, n_tokens - start)), mask_of(model))
+        window = torch.cat([text[:, -(size - holes.shape[1]) :], holes], dim=1)
+        added = fill_in(model, window, order, temperature, top_k, generator)
+        new = slice(window.shape[1] - holes.shape[1], None)
+        later = when.amax(dim=1, keepdim=True) + added.when[:, new]
+        text, when = torch.cat([text, added.tokens[:, new]], dim=1), torch.cat([when, later], dim=1)
+        sure = torch.cat([sure, added.sure[:, new]], dim=1)
+    return Filled(text, when, sure)
