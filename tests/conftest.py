@@ -12,12 +12,42 @@ from babygpt.config import ModelConfig
 from babygpt.data.batches import Columns, weave
 from babygpt.data.corpus import Corpus, from_grammar
 from babygpt.data.grammar import Grammar
+from babygpt.encodings import Encoding
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.places import Places
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=40)
 settings.load_profile("same")
+
+
+class Posterior(LanguageModel):
+    """Knows all texts of T tokens by heart: the exact chances of each token, given those that are not MASK.
+
+    joint  (V, ..., V)  the probability of each text, T times V tokens; MASK is token V
+    """
+
+    def __init__(self, joint: torch.Tensor) -> None:
+        super().__init__(ModelConfig(joint.shape[0] + 1, block_size=joint.dim()), Encoding())
+        self.anywhere = torch.nn.Parameter(torch.zeros(()))
+        self.joint = joint
+
+    def forward(self, idx: torch.Tensor, places=None, cache=None) -> torch.Tensor:
+        seen, which = idx.unique(dim=0, return_inverse=True)
+        return torch.stack([self.answer(row) for row in seen])[which]
+
+    def answer(self, row: torch.Tensor) -> torch.Tensor:
+        """(T,) -> (T, V + 1); for MASK itself a logit that would win, if anyone asked."""
+        given = self.joint
+        for place, token in enumerate(row.tolist()):
+            if token < len(self.joint):
+                only = torch.zeros(len(self.joint), dtype=torch.float64)
+                only[token] = 1.0
+                given = given * only.view([-1 if d == place else 1 for d in range(given.dim())])
+        chances = [given.movedim(place, 0).reshape(len(given), -1).sum(dim=1) for place in range(len(row))]
+        logits = torch.stack(chances).log()
+        return torch.cat([logits, torch.full((len(row), 1), 50.0, dtype=torch.float64)], dim=1)
+
 
 SHAPE = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
 
@@ -68,12 +98,25 @@ def text() -> Callable[..., torch.Tensor]:
 
 
 @pytest.fixture(scope="session")
-def one_text() -> Callable[..., Places]:
-    """Places of one text as a version wants them: a model of parallel texts is told that this is text 0."""
+def standing() -> Callable[..., Places]:
+    """Places at these times as a version wants them.
+
+    A model of parallel texts is told that this is text 0, one that fills in that every third token is MASK.
+    """
+
+    def make(version: str, time: torch.Tensor) -> Places:
+        branch = torch.zeros_like(time) if VERSIONS[version].branches else None
+        return Places(time, branch, time % 3 == 1 if VERSIONS[version].masks else None)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def one_text(standing: Callable[..., Places]) -> Callable[..., Places]:
+    """Places of one text as a version wants them, at times one after the other."""
 
     def make(version: str, n: int, start: int = 0) -> Places:
-        time = torch.arange(start, start + n)
-        return Places(time, torch.zeros_like(time) if VERSIONS[version].branches else None)
+        return standing(version, torch.arange(start, start + n))
 
     return make
 
@@ -107,3 +150,21 @@ def small_grammar() -> Grammar:
 def small_corpus(small_grammar: Grammar) -> Corpus:
     """About 9000 characters of the small grammar's stories to learn from, 1000 to measure on."""
     return from_grammar("small", small_grammar, n_chars=9_000)
+
+
+@pytest.fixture(scope="session")
+def small_masked_corpus(small_grammar: Grammar) -> Corpus:
+    """The same, with a MASK token."""
+    return from_grammar("small", small_grammar, n_chars=9_000, with_mask=True)
+
+
+@pytest.fixture(scope="session")
+def posterior() -> Callable[..., LanguageModel]:
+    """Make a model that answers exactly, of a distribution over short texts; by default a random one."""
+
+    def make(vocab_size: int = 3, length: int = 3) -> LanguageModel:
+        draw = torch.Generator().manual_seed(0)
+        weights = torch.randn([vocab_size] * length, generator=draw, dtype=torch.float64)
+        return Posterior((1.5 * weights).exp() / (1.5 * weights).exp().sum())
+
+    return make

@@ -34,7 +34,7 @@ ONLY_IN = {
     "pooch": {"data"},
     "safetensors": {"checkpoint"},
 }
-PLOTS_MAY = {"numpy", "matplotlib", "cycler", "artists"}
+PLOTS_MAY = {"numpy", "matplotlib", "cycler", "artists", "plots"}
 
 
 def imported(path: Path, root: Path) -> Iterator[str]:

@@ -77,15 +77,18 @@ CHOSEN = [
     ("v6", {"band": 4, "theta": 30.0}),
     ("v6-learned", {"max_branches": 3}),
     ("v6-rope2d", {"branch_share": 1.0, "stride": 5.0}),
+    ("v7", {"alpha": 0.7, "theta": 50.0}),
+    ("v7-keys", {"alpha": 0.0}),
+    ("v7-pope", {"theta": 50.0}),
 ]
 
 
 @pytest.mark.parametrize(("version", "options"), CHOSEN)
 def test_what_was_chosen_of_the_encoding_comes_back(
-    awake, woven, tmp_path: Path, version: str, options: dict
+    awake, woven, one_text, tmp_path: Path, version: str, options: dict
 ) -> None:
     model, columns = awake(version, options), woven()
-    places = columns.places if VERSIONS[version].branches else None
+    places = columns.places if VERSIONS[version].branches else one_text(version, columns.tokens.shape[1])
     save(tmp_path / "m.safetensors", Checkpoint(version, model, TOKENIZER, options=options))
     loaded = load(tmp_path / "m.safetensors")
     assert loaded.options == options
@@ -135,6 +138,9 @@ def test_a_checkpoint_from_before_there_were_options_is_read(path: Path, made: C
         ("v5", {"sigmas": 3}),
         ("v5", {"kernel": ["absolute"]}),
         ("v5-absolute", {"kernel": "relative"}),
+        ("v7", {"alpha": math.inf}),
+        ("v7", {"theta": 0}),
+        ("v7-pope", {"alpha": 0.5}),  # it has none
         ("v4", ["stride"]),
         ("v4", "stride"),
         ("v4", 3),
@@ -327,6 +333,7 @@ def test_another_version_is_named(made: Checkpoint, tmp_path: Path) -> None:
 
 # Nothing is stored of these encodings, so their weights are those of v4.
 AS_V4 = ("v3", "v4", "v6", "nope", "alibi", "v6-none", "v6-rope2d")
+AS_V4 = (*AS_V4, "v7-quadrature", "v7-rope", "v7-nope", "v7-alibi")
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v not in AS_V4])

@@ -16,6 +16,9 @@ from babygpt.cli import main
 from babygpt.data.corpus import load_corpus
 from babygpt.experiments.reading import ReadConfig
 from babygpt.measure.branches import company_loss
+from babygpt.measure.diffusion import nelbo
+from babygpt.models.versions import VERSIONS
+from babygpt.objectives import MaskedDiffusion
 
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4"]
 
@@ -548,7 +551,10 @@ def test_bench_refuses_steps_it_cannot_share_out(corpus):
 
 @pytest.mark.parametrize(
     "command",
-    ["", "train", "generate", "pretrain", "parallel-generate", "analyze", "figures", "bench", "bench recipe"],
+    [
+        *["", "train", "generate", "pretrain", "parallel-generate", "analyze", "figures"],
+        *["compare", "compare encodings", "compare generation", "bench", "bench recipe"],
+    ],
 )
 def test_help_says_what_each_option_does(command):
     result = run(*command.split(), "--help")
@@ -557,3 +563,349 @@ def test_help_says_what_each_option_does(command):
         if line.strip().startswith("--") and "--help" not in line:
             last = line.split()[-1]  # a long flag has its sentence on the next line
             assert len(line.split()) > 2 or last.isupper() or last.endswith("]")
+
+
+# ---------------------------------------------------------------- masked diffusion
+
+
+@pytest.mark.parametrize("version", [v for v, made in VERSIONS.items() if made.masks])
+def test_every_v7_is_trained_and_writes(tmp_path, corpus, version):
+    out = tmp_path / "m.safetensors"
+    result = run("train", version, "--corpus", corpus, "--steps", 2, "--out", out, *SMALL)
+    assert result.exit_code == 0, result.output
+    assert "2 steps, validation loss of masked characters" in result.stdout
+    loaded = checkpoint.load(out)
+    text = load_corpus(corpus, with_mask=True)
+    assert loaded.tokenizer.mask_id == len(text.tokenizer.characters)
+    bound, error = nelbo(loaded.model, text.val)
+    assert loaded.info["nelbo"] == pytest.approx(bound, abs=1e-6)
+    assert f"NELBO {bound:.3f} ± {error:.3f}" in result.stdout
+    assert loaded.info["val_loss"] == pytest.approx(
+        MaskedDiffusion(text, 16).validate(loaded.model), abs=1e-6
+    )
+    written = run("generate", out, "--prompt", "the ", "--tokens", 9).stdout
+    assert written.startswith("the ")
+    assert len(written) == 4 + 9 + 1
+
+
+def test_weights_go_where_note_000_expects_them(tmp_path, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("train", "v7", "--corpus", corpus, "--steps", 1, *SMALL).exit_code == 0
+    assert checkpoint.load(tmp_path / "weights" / "v7.safetensors").version == "v7"
+
+
+def test_the_bound_is_another_loss_and_idle_elsewhere(tmp_path, corpus):
+    def trained(name, version, *extra):
+        out = tmp_path / f"{name}.safetensors"
+        result = run("train", version, "--corpus", corpus, "--steps", 3, "--out", out, *SMALL, *extra)
+        assert result.exit_code == 0, result.output
+        return result, checkpoint.load(out)
+
+    (_, mean), (_, bound) = trained("mean", "v7-rope"), trained("bound", "v7-rope", "--bound")
+    assert (mean.info["bound"], bound.info["bound"]) == (False, True)
+    assert not torch.equal(mean.model.head.weight, bound.model.head.weight)
+    (plain, one), (told, other) = trained("plain", "v4"), trained("told", "v4", "--bound")
+    assert "--bound plays no part in training v4" in told.stderr
+    assert "--bound" not in plain.stderr
+    assert "NELBO" not in told.stdout
+    assert torch.equal(one.model.head.weight, other.model.head.weight)
+
+
+@pytest.fixture(scope="module")
+def denoiser(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("denoiser")
+    (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    args = ["--corpus", folder / "text.txt", "--steps", 40, "--out", folder / "m.safetensors", *SMALL]
+    assert run("train", "v7-rope", *args).exit_code == 0
+    return folder / "m.safetensors"
+
+
+def test_generate_reads_every_flag_of_diffusion(denoiser):
+    def wrote(*flags):
+        result = run("generate", denoiser, "--prompt", "the cat ", "--tokens", 60, "--top-k", 4, *flags)
+        assert result.exit_code == 0, result.output
+        assert len(result.stdout) == 8 + 60 + 1
+        return result.stdout
+
+    usual = wrote()
+    assert usual == wrote("--order", "confidence", "--confidence-threshold", 0.95)
+    orders = [["--order", "random"], ["--order", "random", "--per-step", 4], ["--order", "ancestral"]]
+    others = [*orders, ["--confidence-threshold", 0], ["--block", 3], ["--seed", 7]]
+    assert len({usual, *(wrote(*flags) for flags in others)}) == 1 + len(others)
+
+
+def test_a_prompt_longer_than_the_window_is_continued(denoiser):
+    prompt = "the cat sat on the mat. the cat sat"
+    written = run("generate", denoiser, "--prompt", prompt, "--tokens", 5).stdout
+    assert written.startswith(prompt)
+    assert len(written) == len(prompt) + 5 + 1
+
+
+def test_flags_that_change_nothing_are_named(tmp_path, corpus, denoiser):
+    told = run("generate", denoiser, "--prompt", "the", "--order", "random", "--n-steps", 4)
+    assert told.stderr == "--n-steps plays no part with --order random\n"
+    assert told.stdout == run("generate", denoiser, "--prompt", "the", "--order", "random").stdout
+    out = tmp_path / "v4.safetensors"
+    run("train", "v4", "--corpus", corpus, "--steps", 1, "--out", out, *SMALL)
+    told = run("generate", out, "--prompt", "the", "--order", "random", "--block", 4)
+    assert (
+        told.stderr == "--order and --block play no part in a v4, which writes one character after another\n"
+    )
+    assert told.stdout == run("generate", out, "--prompt", "the").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["--confidence-threshold", "-1"], ["threshold (-1.0)"]),
+        (["--order", "random", "--per-step", "0"], ["per_step (0)"]),
+        (["--order", "ancestral", "--n-steps", "0"], ["n_steps (0)"]),
+        (["--block", "16"], ["block (16)", "between 1 and 15"]),
+        (["--temperature", "-1"], ["temperature (-1.0)"]),
+        (["--top-k", "0"], ["top_k (0)"]),
+        (["--tokens", "-1"], ["n_tokens (-1)"]),
+        (["--prompt", "the dog"], ["character 'd' at place 4"]),
+        (["--prompt", "░"], ["character '░' at place 0"]),
+        (["--prompt", ""], ["prompt is empty"]),
+    ],
+)
+def test_generate_refuses_in_one_line(denoiser, args, parts):
+    refused(run("generate", denoiser, "--prompt", "the ", *args), *parts)
+
+
+# ---------------------------------------------------------------- comparing encodings
+
+
+BRIEF = ["--max-iters", "4", "--eval-interval", "2", "--eval-iters", "2", *SMALL]
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """A finished comparison: where it is, what was typed, and what was printed."""
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    args = ["compare", "encodings", "--corpus", folder / "text.txt", "--seeds", "1,2", *BRIEF]
+    result = run(*args, "--out-dir", folder)
+    assert result.exit_code == 0, result.output
+    return folder, args, result
+
+
+def test_compare_encodings_writes_what_note_000_names(compared):
+    folder, _, result = compared
+    results = json.loads((folder / "ablation_results.json").read_text())
+    assert [(r["variant"], r["seed"]) for r in results["runs"]] == [
+        *[("rope", 1), ("polar", 1)],
+        *[("rope", 2), ("polar", 2)],
+    ]
+    for name in ("val_loss_curve.png", "summary_bars.png"):
+        assert (folder / "ablation_plots" / name).read_bytes().startswith(b"\x89PNG")
+        assert name in result.stdout
+    for variant in ("rope", "polar"):
+        for seed in (1, 2):
+            checkpoint.load(folder / "weights" / "ablation" / f"{variant}_seed{seed}.safetensors")
+    each = [gap["each"] for gap in results["paired"]["polar - rope"].values()]
+    loss = {(r["variant"], r["seed"]): r["val_loss"] for r in results["runs"]}
+    assert each[0]["2"] == pytest.approx(loss["polar", 2] - loss["rope", 2])
+    assert "polar - rope, paired: validation loss" in result.stdout
+    assert "validation loss on 8 windows of 16 characters" in result.stdout
+
+
+def test_compare_encodings_goes_on_where_it_stands(compared):
+    folder, args, first = compared
+    again = run(*args, "--out-dir", folder)
+    assert again.stdout.splitlines()[:4] == [
+        f"{name}, seed {seed}: finished before" for seed in (1, 2) for name in ("rope", "polar")
+    ]
+    assert again.stdout.splitlines()[4:] == first.stdout.splitlines()
+    refused(
+        run(*args, "--out-dir", folder, "--max-iters", 5),
+        *["--max-iters (5)", folder / "ablation_results.json", "(4)", "--out-dir"],
+    )
+    other = run(*args, "--out-dir", folder / "other", "--max-iters", 5, "--variants", "v7-nope")
+    assert other.exit_code == 0, other.output
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--seeds", "1,x"], ["--seeds (1,x)", "'x'", "whole numbers"]),
+        (["--seeds", ""], ["no seeds"]),
+        (["--seeds", "1,1"], ["name 1 twice"]),
+        (["--variants", "rope,v4"], ["variant (v4)", "rope, nope, alibi"]),
+        (["--eval-iters", "0"], ["eval_iters (0) must be above 0"]),
+        (["--max-iters", "0"], ["max_iters (0) must be above 0"]),
+        (["--block-size", "100000"], ["block_size (100000)"]),
+        (["--corpus", "no/such/file.txt"], ["no/such/file.txt"]),
+    ],
+)
+def test_compare_encodings_refuses_in_one_line_and_writes_nothing(tmp_path, corpus, extra, parts):
+    out = tmp_path / "out"
+    refused(run("compare", "encodings", "--corpus", corpus, *BRIEF, "--out-dir", out, *extra), *parts)
+    assert not out.exists()
+
+
+def test_an_out_dir_that_is_a_file_is_refused(tmp_path, corpus):
+    for out in (corpus, f"{corpus}/below"):
+        refused(run("compare", "encodings", "--corpus", corpus, *BRIEF, "--out-dir", out), "is a file")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "weights").write_text("mine")
+    args = ["compare", "encodings", "--corpus", corpus, *BRIEF, "--out-dir", tmp_path / "out"]
+    refused(run(*args), "weights is a file", "--out-dir")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["weights"]
+
+
+LONG = ["--max-iters", "150", "--eval-interval", "50", "--eval-iters", "2", *SMALL]
+
+
+def stopped_after_one_run(folder, corpus, how):
+    """A real comparison, stopped by a real signal when one run is stored: its exit status, what it said."""
+    args = ["compare", "encodings", "--corpus", corpus, "--seeds", "1,2", "--out-dir", folder, *LONG]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "babygpt", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / "ablation_results.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=120)
+    return args, process.returncode, said
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_comparison_goes_on_and_loses_nothing(tmp_path, corpus, how):
+    args, status, said = stopped_after_one_run(tmp_path, corpus, how)
+    finished = json.loads((tmp_path / "ablation_results.json").read_text())["runs"]
+    assert 1 <= len(finished) < 4
+    if how == signal.SIGINT:
+        assert status == 1
+        assert "this run is not kept; the same command goes on" in said.splitlines()[-1]
+    weights = [tmp_path / one["weights"] for one in finished]
+    before = [path.read_bytes() for path in weights]
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("finished before") == len(finished)
+    whole = json.loads((tmp_path / "ablation_results.json").read_text())["runs"]
+    assert whole[: len(finished)] == finished
+    assert len(whole) == 4
+    assert [path.read_bytes() for path in weights] == before
+
+
+# ---------------------------------------------------------------- comparing generations
+
+
+NOTES_WRITING = "--temp 0.8 --top-k 2 --confidence-threshold 0.95 --seed 1337"
+WRITING = ["--num-prompts", 3, "--prompt-len", 8, "--gen-len", 20, *NOTES_WRITING.split(), "--judge-steps", 2]
+
+
+def generation(compared, output, *extra, rope="rope_seed1", polar="polar_seed1"):
+    at = compared[0] / "weights" / "ablation"
+    files = ["--rope-weights", at / f"{rope}.safetensors", "--polar-weights", at / f"{polar}.safetensors"]
+    return run("compare", "generation", *files, *WRITING, "--output", output, *extra)
+
+
+def test_compare_generation_measures_both_and_the_truth(tmp_path, compared, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    output = tmp_path / "new" / "out.json"
+    result = generation(compared, output)
+    assert result.exit_code == 0, result.output
+    found = json.loads(output.read_text(), parse_constant=pytest.fail)
+    assert list(found["rows"]) == ["rope", "polar", "true"]
+    assert [len(row["texts"]) for row in found["rows"].values()] == [3, 3, 3]
+    assert {
+        "distinct_1_chars",
+        "distinct_2_words",
+        "repeat_3gram_chars",
+        "judge_nll",
+        "judge_entropy",
+    } <= set(found["rows"]["true"]["measures"])
+    judge = checkpoint.load(tmp_path / "weights" / "judge.safetensors")
+    assert found["judge"]["val_loss"] == pytest.approx(judge.info["val_loss"])
+    assert f"validation loss {judge.info['val_loss']:.3f} nats" in result.stdout
+    assert found["settings"]["confidence_threshold"] == 0.95
+    before = output.read_bytes()
+    refused(generation(compared, output), "exists already", output, "--overwrite")
+    assert output.read_bytes() == before
+    again = generation(compared, output, "--overwrite")
+    assert again.exit_code == 0, again.output
+    assert json.loads(output.read_text())["rows"] == found["rows"]
+
+
+def test_an_interrupted_judge_is_said_to_be_gone(tmp_path, compared, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("babygpt.experiments.judge.follow", stopped)
+    refused(generation(compared, "out.json"), "interrupted: this judge is not kept")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_compare_generation_over_grids(tmp_path, compared, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grids = ["--alpha-grid", "0,0.3", "--threshold-grid", "0.5"]
+    result = generation(compared, "out.json", *grids)
+    assert result.exit_code == 0, result.output
+    points = json.loads((tmp_path / "out.json").read_text())["grid"]
+    assert [(p["model"], p["alpha"], p["confidence_threshold"]) for p in points] == [
+        ("rope", None, 0.5),
+        ("polar", 0.0, 0.5),
+        ("polar", 0.3, 0.5),
+    ]
+    assert "polar, alpha 0.3, threshold 0.5: repeat_3gram_chars" in result.stdout
+
+
+def test_models_are_called_by_what_they_are(tmp_path, compared, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = generation(compared, "a.json", rope="polar_seed1", polar="rope_seed2")
+    assert "polar_seed1.safetensors is a v7-polar, and is called polar" in result.stderr
+    assert list(json.loads((tmp_path / "a.json").read_text())["rows"]) == ["polar", "rope", "true"]
+    generation(compared, "b.json", polar="rope_seed2")
+    assert list(json.loads((tmp_path / "b.json").read_text())["rows"]) == ["rope_seed1", "rope_seed2", "true"]
+    refused(generation(compared, "c.json", polar="rope_seed1"), "are both rope_seed1")
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--prompt-len", 9], ["prompt_len (9) must be at most 8", "rope_seed1.safetensors holds 16"]),
+        (["--gen-len", 2000], ["gen_len (2000)", "2008 characters"]),
+        (["--top-k", 0], ["top_k (0)"]),
+        (["--temp", -1], ["temp (-1.0)"]),
+        (["--alpha-grid", "0,x"], ["--alpha-grid (0,x)", "'x'"]),
+        (["--alpha-grid", "nan"], ["--alpha-grid: nan"]),
+        (["--threshold-grid", "0.5,-1"], ["--threshold-grid: -1.0"]),
+        (["--judge", "none.safetensors"], ["no checkpoint at none.safetensors"]),
+        (["--corpus", "tales-zh"], ["other characters"]),
+        (["--rope-weights", "none.safetensors"], ["no checkpoint at none.safetensors"]),
+    ],
+)
+def test_compare_generation_refuses_in_one_line_and_writes_nothing(
+    tmp_path, compared, monkeypatch, extra, parts
+):
+    monkeypatch.chdir(tmp_path)
+    refused(generation(compared, "out.json", *extra), *parts)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_compare_generation_wants_models_of_diffusion(tmp_path, compared, corpus):
+    v4 = tmp_path / "v4.safetensors"
+    run("train", "v4", "--corpus", corpus, "--steps", 1, "--out", v4, *SMALL)
+    refused(
+        generation(compared, tmp_path / "o.json", "--polar-weights", v4), v4, "v4", "fill in masked tokens"
+    )
+    at = compared[0] / "weights" / "ablation" / "rope_seed1.safetensors"
+    refused(generation(compared, tmp_path / "o.json", "--judge", at), at, "predicts the next token")
+    assert not (tmp_path / "o.json").exists()
+
+
+def test_models_of_two_corpora_need_one_to_be_named(tmp_path, compared, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "v7.safetensors"
+    run("train", "v7-polar", "--corpus", corpus, "--steps", 1, "--out", other, *SMALL)
+    refused(generation(compared, "o.json", "--polar-weights", other), corpus, "say which --corpus")
+    named = generation(compared, "o.json", "--polar-weights", other, "--corpus", corpus)
+    assert named.exit_code == 0, named.output

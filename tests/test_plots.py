@@ -222,6 +222,10 @@ FRAMES = {
     "one curve fewer": lambda ax, n: curves(ax, n, ["a", "b", "c", "d"][: 4 - n], **SPANS),
     # A curve that comes takes the colour, the depth and the row of the legend that it has in a fresh figure.
     "one curve more": lambda ax, n: curves(ax, n, [*["a", "b", "c"][: 1 + n], "RoPE"], **SPANS),
+    "text": lambda ax, n: plots.draw_text(ax, "abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", columns=2),
+    "appearing": lambda ax, n: plots.draw_appearing(
+        ax, np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"
+    ),
     "clock": lambda ax, n: plots.draw_clock(ax, [n, 2 * n], [f"q at {n}", "k"], f"{n}"),
     "clock with one hand more": lambda ax, n: plots.draw_clock(ax, [n, 2 * n][:n], ["q", "k"][:n], f"{n}"),
 }

@@ -8,7 +8,7 @@ from babygpt.browser.lab import Notebook, chromium, course, sheet
 
 SETUP = """
 from babygpt import live
-from babygpt.browser.lesson import fresh, plain_tales, under_a_dashboard
+from babygpt.browser.lesson import filler, fresh, plain_tales, under_a_dashboard
 corpus = plain_tales()
 model = fresh(corpus)
 """
@@ -18,6 +18,7 @@ import time
 while len(run.history) < 360:
     time.sleep(0.1)
 """
+HOLLOW = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _______'"
 # A picture, and the cell that shows what is on it.
 EXPLORERS = {
     "explorer_rope": "live.rotary()",
@@ -25,12 +26,14 @@ EXPLORERS = {
     "explorer_alibi": "live.alibi()",
     "explorer_gaussian": "live.gaussian()",
     "explorer_branches": "live.branches()",
+    "explorer_polar": "live.polar()",
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
+    "explorer_diffusion": f"live.diffusion(*filler(), {HOLLOW}, step=8)",
 }
 
 
 def take(folder: Path) -> list[Path]:
-    """Take a picture of every explorer and of a dashboard while v4 trains (about a minute).
+    """Take a picture of every explorer and of a dashboard while v4 trains (about two minutes).
 
     folder   where the PNG files go
     returns  their paths

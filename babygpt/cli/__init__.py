@@ -6,10 +6,22 @@ import click
 
 from babygpt.cli.base import Plain
 from babygpt.cli.branches import parallel_generate, pretrain
+from babygpt.cli.compare import compare
 from babygpt.cli.tools import analyze, bench, doctor, figures, screenshots
 from babygpt.cli.train import generate, train
 
-COMMANDS = (train, generate, pretrain, parallel_generate, analyze, figures, screenshots, bench, doctor)
+COMMANDS = (
+    train,
+    generate,
+    pretrain,
+    parallel_generate,
+    compare,
+    analyze,
+    figures,
+    screenshots,
+    bench,
+    doctor,
+)
 
 
 def with_dashes(name: str) -> str:

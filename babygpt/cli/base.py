@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 import click
@@ -59,6 +61,15 @@ def tell_idle(ctx: click.Context, names: Iterable[str], where: str) -> None:
 def take(config: type, values: dict[str, Any]) -> dict[str, Any]:
     """Those values that are fields of the dataclass."""
     return {f.name: values[f.name] for f in fields(config) if f.name in values}
+
+
+def require_folder(folder: Path, flag: str) -> None:
+    """Raise a ValueError naming the flag unless a folder is there, or can be made, and may be written to."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise ValueError(f"{folder} cannot be made: {there} is a file; choose another {flag}")
+    if not os.access(there, os.W_OK):
+        raise ValueError(f"{folder} cannot be made: {there} may not be written to; choose another {flag}")
 
 
 corpus_option = click.option(

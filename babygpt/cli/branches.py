@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 import torch
 
 from babygpt import checkpoint as checkpoints
-from babygpt.cli.base import corpus_option, flags, take, tell_idle
+from babygpt.cli.base import corpus_option, flags, require_folder, take, tell_idle
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.data.tokenizer import CharTokenizer
@@ -109,11 +108,7 @@ def require_free(folder: Path) -> None:
     """Raise a ValueError unless a folder can be made, or is there and empty."""
     if folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder} holds something already; choose another --out-dir")
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise ValueError(f"{folder} cannot be made: {there} is a file; choose another --out-dir")
-    if not os.access(there, os.W_OK):
-        raise ValueError(f"{folder} cannot be made: {there} may not be written to; choose another --out-dir")
+    require_folder(folder, "--out-dir")
 
 
 def locate(path: Path) -> Path:

@@ -99,3 +99,22 @@ def live(presses: int) -> None:
 def recipe(corpus: str, target: float, steps: int, plain_steps: int) -> None:
     """Time to a validation loss: our recipe and a plain AdamW GPT-2 recipe, in turn."""
     click.echo(json.dumps(benches.recipe(load_corpus(corpus), target, steps, plain_steps)))
+
+
+@bench.command()
+@corpus_option
+@click.option(
+    "--target", default=2.565, show_default=True, help="mean loss over masked tokens to reach, nats"
+)
+@click.option("--steps", default=600, show_default=True, help="steps of our recipe, a multiple of 20")
+@click.option("--plain-steps", default=2000, show_default=True, help="steps of the plain recipe")
+@click.option(
+    "--polar", is_flag=True, help="then train RoPE, Polar as written and repaired, three seeds each"
+)
+def diffusion(corpus: str, target: float, steps: int, plain_steps: int, polar: bool) -> None:
+    """Time to a loss of masked diffusion with RoPE: our recipe and a plain AdamW recipe, in turn."""
+    text = load_corpus(corpus, with_mask=True)
+    found: dict[str, Any] = dict(benches.diffusion(text, target, steps, plain_steps))
+    if polar:
+        found["polar"] = benches.polar(text, steps)
+    click.echo(json.dumps(found))

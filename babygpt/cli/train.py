@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,18 @@ import torch
 
 from babygpt import checkpoint as checkpoints
 from babygpt.checkpoint import Checkpoint
-from babygpt.cli.base import corpus_option, flags, take
+from babygpt.cli.base import corpus_option, flags, take, tell_idle
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
+from babygpt.measure.diffusion import nelbo
+from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import NextToken
-from babygpt.sampling import generate as continue_text
-from babygpt.training import follow
+from babygpt.objectives import DiffusionBound, MaskedDiffusion, NextToken, Objective
+from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
+from babygpt.sampling import generate as next_tokens
+from babygpt.sampling.diffusion import Order
+from babygpt.training import Step, follow
 from babygpt.training import train as train_steps
 
 
@@ -31,10 +37,23 @@ from babygpt.training import train as train_steps
     help="where to write  [default: weights/VERSION.safetensors]",
 )
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
+@click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @flags(ModelConfig)
 @flags(TrainConfig)
-def train(version: str, corpus: str, out: Path | None, overwrite: bool, **values: Any) -> None:
+@click.pass_context
+def train(
+    ctx: click.Context,
+    version: str,
+    corpus: str,
+    out: Path | None,
+    overwrite: bool,
+    bound: bool,
+    **values: Any,
+) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
+
+    v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
+    losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
 
     The versions of parallel branches, v6 and those beside it, are trained by `pretrain`.
     """
@@ -45,23 +64,53 @@ def train(version: str, corpus: str, out: Path | None, overwrite: bool, **values
     out = out or Path("weights") / f"{version}.safetensors"
     if out.exists() and not overwrite:
         raise ValueError(f"{out} exists already; choose another --out or say --overwrite")
-    text = load_corpus(corpus)
+    if not VERSIONS[version].masks:
+        tell_idle(ctx, ["bound"], f"in training {version}")
+    text = load_corpus(corpus, with_mask=VERSIONS[version].masks)
     config = ModelConfig(text.tokenizer.vocab_size, **take(ModelConfig, values))
     plan = TrainConfig(**take(TrainConfig, values))
-    objective = NextToken(text, config.block_size)
+    objective = choose_objective(version, text, config.block_size, bound)
     torch.manual_seed(plan.seed)
     model = build(version, config).to(pick_device())
     history = follow(train_steps(model, objective, plan), plan.steps, version)
-    val_loss = history[-1].val_loss if history and history[-1].val_loss else objective.validate(model)
-    info = {
-        "corpus": corpus,
-        "train": asdict(plan),
-        "steps_done": len(history),
-        "val_loss": val_loss,
-    }
+    losses = measure(model, objective, history, text)
+    info = {"corpus": corpus, "train": asdict(plan), "steps_done": len(history), **losses}
+    info |= {"bound": bound} if VERSIONS[version].masks else {}
     checkpoints.save(out, Checkpoint(version, model, text.tokenizer, info), overwrite)
     floor = f", floor {text.floor:.3f}" if text.floor else ""
-    click.echo(f"{len(history)} steps, validation loss {val_loss:.3f} nats per character{floor}; wrote {out}")
+    click.echo(f"{len(history)} steps, {told(losses)}{floor}; wrote {out}")
+
+
+def choose_objective(version: str, text: Corpus, block_size: int, bound: bool) -> Objective:
+    """What a version is trained to do."""
+    if not VERSIONS[version].masks:
+        return NextToken(text, block_size)
+    return (DiffusionBound if bound else MaskedDiffusion)(text, block_size)
+
+
+def measure(
+    model: LanguageModel, objective: Objective, history: Sequence[Step], text: Corpus
+) -> dict[str, float | None]:
+    """The validation loss of a trained model, and if it fills in masked tokens its NELBO."""
+    val_loss = history[-1].val_loss if history and history[-1].val_loss else objective.validate(model)
+    if not isinstance(objective, MaskedDiffusion):
+        return {"val_loss": val_loss}
+    bound, error = nelbo(model, text.val)
+    return {"val_loss": val_loss, "nelbo": bound, "nelbo_se": error if math.isfinite(error) else None}
+
+
+def told(losses: dict[str, float | None]) -> str:
+    """The validation losses in words, each named for what it is."""
+    if "nelbo" not in losses:
+        return f"validation loss {losses['val_loss']:.3f} nats per character"
+    error = "" if losses["nelbo_se"] is None else f" ± {losses['nelbo_se']:.3f} (standard error)"
+    return (
+        f"validation loss of masked characters {losses['val_loss']:.3f} nats (no bound on anything), "
+        f"NELBO {losses['nelbo']:.3f}{error} nats per character"
+    )
+
+
+# ---------------------------------------------------------------- writing
 
 
 @click.command()
@@ -71,15 +120,60 @@ def train(version: str, corpus: str, out: Path | None, overwrite: bool, **values
 @click.option("--temperature", default=1.0, show_default=True, help="0 always takes the likeliest character")
 @click.option("--top-k", type=int, help="draw among the k likeliest characters only")
 @click.option("--seed", default=1337, show_default=True, help="seed of the draws")
-def generate(model: Path, prompt: str, tokens: int, temperature: float, top_k: int | None, seed: int) -> None:
-    """Continue a prompt with the checkpoint MODEL."""
+@click.option(
+    "--order",
+    type=click.Choice(["confidence", "random", "ancestral"]),
+    default="confidence",
+    show_default=True,
+    help="v7: which characters appear first, the surest, any, or as training's masking run backwards",
+)
+@click.option(
+    "--confidence-threshold",
+    default=0.95,
+    show_default=True,
+    help="v7, confidence: what it is surer of than this appears at once",
+)
+@click.option("--per-step", default=1, show_default=True, help="v7, random: characters a step")
+@click.option("--n-steps", default=32, show_default=True, help="v7, ancestral: steps a block at the most")
+@click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
+@click.pass_context
+def generate(
+    ctx: click.Context,
+    model: Path,
+    prompt: str,
+    tokens: int,
+    temperature: float,
+    top_k: int | None,
+    seed: int,
+    **filling: Any,
+) -> None:
+    """Continue a prompt with the checkpoint MODEL: character by character, or a v7 block by block."""
     loaded = checkpoints.load(model)
-    if VERSIONS[loaded.version].branches:
+    kind = VERSIONS[loaded.version]
+    if kind.branches:
         raise ValueError(
             f"{model} is a {loaded.version}, which writes several texts at once: "
             f"use `parallel-generate --model {model} --branches 2`"
         )
     idx = loaded.tokenizer.encode(prompt)[None]
     draw = torch.Generator().manual_seed(seed)
-    written = continue_text(loaded.model.to(pick_device()), idx, tokens, temperature, top_k, draw)
+    ready, how = loaded.model.to(pick_device()), (temperature, top_k, draw)
+    if kind.masks:
+        order = choose_order(ctx, **filling)
+        written = continue_text(ready, idx, tokens, order, *how, filling["block"]).tokens
+    else:
+        tell_idle(ctx, filling, f"in a {loaded.version}, which writes one character after another")
+        written = next_tokens(ready, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
+
+
+def choose_order(ctx: click.Context, order: str, block: int | None, **numbers: Any) -> Order:
+    """In which order characters appear; says which other order's flags were given."""
+    makers: dict[str, tuple[str, Callable[[Any], Order]]] = {
+        "confidence": ("confidence_threshold", by_confidence),
+        "random": ("per_step", in_random_order),
+        "ancestral": ("n_steps", ancestral),
+    }
+    own, make = makers[order]
+    tell_idle(ctx, [name for name in numbers if name != own], f"with --order {order}")
+    return make(numbers[own])

@@ -139,9 +139,7 @@ class LearnedPhase(Quadrature):
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534 (the phase, there called delta).
     """
 
-    def __init__(
-        self, n_head: int, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0
-    ) -> None:
+    def __init__(self, n_head: int, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
         self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -11,13 +11,17 @@ from tqdm import tqdm
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.experiments.plain import PlainGPT, train_plain
+from babygpt.experiments.roles import SEEDS
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
-from babygpt.objectives import NextToken
-from babygpt.training import Step, train
+from babygpt.objectives import MaskedDiffusion, NextToken, Objective
+from babygpt.training import Step, follow, train
 
-BATCH_SIZE, BLOCK_SIZE = 12, 64
+BLOCK_SIZE, NEXT_BATCH, DIFFUSION_BATCH = 64, 12, 16
 TURNS = 20  # how often the two runs change places
+POLAR = ("v7-rope", "v7-polar", "v7")
+
+Numbers = dict[str, float | int | bool | str]
 
 
 @dataclass
@@ -32,7 +36,7 @@ class Runner:
     val: float = field(default=float("inf"))
     reached: bool = False
 
-    def advance(self, objective: NextToken, target: float) -> None:
+    def advance(self, objective: Objective, target: float) -> None:
         """One turn of training, then the validation loss; nothing more once the target is reached."""
         if self.reached:
             return
@@ -43,30 +47,20 @@ class Runner:
         self.reached = self.val <= target
 
 
-def recipe(
-    corpus: Corpus, target: float, steps: int, plain_steps: int, seed: int = 1337
-) -> dict[str, float | int | bool | str]:
-    """Steps and seconds to a validation loss, for our recipe and for the plain one, run in turn.
+def race(ours: Runner, plain: Runner, objective: Objective, target: float) -> Numbers:
+    """Let two runs take turns until both have reached the target, or ended.
 
-    corpus       the text; the loss is of its whole validation part
-    target       loss to reach, in nats per character
-    steps        length of our run, a multiple of 20
-    plain_steps  length of the plain run, a multiple of 20
-    returns      steps, loss and seconds of both where they reached the target (or ended), and the
-                 ratio of the seconds, plain over ours
-    Raises ValueError if the steps cannot be shared out evenly.
+    objective  measures both
+    target     loss to reach, in nats per character
+    returns    steps, loss and seconds of both where they reached the target (or ended), and the ratio of
+               the seconds, plain over ours
+    Raises ValueError if the steps of a run cannot be shared out evenly.
     """
-    for name, value in (("steps", steps), ("plain_steps", plain_steps)):
-        if value < 1 or value % TURNS:
-            raise ValueError(f"{name} ({value}) must be a multiple of {TURNS}: the runs take {TURNS} turns")
-    objective = NextToken(corpus, BLOCK_SIZE)
-    config = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE)
-    torch.manual_seed(seed)
-    model, plain_model = build("v4", config), PlainGPT(config)
-    plan = TrainConfig(steps=steps, batch_size=BATCH_SIZE, seed=seed)
-    ours = Runner(model, train(model, objective, plan), steps)
-    plain_run = train_plain(plain_model, objective, plain_steps, BATCH_SIZE, seed)
-    plain = Runner(plain_model, plain_run, plain_steps)
+    for name, runner in (("steps", ours), ("plain_steps", plain)):
+        if runner.total < 1 or runner.total % TURNS:
+            raise ValueError(
+                f"{name} ({runner.total}) must be a multiple of {TURNS}: the runs take {TURNS} turns"
+            )
     for _ in tqdm(range(TURNS), desc="turns"):
         ours.advance(objective, target)
         plain.advance(objective, target)
@@ -81,3 +75,59 @@ def recipe(
         "ratio": round(plain.seconds / ours.seconds, 2),
         "both_reached": ours.reached and plain.reached,
     }
+
+
+def recipe(corpus: Corpus, target: float, steps: int, plain_steps: int, seed: int = 1337) -> Numbers:
+    """Steps and seconds to a validation loss, for v4 by our recipe and for the plain one.
+
+    corpus       the text; the loss is of its whole validation part
+    target       loss to reach, in nats per character
+    steps        length of our run, a multiple of 20
+    plain_steps  length of the plain run, a multiple of 20
+    returns      what `race` returns
+    """
+    objective = NextToken(corpus, BLOCK_SIZE)
+    ours, plain = runners("v4", corpus, objective, NEXT_BATCH, (steps, plain_steps), seed)
+    return race(ours, plain, objective, target)
+
+
+def diffusion(corpus: Corpus, target: float, steps: int, plain_steps: int, seed: int = 1337) -> Numbers:
+    """Steps and seconds to a mean loss over masked tokens, for RoPE diffusion and for the plain recipe.
+
+    corpus       the text, with a MASK token; the loss is of 60 x 64 windows of its validation part, or of
+                 all if there are more, with a rate for each window and masks fixed by a seed
+    returns      what `race` returns; the other arguments are those of `recipe`
+    """
+    objective = MaskedDiffusion(corpus, BLOCK_SIZE)
+    ours, plain = runners("v7-rope", corpus, objective, DIFFUSION_BATCH, (steps, plain_steps), seed)
+    return race(ours, plain, objective, target)
+
+
+def runners(
+    version: str, corpus: Corpus, objective: Objective, batch_size: int, steps: tuple[int, int], seed: int
+) -> tuple[Runner, Runner]:
+    """Our run and the plain one, before their first step: 4 layers, 4 heads, width 128."""
+    config = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE)
+    torch.manual_seed(seed)
+    model = build(version, config)
+    plain_model = PlainGPT(config, causal=not isinstance(objective, MaskedDiffusion))
+    plan = TrainConfig(steps=steps[0], batch_size=batch_size, seed=seed)
+    ours = Runner(model, train(model, objective, plan), steps[0])
+    plain_run = train_plain(plain_model, objective, steps[1], batch_size, seed)
+    return ours, Runner(plain_model, plain_run, steps[1])
+
+
+def polar(
+    corpus: Corpus, steps: int, versions: Sequence[str] = POLAR, seeds: Sequence[int] = SEEDS
+) -> dict[str, list[float]]:
+    """Mean loss over masked tokens of RoPE and Polar diffusion after the same steps: one a seed."""
+    config = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE)
+    objective = MaskedDiffusion(corpus, BLOCK_SIZE)
+    found: dict[str, list[float]] = {version: [] for version in versions}
+    for seed in seeds:
+        for version in versions:
+            torch.manual_seed(seed)
+            model, plan = build(version, config), TrainConfig(steps, DIFFUSION_BATCH, seed=seed)
+            records = follow(train(model, objective, plan), steps, f"{version}, seed {seed}", leave=False)
+            found[version].append(round(float(records[-1].val_loss or objective.validate(model)), 4))
+    return found

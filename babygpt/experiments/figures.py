@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from babygpt import plots
@@ -22,7 +23,10 @@ from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.experiments.branches import branches, gaps, table
 from babygpt.experiments.gaussian import kernels, shape
+from babygpt.experiments.ladder import board, kind
+from babygpt.experiments.ladder import table as ladder_table
 from babygpt.experiments.lengths import LENGTHS_TITLE, lengths
+from babygpt.experiments.polar import REPAIRS, RIVALS, walk
 from babygpt.experiments.roles import ROLES_TITLE, roles
 from babygpt.experiments.stored import stored
 
@@ -105,6 +109,49 @@ def draw_branches(figure: Figure, results: Results) -> None:
         plots.draw_gaps(ax, gaps(results, trained), title)
 
 
+def draw_polar(figure: Figure, results: Results) -> None:
+    """The note's gate repaired step by step, beside its rivals: loss of each seed, and while training."""
+    losses, curves = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+    names, found = {**REPAIRS, **RIVALS}, results["val_loss"]
+    written, repaired, rope = (np.mean(found[v]) for v in ("v7-polar", "v7", "v7-rope"))
+    title = f"As written {written:.2f}, repaired {repaired:.2f}, RoPE {rope:.2f}"
+    rows = {names[version]: seeds for version, seeds in found.items()}
+    plots.draw_rows(losses, rows, title, "loss of masked characters (nats)")
+    shown = {v: results["curves"][v] for v in ("v7-polar", "v7-quadrature", "v7", "v7-rope")}
+    steps = np.array([step for step, _ in shown["v7"]])
+    lines = {names[v]: np.array([loss for _, loss in points]) for v, points in shown.items()}
+    faster = "The sine and the phase do the work"
+    span, top = (0.0, float(steps[-1])), float(np.ceil(max(line.max() for line in lines.values())))
+    labels = (faster, "step", "training loss (nats)")
+    plots.draw_curves(curves, steps, lines, *labels, span, (1.0, top), "upper right")
+
+
+def draw_ladder(figure: Figure, results: Results) -> None:
+    """The board: losses and, on axes of their own, bounds; right answers; and what longer windows cost."""
+    rows = figure.subplots(2, 3, height_ratios=(10, 5))
+    for (loss, roles, longer), masks in zip(rows, (False, True), strict=True):
+        draw_board(loss, roles, longer, kind(results, masks), masks)
+
+
+def draw_board(loss: Axes, roles: Axes, longer: Axes, found: Results, bound: bool) -> None:
+    """One kind of models: what they lose, what they answer, what four times longer windows cost them."""
+    what = "bound on the loss" if bound else "loss"
+    best, right = (pick(found, key=lambda v: np.mean(found[v][k])) for pick, k in ((min, "1x"), (max, "roles")))
+    title = f"{'Filling in' if bound else 'Left to right'}: {best} leads, {np.mean(found[best]['1x']):.2f}"
+    plots.draw_rows(loss, {v: one["1x"] for v, one in found.items()}, title, f"{what} (nats per character)")
+    title = f"Who did it? {right} {np.mean(found[right]['roles']):.0%}"
+    answers = {v: [100 * share for share in one["roles"]] for v, one in found.items()}
+    plots.draw_rows(roles, answers, title, "right answers (%)", {"chance": 50.0}, (0.0, 105.0))
+    costs = {
+        v: [far - near for far, near in zip(one["4x"], one["1x"], strict=True)]
+        for v, one in found.items()
+        if None not in one["4x"]
+    }
+    worst = max(costs, key=lambda v: np.mean(costs[v]))
+    title = f"Four times longer: {worst} pays {np.mean(costs[worst]):+.2f}"
+    plots.draw_rows(longer, costs, title, f"change of the {what} (nats per character)", {"no change": 0.0})
+
+
 FIGURES: dict[str, Picture] = {
     "sinusoid": Picture(draw_sinusoid),
     "rope": Picture(draw_rope, size=(6.0, 4.6)),
@@ -112,6 +159,8 @@ FIGURES: dict[str, Picture] = {
     "lengths": Picture(draw_lengths, lengths),
     "branches": Picture(draw_branches, branches, (12.5, 4.4), table),
     "gaussian": Picture(draw_gaussian, kernels, size=(15.0, 4.4)),
+    "polar": Picture(draw_polar, walk, (12.5, 4.6)),
+    "ladder": Picture(draw_ladder, board, (15.0, 8.0), ladder_table),
 }
 
 

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from babygpt.config import ModelConfig
+from babygpt.data.batches import IGNORED
 from babygpt.encodings.base import Encoding
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
-from babygpt.objectives import NextToken
+from babygpt.objectives import Objective
 from babygpt.places import Places
 from babygpt.training import Step
 
@@ -21,12 +22,14 @@ from babygpt.training import Step
 class PlainGPT(LanguageModel):
     """LayerNorm, GELU, learned positions, biases everywhere.
 
+    config  the shape
+    causal  whether a token sees only itself and what comes before it
     Source: Radford et al. 2019 (GPT-2), section 2.3.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, causal: bool = True) -> None:
         super().__init__(config, Encoding())
-        C = config.n_embd
+        self.causal, C = causal, config.n_embd
         self.token_embedding = nn.Embedding(config.vocab_size, C)
         self.position_embedding = nn.Embedding(config.block_size, C)
         layer = nn.TransformerEncoderLayer(
@@ -49,12 +52,14 @@ class PlainGPT(LanguageModel):
     def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
         T = idx.shape[1]
         x = self.token_embedding(idx) + self.position_embedding(torch.arange(T, device=idx.device))
+        if not self.causal:
+            return self.head(self.blocks(x))  # (B, T, vocab_size)
         mask = nn.Transformer.generate_square_subsequent_mask(T, device=idx.device)
         return self.head(self.blocks(x, mask=mask, is_causal=True))  # (B, T, vocab_size)
 
 
 def train_plain(
-    model: LanguageModel, objective: NextToken, steps: int, batch_size: int, seed: int
+    model: LanguageModel, objective: Objective, steps: int, batch_size: int, seed: int
 ) -> Iterator[Step]:
     """AdamW at 1e-3, 100 steps of warm-up, cosine to a tenth, weight decay 0.1, gradients clipped to 1."""
     generator = torch.Generator().manual_seed(seed)
@@ -66,11 +71,11 @@ def train_plain(
         start = time.perf_counter()
         lr = 1e-3 * min(1.0, (step + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
         optimizer.param_groups[0]["lr"] = lr
-        x, y = objective.batch(batch_size, generator)
-        loss = objective.loss(model, (x, y))
+        batch = objective.batch(batch_size, generator)
+        loss = objective.loss(model, batch)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        seconds, tokens = seconds + time.perf_counter() - start, tokens + y.numel()
+        seconds, tokens = seconds + time.perf_counter() - start, tokens + int((batch[1] != IGNORED).sum())
         yield Step(step + 1, loss.item(), lr, seconds, tokens)

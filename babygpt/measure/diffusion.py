@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from babygpt.data.batches import cut
+from babygpt.data.stories import Question
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import cross_entropy
@@ -85,6 +89,27 @@ def nelbo(
     estimate = float((mean * size).sum() / size.sum())
     spread = float(mean.std()) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan
     return estimate, spread
+
+
+def answer_bounds(
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
+) -> np.ndarray:
+    """Bounds on the log-probability of the right and of the wrong answer, the rest of the text given.
+
+    returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first
+    Raises ValueError if a question with its answer does not fit into the model's window.
+    """
+
+    def bound(question: Question, name: str) -> float:
+        text = question.prompt + name + question.end
+        if len(text) > model.config.block_size:
+            raise ValueError(
+                f"a question of {len(text)} characters does not fit: block_size is {model.config.block_size}"
+            )
+        first = len(question.prompt)
+        return -exact_nelbo(model, tokenizer.encode(text), list(range(first, first + len(name))))
+
+    return np.array([[bound(q, name) for name in (q.answer, q.rival)] for q in questions]).reshape(-1, 2)
 
 
 def _window_means(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -27,9 +27,17 @@ def answer_log_probs(
     return np.array(rows).reshape(-1, 2)
 
 
-def role_accuracy(model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]) -> float:
-    """Share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5."""
-    scores = answer_log_probs(model, tokenizer, questions)
+def role_accuracy(
+    model: LanguageModel,
+    tokenizer: CharTokenizer,
+    questions: Sequence[Question],
+    score: Callable[..., np.ndarray] = answer_log_probs,
+) -> float:
+    """Share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
+
+    score  what the answers are compared by; `answer_bounds` for models that fill in
+    """
+    scores = score(model, tokenizer, questions)
     gap = scores[:, 0] - scores[:, 1]
     return float(np.mean(np.where(gap == 0, 0.5, gap > 0)))
 

@@ -35,12 +35,12 @@ class KVCache:
         return self.places
 
     def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store one layer's new keys and values; returns all of them, (B, H, length, D) each."""
+        """Store one layer's new keys and values; returns all of them, (B, H, length, ...) each."""
         if layer not in self.buffers:
-            B, H, _, D = k.shape
+            B, H = k.shape[:2]
             self.buffers[layer] = (
-                k.new_empty(B, H, self.capacity, D),
-                v.new_empty(B, H, self.capacity, D),
+                k.new_empty(B, H, self.capacity, k.shape[-1]),  # some encodings give k more channels than v
+                v.new_empty(B, H, self.capacity, v.shape[-1]),
             )
         start = self.length - k.shape[2]
         keys, values = self.buffers[layer]

@@ -79,6 +79,7 @@ VERSIONS: dict[str, Version] = {
         lambda c: Transformer(c, LearnedPositions(c.block_size, c.n_embd)),
     ),
     "alibi": Version("ALiBi", lambda c: Transformer(c, ALiBi(c.n_head))),
+    "pope": Version("PoPE", lambda c: Transformer(c, PoPE(c.n_head, c.head_dim))),
     "v5-absolute": Version(
         "Gaussian RoPE as the note has it",
         lambda c, **o: Transformer(c, gaussian(c.head_dim, kernel="absolute", **o)),
@@ -96,7 +97,9 @@ VERSIONS: dict[str, Version] = {
     "v7-random": denoiser("... and a random one", lambda c, **o: RandomPhase(c.head_dim, **o)),
     "v7-last": denoiser("... and gates after the norm", lambda c, **o: GatesLast(c.head_dim, **o)),
     "v7-keys": denoiser("... and alpha on keys only", lambda c, **o: KeysOnly(c.head_dim, **o)),
-    "v7-quadrature": denoiser("... and a sine beside each cosine", lambda c, **o: Quadrature(c.head_dim, **o)),
+    "v7-quadrature": denoiser(
+        "... and a sine beside each cosine", lambda c, **o: Quadrature(c.head_dim, **o)
+    ),
     "v7-pope": denoiser("PoPE diffusion", lambda c, **o: PoPE(c.n_head, c.head_dim, **o)),
     "v7-rope": denoiser("RoPE diffusion", lambda c: Rotary(c.head_dim)),
     "v7-nope": denoiser("diffusion without an encoding", lambda c: Encoding()),

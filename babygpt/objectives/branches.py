@@ -7,7 +7,16 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import IGNORED, Columns, cut, in_company, require_branches, require_window, stack, weave
+from babygpt.data.batches import (
+    IGNORED,
+    Columns,
+    cut,
+    in_company,
+    require_branches,
+    require_window,
+    stack,
+    weave,
+)
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel

@@ -6,7 +6,6 @@ probability t. The model sees what is left, on both sides, and gives the masked 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import torch
@@ -62,14 +61,16 @@ class MaskedDiffusion:
 
     corpus       the text, loaded with_mask
     block_size   tokens in a window
-    val_windows  validation windows at the least: the whole split, and as often as that takes
+    val_windows  validation windows at the least: the whole split, and again from its beginning
     Raises ValueError if the corpus has no MASK token, or either part is shorter than a window.
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 60 * 64) -> None:
         if corpus.tokenizer.mask_id is None:
-            raise ValueError(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
+            raise ValueError(
+                f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)"
+            )
         for ids in (corpus.train, corpus.val):
             if len(ids) < block_size:
                 raise ValueError(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
@@ -93,7 +94,8 @@ class MaskedDiffusion:
         """The validation windows, always with the same masks."""
         generator = torch.Generator().manual_seed(0)
         whole = len(self.val) // self.block_size
-        starts = torch.arange(whole).repeat(math.ceil(self.val_windows / whole)) * self.block_size
+        n = max(whole, self.val_windows)
+        starts = torch.arange(n) % whole * self.block_size
         rates = masking_rates(len(starts), generator)
         for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
             yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)

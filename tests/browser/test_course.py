@@ -10,7 +10,14 @@ from babygpt.browser.lab import Notebook, course
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-WITH_EXPLORERS = {"00_start_here", "03_sinusoidal", "04_rope", "05_gaussian_rope", "06_fourier_branches"}
+WITH_EXPLORERS = {
+    "00_start_here",
+    "03_sinusoidal",
+    "04_rope",
+    "05_gaussian_rope",
+    "06_fourier_branches",
+    "07_polar_diffusion",
+}
 
 
 @pytest.fixture(scope="module")

@@ -27,16 +27,18 @@ from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
-NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "attention"]
+NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar", "attention", "diffusion"]
 LETTERS = CharTokenizer("abcdefghij ")
 SENTENCES = ["a", "abc", "abc dab", "jihg fed cba abc defg"]
+HOLLOW = ["_", "a_c", "ab_ d__", "__hg fed c__ abc d_fg"]
+FILLED = CharTokenizer("abcdefghi ", with_mask=True)
 theta = st.floats(1.5, 1e6)
 
 
-def awake_model(**shape):
+def awake_model(version="v4", **shape):
     """Two layers of two heads that all look elsewhere."""
     torch.manual_seed(0)
-    model = build("v4", ModelConfig(**{"vocab_size": 11, "n_layer": 2, "n_head": 2, "n_embd": 16} | shape))
+    model = build(version, ModelConfig(**{"vocab_size": 11, "n_layer": 2, "n_head": 2, "n_embd": 16} | shape))
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.5)
     return model
@@ -45,6 +47,8 @@ def awake_model(**shape):
 def make(name):
     if name == "attention":
         return live.attention(awake_model(), LETTERS, "abc dab")
+    if name == "diffusion":
+        return live.diffusion(awake_model("v7"), FILLED, "ab__ef_hi ab__ef")
     return getattr(live, name)()
 
 
@@ -63,7 +67,7 @@ def choices(widget):
         return [option[1] if isinstance(option, tuple) else option for option in widget.options]
     if hasattr(widget, "min"):
         return list(range(widget.min, widget.max + 1, widget.step))
-    return SENTENCES
+    return HOLLOW if "_" in widget.value else SENTENCES
 
 
 def move(explorer, values):

@@ -18,7 +18,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
 
 VERBS = ("met", "hid")
-ONE_TEXT = [name for name, version in VERSIONS.items() if not version.branches]
+ONE_TEXT = [name for name, version in VERSIONS.items() if not (version.branches or version.masks)]
 TOKENIZER = CharTokenizer("\n .?abdehimntovw")
 
 

@@ -22,6 +22,8 @@ CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd
 BODIES = ["v3", "v4", "v5", "v5-absolute", "nope", "learned", "alibi"]
 RELATIVE = ["v4", "v5", "nope", "alibi"]
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
+DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
+CAUSAL = [name for name in VERSIONS if name not in DENOISERS]
 At = tuple[int, int]  # time and branch of a token
 
 
@@ -209,10 +211,40 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
     assert torch.allclose(layer(x, context), expected.transpose(0, 1), atol=1e-5)
 
 
+@pytest.mark.parametrize("version", ["v7-rope", "v7"])
+def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake, version: str) -> None:
+    """RoPE as a product of complex numbers; gates in quadrature as waves, with plain attention's scale."""
+    model, x = awake(version).double(), torch.randn(2, 7, C, dtype=torch.float64)
+    layer, where = model.blocks[0].attention, Places(torch.arange(7), masked=torch.arange(7) == 3)
+    context = Context(model.encoding, where, model.mask(where, where), model.causal, None)
+    q, k, v = (
+        project(x).view(2, 7, H, D).transpose(1, 2) for project in (layer.to_q, layer.to_k, layer.to_v)
+    )
+    q, k = (torch.nn.functional.rms_norm(each, (D,)) for each in (q, k))
+    if version == "v7-rope":
+        speed = 10_000.0 ** (-torch.arange(0, D, 2).double() / D)
+        unit = torch.polar(torch.ones(7, D // 2).double(), torch.arange(7)[:, None] * speed)
+        q, k = (
+            torch.view_as_real(
+                torch.view_as_complex(each.unflatten(-1, (-1, 2)).contiguous()) * unit
+            ).flatten(-2)
+            for each in (q, k)
+        )
+    else:
+        wave = torch.arange(7)[:, None] * 10_000.0 ** (-torch.arange(D).double() / D)
+        ahead = wave + model.encoding.delta[:, None]
+        factor = torch.where(where.masked, 0.3, 1.0).double()[:, None]
+        q = torch.cat([q * wave.cos(), q * wave.sin()], dim=-1)
+        k = torch.cat([k * ahead.cos(), k * ahead.sin()], dim=-1) * factor
+    mixed = F.scaled_dot_product_attention(q, k, v, scale=SHARPNESS / math.sqrt(D))
+    expected = mixed.transpose(1, 2).flatten(2) @ layer.out.weight.T
+    assert torch.allclose(layer(x, context), expected, atol=1e-6)
+
+
 # ---------------------------------------------------------------- promises
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", CAUSAL)
 @given(at=st.integers(0, 15))
 def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) -> None:
     model, idx, places = awake(version), text(1, 16), one_text(version, 16)
@@ -221,6 +253,17 @@ def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) 
     change = (model(idx, places) - model(other, places)).abs().amax(dim=-1)[0]
     assert (change[:at] < 1e-6).all()
     assert change[at] > 1e-3  # and does see itself
+
+
+@pytest.mark.parametrize("version", DENOISERS)
+def test_who_fills_in_looks_both_ways(awake, text, one_text, version: str) -> None:
+    """Every prediction answers to a change at any place."""
+    model, idx, places = awake(version), text(1, 12), one_text(version, 12)
+    for at in range(12):
+        other = idx.clone()
+        other[:, at] = (other[:, at] + 1) % V
+        change = (model(idx, places) - model(other, places)).abs().amax(dim=-1)[0]
+        assert (change > 1e-6).all()
 
 
 @pytest.mark.parametrize("version", BODIES)
@@ -287,14 +330,13 @@ def test_past_its_window_a_model_goes_on_or_says_no(awake, text, version: str) -
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("B", [2, 3])
-def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, version: str, B: int) -> None:
+def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, standing, version: str, B: int) -> None:
     """Places of shape (B, T); as many rows as heads, so that one cannot pass for the other."""
     model, idx = awake(version), text(B, 4)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
-    branch = torch.zeros_like(time) if VERSIONS[version].branches else None
-    together = model(idx, Places(time, branch))
+    together = model(idx, standing(version, time))
     for b in range(B):
-        alone = model(idx[b : b + 1], Places(time[b], None if branch is None else branch[b]))
+        alone = model(idx[b : b + 1], standing(version, time[b]))
         assert torch.allclose(together[b : b + 1], alone, atol=1e-5)
 
 

@@ -7,10 +7,18 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import (
     ALiBi,
     Encoding,
+    ExactPhase,
     Fourier,
+    GatesLast,
+    KeysOnly,
     LearnedBranches,
+    LearnedPhase,
     LearnedPositions,
+    Polar,
+    PoPE,
+    Quadrature,
     RandomBranches,
+    RandomPhase,
     Rotary,
     Rotary2D,
     Sinusoidal,
@@ -35,6 +43,17 @@ ENCODINGS = {
     "nope": Encoding,
     "learned": LearnedPositions,
     "alibi": ALiBi,
+    "v7": LearnedPhase,
+    "v7-polar": Polar,
+    "v7-exact": ExactPhase,
+    "v7-random": RandomPhase,
+    "v7-last": GatesLast,
+    "v7-keys": KeysOnly,
+    "v7-quadrature": Quadrature,
+    "v7-pope": PoPE,
+    "v7-rope": Rotary,
+    "v7-nope": Encoding,
+    "v7-alibi": ALiBi,
 }
 BODY = 11 * 16 + 3 * (4 * 16 * 16 + 2 * 4 * 16 * 16) + 16 * 11  # embedding, blocks, head
 PARAMETERS = {
@@ -52,11 +71,18 @@ PARAMETERS = {
     "nope": BODY,
     "learned": BODY + 16 * 16,
     "alibi": BODY,
+    "v7": BODY + 16,  # a phase for each head and dimension
+    **dict.fromkeys(("v7-polar", "v7-exact", "v7-random", "v7-last", "v7-keys"), BODY + 8),  # and no head
+    "v7-quadrature": BODY,
+    "v7-pope": BODY + 16,
+    "v7-rope": BODY,
+    "v7-nope": BODY,
+    "v7-alibi": BODY,
 }
 
 
 def test_the_ladder_stands_in_order_before_what_is_beside_it() -> None:
-    assert list(VERSIONS)[:6] == ["v1", "v2", "v3", "v4", "v5", "v6"]
+    assert list(VERSIONS)[:7] == ["v1", "v2", "v3", "v4", "v5", "v6", "v7"]
     assert {"nope", "learned", "alibi"} <= set(VERSIONS)
 
 
@@ -72,7 +98,17 @@ def test_each_version_is_what_it_says() -> None:
         model = build(version, CONFIG)
         assert type(model) is Transformer
         assert type(model.encoding) is encoding
-        assert model.causal
+        assert model.causal != VERSIONS[version].masks
+
+
+def test_of_every_version_it_is_known_what_it_is_and_how_large() -> None:
+    assert {"v1", "v2", *ENCODINGS} == set(PARAMETERS) == set(VERSIONS)
+
+
+def test_who_fills_in_is_called_v7() -> None:
+    assert {name for name, version in VERSIONS.items() if version.masks} == {
+        name for name in VERSIONS if name.startswith("v7")
+    }
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -107,6 +143,9 @@ OPTIONS = [
     ("v6-learned", {"max_branches": 3}, lambda e: len(e.table), 3),
     ("v6-random", {"max_branches": 5}, lambda e: len(e.table), 5),
     ("v6-rope2d", {"branch_share": 0.25}, lambda e: e.branch_width, 2),
+    ("v7", {"alpha": 0.5, "theta": 100.0}, lambda e: [e.alpha, e.theta], [0.5, 100.0]),
+    ("v7-polar", {"alpha": 1.0}, lambda e: e.alpha, 1.0),
+    ("v7-pope", {"theta": 500.0}, lambda e: e.theta, 500.0),
 ]
 
 

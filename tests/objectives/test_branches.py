@@ -1,4 +1,4 @@
-"""Batches and losses, against PyTorch's own cross entropy and against counting."""
+"""Several texts in one sequence, against taking them one by one and against counting."""
 
 import math
 from collections import Counter
@@ -10,16 +10,8 @@ from torch import nn
 from babygpt.data.batches import IGNORED, Columns, stack
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.models.versions import VERSIONS
-from babygpt.objectives import (
-    Branches,
-    NextToken,
-    branch_losses,
-    cross_entropy,
-    mean_branch_loss,
-    mean_loss,
-)
+from babygpt.objectives import Branches, branch_losses, mean_branch_loss
 
-ONE_TEXT = [name for name, version in VERSIONS.items() if not version.branches]
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
 
 
@@ -27,150 +19,10 @@ def draw(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_cross_entropy_is_pytorchs() -> None:
-    logits, targets = 3 * torch.randn(4, 7, 11), torch.randint(11, (4, 7))
-    per_token = nn.CrossEntropyLoss(reduction="none")(logits.transpose(1, 2), targets)
-    assert torch.allclose(cross_entropy(logits, targets), per_token, atol=1e-6)
-
-
-def test_certainty_costs_nothing_and_ignorance_costs_log_v() -> None:
-    logits = torch.tensor([[[100.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]])
-    assert cross_entropy(logits, torch.tensor([[0, 3]]))[0].tolist() == pytest.approx([0, math.log(4)])
-
-
-def test_half_precision_logits_are_taken_in_full() -> None:
-    logits, targets = torch.randn(2, 5, 11).bfloat16(), torch.randint(11, (2, 5))
-    loss = cross_entropy(logits, targets)
-    assert loss.dtype == torch.float32
-    assert torch.equal(loss, cross_entropy(logits.float(), targets))
-
-
-@pytest.mark.parametrize("seen", [1, 3, 7])
-def test_targets_are_cut_like_the_model_cut_its_input(seen: int) -> None:
-    logits, targets = torch.randn(2, seen, 11), torch.randint(11, (2, 7))
-    assert torch.equal(cross_entropy(logits, targets), cross_entropy(logits, targets[:, -seen:]))
-
-
-def test_mean_loss_weighs_every_target_alike(awake, text) -> None:
-    """Also where batches differ in size."""
-    model = awake("v4")
-    batches = [(text(3, 8), text(3, 8)), (text(1, 2), text(1, 2))]
-    with torch.no_grad():
-        losses = [cross_entropy(model(x), y).flatten() for x, y in batches]
-    assert mean_loss(model, batches) == pytest.approx(torch.cat(losses).mean().item(), abs=1e-6)
-
-
-# ---------------------------------------------------------------- next token
-
-
-def test_targets_are_the_tokens_after(small_corpus: Corpus) -> None:
-    x, y = NextToken(small_corpus, 32).batch(8, draw())
-    assert x.shape == y.shape == (8, 32)
-    assert torch.equal(x[:, 1:], y[:, :-1])
-    whole = small_corpus.tokenizer.decode(small_corpus.train)
-    for row, target in zip(x, y[:, -1:], strict=True):
-        assert small_corpus.tokenizer.decode(torch.cat([row, target])) in whole
-
-
-def test_windows_begin_anywhere_from_the_first_place_to_the_last() -> None:
-    """Equally often: in 32 tokens there are 29 windows of 3 with their targets."""
-    numbers = Corpus("numbers", from_text("a", "a").tokenizer, torch.arange(32), torch.arange(4))
-    x, _ = NextToken(numbers, 3).batch(5800, draw())
-    starts = Counter(x[:, 0].tolist())
-    assert set(starts) == set(range(29))
-    assert all(abs(n - 200) < 5 * math.sqrt(200) for n in starts.values())
-
-
-def test_aligned_windows_begin_with_a_line(small_corpus: Corpus) -> None:
-    decode = small_corpus.tokenizer.decode
-    lines = {line[:12] for line in decode(small_corpus.train).split("\n")}
-    x, _ = NextToken(small_corpus, 16, aligned=True).batch(50, draw())
-    assert all(decode(row)[:12] in lines for row in x)
-    free, _ = NextToken(small_corpus, 16).batch(50, draw())
-    assert not all(decode(row)[:12] in lines for row in free)
-
-
-def test_the_generator_decides_the_batch(small_corpus: Corpus) -> None:
-    objective = NextToken(small_corpus, 16)
-    first, again, other = (objective.batch(4, draw(seed))[0] for seed in (0, 0, 1))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-@pytest.mark.parametrize("version", ONE_TEXT)
-def test_loss_is_the_mean_of_its_batch_and_has_a_gradient(awake, text, version: str) -> None:
-    corpus = from_text("digits", "".join(map(str, range(10))) * 40)
-    model, objective = awake(version), NextToken(corpus, 16)
-    x, y = objective.batch(4, draw())
-    loss = objective.loss(model, (x, y))
-    expected = nn.CrossEntropyLoss()(model(x).flatten(0, 1), y.flatten())
-    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
-    loss.backward()
-    assert model.head.weight.grad.abs().sum() > 0
-
-
-def test_validation_of_a_bigram_model_is_a_sum_over_pairs(awake, small_corpus: Corpus) -> None:
-    """Whatever the windows: each pair of neighbours in the whole validation text, once."""
-    model = awake("v1", vocab_size=small_corpus.tokenizer.vocab_size)
-    ids = small_corpus.val
-    table = model(torch.arange(small_corpus.tokenizer.vocab_size)[None])[0].log_softmax(dim=-1)
-    expected = -table[ids[:-1], ids[1:]].mean().item()
-    for block_size in (7, 64, 500):
-        got = NextToken(small_corpus, block_size).validate(model)
-        assert got == pytest.approx(expected, abs=1e-5)
-
-
-def test_aligned_validation_looks_at_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
-    model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
-    decode, encode = small_corpus.tokenizer.decode, small_corpus.tokenizer.encode
-    text = decode(small_corpus.val)
-    begins = [i for i in range(len(text)) if i == 0 or text[i - 1] == "\n"]
-    windows = torch.stack([encode(text[i : i + 17]) for i in begins if i + 17 <= len(text)])
-    with torch.no_grad():
-        expected = cross_entropy(model(windows[:, :-1]), windows[:, 1:]).mean().item()
-    got = NextToken(small_corpus, 16, aligned=True).validate(model)
-    assert got == pytest.approx(expected, abs=1e-5)
-
-
-def test_validation_leaves_no_gradient_and_changes_no_weight(awake, small_corpus: Corpus) -> None:
-    model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
-    before = {name: p.clone() for name, p in model.state_dict().items()}
-    objective = NextToken(small_corpus, 16)
-    assert objective.validate(model) == objective.validate(model)
-    assert all(p.grad is None for p in model.parameters())
-    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
-
-
-@pytest.mark.parametrize("part", ["train", "val"])
-def test_either_part_too_short_is_refused(part: str) -> None:
-    long, short = torch.zeros(100, dtype=torch.long), torch.zeros(20, dtype=torch.long)
-    tokenizer = from_text("a", "a").tokenizer
-    parts = {"train": long, "val": long, part: short}
-    with pytest.raises(ValueError, match="20 tokens; block_size 20 needs at least 21"):
-        NextToken(Corpus("short", tokenizer, **parts), block_size=20)
-    NextToken(Corpus("long enough", tokenizer, **parts), block_size=19)
-
-
-def test_text_without_lines_cannot_be_aligned() -> None:
-    with pytest.raises(ValueError, match=r"'\\n'"):
-        NextToken(from_text("one line", "ab" * 200), 8, aligned=True)
-
-
-# ---------------------------------------------------------------- several texts at once
-
-
 def numbers(train: int = 1000, val: int = 400) -> Corpus:
     """A text in which every token is another one, so that each tells where it comes from."""
     tokenizer = from_text("a", "a").tokenizer
     return Corpus("numbers", tokenizer, torch.arange(train), 5000 + torch.arange(val))
-
-
-def test_a_target_that_is_none_costs_nothing() -> None:
-    logits, targets = torch.randn(1, 4, 11), torch.tensor([[3, IGNORED, 5, IGNORED]])
-    losses = cross_entropy(logits, targets)
-    assert losses[0, [1, 3]].tolist() == [0, 0]
-    kept = cross_entropy(logits[:, [0, 2]], targets[:, [0, 2]])
-    assert torch.equal(losses[:, [0, 2]], kept)
 
 
 @pytest.mark.parametrize("by_samples", [False, True])

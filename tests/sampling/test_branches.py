@@ -1,4 +1,4 @@
-"""Writing text: the cache changes nothing, the arguments do what they say."""
+"""Writing several texts at once: as one by one would be, the cache changes nothing."""
 
 import math
 
@@ -8,165 +8,15 @@ import torch
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.places import Places
-from babygpt.sampling import generate, generate_parallel, pick
+from babygpt.sampling import generate, generate_parallel
 
 BLOCK = 16
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
-ONE_TEXT = [name for name, version in VERSIONS.items() if not version.branches]
+PROMPTS = [(1,), (16,), (3, 3), (1, 7, 4), (16, 2, 9)]  # tokens of each
 
 
 def draw(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
-
-
-def by_hand(model: LanguageModel, prompt: list[int], n: int) -> list[int]:
-    """Likeliest tokens one by one, in windows that begin anew with the later half of the old."""
-    written, start = list(prompt), max(0, len(prompt) - BLOCK)
-    for _ in range(n):
-        if len(written) - start > BLOCK:
-            start = len(written) - BLOCK // 2
-        with torch.no_grad():
-            written.append(int(model(torch.tensor([written[start:]]))[0, -1].argmax()))
-    return written
-
-
-@pytest.mark.parametrize("version", ONE_TEXT)
-@pytest.mark.parametrize("length", [1, 7, 16, 17, 40])
-def test_likeliest_tokens_are_those_found_by_hand(awake, text, version: str, length: int) -> None:
-    model, prompt = awake(version), text(1, length)
-    got = generate(model, prompt, 45, temperature=0)
-    assert got[0].tolist() == by_hand(model, prompt[0].tolist(), 45)
-
-
-@pytest.mark.parametrize("version", ONE_TEXT)
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("block_size", [1, 2, 7, 16])
-def test_cache_changes_no_token(awake, text, version: str, temperature: float, block_size: int) -> None:
-    """Over several windows, odd ones too."""
-    model, prompt = awake(version, block_size=block_size), text(3, 5)
-    with_cache, without = (
-        generate(model, prompt, 50, temperature, generator=draw(), use_cache=use) for use in (True, False)
-    )
-    assert torch.equal(with_cache, without)
-
-
-@pytest.mark.parametrize("version", ONE_TEXT)
-def test_prompt_stands_unchanged_before_what_is_written(awake, text, version: str) -> None:
-    prompt = text(2, 20)
-    before = prompt.clone()
-    written = generate(awake(version), prompt, 10, generator=draw())
-    assert torch.equal(prompt, before)
-    assert written.shape == (2, 30)
-    assert torch.equal(written[:, :20], prompt)
-    assert 0 <= written.min() <= written.max() < 11
-
-
-def test_nothing_asked_for_nothing_added(awake, text) -> None:
-    assert torch.equal(generate(awake("v4"), text(1, 5), 0), text(1, 5))
-
-
-def test_texts_of_a_batch_do_not_know_each_other(awake, text) -> None:
-    model, prompts = awake("v4"), text(3, 6)
-    together = generate(model, prompts, 20, temperature=0)
-    for b in range(3):
-        assert torch.equal(together[b : b + 1], generate(model, prompts[b : b + 1], 20, temperature=0))
-
-
-def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
-    model, prompt = awake("v4"), text(1, 4)
-    before = torch.random.get_rng_state()
-    first, again, other = (generate(model, prompt, 30, generator=draw(s)) for s in (0, 0, 1))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-    assert torch.equal(torch.random.get_rng_state(), before)
-
-
-def test_without_a_generator_the_global_seed_decides(awake, text) -> None:
-    written = []
-    for seed in (5, 5, 6):
-        torch.manual_seed(seed)
-        written.append(generate(awake("v4"), text(1, 4), 30))
-    assert torch.equal(written[0], written[1])
-    assert not torch.equal(written[0], written[2])
-
-
-def test_temperature_zero_needs_no_luck(awake, text) -> None:
-    model, prompt = awake("v4"), text(1, 4)
-    first, second = (generate(model, prompt, 30, 0.0, generator=draw(s)) for s in (0, 1))
-    assert torch.equal(first, second)
-
-
-@pytest.mark.parametrize("version", ONE_TEXT)
-def test_one_candidate_is_the_likeliest(awake, text, version: str) -> None:
-    model, prompt = awake(version), text(2, 4)
-    one = generate(model, prompt, 40, temperature=1.0, top_k=1, generator=draw())
-    assert torch.equal(one, generate(model, prompt, 40, temperature=0.0))
-
-
-# ---------------------------------------------------------------- one token
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_come_as_often_as_the_softmax_says(temperature: float) -> None:
-    logits, n = torch.tensor([2.0, 1.0, 0.0, -1.0]), 20_000
-    seen = pick(logits.expand(n, 4), temperature, None, draw()).bincount(minlength=4)
-    weights = [math.exp(x / temperature) for x in logits.tolist()]
-    for token, weight in enumerate(weights):
-        p = weight / sum(weights)
-        assert abs(seen[token].item() - n * p) < 5 * math.sqrt(n * p * (1 - p))
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 99])
-def test_only_the_k_likeliest_are_drawn(k: int) -> None:
-    """In their own proportions."""
-    logits, n = torch.tensor([0.0, 3.0, 1.0, 2.0]), 20_000
-    seen = pick(logits.expand(n, 4), 1.0, k, draw()).bincount(minlength=4)
-    likeliest = [1, 3, 2, 0][:k]
-    total = sum(math.exp(logits[token]) for token in likeliest)
-    for token in range(4):
-        p = math.exp(logits[token]) / total if token in likeliest else 0.0
-        assert abs(seen[token].item() - n * p) <= 5 * math.sqrt(n * p * (1 - p))
-
-
-@pytest.mark.parametrize("k", [1, 2])
-def test_k_is_k_where_all_are_equally_likely(k: int) -> None:
-    """As in a model that has not been trained yet."""
-    drawn = pick(torch.zeros(500, 6), 1.0, k, draw())
-    assert len(set(drawn.tolist())) == k
-
-
-@pytest.mark.parametrize("temperature", [1e-3, 1e-20, 1e-40])
-def test_almost_no_temperature_is_almost_greedy(temperature: float) -> None:
-    logits = torch.tensor([[50.0, 51.0, -3.0], [7.0, 5.0, 6.0]])
-    assert pick(logits, temperature, None, draw()).tolist() == [1, 0]
-
-
-# ---------------------------------------------------------------- bad arguments
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"n_tokens": -1}, r"n_tokens \(-1\)"),
-        ({"temperature": -0.5}, r"temperature \(-0.5\)"),
-        ({"temperature": math.nan}, r"temperature \(nan\)"),
-        ({"top_k": 0}, r"top_k \(0\)"),
-        ({"top_k": -2}, r"top_k \(-2\)"),
-    ],
-)
-def test_bad_arguments_are_named(awake, text, arguments: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        generate(awake("v1"), text(1, 3), **{"n_tokens": 5, **arguments})
-
-
-def test_empty_prompt_is_refused(awake, text) -> None:
-    with pytest.raises(ValueError, match="empty"):
-        generate(awake("v1"), text(1, 0), 5)
-
-
-# ---------------------------------------------------------------- several texts at once
-
-PROMPTS = [(1,), (16,), (3, 3), (1, 7, 4), (16, 2, 9)]  # tokens of each
 
 
 def prompts(text, lengths: tuple[int, ...]) -> list[torch.Tensor]:

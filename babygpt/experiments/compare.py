@@ -1,0 +1,244 @@
+"""Encodings of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
+
+Every run is written down as soon as it is over, so a comparison that was interrupted goes on where it
+stopped. All variants of one seed see the same batches with the same masks, so their losses are paired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from babygpt import checkpoint as checkpoints
+from babygpt.checkpoint import Checkpoint, write_atomically
+from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
+from babygpt.data.batches import cut
+from babygpt.data.corpus import Corpus
+from babygpt.device import pick_device
+from babygpt.experiments.compared import Results, Run, read, summary
+from babygpt.measure.diffusion import nelbo
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import Batch, MaskedDiffusion
+from babygpt.objectives.diffusion import mask_out, masking_rates
+from babygpt.training import Step, follow, train
+
+RESULTS = "ablation_results.json"
+
+
+@dataclass(frozen=True)
+class CompareConfig:
+    """How long every variant is trained, and how often it is measured; the flags of note 000."""
+
+    max_iters: int = setting(3000, "optimizer steps of each run")
+    eval_interval: int = setting(300, "steps between validation losses")
+    eval_iters: int = setting(100, "validation batches: the same windows and masks for every run")
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_iters", "eval_interval", "eval_iters")
+
+
+class FixedBatches(MaskedDiffusion):
+    """Masked diffusion, measured on so many batches, drawn once from the validation text.
+
+    n_batches   batches to measure on
+    batch_size  windows of each
+    The other arguments, and what is refused, are those of `MaskedDiffusion`.
+    """
+
+    def __init__(self, corpus: Corpus, block_size: int, n_batches: int, batch_size: int) -> None:
+        super().__init__(corpus, block_size, n_batches * batch_size)
+
+    def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
+        """The validation windows, beginning anywhere; always the same, with the same masks."""
+        generator = torch.Generator().manual_seed(0)
+        starts = torch.randint(len(self.val) - self.block_size + 1, (self.val_windows,), generator=generator)
+        rates = masking_rates(self.val_windows, generator)
+        for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
+            yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared: the same for every variant and seed.
+
+    corpus    with a MASK token
+    model     the shape
+    training  its seed, steps and eval_every are those of the runs and of `compare`
+    compare   the flags of note 000
+    folder    where everything goes
+    """
+
+    corpus: Corpus
+    model: ModelConfig
+    training: TrainConfig
+    compare: CompareConfig
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        """Where the results are stored."""
+        return self.folder / RESULTS
+
+    def weights(self, variant: str, seed: int) -> Path:
+        """Where the weights of a run are stored."""
+        return self.folder / "weights" / "ablation" / f"{variant}_seed{seed}.safetensors"
+
+    def settings(self) -> dict[str, Any]:
+        """All that must be the same for two runs to be compared, by the names of their flags."""
+        chosen = {**asdict(self.compare), **asdict(self.model), **asdict(self.training)}
+        left = {name: v for name, v in chosen.items() if name not in ("seed", "steps", "eval_every")}
+        return {"corpus": self.corpus.name, "text": fingerprint(self.corpus), **left}
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """The beginning of a SHA-256 of a corpus's characters and token ids."""
+    total = hashlib.sha256("".join(corpus.tokenizer.characters).encode())
+    for part in (corpus.train, corpus.val):
+        total.update(part.numpy().tobytes() + b"|")
+    return total.hexdigest()[:16]
+
+
+# ---------------------------------------------------------------- names
+
+
+def short(version: str) -> str:
+    """A version's name among the variants: v7-rope is rope, and v7 is v7."""
+    return version.removeprefix("v7-")
+
+
+def variant(name: str) -> str:
+    """The short name of a variant, given as rope, v7-rope, or v7.
+
+    Raises ValueError if there is no such version, or it does not fill in masked tokens.
+    """
+    known = {short(v): v for v, made in VERSIONS.items() if made.masks}
+    if name not in (*known, *known.values()):
+        raise ValueError(f"variant ({name}) must be one of {', '.join(known)}")
+    return short(name)
+
+
+def version_of(name: str) -> str:
+    """The version that a variant's short name means."""
+    return name if name in VERSIONS and VERSIONS[name].masks else f"v7-{name}"
+
+
+def require_once(name: str, values: Sequence[Any]) -> None:
+    """Raise a ValueError unless there is at least one value, and none twice."""
+    if not values:
+        raise ValueError(f"no {name}: at least 1 is needed")
+    if twice := [v for i, v in enumerate(values) if v in values[:i]]:
+        raise ValueError(f"{name} ({', '.join(map(str, values))}) name {twice[0]} twice")
+
+
+# ---------------------------------------------------------------- results on disk
+
+
+def begin(comparison: Comparison) -> Results:
+    """The results that are there already, or none.
+
+    Raises ValueError naming the flag and both values if they were made with other flags.
+    """
+    ours = comparison.settings()
+    if not comparison.results.exists():
+        windows = comparison.compare.eval_iters * comparison.training.batch_size
+        return {"settings": ours, "val_windows": windows, "floor": comparison.corpus.floor, "runs": []}
+    results = read(comparison.results)
+    theirs = results["settings"]
+    if theirs.get("text") != ours["text"]:
+        told = f"--corpus ({ours['corpus']}) is not the text of {comparison.results} ({theirs.get('corpus')})"
+        raise ValueError(f"{told}; choose another --out-dir")
+    for name in ours:
+        if name not in ("corpus", "text") and theirs.get(name) != ours[name]:
+            raise ValueError(
+                f"--{name.replace('_', '-')} ({ours[name]}) is not that of {comparison.results} "
+                f"({theirs.get(name)}); choose another --out-dir"
+            )
+    return results
+
+
+def store(comparison: Comparison, results: Results) -> None:
+    """Write the results with what follows from them, whole or not at all."""
+    text = json.dumps({**results, **summary(results["runs"])}, indent=1, ensure_ascii=False)
+    write_atomically(comparison.results, (text + "\n").encode())
+
+
+# ---------------------------------------------------------------- running
+
+
+def compare(
+    comparison: Comparison,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    tell: Callable[[str], None] = print,
+    command: str = "",
+) -> Results:
+    """Make every run that is not made yet, seed by seed, and store each as soon as it is over.
+
+    variants  short names, each once
+    seeds     each once
+    tell      is given a line about each run that is left out or repeated
+    command   noted with each run
+    returns   the results, with those of earlier calls
+    Raises KeyboardInterrupt if a run was interrupted, the finished ones being stored; ValueError if there
+    are results made with other flags.
+    """
+    names = [variant(name) for name in variants]
+    require_once("variants", names)
+    require_once("seeds", seeds)
+    for name in names:
+        build(version_of(name), comparison.model)  # what cannot be built is refused before the first run
+    for name, seed in ((name, seed) for seed in seeds for name in names):
+        results = begin(comparison)  # anew: somebody else may have added to them
+        weights = comparison.weights(name, seed)
+        if (name, seed) in {(run["variant"], run["seed"]) for run in results["runs"]}:
+            gone = "" if weights.exists() else ", though its weights are gone"
+            tell(f"{name}, seed {seed}: finished before{gone}")
+            continue
+        if weights.exists():
+            tell(f"{name}, seed {seed}: weights without a result, trained again")
+        run = one_run(comparison, name, seed)
+        results = begin(comparison)
+        results["runs"].append({**run, "command": command})
+        store(comparison, results)
+    return begin(comparison)
+
+
+def one_run(comparison: Comparison, name: str, seed: int) -> Run:
+    """Train a variant from a seed, write its weights, and tell what became of it."""
+    flags, version = comparison.compare, version_of(name)
+    settings = asdict(comparison.training)
+    settings.update(steps=flags.max_iters, eval_every=flags.eval_interval, seed=seed)
+    plan = TrainConfig(**settings)
+    objective = FixedBatches(
+        comparison.corpus, comparison.model.block_size, flags.eval_iters, plan.batch_size
+    )
+    torch.manual_seed(seed)
+    model = build(version, comparison.model).to(pick_device())
+    start = time.perf_counter()
+    history = follow(train(model, objective, plan), plan.steps, f"{name}, seed {seed}")
+    if len(history) < plan.steps:
+        raise KeyboardInterrupt
+    bound, error = nelbo(model, comparison.corpus.val)
+    run = {"variant": name, "version": version, "seed": seed, **told(history)}
+    run |= {"nelbo": bound, "nelbo_se": error if np.isfinite(error) else None}
+    run |= {"minutes": round((time.perf_counter() - start) / 60, 2), "device": str(pick_device())}
+    path = comparison.weights(name, seed)
+    info = {"corpus": comparison.corpus.name, "train": asdict(plan), "steps_done": plan.steps, **run}
+    checkpoints.save(path, Checkpoint(version, model, comparison.corpus.tokenizer, info), overwrite=True)
+    return {**run, "weights": str(path.relative_to(comparison.folder))}
+
+
+def told(history: Sequence[Step]) -> Run:
+    """The validation losses of a run, and the median time of its steps."""
+    curve = [(step.step, step.val_loss) for step in history if step.val_loss is not None]
+    seconds = np.diff([0.0, *(step.seconds for step in history)])
+    return {"val_loss": curve[-1][1], "curve": curve, "seconds_per_step": float(median(seconds))}

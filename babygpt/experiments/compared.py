@@ -1,0 +1,155 @@
+"""What the runs of a comparison say together: mean and spread, paired differences, and two pictures."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from babygpt.checkpoint import write_atomically
+from babygpt.plots.comparisons import draw_seed_bars, draw_seed_curves
+from babygpt.plots.style import STYLE
+
+MEASURES = ("val_loss", "nelbo", "seconds_per_step")  # of every run
+LOSSES = MEASURES[:2]
+LABELS = ("masked-token loss (nats per character)", "NELBO (nats per character)", "time of a step (ms)")
+Results = dict[str, Any]
+Run = dict[str, Any]
+
+
+def read(path: Path) -> Results:
+    """Read results back. Raises ValueError naming the path if it does not hold any."""
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        if {"settings", "runs"} <= set(results):
+            return dict(results)
+    except (OSError, ValueError, TypeError):
+        pass
+    raise ValueError(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
+
+
+def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
+    """Variant -> seed -> what was measured."""
+    found: dict[str, dict[int, Any]] = {}
+    for run in runs:
+        found.setdefault(run["variant"], {})[run["seed"]] = run[measure]
+    return found
+
+
+def spread(values: Sequence[float]) -> dict[str, float | int | None]:
+    """Mean and standard deviation of some numbers, and how many there are; none of one alone."""
+    return {"mean": mean(values), "sd": stdev(values) if len(values) > 1 else None, "n": len(values)}
+
+
+def paired(runs: Sequence[Run], name: str, base: str, measure: str = "val_loss") -> dict[str, Any] | None:
+    """The difference name - base at every seed that both were trained from; None if there is no such."""
+    found = by_variant(runs, measure)
+    each = {s: v - found[base][s] for s, v in found.get(name, {}).items() if s in found.get(base, {})}
+    return {**spread(list(each.values())), "each": each} if each else None
+
+
+def summary(runs: Sequence[Run]) -> dict[str, Any]:
+    """Mean and spread of every variant, and the paired differences from the variant that was run first."""
+    names = list(by_variant(runs, "seed"))
+    of = {n: {m: spread(list(by_variant(runs, m)[n].values())) for m in MEASURES} for n in names}
+    differences = {
+        f"{name} - {names[0]}": {m: paired(runs, name, names[0], m) for m in LOSSES} for name in names[1:]
+    }
+    return {"variants": of, "paired": {k: d for k, d in differences.items() if all(d.values())}}
+
+
+def finding(runs: Sequence[Run], measure: str = "val_loss") -> str:
+    """Who ends lowest, and whether at every seed, in one line; of seeds that all variants share."""
+    found = by_variant(runs, measure)
+    shared = set.intersection(*(set(seeds) for seeds in found.values()))
+    means = {name: mean(seeds[s] for s in shared or seeds) for name, seeds in found.items()}
+    best, *others = sorted(means, key=lambda name: means[name])
+    gap = paired(runs, others[0], best, measure) if others and shared else None
+    if gap is None:
+        return ", ".join(f"{name} ends at {value:.3f}" for name, value in means.items())
+    if min(gap["each"].values()) <= 0:
+        return f"Too close to tell: {best} is {gap['mean']:.3f} below {others[0]}, but not at every seed"
+    seeds = f"each of {gap['n']} seeds" if gap["n"] > 1 else "one seed"
+    return f"{best} ends below {others[0]} at {seeds}, by {gap['mean']:.3f}"
+
+
+def pace(runs: Sequence[Run]) -> str:
+    """Who is quickest and who slowest, in one line."""
+    means = {name: mean(seeds.values()) for name, seeds in by_variant(runs, "seconds_per_step").items()}
+    slow, quick = max(means, key=lambda name: means[name]), min(means, key=lambda name: means[name])
+    if slow == quick:
+        return f"A step of {slow} takes {1000 * means[slow]:.0f} ms"
+    return f"A step of {slow} takes {means[slow] / means[quick]:.2f} times as long as {quick}'s"
+
+
+def lines(results: Results) -> list[str]:
+    """What is printed: a line for each variant, one for each paired difference, and the finding."""
+    said = [
+        f"{name}: masked-token validation loss {shown(of['val_loss'])}, NELBO {shown(of['nelbo'])} nats per "
+        f"character, {1000 * of['seconds_per_step']['mean']:.0f} ms a step"
+        for name, of in results["variants"].items()
+    ]
+    for name, of in results["paired"].items():
+        said.append(f"{name}, paired: validation loss {shown(of['val_loss'])}, NELBO {shown(of['nelbo'])}")
+    windows = f"{results['val_windows']} windows of {results['settings']['block_size']} characters"
+    said.append(f"validation loss on {windows}, NELBO on the whole validation text; mean ± sd over seeds")
+    return [*said, finding(results["runs"])]
+
+
+def shown(of: dict[str, Any]) -> str:
+    """A mean, its spread, and the number of seeds, in few letters."""
+    many = f" ± {of['sd']:.4f} (n = {of['n']})" if of["n"] > 1 else " (n = 1)"
+    return f"{of['mean']:.4f}{many}"
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def draw(results: Results, folder: Path) -> list[Path]:
+    """Draw the validation losses as they fell, and the final numbers beside each other.
+
+    returns  the paths of val_loss_curve.png and summary_bars.png
+    """
+    runs = results["runs"]
+    with matplotlib.rc_context(STYLE):
+        falling, bars = Figure(figsize=(8.0, 4.6)), Figure(figsize=(14.0, 4.4))
+        curves = {
+            name: np.array([[loss for _, loss in curve] for curve in seeds.values()])
+            for name, seeds in by_variant(runs, "curve").items()
+        }
+        steps = [step for step, _ in runs[0]["curve"]]
+        draw_seed_curves(falling.subplots(), steps, curves, finding(runs), LABELS[0])
+        titles = (finding(runs), finding(runs, "nelbo"), pace(runs))
+        shapes = zip(bars.subplots(1, 3), MEASURES, (1, 1, 1000), titles, LABELS, strict=True)
+        for ax, measure, unit, title, label in shapes:
+            values = {
+                name: [unit * v for v in seeds.values()] for name, seeds in by_variant(runs, measure).items()
+            }
+            draw_seed_bars(ax, values, fold(title), label)
+        return [
+            save(falling, folder / "val_loss_curve.png"),
+            save(bars, folder / "summary_bars.png"),
+        ]
+
+
+def fold(title: str) -> str:
+    """A title over two lines, at the comma or colon nearest to where it is too long."""
+    for mark in (": ", ", "):
+        if mark in title and len(title) > 36:
+            return title.replace(mark, f"{mark.strip()}\n", 1)
+    return title
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a picture whole or not at all."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
+    write_atomically(path, content.getvalue())
+    return path

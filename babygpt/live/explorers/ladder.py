@@ -1,0 +1,71 @@
+"""The board of all versions, one question at a time: who beats whom, and in every seed?"""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from babygpt import plots
+from babygpt.experiments.ladder import paired
+from babygpt.live.controls import Choice, Control
+from babygpt.live.explorer import Explorer
+
+COLUMNS = {
+    "loss": ("1x", 1.0, "nats per character"),
+    "loss at 2× length": ("2x", 1.0, "nats per character"),
+    "loss at 4× length": ("4x", 1.0, "nats per character"),
+    "right answers": ("roles", 100.0, "percentage points"),
+}  # name -> key of the results, factor, unit
+
+
+def measure(results: dict[str, Any], column: str, rival: str) -> dict[str, Any]:
+    """By how much every comparable model is above its rival, seed by seed.
+
+    results   the board, as stored
+    column    one of COLUMNS
+    rival     one of the models
+    returns   "rows": name -> one difference a seed, the lowest mean first; rival, column, unit
+    Raises ValueError if the rival refuses such lengths.
+    """
+    key, factor, unit = COLUMNS[column]
+    rows: dict[str, list[float]] = {}
+    if None in results["board"][rival][key]:
+        raise ValueError(f"{rival} refuses such a length: choose another model to compare with")
+    for name, found in results["board"].items():
+        comparable = key == "roles" or found["masks"] == results["board"][rival]["masks"]
+        if comparable and None not in found[key]:
+            rows[name] = [factor * x for x in paired(results, name, rival, key)]
+    ordered = dict(sorted(rows.items(), key=lambda row: mean(row[1]), reverse=key == "roles"))
+    return {"rows": ordered, "rival": rival, "column": column, "unit": unit}
+
+
+def draw(ax: Axes, found: dict[str, Any]) -> None:
+    """A row for each model, a dot for each seed; the rival is the line."""
+    rows, rival = found["rows"], found["rival"]
+    others = {name: seeds for name, seeds in rows.items() if name != rival}
+    sides = [all(x < 0 for x in seeds) - all(x > 0 for x in seeds) for seeds in others.values()]
+    title = (
+        f"In every seed {sides.count(1)} below {rival}, {sides.count(-1)} above; {sides.count(0)} undecided"
+    )
+    widest = max(abs(x) for seeds in rows.values() for x in seeds) or 1.0
+    span = (-1.1 * widest, 1.1 * widest)
+    label = f"{found['column']}: difference from {rival} ({found['unit']})"
+    plots.draw_rows(ax, rows, title, label, {"rival": 0.0}, span)
+
+
+def ladder(results: dict[str, Any]) -> Explorer:
+    """Choose a column of the board and a model to compare the others with, seed by seed.
+
+    results  what `stored("ladder")` reads
+    """
+    controls: list[Control] = [
+        Choice("column", tuple(COLUMNS)),
+        Choice("rival", ("v4", *(name for name in results["board"] if name != "v4")), "compared with"),
+    ]
+
+    def chosen(column: str, rival: str) -> dict[str, Any]:
+        return measure(results, column, rival)
+
+    return Explorer("ladder", chosen, draw, controls, size=(8.0, 4.4))

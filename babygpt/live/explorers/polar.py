@@ -1,0 +1,121 @@
+"""Polar gates: what they do to a key, and what is left of two places when a query meets it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from babygpt import plots
+from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature, norm
+from babygpt.live.controls import Choice, Control, Scale, Slider
+from babygpt.live.explorer import Explorer
+from babygpt.models.transformer import score_scale
+from babygpt.places import Places
+
+FURTHEST, HEAD_DIM = 48, 32
+HIDDEN = torch.arange(FURTHEST + 1) % 16 >= 13  # what is MASK: three tokens of sixteen
+SUMS = (24, 48, 72)  # of i + j
+ORDERS = ("gates, then norm", "norm, then gates")
+TOP = 12.0  # no score of normalised q and k is larger
+
+
+class Product(GatesLast):
+    """The note's gate, cos(i omega) cos(phi), without the norm after it."""
+
+    def gate(self, places: Places) -> Tensor:
+        return Polar.gate(self, places)
+
+
+GATES: dict[str, type[Gated]] = {
+    "cos(iω) cos φ": Product,
+    "cos(iω + φ)": GatesLast,
+    "... α on keys only": KeysOnly,
+    "[cos, sin]": Quadrature,
+    "[cos, sin], φ between": LearnedPhase,
+}
+
+
+def gated(gate: str, order: str, alpha: float, phi: float, theta: float, some: bool) -> tuple[Tensor, Tensor]:
+    """Query and key (1, ..., 1) at every place, as they meet: 2 x (FURTHEST + 1, D or 2 D).
+
+    phi   radians, the same for every dimension
+    some  whether some of the tokens are MASK
+    """
+    heads = {"n_head": 1} if GATES[gate] is LearnedPhase else {}
+    encoding = GATES[gate](**heads, head_dim=HEAD_DIM, alpha=alpha, theta=theta)
+    for phase in encoding.parameters():
+        torch.nn.init.constant_(phase, phi)
+    places = Places(torch.arange(FURTHEST + 1), masked=(HIDDEN if some else HIDDEN & False)[None])
+    ones = torch.ones(1, 1, FURTHEST + 1, HEAD_DIM, dtype=torch.float64)
+    with torch.inference_mode():
+        q, k = (x[0, 0] for x in encoding.multiply(ones, ones, places))
+    return (norm(q), norm(k)) if order == ORDERS[0] else (q, k)
+
+
+def scores_of(*how: Any) -> Tensor:
+    """Scores of the query at every row with the key at every column: (FURTHEST + 1, same)."""
+    q, k = gated(*how)
+    return q @ k.T * score_scale(torch.ones(HEAD_DIM))
+
+
+def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict[str, Any]:
+    """The gates of a key, the scores of q = k = (1, ..., 1), and which promises they keep.
+
+    phi      degrees, the same for every dimension
+    returns  gates and scores with some tokens MASK; by how much alpha changes a score; without MASK, by
+             how much a score changes along a diagonal, and when i and j are exchanged; and for some i + j
+             the scores over i - j
+    """
+    radians = math.radians(phi)
+    scores = scores_of(gate, order, alpha, radians, theta, True)
+    plain = scores_of(gate, order, alpha, radians, theta, False)
+    return {
+        "gates": gated(gate, order, alpha, radians, theta, True)[1].numpy(),
+        "scores": scores.numpy(),
+        "alpha": float((scores - scores_of(gate, order, 1.0, radians, theta, True)).abs().max()),
+        "step": float((plain[1:, 1:] - plain[:-1, :-1]).abs().max()),
+        "uneven": float((plain - plain.T).abs().max()),
+        "across": {f"i + j = {n}": across(plain, n) for n in SUMS},
+    }
+
+
+def across(scores: Tensor, total: int) -> np.ndarray:
+    """Scores where i + j is `total`, and i - j goes from -SUMS[0] to SUMS[0] in steps of two."""
+    half = torch.arange(-SUMS[0] // 2, SUMS[0] // 2 + 1)
+    return scores[total // 2 + half, total // 2 - half].numpy()
+
+
+def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
+    """Gates over place and dimension, the score map, and scores across it."""
+    title = f"α moves scores by {found['alpha']:.2f}"
+    plots.draw_matrix(gates, found["gates"], title, "channel", "position (tokens)", None, True, 2.0)
+    same = found["step"] < 1e-9
+    title = "Constant along diagonals" if same else f"Diagonals change by {found['step']:.2f}"
+    labels = (title, "position of the key j", "position of the query i")
+    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=TOP)
+    even = found["uneven"] < 1e-9
+    title = "i ↔ j changes nothing" if even else f"i ↔ j changes it by {found['uneven']:.1f}"
+    labels = (title, "i − j (tokens)", "score")
+    spans = (-float(SUMS[0]), float(SUMS[0])), (-TOP, TOP)
+    away = np.arange(-SUMS[0], SUMS[0] + 1, 2)
+    plots.draw_curves(curve, away, found["across"], *labels, *spans, "lower right")
+
+
+def polar() -> Explorer:
+    """Choose a gate and where the norm stands, and see what of two places is left in a score.
+
+    Source: note 000, section 2, and its repairs.
+    """
+    controls: list[Control] = [
+        Choice("gate", tuple(GATES), "gate"),
+        Choice("order", ORDERS, "order"),
+        Scale("alpha", ALPHA, 0.03, 3.0, "α of MASK"),
+        Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
+        Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
+    ]
+    return Explorer("polar gates", measure, draw, controls, widths=(1, 1.15, 1), size=(11.6, 3.4))

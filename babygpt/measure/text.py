@@ -1,0 +1,89 @@
+"""What a written text is like: how much of it repeats, and how likely another model finds it.
+
+No number here knows whether a text is any good. A text that says one thing over and over is very likely;
+letters drawn at random never repeat. So these numbers are read together, beside those of real text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+import torch
+from torch import Tensor
+
+from babygpt.models.base import LanguageModel
+
+WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, without the marks around them; for texts that put spaces between words."""
+    return WORD.findall(text)
+
+
+def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
+    """How often each n units stand beside each other. Raises ValueError if n is below 1."""
+    if n < 1:
+        raise ValueError(f"n ({n}) must be at least 1")
+    return Counter(tuple(units[i : i + n]) for i in range(len(units) - n + 1))
+
+
+def distinct(units: Sequence[Hashable], n: int) -> float:
+    """Different n-grams as a share of all n-grams: 1 if none comes twice, nan if there is none.
+
+    units  characters, words, or anything else
+    Raises ValueError if n is below 1.
+    Source: Li et al. 2016, arXiv:1510.03055 (distinct-1 and distinct-2).
+    """
+    found = grams(units, n)
+    return len(found) / found.total() if found else math.nan
+
+
+def repeated(units: Sequence[Hashable], n: int) -> float:
+    """Share of n-grams that come more than once: 0 if none does, 1 if all do, nan if there is none.
+
+    units  characters, words, or anything else
+    Raises ValueError if n is below 1.
+    Source: note 000, section 6 (repeat_3gram).
+    """
+    found = grams(units, n)
+    return sum(c for c in found.values() if c > 1) / found.total() if found else math.nan
+
+
+def entropy(units: Sequence[Hashable]) -> float:
+    """Entropy of how often each unit comes, in nats; nan for an empty text.
+
+    From few units it comes out too low: n units have at most log(n).
+    """
+    counts = torch.tensor(list(Counter(units).values()), dtype=torch.float64)
+    return float(torch.distributions.Categorical(counts).entropy()) if len(counts) else math.nan
+
+
+@torch.inference_mode()
+def judged(judge: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """How likely a model that predicts the next token finds some texts, and how sure it is as it reads.
+
+    Each token is judged after at least half a window of text, or all there is before it.
+
+    judge    predicts the next token
+    texts    (B, T)  token ids
+    start    of the first token that is judged, at least 1
+    returns  (B,) -log p of the texts' tokens, and (B,) entropy of the judge's predictions, nats per token
+    Raises ValueError unless start lies between 1 and T - 1.
+    """
+    size, length = judge.config.block_size, texts.shape[1]
+    if not 1 <= start < length:
+        raise ValueError(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
+    ids = texts.to(next(judge.parameters()).device)
+    surprise, unsure = [], []
+    for begin in range(start, length, stride := (size + 1) // 2):
+        end = min(begin + stride, length)
+        window = ids[:, max(0, end - 1 - size) : end - 1]
+        logits = judge(window)[:, begin - end :].cpu().double()  # (B, end - begin, V)
+        chances = logits.log_softmax(dim=-1)
+        surprise.append(-chances.gather(-1, texts[:, begin:end, None].cpu())[..., 0])
+        unsure.append(-(chances.exp() * chances).sum(dim=-1))
+    return torch.cat(surprise, dim=1).mean(dim=1), torch.cat(unsure, dim=1).mean(dim=1)

@@ -1,0 +1,60 @@
+"""How all pictures of the course look: colours, letters, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import matplotlib
+from cycler import cycler
+
+# Okabe and Ito's colours, told apart by colour-blind readers too.
+COLOURS = {
+    "blue": "#0072B2",
+    "orange": "#E69F00",
+    "green": "#009E73",
+    "red": "#D55E00",
+    "pink": "#CC79A7",
+    "sky": "#56B4E9",
+    "grey": "#7F7F7F",
+}
+# One colour for each encoding in all figures of the course.
+ENCODING_COLOURS = {
+    "nope": COLOURS["grey"],
+    "learned": COLOURS["orange"],
+    "v1": COLOURS["grey"],
+    "v2": COLOURS["orange"],
+    "v3": COLOURS["green"],
+    "v4": COLOURS["blue"],
+    "v5": COLOURS["red"],
+    "v5-absolute": COLOURS["orange"],
+    "v5 fixed": COLOURS["sky"],  # its kernel is not trained
+    "v5-absolute fixed": COLOURS["grey"],
+    "alibi": COLOURS["pink"],
+    "RoPE": COLOURS["grey"],  # beside the heads of ALiBi, which take the other colours
+}
+STYLE: Any = {
+    "figure.dpi": 110,
+    "figure.constrained_layout.use": True,
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=list(COLOURS.values())),
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "image.cmap": "viridis",
+    "legend.frameon": False,
+}
+DIVERGING = "RdBu_r"
+
+
+def set_style() -> None:
+    """Give all later figures the course's look."""
+    matplotlib.rcParams.update(STYLE)
+
+
+def visible(characters: Iterable[str]) -> list[str]:
+    """Characters as marks on an axis: spaces and line ends can be seen."""
+    return [{"\n": "↵", " ": "␣"}.get(character, character) for character in characters]

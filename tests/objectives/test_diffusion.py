@@ -1,0 +1,259 @@
+"""Masks by counting, losses by hand, and the bound against -log p of a distribution that is known."""
+
+import math
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from babygpt.data.batches import IGNORED
+from babygpt.data.corpus import Corpus, from_text
+from babygpt.measure.diffusion import exact_nelbo
+from babygpt.models.versions import VERSIONS
+from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
+from babygpt.objectives.diffusion import mask_of, mask_out, masking_rates
+
+DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
+MASK = 10
+
+
+def draw(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def numbers(train: int = 1000, val: int = 400) -> Corpus:
+    """A text in which every token is another one; MASK is its tokenizer's, a number of the text too."""
+    tokenizer = from_text("a", "a", with_mask=True).tokenizer
+    return Corpus("numbers", tokenizer, 10 + torch.arange(train), 5000 + torch.arange(val))
+
+
+# ---------------------------------------------------------------- rates and masks
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64])
+def test_there_is_one_rate_in_each_share_of_the_range(n: int) -> None:
+    """Above 0, at most 1, and in no order."""
+    orders = set()
+    for seed in range(20):
+        rates = masking_rates(n, draw(seed))
+        assert rates.shape == (n,)
+        assert 0 < rates.min() <= rates.max() <= 1
+        assert sorted((rates * n).ceil().long().tolist()) == list(range(1, n + 1))
+        orders.add(tuple(rates.argsort().tolist()))
+    assert len(orders) == 1 if n == 1 else len(orders) > 1
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_each_rate_is_uniform(place: int) -> None:
+    """In every tenth as often as in any other, and evenly within."""
+    rates = torch.stack([masking_rates(4, draw(seed)) for seed in range(4000)])[:, place]
+    seen = Counter((rates * 10).ceil().long().tolist())
+    assert set(seen) == set(range(1, 11))
+    assert all(abs(count - 400) < 5 * math.sqrt(400 * 0.9) for count in seen.values())
+
+
+def test_together_rates_vary_less_than_one_by_one() -> None:
+    spread = torch.stack([masking_rates(16, draw(seed)).mean() for seed in range(300)]).std()
+    assert spread < 0.2 / math.sqrt(12 * 16)  # a fifth of what separate draws would have
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_each_token_is_masked_with_its_windows_rate(rate: float) -> None:
+    windows, rates = torch.arange(8).expand(5000, 8), torch.full((5000,), rate)
+    inputs, targets, same = mask_out(windows, rates, MASK, draw())
+    masked = inputs == MASK
+    assert torch.equal(same, rates)
+    assert torch.equal(targets, windows.masked_fill(~masked, IGNORED))
+    assert torch.equal(inputs, windows.masked_fill(masked, MASK))
+    error = math.sqrt(rate * (1 - rate) / 5000)
+    assert (masked.double().mean(dim=0) - rate).abs().max() < 5 * error
+    together = (masked[:, 0] & masked[:, 5]).double().mean()  # on their own
+    assert abs(together - rate**2) < 5 * math.sqrt(rate**2 * (1 - rate**2) / 5000)
+
+
+def test_at_a_rate_of_1_nothing_is_left_to_see() -> None:
+    inputs, targets, _ = mask_out(torch.arange(8).expand(50, 8), torch.ones(50), MASK, draw())
+    assert (inputs == MASK).all()
+    assert (targets != IGNORED).all()
+
+
+def test_windows_begin_anywhere_from_the_first_place_to_the_last() -> None:
+    objective = MaskedDiffusion(numbers(train=32), 3)
+    inputs, targets, rates = objective.batch(6000, draw())
+    assert inputs.shape == targets.shape == (6000, 3)
+    assert rates.shape == (6000,)
+    windows = torch.where(targets == IGNORED, inputs, targets)
+    assert torch.equal(windows, windows[:, :1] + torch.arange(3))
+    seen = Counter(windows[:, 0].tolist())
+    assert set(seen) == set(range(10, 40))
+    assert all(abs(n - 200) < 5 * math.sqrt(200) for n in seen.values())
+
+
+def test_the_generator_decides_the_batch() -> None:
+    objective = MaskedDiffusion(numbers(), 16)
+    first, again, other = (objective.batch(4, draw(seed)) for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(first[0], other[0])
+
+
+# ---------------------------------------------------------------- what the model is asked
+
+
+class Listener(nn.Module):
+    """Keeps what it is told, and thinks MASK the likeliest of all."""
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.config = type("Config", (), {"vocab_size": vocab_size, "block_size": 16})
+        self.nothing, self.heard = nn.Parameter(torch.zeros(())), []
+
+    def forward(self, idx: torch.Tensor, places) -> torch.Tensor:
+        self.heard.append((idx, places))
+        logits = torch.zeros(*idx.shape, self.config.vocab_size) + self.nothing
+        logits[..., -1] += 100
+        return logits
+
+
+def test_a_model_is_told_what_is_masked_and_is_not_asked_for_mask() -> None:
+    model, idx = Listener(11), torch.tensor([[3, MASK, 4, MASK], [1, 2, 3, 4]])
+    logits = denoise(model, idx)
+    assert mask_of(model) == MASK
+    assert logits.shape == (2, 4, 10)
+    assert (logits == 0).all()
+    (heard, places), *_ = model.heard
+    assert torch.equal(heard, idx)
+    assert places.time.tolist() == [0, 1, 2, 3]
+    assert places.masked.tolist() == [[False, True, False, True], [False] * 4]
+
+
+@pytest.mark.parametrize("version", DENOISERS)
+def test_loss_is_the_mean_over_what_was_masked(awake, text, version: str) -> None:
+    model = awake(version)
+    windows, rates = text(3, 12, vocab_size=MASK), torch.tensor([0.2, 0.6, 1.0])
+    batch = mask_out(windows, rates, MASK, draw())
+    objective, inputs = MaskedDiffusion(numbers(), 12), batch[0]
+    masked = inputs == MASK
+    losses = nn.CrossEntropyLoss(reduction="none")(denoise(model, inputs).transpose(1, 2), windows)
+    loss = objective.loss(model, batch)
+    assert loss.item() == pytest.approx(losses[masked].mean().item(), abs=1e-5)
+    loss.backward()
+    assert model.blocks[0].attention.to_q.weight.grad.abs().max() > 0
+    assert torch.equal(model.head.weight.grad[MASK], torch.zeros(16))
+    bound = DiffusionBound(numbers(), 12).loss(model, batch)
+    by_hand = ((losses * masked).sum(dim=1) / rates).sum() / 36
+    assert bound.item() == pytest.approx(by_hand.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [MaskedDiffusion, DiffusionBound])
+def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(awake, text, kind: type) -> None:
+    model, idx = awake("v7"), text(2, 8, vocab_size=MASK)
+    loss = kind(numbers(), 8).loss(model, (idx, torch.full_like(idx, IGNORED), torch.full((2,), 0.1)))
+    loss.backward()
+    assert loss.item() == 0
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+# ---------------------------------------------------------------- the bound
+
+
+def expectation(kind: type, model, idx: torch.Tensor) -> float:
+    """The exact mean of an objective's loss on one window, over all rates and masks.
+
+    The loss times the chance of its mask is a polynomial of t for the bound, so that a few points of Gauss
+    give its integral exactly; for the mean over masked tokens, the chance alone is one.
+    """
+    points, weights = np.polynomial.legendre.leggauss(8)
+    objective, total = kind(numbers(), len(idx)), 0.0
+    for t, weight in zip((points + 1) / 2, weights / 2, strict=True):
+        for mask in product([False, True], repeat=len(idx)):
+            masked = torch.tensor(mask)
+            chance = t ** sum(mask) * (1 - t) ** (len(mask) - sum(mask))
+            inputs, targets = idx.masked_fill(masked, mask_of(model)), idx.masked_fill(~masked, IGNORED)
+            rates = torch.tensor([t], dtype=torch.float64)
+            total += (
+                weight * chance * float(objective.loss(model, (inputs[None], targets[None], rates)).detach())
+            )
+    return total
+
+
+def test_with_exact_answers_the_bound_is_minus_log_p_and_the_plain_mean_is_not(posterior) -> None:
+    model = posterior()
+    gaps = []
+    for text in product(range(3), repeat=3):
+        surprise = -math.log(model.joint[text]) / 3
+        idx = torch.tensor(text)
+        assert expectation(DiffusionBound, model, idx) == pytest.approx(surprise, abs=1e-6)
+        gaps.append(abs(expectation(MaskedDiffusion, model, idx) - surprise))
+    assert min(gaps) > 1e-3
+    assert max(gaps) > 0.1
+
+
+def test_the_bound_that_is_trained_is_the_bound_that_is_reported(awake, text) -> None:
+    model, idx = awake("v7", block_size=5), text(5, vocab_size=MASK)
+    assert expectation(DiffusionBound, model, idx) == pytest.approx(exact_nelbo(model, idx) / 5, abs=1e-5)
+
+
+def test_drawn_batches_come_to_the_bound_in_the_mean(posterior) -> None:
+    """With the masks that are drawn: the loss of many batches, within four of its standard errors."""
+    model = posterior()
+    idx = torch.tensor([2, 0, 1])
+    corpus = Corpus("one text", from_text("a", "abc", with_mask=True).tokenizer, idx, idx)
+    objective, losses = DiffusionBound(corpus, 3), []
+    for seed in range(400):
+        losses.append(float(objective.loss(model, objective.batch(16, draw(seed))).detach()))
+    error = np.std(losses) / math.sqrt(len(losses))
+    assert abs(np.mean(losses) + math.log(model.joint[2, 0, 1]) / 3) < 4 * error
+    assert error < 0.05
+
+
+# ---------------------------------------------------------------- validation
+
+
+@pytest.mark.parametrize("kind", [MaskedDiffusion, DiffusionBound])
+def test_validation_is_the_mean_over_all_masked_tokens(
+    awake, small_masked_corpus: Corpus, kind: type
+) -> None:
+    model = awake("v7", vocab_size=small_masked_corpus.tokenizer.vocab_size)
+    objective = kind(small_masked_corpus, 16, val_windows=100)
+    losses = []
+    with torch.no_grad():
+        for inputs, targets, _ in objective.val_batches():
+            losses.append(cross_entropy(denoise(model, inputs), targets)[targets != IGNORED])
+    assert objective.validate(model) == pytest.approx(torch.cat(losses).mean().item(), abs=1e-5)
+    before, state = {k: p.clone() for k, p in model.state_dict().items()}, torch.random.get_rng_state()
+    assert objective.validate(model) == objective.validate(model)
+    assert all(p.grad is None for p in model.parameters())
+    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(("wanted", "looked_at"), [(1, 25), (25, 25), (26, 26), (60, 60)])
+def test_validation_looks_at_the_whole_split_and_begins_again(wanted: int, looked_at: int) -> None:
+    """400 tokens are 25 windows of 16."""
+    objective = MaskedDiffusion(numbers(val=400), 16, val_windows=wanted)
+    inputs, targets, rates = (torch.cat(parts) for parts in zip(*objective.val_batches(), strict=True))
+    windows = torch.where(targets == IGNORED, inputs, targets)
+    begins = [5000 + 16 * (n % 25) for n in range(looked_at)]
+    assert windows[:, 0].tolist() == begins
+    assert sorted((rates * looked_at).ceil().long().tolist()) == list(range(1, looked_at + 1))
+    again = [inputs for inputs, _, _ in objective.val_batches()]
+    assert torch.equal(torch.cat(again), inputs)
+
+
+# ---------------------------------------------------------------- bad arguments
+
+
+def test_a_corpus_without_mask_is_refused(small_corpus: Corpus) -> None:
+    with pytest.raises(ValueError, match=r"small has no MASK token.*with_mask=True"):
+        MaskedDiffusion(small_corpus, 16)
+
+
+@pytest.mark.parametrize("part", ["train", "val"])
+def test_either_part_too_short_is_refused(part: str) -> None:
+    sizes = {"train": 100, "val": 100, part: 15}
+    with pytest.raises(ValueError, match=r"15 tokens; block_size \(16\)"):
+        MaskedDiffusion(numbers(**sizes), 16)
+    MaskedDiffusion(numbers(**sizes), 15)

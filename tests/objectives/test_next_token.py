@@ -1,0 +1,111 @@
+"""Windows and what follows each of their tokens, against counting."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from torch import nn
+
+from babygpt.data.corpus import Corpus, from_text
+from babygpt.models.versions import VERSIONS
+from babygpt.objectives import NextToken, cross_entropy
+
+ONE_TEXT = [name for name, version in VERSIONS.items() if not (version.branches or version.masks)]
+
+
+def draw(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_targets_are_the_tokens_after(small_corpus: Corpus) -> None:
+    x, y = NextToken(small_corpus, 32).batch(8, draw())
+    assert x.shape == y.shape == (8, 32)
+    assert torch.equal(x[:, 1:], y[:, :-1])
+    whole = small_corpus.tokenizer.decode(small_corpus.train)
+    for row, target in zip(x, y[:, -1:], strict=True):
+        assert small_corpus.tokenizer.decode(torch.cat([row, target])) in whole
+
+
+def test_windows_begin_anywhere_from_the_first_place_to_the_last() -> None:
+    """Equally often: in 32 tokens there are 29 windows of 3 with their targets."""
+    numbers = Corpus("numbers", from_text("a", "a").tokenizer, torch.arange(32), torch.arange(4))
+    x, _ = NextToken(numbers, 3).batch(5800, draw())
+    starts = Counter(x[:, 0].tolist())
+    assert set(starts) == set(range(29))
+    assert all(abs(n - 200) < 5 * math.sqrt(200) for n in starts.values())
+
+
+def test_aligned_windows_begin_with_a_line(small_corpus: Corpus) -> None:
+    decode = small_corpus.tokenizer.decode
+    lines = {line[:12] for line in decode(small_corpus.train).split("\n")}
+    x, _ = NextToken(small_corpus, 16, aligned=True).batch(50, draw())
+    assert all(decode(row)[:12] in lines for row in x)
+    free, _ = NextToken(small_corpus, 16).batch(50, draw())
+    assert not all(decode(row)[:12] in lines for row in free)
+
+
+def test_the_generator_decides_the_batch(small_corpus: Corpus) -> None:
+    objective = NextToken(small_corpus, 16)
+    first, again, other = (objective.batch(4, draw(seed))[0] for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("version", ONE_TEXT)
+def test_loss_is_the_mean_of_its_batch_and_has_a_gradient(awake, text, version: str) -> None:
+    corpus = from_text("digits", "".join(map(str, range(10))) * 40)
+    model, objective = awake(version), NextToken(corpus, 16)
+    x, y = objective.batch(4, draw())
+    loss = objective.loss(model, (x, y))
+    expected = nn.CrossEntropyLoss()(model(x).flatten(0, 1), y.flatten())
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    loss.backward()
+    assert model.head.weight.grad.abs().sum() > 0
+
+
+def test_validation_of_a_bigram_model_is_a_sum_over_pairs(awake, small_corpus: Corpus) -> None:
+    """Whatever the windows: each pair of neighbours in the whole validation text, once."""
+    model = awake("v1", vocab_size=small_corpus.tokenizer.vocab_size)
+    ids = small_corpus.val
+    table = model(torch.arange(small_corpus.tokenizer.vocab_size)[None])[0].log_softmax(dim=-1)
+    expected = -table[ids[:-1], ids[1:]].mean().item()
+    for block_size in (7, 64, 500):
+        got = NextToken(small_corpus, block_size).validate(model)
+        assert got == pytest.approx(expected, abs=1e-5)
+
+
+def test_aligned_validation_looks_at_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
+    model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
+    decode, encode = small_corpus.tokenizer.decode, small_corpus.tokenizer.encode
+    text = decode(small_corpus.val)
+    begins = [i for i in range(len(text)) if i == 0 or text[i - 1] == "\n"]
+    windows = torch.stack([encode(text[i : i + 17]) for i in begins if i + 17 <= len(text)])
+    with torch.no_grad():
+        expected = cross_entropy(model(windows[:, :-1]), windows[:, 1:]).mean().item()
+    got = NextToken(small_corpus, 16, aligned=True).validate(model)
+    assert got == pytest.approx(expected, abs=1e-5)
+
+
+def test_validation_leaves_no_gradient_and_changes_no_weight(awake, small_corpus: Corpus) -> None:
+    model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
+    before = {name: p.clone() for name, p in model.state_dict().items()}
+    objective = NextToken(small_corpus, 16)
+    assert objective.validate(model) == objective.validate(model)
+    assert all(p.grad is None for p in model.parameters())
+    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
+
+
+@pytest.mark.parametrize("part", ["train", "val"])
+def test_either_part_too_short_is_refused(part: str) -> None:
+    long, short = torch.zeros(100, dtype=torch.long), torch.zeros(20, dtype=torch.long)
+    tokenizer = from_text("a", "a").tokenizer
+    parts = {"train": long, "val": long, part: short}
+    with pytest.raises(ValueError, match="20 tokens; block_size 20 needs at least 21"):
+        NextToken(Corpus("short", tokenizer, **parts), block_size=20)
+    NextToken(Corpus("long enough", tokenizer, **parts), block_size=19)
+
+
+def test_text_without_lines_cannot_be_aligned() -> None:
+    with pytest.raises(ValueError, match=r"'\\n'"):
+        NextToken(from_text("one line", "ab" * 200), 8, aligned=True)

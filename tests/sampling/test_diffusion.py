@@ -1,0 +1,371 @@
+"""Filling in: no MASK is left, no prompt is changed, and what is drawn comes as often as it should."""
+
+import math
+from collections import Counter
+from itertools import pairwise, permutations, product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.models.versions import VERSIONS
+from babygpt.objectives import denoise
+from babygpt.sampling import Filled, ancestral, by_confidence, continue_text, fill_in, in_random_order
+
+MASK, BLOCK = 10, 16
+DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
+ORDERS = st.one_of(
+    st.floats(0, 1.5).map(by_confidence),
+    st.integers(1, 20).map(in_random_order),
+    st.integers(1, 40).map(ancestral),
+)
+
+
+def draw(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def torn(text, length: int, seed: int, rows: int = 3) -> torch.Tensor:
+    """Random texts, about half of them MASK, one without any."""
+    idx = text(rows, length, vocab_size=MASK)
+    holes = torch.rand(rows, length, generator=draw(seed)) < 0.5
+    holes[-1] = False
+    return idx.masked_fill(holes, MASK)
+
+
+def frequencies(tokens: torch.Tensor) -> dict[tuple[int, ...], float]:
+    return {text: n / len(tokens) for text, n in Counter(map(tuple, tokens.tolist())).items()}
+
+
+def agree(seen: dict, expected: dict, n: int) -> None:
+    """Each comes within five standard deviations, and all together within five of chi square's."""
+    assert sum(expected.values()) == pytest.approx(1)
+    assert set(seen) <= set(expected)
+    total = 0.0
+    for text, p in expected.items():
+        gap = seen.get(text, 0.0) - p
+        assert abs(gap) <= 5 * math.sqrt(p * (1 - p) / n), text
+        total += n * gap**2 / p
+    freedom = len(expected) - 1
+    assert total <= freedom + 5 * math.sqrt(2 * freedom)
+
+
+# ---------------------------------------------------------------- whatever the order
+
+
+@pytest.mark.parametrize("version", ["v7", "v7-rope"])
+@given(
+    order=ORDERS,
+    length=st.integers(1, BLOCK),
+    seed=st.integers(0, 99),
+    temperature=st.sampled_from([0.0, 0.3, 1.0, 4.0]),
+    top_k=st.sampled_from([None, 1, 2, 99]),
+)
+def test_every_hole_is_filled_and_nothing_else_is_touched(
+    awake, text, version: str, order, length: int, seed: int, temperature: float, top_k: int | None
+) -> None:
+    idx = torn(text, length, seed)
+    before, holes = idx.clone(), idx == MASK
+    filled = fill_in(awake(version), idx, order, temperature, top_k, draw(seed))
+    assert torch.equal(idx, before)
+    assert (filled.tokens < MASK).all()
+    assert torch.equal(filled.tokens[~holes], idx[~holes])
+    assert torch.equal(filled.when > 0, holes)
+    assert (filled.sure[~holes] == 1).all()
+    assert ((filled.sure > 0) & (filled.sure <= 1)).all()
+    for row in range(3):
+        used = sorted(set(filled.when[row, holes[row]].tolist()))
+        assert used == list(range(1, int(filled.steps[row]) + 1))  # something appears at every step
+        assert min(1, int(holes[row].sum())) <= filled.steps[row] <= holes[row].sum()
+
+
+@pytest.mark.parametrize("version", DENOISERS)
+def test_every_version_fills_in_and_continues(awake, text, version: str) -> None:
+    model = awake(version)
+    assert (fill_in(model, torn(text, BLOCK, 1), generator=draw()).tokens < MASK).all()
+    assert continue_text(model, text(2, 5, vocab_size=MASK), 20, generator=draw()).tokens.shape == (2, 25)
+
+
+@pytest.mark.parametrize(
+    "order", [by_confidence(0.2), by_confidence(2.0), in_random_order(2), ancestral(5)], ids=str
+)
+def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order) -> None:
+    """Played back: at each step the model sees what appeared before, and nothing that appears later."""
+    model, idx = awake("v7"), torn(text, BLOCK, 3)
+    filled = fill_in(model, idx, order, generator=draw())
+    assert filled.steps.max() > 1
+    for step in range(1, int(filled.steps.max()) + 1):
+        seen = filled.tokens.masked_fill(filled.when >= step, MASK)
+        with torch.no_grad():
+            chances = denoise(model, seen).softmax(dim=-1)
+        now = filled.when == step
+        expected = chances[now, filled.tokens[now]]
+        assert torch.allclose(filled.sure[now], expected, atol=1e-5)
+
+
+def test_rows_do_not_know_each_other(awake, text) -> None:
+    """Where nothing is drawn."""
+    model, idx = awake("v7"), torn(text, 12, 2)
+    together = fill_in(model, idx, by_confidence(0.4), temperature=0)
+    for row in range(3):
+        alone = fill_in(model, idx[row : row + 1], by_confidence(0.4), temperature=0)
+        assert torch.equal(together.tokens[row], alone.tokens[0])
+        assert torch.equal(together.when[row], alone.when[0])
+
+
+def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
+    model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
+    for order in (by_confidence(), in_random_order(), ancestral(9)):
+        first, again, other = (fill_in(model, idx, order, generator=draw(seed)) for seed in (0, 0, 1))
+        assert torch.equal(first.tokens, again.tokens)
+        assert torch.equal(first.when, again.when)
+        assert not torch.equal(first.tokens, other.tokens)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("order", [by_confidence(0.5), by_confidence(2.0)], ids=["many", "one"])
+def test_temperature_zero_and_one_candidate_are_the_likeliest(awake, text, order) -> None:
+    model, idx = awake("v7"), torn(text, BLOCK, 5)
+    cold, only = (
+        fill_in(model, idx, order, **how, generator=draw()) for how in ({"temperature": 0.0}, {"top_k": 1})
+    )
+    assert torch.equal(cold.tokens, only.tokens)
+    assert torch.equal(cold.when, only.when)
+
+
+# ---------------------------------------------------------------- the surest first
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.2, 0.35, 0.95, 2.0])
+def test_what_appears_is_what_is_sure_enough_and_always_the_surest(awake, text, threshold: float) -> None:
+    model, idx = awake("v7"), torn(text, BLOCK, 6)
+    filled = fill_in(model, idx, by_confidence(threshold), generator=draw())
+    for step in range(1, int(filled.steps.max()) + 1):
+        seen = filled.tokens.masked_fill(filled.when >= step, MASK)
+        with torch.no_grad():
+            best = denoise(model, seen).softmax(dim=-1).amax(dim=-1)
+        for row in range(3):
+            waiting = (seen[row] == MASK).nonzero()[:, 0].tolist()
+            if waiting:
+                surest = max(waiting, key=lambda at: float(best[row, at]))
+                expected = {at for at in waiting if best[row, at] >= threshold} | {surest}
+                assert set((filled.when[row] == step).nonzero()[:, 0].tolist()) == expected
+
+
+@pytest.mark.parametrize(("threshold", "one_by_one"), [(0.0, False), (1.01, True)])
+def test_thresholds_at_the_ends(awake, text, threshold: float, one_by_one: bool) -> None:
+    idx = torn(text, BLOCK, 6)
+    steps = fill_in(awake("v7"), idx, by_confidence(threshold), generator=draw()).steps
+    holes = (idx == MASK).sum(dim=1)
+    assert torch.equal(steps, holes if one_by_one else holes.clamp(max=1))
+
+
+def test_by_default_it_is_the_notes_order(awake, text) -> None:
+    model, idx = awake("v7"), torn(text, BLOCK, 7)
+    told, untold = (fill_in(model, idx, order, generator=draw()) for order in (by_confidence(0.95), None))
+    assert torch.equal(told.tokens, untold.tokens)
+    assert torch.equal(told.when, untold.when)
+
+
+# ---------------------------------------------------------------- orders by chance
+
+
+def appearing(posterior, order, rows: int) -> torch.Tensor:
+    """When each of three holes appears: (rows, 3)."""
+    idx = torch.full((rows, 3), 3)
+    return fill_in(posterior(), idx, order, generator=draw()).when
+
+
+def test_every_random_order_comes_as_often() -> None:
+    """Asked of the order alone: 6 of three holes, whatever stands between them."""
+    masked, n = torch.tensor([True, False, True, True]).expand(6000, 4), 6000
+    choose, waiting, when = in_random_order()(masked, draw()), masked.clone(), torch.zeros(n, 4).long()
+    for step in (1, 2, 3):
+        now = choose(waiting, torch.ones(n, 4))
+        assert (now.sum(dim=1) == 1).all()
+        when[now], waiting = step, waiting & ~now
+    expected = {(a, 0, b, c): 1 / 6 for a, b, c in permutations((1, 2, 3))}
+    agree(frequencies(when), expected, n)
+
+
+@pytest.mark.parametrize(("per_step", "steps"), [(1, 3), (2, 2), (3, 1), (9, 1)])
+def test_so_many_appear_a_step(posterior, per_step: int, steps: int) -> None:
+    when = appearing(posterior, in_random_order(per_step), 50)
+    assert (when.amax(dim=1) == steps).all()
+    assert ((when == 1).sum(dim=1) == min(per_step, 3)).all()
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 5])
+def test_ancestral_steps_are_drawn_for_each_token_on_its_own(posterior, n_steps: int) -> None:
+    """Three turns out of n_steps each, and empty ones left out: by counting all n_steps³ of them."""
+    when, expected = appearing(posterior, ancestral(n_steps), 5000), Counter()
+    for turns in product(range(n_steps), repeat=3):
+        ranks = {turn: rank for rank, turn in enumerate(sorted(set(turns)), start=1)}
+        expected[tuple(ranks[turn] for turn in turns)] += n_steps**-3
+    agree(frequencies(when), dict(expected), 5000)
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+def joint(model) -> dict[tuple[int, ...], float]:
+    return {text: float(model.joint[text]) for text in product(range(3), repeat=model.joint.dim())}
+
+
+def apart(model) -> dict[tuple[int, ...], float]:
+    """Each token by its own chances, as if the others told nothing."""
+    own = [model.joint.movedim(place, 0).reshape(3, -1).sum(dim=1) for place in range(model.joint.dim())]
+    return {
+        text: math.prod(float(chances[token]) for chances, token in zip(own, text, strict=True))
+        for text in joint(model)
+    }
+
+
+@pytest.mark.parametrize(
+    "order", [in_random_order(), by_confidence(2.0), ancestral(10**9)], ids=["random", "surest", "ancestral"]
+)
+def test_one_by_one_from_exact_answers_the_texts_come_as_often_as_they_should(posterior, order) -> None:
+    """In any order: the chain rule does not mind."""
+    model, n = posterior(), 6000
+    filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
+    agree(frequencies(filled.tokens), joint(model), n)
+
+
+@pytest.mark.parametrize("order", [in_random_order(3), by_confidence(0.0), ancestral(1)])
+def test_all_at_once_tokens_do_not_know_of_each_other(posterior, order) -> None:
+    model, n = posterior(), 6000
+    filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
+    agree(frequencies(filled.tokens), apart(model), n)
+    gap = max(abs(p - apart(model)[text]) for text, p in joint(model).items())
+    assert gap > 5 * math.sqrt(0.25 / n)  # so that the two tests cannot both pass by chance
+
+
+@pytest.mark.parametrize("n_steps", [2, 4])
+def test_ancestral_texts_of_two_are_a_mixture(posterior, n_steps: int) -> None:
+    """Of two tokens, one share in n_steps appears at once, and the others one by one."""
+    model, n = posterior(3, 2), 6000
+    filled = fill_in(model, torch.full((n, 2), 3), ancestral(n_steps), generator=draw())
+    both, one, other = 1 / n_steps, joint(model), apart(model)
+    agree(frequencies(filled.tokens), {t: both * other[t] + (1 - both) * one[t] for t in one}, n)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_temperature_sharpens_each_draw(posterior, temperature: float) -> None:
+    model, n = posterior(3, 1), 6000
+    filled = fill_in(model, torch.full((n, 1), 3), None, temperature, generator=draw())
+    weights = {text: p ** (1 / temperature) for text, p in joint(model).items()}
+    agree(frequencies(filled.tokens), {t: w / sum(weights.values()) for t, w in weights.items()}, n)
+    plain = torch.tensor([float(model.joint[token]) for token in filled.tokens[:, 0]])
+    assert torch.allclose(filled.sure[:, 0], plain)  # how sure it was does not depend on how it draws
+
+
+def test_what_is_there_is_taken_into_account(posterior) -> None:
+    model, n = posterior(), 4000
+    filled = fill_in(model, torch.tensor([[3, 1, 3]]).expand(n, 3), in_random_order(), generator=draw())
+    given = {text: p for text, p in joint(model).items() if text[1] == 1}
+    agree(frequencies(filled.tokens), {t: p / sum(given.values()) for t, p in given.items()}, n)
+
+
+# ---------------------------------------------------------------- block by block
+
+
+def continue_by_hand(model, idx: torch.Tensor, n: int, block: int) -> Filled:
+    """Each block after as many of the last tokens as fit before it, with the likeliest tokens."""
+    text, when = idx, torch.zeros_like(idx)
+    for size in [block] * (n // block) + [n % block] * (n % block > 0):
+        before = text[:, -(BLOCK - size) :]
+        window = torch.cat([before, torch.full((len(text), size), MASK)], dim=1)
+        added = fill_in(model, window, temperature=0)
+        text = torch.cat([text, added.tokens[:, -size:]], dim=1)
+        when = torch.cat([when, added.when[:, -size:] + when.amax(dim=1, keepdim=True)], dim=1)
+    return Filled(text, when, torch.ones(text.shape))
+
+
+@pytest.mark.parametrize("length", [1, 8, 16, 30])
+@pytest.mark.parametrize(("n", "block"), [(1, 8), (8, 8), (21, 8), (21, 1), (20, 15)])
+def test_blocks_are_filled_in_one_after_the_other(awake, text, length: int, n: int, block: int) -> None:
+    model, prompts = awake("v7"), text(2, length, vocab_size=MASK)
+    got, expected = (
+        continue_text(model, prompts, n, temperature=0, block=block),
+        continue_by_hand(model, prompts, n, block),
+    )
+    assert torch.equal(got.tokens, expected.tokens)
+    assert torch.equal(got.when, expected.when)
+    assert torch.equal(got.tokens[:, :length], prompts)
+    assert got.sure.shape == got.tokens.shape == (2, length + n)
+
+
+@given(order=ORDERS, n=st.integers(0, 40), block=st.sampled_from([None, 1, 5, 15]), length=st.integers(1, 20))
+def test_steps_go_on_from_block_to_block(awake, text, order, n: int, block: int | None, length: int) -> None:
+    prompts = text(2, length, vocab_size=MASK)
+    got = continue_text(awake("v7-rope"), prompts, n, order, generator=draw(), block=block)
+    assert (got.tokens < MASK).all()
+    assert torch.equal(got.tokens[:, :length], prompts)
+    blocks = got.when[:, length:].split(block or BLOCK // 2, dim=1)
+    assert (got.when[:, :length] == 0).all()
+    assert (got.steps <= n).all()
+    for one, later in pairwise(blocks):
+        assert (one.amax(dim=1) < later.amin(dim=1)).all()
+
+
+def test_half_a_window_is_a_block_unless_told(awake, text) -> None:
+    model, prompts = awake("v7"), text(1, 4, vocab_size=MASK)
+    told, untold = (continue_text(model, prompts, 20, temperature=0, block=block) for block in (8, None))
+    assert torch.equal(told.when, untold.when)
+
+
+# ---------------------------------------------------------------- bad arguments
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: by_confidence(-0.1), r"threshold \(-0.1\)"),
+        (lambda: by_confidence(math.nan), r"threshold \(nan\)"),
+        (lambda: in_random_order(0), r"per_step \(0\)"),
+        (lambda: ancestral(0), r"n_steps \(0\)"),
+    ],
+)
+def test_orders_that_cannot_be_are_named(make, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("length", "arguments", "says"),
+    [
+        (0, {}, "the prompt is empty"),
+        (17, {}, "17 tokens do not fit: the window holds 16"),
+        (3, {"temperature": -1.0}, r"temperature \(-1.0\)"),
+        (3, {"temperature": math.nan}, r"temperature \(nan\)"),
+        (3, {"top_k": 0}, r"top_k \(0\)"),
+    ],
+)
+def test_bad_arguments_for_filling_in_are_named(awake, text, length: int, arguments: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        fill_in(awake("v7"), text(1, length), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"n_tokens": -1}, r"n_tokens \(-1\)"),
+        ({"block": 0}, r"block \(0\) must lie between 1 and 15"),
+        ({"block": 16}, r"block \(16\) must lie between 1 and 15"),
+        ({"top_k": -3}, r"top_k \(-3\)"),
+    ],
+)
+def test_bad_arguments_for_continuing_are_named(awake, text, arguments: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        continue_text(awake("v7"), text(1, 3, vocab_size=MASK), **{"n_tokens": 5, **arguments})
+
+
+def test_a_prompt_with_a_mask_is_refused(awake) -> None:
+    with pytest.raises(ValueError, match="the prompt holds a MASK"):
+        continue_text(awake("v7"), torch.tensor([[1, MASK, 2]]), 5)
+
+
+def test_a_window_of_one_token_has_no_room_for_a_prompt(awake) -> None:
+    with pytest.raises(ValueError, match="the window holds 1 "):
+        continue_text(awake("v7", block_size=1), torch.tensor([[1]]), 5)
