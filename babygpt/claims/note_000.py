@@ -35,8 +35,7 @@ from babygpt.places import Places
 
 NOTE = "000_295e7101e184e601.txt"
 
-
-# ---------------------------------------------------------------- writing, and after training
+# ---------------------------------------------------------------- the gate
 
 
 @torch.inference_mode()
@@ -92,6 +91,9 @@ def shapes_fit() -> Finding:
     return Finding(verdict(error < 1e-4), error, "all shapes broadcast as the note says")
 
 
+# ---------------------------------------------------------------- alpha
+
+
 def mask_gets_less_attention() -> Finding:
     """Change of the attention to MASK tokens when alpha falls from 1 to the note's."""
     written, keys = (
@@ -125,6 +127,9 @@ def alpha_matters() -> Finding:
         f"as written no logit depends on it, trained or not; after the repairs one changes by {repaired:.2f} "
         "of the spread",
     )
+
+
+# ---------------------------------------------------------------- the phase
 
 
 def phase_is_learnable() -> Finding:
@@ -163,6 +168,9 @@ def rope_has_no_phase() -> Finding:
     """Numbers to train in RoPE."""
     rope, gate = (sum(p.numel() for p in e.parameters()) for e in (Rotary(HEAD_DIM), Polar(HEAD_DIM)))
     return Finding(verdict(rope == 0 < gate), float(rope), f"the gate has {gate}, one a channel")
+
+
+# ---------------------------------------------------------------- writing, and after training
 
 
 def threshold_matters() -> Finding:

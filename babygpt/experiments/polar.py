@@ -14,6 +14,8 @@ from babygpt.experiments.roles import SEEDS
 from babygpt.measure.diffusion import nelbo
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion
+from babygpt.objectives.diffusion import mask_of
+from babygpt.sampling import fill_in
 from babygpt.training import follow, train
 
 REPAIRS = {
@@ -27,6 +29,7 @@ REPAIRS = {
 }  # in the order of the walk; each has the repairs before it
 RIVALS = {"v7-nope": "no encoding", "v7-alibi": "ALiBi", "v7-rope": "RoPE", "v7-pope": "PoPE"}
 WITHOUT_ALPHA = ("v7-keys", "v7-quadrature", "v7")  # trained once more with alpha = 1
+HIDDEN_SHARE = 0.75  # of the text of a trajectory
 EVERY = 20  # steps of which a curve's point is the mean
 
 
@@ -48,7 +51,8 @@ def walk(
     config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
     objective = MaskedDiffusion(corpus, block_size)
     found: dict[str, list[dict[str, Any]]] = {}
-    runs = [(v, v, {}) for v in versions] + [(f"{v}, α = 1", v, {"alpha": 1.0}) for v in without_alpha]
+    runs: list[tuple[str, str, dict[str, Any]]] = [(v, v, {}) for v in versions]
+    runs += [(f"{v}, α = 1", v, {"alpha": 1.0}) for v in without_alpha]
     for seed in seeds:
         for name, version, options in runs:
             torch.manual_seed(seed)
@@ -81,4 +85,32 @@ def summary(found: dict[str, list[dict[str, Any]]], versions: Sequence[str]) -> 
             for name, every in found.items()
             if name not in versions
         },
+    }
+
+
+def trajectory(
+    version: str = "v7", seed: int = SEEDS[0], steps: int = 600, block_size: int = 64, n_chars: int = 400_000
+) -> dict[str, Any]:
+    """Train a model, hide most of a text it has never seen, and note when each character comes back.
+
+    returns  settings and "text"; for each of its characters "when" (step, 0 for what was given) and "sure"
+             (the probability that the model gave it then)
+    """
+    corpus = load_corpus("plain-tales", n_chars, with_mask=True)
+    config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
+    torch.manual_seed(seed)
+    model, recipe = build(version, config), TrainConfig(steps, batch_size=16, seed=seed)
+    follow(train(model, MaskedDiffusion(corpus, block_size, val_windows=1), recipe), steps, version)
+    draw = torch.Generator().manual_seed(0)
+    hidden = torch.rand(block_size, generator=draw) < HIDDEN_SHARE
+    idx = corpus.val[:block_size].masked_fill(hidden, mask_of(model))
+    filled = fill_in(model, idx[None], temperature=0.0)
+    return {
+        "version": version,
+        "steps": steps,
+        "seed": seed,
+        "original": corpus.tokenizer.decode(corpus.val[:block_size]),
+        "text": corpus.tokenizer.decode(filled.tokens[0]),
+        "when": filled.when[0].tolist(),
+        "sure": [round(float(p), 4) for p in filled.sure[0]],
     }

@@ -49,7 +49,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     for rows, share in zip(masked.split(256), weights.split(256), strict=True):
         texts = idx.expand(len(rows), -1)
         logits = denoise(model, texts.masked_fill(rows, mask_of(model)).to(device))
-        losses = -logits.double().log_softmax(dim=-1).cpu().gather(-1, texts[..., None])[..., 0]
+        losses = -logits.cpu().double().log_softmax(dim=-1).gather(-1, texts[..., None])[..., 0]
         total += float((losses * rows * share[:, None]).sum())
     return total
 
@@ -81,10 +81,10 @@ def nelbo(
     starts = torch.arange(0, whole, length).repeat(repeats)
     rest = torch.tensor([whole] * repeats if whole < len(ids) else [], dtype=torch.long)
     means, sizes = [], []  # of each window: nats per token, tokens
-    for begins, size in ((starts, length), (rest, len(ids) - whole)):
+    for begins, width in ((starts, length), (rest, len(ids) - whole)):
         if len(begins):
-            means.append(_window_means(model, cut(ids, begins, size), generator))
-            sizes.append(torch.full((len(begins),), float(size), dtype=torch.float64))
+            means.append(_window_means(model, cut(ids, begins, width), generator))
+            sizes.append(torch.full((len(begins),), float(width), dtype=torch.float64))
     mean, size = torch.cat(means), torch.cat(sizes)
     estimate = float((mean * size).sum() / size.sum())
     spread = float(mean.std()) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan

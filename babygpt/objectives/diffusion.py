@@ -41,8 +41,8 @@ def masking_rates(n: int, generator: torch.Generator) -> Tensor:
     the mean of a batch varies less.
     Source: Kingma et al. 2021, arXiv:2107.00630, appendix I.1 (low-discrepancy times).
     """
-    each = (torch.randperm(n, generator=generator) + torch.rand(n, generator=generator)) / n
-    return 1 - each
+    each = torch.randperm(n, generator=generator) + torch.rand(n, generator=generator).double()
+    return (1 - each / n).float()  # in float32 the last share would now and then be rounded up to 1 of 1
 
 
 def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Generator) -> Batch:
@@ -62,7 +62,8 @@ class MaskedDiffusion:
     corpus       the text, loaded with_mask
     block_size   tokens in a window
     val_windows  validation windows at the least: the whole split, and again from its beginning
-    Raises ValueError if the corpus has no MASK token, or either part is shorter than a window.
+    Raises ValueError if the corpus has no MASK token, if either part is shorter than a window, or val_windows
+    below 1.
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
@@ -74,6 +75,8 @@ class MaskedDiffusion:
         for ids in (corpus.train, corpus.val):
             if len(ids) < block_size:
                 raise ValueError(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
+        if val_windows < 1:
+            raise ValueError(f"val_windows ({val_windows}) must be at least 1")
         self.train, self.val = corpus.train, corpus.val
         self.block_size, self.val_windows = block_size, val_windows
         self.mask_id = corpus.tokenizer.mask_id

@@ -78,7 +78,7 @@ class Lookup:
 
     @torch.inference_mode()
     def accuracy(self, model: LanguageModel) -> float:
-        """Share of right answers on held-out rows. Whoever knows the string alone is right once in its letters."""
+        """Share of right answers on held-out rows; guessing among a string's letters gives one in as many."""
         idx, targets = self.held_out()
         answers = model(idx.to(next(model.parameters()).device)).argmax(dim=-1).cpu()
         asked = targets != IGNORED

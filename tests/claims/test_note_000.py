@@ -43,6 +43,13 @@ def test_verdict(text):
     assert math.isfinite(finding.value)
 
 
+@pytest.mark.parametrize("text", sorted(STORED))
+def test_what_was_stored_is_judged(text):
+    finding = BY_TEXT[text].measure()
+    assert finding.verdict in ("holds", "fails", "depends")
+    assert math.isfinite(finding.value)
+
+
 def test_measuring_draws_no_global_random_numbers():
     before = torch.random.get_rng_state()
     for text in EXPECTED:

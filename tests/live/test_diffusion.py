@@ -61,7 +61,7 @@ def test_with_the_norm_last_alpha_moves_nothing_and_the_gate_is_the_packages(alp
     if abs(phi) == 90:
         return  # cos(phi) is 0: nothing is left to be normalised
     found = measure(AS_WRITTEN, GATES_FIRST, alpha, phi, theta)
-    assert found["alpha"] < 1e-3
+    assert found["moved"] < 1e-3
     encoding = Polar(32, alpha, theta)
     torch.nn.init.constant_(encoding.phi, math.radians(phi))
     ones = torch.ones(1, 1, FURTHEST + 1, 32, dtype=torch.float64)
@@ -107,10 +107,19 @@ def test_the_titles_say_what_was_measured(gate, order, diagonals, sides):
     assert explorer.painter.rest(LONG)
     found = measure(gate, order, 0.3, 45, 10_000.0)
     told = [title(ax) for ax in explorer.canvas.axes]
-    assert told[0] == f"α moves scores by {found['alpha']:.2f}"
-    assert (found["alpha"] < 0.005) == (order == GATES_FIRST)
+    assert told[0] == f"α = 0.3 moves scores by {found['moved']:.2f}"
+    assert (found["moved"] < 0.005) == (order == GATES_FIRST)
     assert diagonals in told[1]
     assert sides in told[2]
+
+
+def test_a_slider_that_moves_no_gate_still_says_where_it_stands():
+    explorer = live.polar()  # as written: neither alpha nor phi does anything
+    for name, value, said in (("alpha", 3.0, "α = 3 "), ("phi", 15, "φ = 15°")):
+        explorer.controls[name].value = value
+        assert explorer.painter.rest(LONG)
+        gates = explorer.canvas.axes[0]
+        assert said in title(gates) + gates.get_xlabel()
 
 
 # ---------------------------------------------------------------- holes

@@ -43,6 +43,7 @@ ENCODINGS = {
     "nope": Encoding,
     "learned": LearnedPositions,
     "alibi": ALiBi,
+    "pope": PoPE,
     "v7": LearnedPhase,
     "v7-polar": Polar,
     "v7-exact": ExactPhase,
@@ -71,6 +72,7 @@ PARAMETERS = {
     "nope": BODY,
     "learned": BODY + 16 * 16,
     "alibi": BODY,
+    "pope": BODY + 16,
     "v7": BODY + 16,  # a phase for each head and dimension
     **dict.fromkeys(("v7-polar", "v7-exact", "v7-random", "v7-last", "v7-keys"), BODY + 8),  # and no head
     "v7-quadrature": BODY,

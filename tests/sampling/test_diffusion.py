@@ -153,6 +153,16 @@ def test_what_appears_is_what_is_sure_enough_and_always_the_surest(awake, text, 
                 assert set((filled.when[row] == step).nonzero()[:, 0].tolist()) == expected
 
 
+def test_as_sure_as_the_threshold_is_sure_enough(awake, text) -> None:
+    """Each hole's own probability taken for the threshold, to the last digit: it and all above appear."""
+    model, idx = awake("v7"), torn(text, BLOCK, 6)[:1]
+    with torch.no_grad():
+        best = denoise(model, idx).softmax(dim=-1).amax(dim=-1)[0, idx[0] == MASK]
+    for threshold in best.tolist():
+        filled = fill_in(model, idx, by_confidence(threshold), temperature=0)
+        assert int((filled.when == 1).sum()) == int((best >= threshold).sum())
+
+
 @pytest.mark.parametrize(("threshold", "one_by_one"), [(0.0, False), (1.01, True)])
 def test_thresholds_at_the_ends(awake, text, threshold: float, one_by_one: bool) -> None:
     idx = torn(text, BLOCK, 6)
@@ -194,6 +204,13 @@ def test_so_many_appear_a_step(posterior, per_step: int, steps: int) -> None:
     when = appearing(posterior, in_random_order(per_step), 50)
     assert (when.amax(dim=1) == steps).all()
     assert ((when == 1).sum(dim=1) == min(per_step, 3)).all()
+
+
+@given(per_step=st.integers(1, 5), seed=st.integers(0, 50))
+def test_what_was_there_takes_no_place_in_the_order(awake, text, per_step: int, seed: int) -> None:
+    idx = torn(text, BLOCK, seed)
+    filled = fill_in(awake("v7-rope"), idx, in_random_order(per_step), generator=draw(1000 + seed))
+    assert filled.steps.tolist() == [math.ceil(int(n) / per_step) for n in (idx == MASK).sum(dim=1)]
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 5])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from babygpt import plots
 from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature, norm
-from babygpt.live.controls import Choice, Control, Scale, Slider
+from babygpt.live.controls import Choice, Control, Scale, Slider, readable
 from babygpt.live.explorer import Explorer
 from babygpt.models.transformer import score_scale
 from babygpt.places import Places
@@ -67,9 +67,9 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
     """The gates of a key, the scores of q = k = (1, ..., 1), and which promises they keep.
 
     phi      degrees, the same for every dimension
-    returns  gates and scores with some tokens MASK; by how much alpha changes a score; without MASK, by
-             how much a score changes along a diagonal, and when i and j are exchanged; and for some i + j
-             the scores over i - j
+    returns  what was set; gates and scores with some tokens MASK; by how much alpha changes a score;
+             without MASK, by how much a score changes along a diagonal, and when i and j are exchanged;
+             and for some i + j the scores over i - j
     """
     radians = math.radians(phi)
     scores = scores_of(gate, order, alpha, radians, theta, True)
@@ -77,7 +77,8 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
     return {
         "gates": gated(gate, order, alpha, radians, theta, True)[1].numpy(),
         "scores": scores.numpy(),
-        "alpha": float((scores - scores_of(gate, order, 1.0, radians, theta, True)).abs().max()),
+        "set": {"α": readable(alpha), "φ": phi},
+        "moved": float((scores - scores_of(gate, order, 1.0, radians, theta, True)).abs().max()),
         "step": float((plain[1:, 1:] - plain[:-1, :-1]).abs().max()),
         "uneven": float((plain - plain.T).abs().max()),
         "across": {f"i + j = {n}": across(plain, n) for n in SUMS},
@@ -92,8 +93,9 @@ def across(scores: Tensor, total: int) -> np.ndarray:
 
 def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     """Gates over place and dimension, the score map, and scores across it."""
-    title = f"α moves scores by {found['alpha']:.2f}"
-    plots.draw_matrix(gates, found["gates"], title, "channel", "position (tokens)", None, True, 2.0)
+    title = f"α = {found['set']['α']} moves scores by {found['moved']:.2f}"
+    labels = (title, f"channel (φ = {found['set']['φ']}°)", "position (tokens)")
+    plots.draw_matrix(gates, found["gates"], *labels, diverging=True, top=2.0)
     same = found["step"] < 1e-9
     title = "Constant along diagonals" if same else f"Diagonals change by {found['step']:.2f}"
     labels = (title, "position of the key j", "position of the query i")
