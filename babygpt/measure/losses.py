@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from babygpt.data.batches import cut, require_window
-from babygpt.models.base import LanguageModel
+from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 from babygpt.places import Places
 
@@ -20,8 +20,9 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     length     tokens in a window; may exceed the block_size that the model was trained with
     n_windows  windows, spread evenly over the text
     returns    (length,)  nats per token
-    Raises ValueError if the text is too short, or if the encoding refuses positions so far.
+    Raises ValueError if the model is not causal, the text too short, or if the encoding refuses such places.
     """
+    require_causal(model)
     require_window(ids, length)
     device = next(model.parameters()).device
     starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()

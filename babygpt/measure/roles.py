@@ -9,7 +9,7 @@ import torch
 
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.models.base import LanguageModel
+from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
 
@@ -20,7 +20,7 @@ def answer_log_probs(
     """Log-probability of the right and of the wrong answer to each question.
 
     returns   (Q, 2)  nats; the right answer first
-    Raises ValueError if a question with its answer does not fit into the model's window.
+    Raises ValueError if the model is not causal, or a question with its answer longer than its window.
     """
     texts = [(q.prompt, name + q.end) for q in questions for name in (q.answer, q.rival)]
     rows = [score for some in _chunks(texts, 64) for score in _scores(model, tokenizer, some)]
@@ -48,6 +48,7 @@ def _chunks(items: list[tuple[str, str]], size: int) -> list[list[tuple[str, str
 
 def _scores(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]) -> list[float]:
     """Log-probability of each ending after its prompt, all texts in one padded batch."""
+    require_causal(model)
     length = max(len(prompt + end) for prompt, end in texts)
     if length - 1 > model.config.block_size:
         raise ValueError(

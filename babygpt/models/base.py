@@ -17,6 +17,8 @@ class LanguageModel(nn.Module):
     encoding  tells where tokens stand; one that answers "nothing" where the model asks nothing
     """
 
+    causal = True  # no token sees what comes after it
+
     def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
         super().__init__()
         self.config = config
@@ -32,6 +34,15 @@ class LanguageModel(nn.Module):
         Raises ValueError if a position is beyond what the encoding knows.
         """
         raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
+
+
+def require_causal(model: LanguageModel) -> None:
+    """Raise a ValueError for a model that looks both ways: asked for the next token, it would just look."""
+    if not model.causal:
+        raise ValueError(
+            "this model sees what comes next, so the next token is no riddle to it: "
+            "train it with MaskedDiffusion, write with continue_text"
+        )
 
 
 def locate(idx: Tensor, places: Places | None, cache: KVCache | None) -> tuple[Places, Places]:

@@ -61,7 +61,7 @@ class MaskedDiffusion:
 
     corpus       the text, loaded with_mask
     block_size   tokens in a window
-    val_windows  validation windows at the least: the whole split, and again from its beginning
+    val_windows  validation windows at the least: all whole ones of the split, and again from its beginning
     Raises ValueError if the corpus has no MASK token, if either part is shorter than a window, or val_windows
     below 1.
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
@@ -90,8 +90,17 @@ class MaskedDiffusion:
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Mean loss over the masked tokens, in nats: a scalar with a gradient; 0 if none was masked."""
         inputs, targets, _ = batch
-        losses = cross_entropy(denoise(model, inputs), targets)
+        losses = self.losses(model, inputs, targets)
         return losses.sum() / (targets != IGNORED).sum().clamp(min=1)
+
+    def losses(self, model: LanguageModel, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Loss of each masked token, 0 elsewhere: (B, T). Raises ValueError for another MASK than its own."""
+        if mask_of(model) != self.mask_id:
+            raise ValueError(
+                f"MASK is token {self.mask_id} in this corpus, but {mask_of(model)} to the model: "
+                "its vocab_size must be that of the corpus, loaded with_mask"
+            )
+        return cross_entropy(denoise(model, inputs), targets)
 
     def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
         """The validation windows, always with the same masks."""
@@ -110,7 +119,7 @@ class MaskedDiffusion:
         total, count = 0.0, 0
         for inputs, targets, _ in self.val_batches():
             with mixed_precision(device):
-                losses = cross_entropy(denoise(model, inputs.to(device)), targets.to(device))
+                losses = self.losses(model, inputs.to(device), targets.to(device))
             total, count = total + losses.sum().item(), count + int((targets != IGNORED).sum())
         return total / count
 
@@ -125,5 +134,5 @@ class DiffusionBound(MaskedDiffusion):
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """The bound, estimated on a batch, in nats per token: a scalar with a gradient."""
         inputs, targets, rates = batch
-        losses = cross_entropy(denoise(model, inputs), targets)  # (B, T)
+        losses = self.losses(model, inputs, targets)
         return (losses / rates[:, None]).mean()

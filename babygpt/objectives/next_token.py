@@ -7,7 +7,7 @@ from torch import Tensor
 
 from babygpt.data.batches import cut, line_starts, require_window, whole_split
 from babygpt.data.corpus import Corpus
-from babygpt.models.base import LanguageModel
+from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives.base import Batch, cross_entropy, mean_loss
 
 
@@ -17,7 +17,8 @@ class NextToken:
     corpus      the text
     block_size  tokens in a window
     aligned     whether windows begin where a line begins, or anywhere
-    Raises ValueError if either part of the corpus is too short for a window.
+    Raises ValueError if either part of the corpus is too short for a window; `loss` and `validate` refuse a
+    model that is not causal.
     """
 
     def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
@@ -40,11 +41,13 @@ class NextToken:
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Mean loss of a batch, in nats per token: a scalar with a gradient."""
+        require_causal(model)
         x, y = batch
         return cross_entropy(model(x), y).mean()
 
     def validate(self, model: LanguageModel) -> float:
         """Loss on the whole validation text, in nats per token; if aligned, on its lines' beginnings."""
+        require_causal(model)
         if self.val_starts is None:
             return mean_loss(model, whole_split(self.val, self.block_size))
         windows = (cut(self.val, s, self.block_size + 1) for s in self.val_starts.split(64))

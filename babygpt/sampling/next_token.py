@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from babygpt.models.base import LanguageModel
+from babygpt.models.base import LanguageModel, require_causal
 from babygpt.models.cache import KVCache
 from babygpt.sampling.draw import check, pick
 
@@ -32,8 +32,10 @@ def generate(
     generator    source of randomness, on the CPU; None for the global one
     use_cache    keep keys and values of the window, or compute them anew each step (same result)
     returns      (B, T + n_tokens)
-    Raises ValueError for an empty prompt, a negative n_tokens or temperature, or a top_k below 1.
+    Raises ValueError for a model that is not causal, an empty prompt, a negative n_tokens or temperature, or
+    a top_k below 1.
     """
+    require_causal(model)
     check(idx, n_tokens, temperature, top_k)
     block_size = model.config.block_size
     device = next(model.parameters()).device

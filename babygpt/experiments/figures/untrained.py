@@ -54,7 +54,7 @@ def draw_gate(figure: Figure, _: Results) -> None:
     }
     for ax, (title, encoding) in zip(squares, kinds.items(), strict=True):
         labels = (title, "position j of the key", "position i of the query")
-        plots.draw_matrix(ax, scores_of_ones(encoding), *labels, diverging=True, top=1.0)
+        plots.draw_matrix(ax, scores_of_ones(encoding), *labels)
 
 
 @torch.inference_mode()

@@ -103,9 +103,9 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     even = found["uneven"] < 1e-9
     title = "i ↔ j changes nothing" if even else f"i ↔ j changes it by {found['uneven']:.1f}"
     labels = (title, "i − j (tokens)", "score")
-    spans = (-float(SUMS[0]), float(SUMS[0])), (-TOP, TOP)
+    spans = (-float(SUMS[0]), float(SUMS[0])), (-TOP, 1.8 * TOP)  # with room for the legend
     away = np.arange(-SUMS[0], SUMS[0] + 1, 2)
-    plots.draw_curves(curve, away, found["across"], *labels, *spans, "lower right")
+    plots.draw_curves(curve, away, found["across"], *labels, *spans, "upper right")
 
 
 def polar() -> Explorer:

@@ -1,0 +1,60 @@
+"""The walk through the repairs: same windows for all, every seed kept."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from babygpt.experiments import figures, polar
+from babygpt.experiments.stored import stored
+from babygpt.models.versions import VERSIONS
+
+
+@pytest.fixture(scope="module")
+def results():
+    return polar.walk(("v7-polar", "v7-rope"), ("v7",), seeds=(1, 2), steps=40, n_chars=9_000)
+
+
+def test_every_seed_of_every_version_is_kept(results):
+    for key in ("val_loss", "nelbo"):
+        assert {name: len(seeds) for name, seeds in results[key].items()} == {"v7-polar": 2, "v7-rope": 2}
+    assert {name: len(seeds) for name, seeds in results["without alpha"].items()} == {"v7": 2}
+
+
+def test_curves_are_means_of_steps_and_fall(results):
+    steps, losses = zip(*results["curves"]["v7-rope"], strict=True)
+    assert steps == (20, 40)
+    assert losses[1] < losses[0] < np.log(60)
+
+
+def test_a_walk_repeats_itself(results):
+    again = polar.walk(("v7-rope",), (), seeds=(1,), steps=40, n_chars=9_000)
+    assert again["val_loss"]["v7-rope"] == results["val_loss"]["v7-rope"][:1]
+
+
+def test_all_that_is_walked_through_exists():
+    assert all(VERSIONS[version].masks for version in (*polar.REPAIRS, *polar.RIVALS))
+
+
+def test_a_trajectory_shows_every_hidden_character_once_it_has_appeared():
+    found = polar.trajectory(steps=2, n_chars=9_000)
+    when, sure = np.array(found["when"]), np.array(found["sure"])
+    given = when == 0
+    assert 0 < given.sum() < len(when) == len(found["text"]) == 64
+    assert sorted(set(when[~given])) == list(range(1, when.max() + 1))
+    assert (sure[given] == 1).all()
+    assert ((sure > 0) & (sure <= 1)).all()
+    kept = [(a, b) for a, b, g in zip(found["text"], found["original"], given, strict=True) if g]
+    assert all(a == b for a, b in kept)
+
+
+def test_the_gate_needs_no_results(tmp_path):
+    assert figures.make("gate", tmp_path).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["polar", "ladder", "trajectory"])
+def test_stored_results_are_drawn_and_name_their_command(name):
+    found = stored(name)
+    assert found["command"] == f"python -m babygpt figures {name}"
+    figure = Figure(figsize=(8, 4))
+    figures.FIGURES[name].draw(figure, found)
+    assert all(ax.get_title() + ax.get_title(loc="left") for ax in figure.axes if ax.get_label() != "<colorbar>")
