@@ -22,14 +22,12 @@ from babygpt.training import Step
 class PlainGPT(LanguageModel):
     """LayerNorm, GELU, learned positions, biases everywhere.
 
-    config  the shape
-    causal  whether a token sees only itself and what comes before it
     Source: Radford et al. 2019 (GPT-2), section 2.3.
     """
 
-    def __init__(self, config: ModelConfig, causal: bool = True) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, Encoding())
-        self.causal, C = causal, config.n_embd
+        C = config.n_embd
         self.token_embedding = nn.Embedding(config.vocab_size, C)
         self.position_embedding = nn.Embedding(config.block_size, C)
         layer = nn.TransformerEncoderLayer(
@@ -52,8 +50,6 @@ class PlainGPT(LanguageModel):
     def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
         T = idx.shape[1]
         x = self.token_embedding(idx) + self.position_embedding(torch.arange(T, device=idx.device))
-        if not self.causal:
-            return self.head(self.blocks(x))  # (B, T, vocab_size)
         mask = nn.Transformer.generate_square_subsequent_mask(T, device=idx.device)
         return self.head(self.blocks(x, mask=mask, is_causal=True))  # (B, T, vocab_size)
 

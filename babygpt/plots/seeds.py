@@ -64,11 +64,11 @@ def draw_rows(
     keep(ax, Line2D, {*names, *(f"mean of {name}" for name in names), *(marks or {})})
     for row, (name, seeds) in enumerate(values.items()):
         colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
-        line(ax, name, list(seeds), [row] * len(seeds), color=colour, ls="", marker="o", ms=7, alpha=0.7)
+        line(ax, name, list(seeds), [row] * len(seeds), color=colour, ls="", marker="o", ms=7, alpha=0.7, zorder=2.1)
         mean = [float(np.mean(seeds))] * 2
-        line(ax, f"mean of {name}", mean, [row - 0.3, row + 0.3], color=colour, lw=2.5)
+        line(ax, f"mean of {name}", mean, [row - 0.3, row + 0.3], color=colour, lw=2.5, zorder=2.2)
     for name, at in (marks or {}).items():
-        upright(ax, name, at, color="black", lw=1, ls="--")
+        upright(ax, name, at, color="black", lw=1, ls="--", zorder=2)
     ticks(ax.yaxis, range(len(names)), names)
     limits(ax, span, (len(names) - 0.4, -0.6))
     if span is None:

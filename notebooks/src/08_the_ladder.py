@@ -56,7 +56,9 @@ print(f"{results['steps']} steps, windows of {results['block_size']}; floor {res
 # %%
 ours, theirs = board["v5 fixed"]["1x"], board["v4"]["1x"]
 for name, losses in (("v5 fixed", ours), ("v4", theirs)):
-    print(f"{name:8}", *(f"{loss:.3f}" for loss in losses), f"  mean {mean(losses):.3f} ± {stdev(losses):.3f}")
+    print(
+        f"{name:8}", *(f"{loss:.3f}" for loss in losses), f"  mean {mean(losses):.3f} ± {stdev(losses):.3f}"
+    )
 
 # %% [markdown]
 # Both models read *the same* windows in the same order under the same seed. So the runs come in pairs, and what luck a seed brings, it brings to both. The fair question is not how the two means differ, but how the models differ **seed by seed**, and how much *that* varies.
@@ -106,11 +108,42 @@ Table(heading, [row(name, results) for name in board], stable=7)
 live.ladder(results)
 
 # %% [markdown]
-# PROSE-FINDINGS
+# The loss, first. At the front stand five models, and none of them is beaten by another in every seed: sinusoid, RoPE, the Gaussian left alone, Fourier with a single text, ALiBi. Six hundred steps and three seeds cannot tell them apart, and an order of the five that somebody shows you from one run is an accident. What *is* decided: attention without a code is a quarter of a nat behind, and without attention there is nothing to be had beyond the bigram.
+
+# %%
+against = {name: paired(results, name, "v4") for name in kind(results, masks=False) if name != "v4"}
+print("behind v4 in every seed:", *(name for name, gaps in against.items() if min(gaps) > 0))
+print("undecided:              ", *(name for name, gaps in against.items() if min(gaps) < 0 < max(gaps)))
+
+# %% [markdown]
+# ## A switch
+#
+# Now the right answers, and look at the dots before you look at the means. They do not scatter: they stand at the right edge, or at chance, and hardly one between. *Who did it?* is not learned little by little. At some step a model finds out that it can look back for the name, and from then on it knows; a run that has not found it by step 600 tosses coins.
+
+# %%
+for name in ("v3", "v4", "v5 fixed", "alibi", "v5", "learned", "nope"):
+    print(f"{name:9}", *(f"{share:4.0%}" for share in sorted(board[name]["roles"])))
+
+# %% [markdown]
+# So the mean of such a row describes none of its runs, and its standard deviation is not an error bar. The question to ask is *how many seeds found it in time*. RoPE, the sinusoid and the fixed Gaussian: all three. ALiBi and v6: two. The Gaussian whose kernel is trained: one; it makes itself short-sighted, as notebook 05 found, and then cannot see the name. PoPE, from left to right: none, though it is the front-runner of those that fill in. Perhaps with more steps; this board does not say.
+#
+# And none of those that fill in. They had as many steps as the others, and a harder task: every text in every order.
+#
+# ## Longer than trained
+#
+# Four windows far the five part company. The sinusoid, level with the best where it was trained, loses more than two nats: it has learned what *these* 64 rows look like, and row 100 is a stranger. RoPE loses a quarter of a nat. Learned tables refuse, which is the honest way to fail. And three models do clearly *better* than on short windows, for a longer text has more to look back on: both Gaussians and ALiBi, the ones that fall with distance. What one ties to distance alone, and lets fall, has nothing new to meet.
+
+# %%
+for name in ("v3", "v4", "v5 fixed", "alibi", "pope", "v7", "v7-rope", "v7-pope"):
+    change = [far - near for far, near in zip(board[name]["4x"], board[name]["1x"], strict=True)]
+    print(f"{name:9}", *(f"{x:+.2f}" for x in change))
+
+# %% [markdown]
+# The last three lines are bounds, so compare them with each other only. Inside the window RoPE and PoPE are undecided and v7 is close behind. Outside it they are worlds apart: v7's gates turn bad by more than a nat, RoPE's by four tenths, PoPE hardly notices. That was its authors' point. Nothing in the loss at 1× gave a hint of it.
 #
 # ## What a rung costs
 #
-# PROSE-COSTS
+# In parameters, next to nothing: an encoding is a few numbers in a model of two hundred thousand, or none. The one that pays is the learned table, a row for every place. In time, a tenth or two: Gaussians compute a kernel for every pair of places, and gates in quadrature give queries and keys twice the channels. (How much of that is the idea, and how much a slow way to write it, is another question.)
 
 # %%
 written = kind(results, masks=False)
@@ -161,7 +194,7 @@ for name, encoding in encodings.items():
     print(f"{name:12}", invariants.shift_invariant(encoding, head_dim=24))
 
 # %% [markdown]
-# Relative codes keep their promise, and the two that add or multiply by the *absolute* position cannot. (v3 passes here for a sad reason: it does nothing to a score by itself; it adds to the input, and what it adds is absolute.)
+# RoPE, the kernel of the distance and ALiBi keep this promise; the kernel of the *position* cannot. (v3 passes here for a sad reason: it does nothing to a score by itself; it adds to the input, and what it adds is absolute. So does NoPE, and it adds nothing.)
 #
 # ## What became of the notes
 #

@@ -9,7 +9,13 @@ from babygpt.experiments.ladder import RUNGS, OneText, Rung, kind, paired, row, 
 from babygpt.models.versions import VERSIONS, build
 from babygpt.places import Places
 
-SMALL = (Rung("v1", "v1"), Rung("v2", "v2"), Rung("v4", "v4"), Rung("v6", "v6", {"stride": 8}), Rung("v7", "v7"))
+SMALL = (
+    Rung("v1", "v1"),
+    Rung("v2", "v2"),
+    Rung("v4", "v4"),
+    Rung("v6", "v6", {"stride": 8}),
+    Rung("v7", "v7"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -57,4 +57,6 @@ def test_stored_results_are_drawn_and_name_their_command(name):
     assert found["command"] == f"python -m babygpt figures {name}"
     figure = Figure(figsize=(8, 4))
     figures.FIGURES[name].draw(figure, found)
-    assert all(ax.get_title() + ax.get_title(loc="left") for ax in figure.axes if ax.get_label() != "<colorbar>")
+    assert all(
+        ax.get_title() + ax.get_title(loc="left") for ax in figure.axes if ax.get_label() != "<colorbar>"
+    )

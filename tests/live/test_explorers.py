@@ -18,8 +18,10 @@ from babygpt.artists import drawn, line
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.rotary import rotate
+from babygpt.experiments.stored import stored
 from babygpt.live.explorers.alibi import measure as measure_alibi
 from babygpt.live.explorers.gaussian import measure as measure_gaussian
+from babygpt.live.explorers.ladder import measure as measure_ladder
 from babygpt.live.explorers.rotary import measure as measure_rotary
 from babygpt.live.explorers.sinusoid import measure as measure_sinusoid
 from babygpt.measure.attention import attention_weights
@@ -27,7 +29,7 @@ from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
-NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar", "attention", "diffusion"]
+NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar", "attention", "diffusion", "ladder"]
 LETTERS = CharTokenizer("abcdefghij ")
 SENTENCES = ["a", "abc", "abc dab", "jihg fed cba abc defg"]
 HOLLOW = ["_", "a_c", "ab_ d__", "__hg fed c__ abc d_fg"]
@@ -49,6 +51,8 @@ def make(name):
         return live.attention(awake_model(), LETTERS, "abc dab")
     if name == "diffusion":
         return live.diffusion(awake_model("v7"), FILLED, "ab__ef_hi ab__ef")
+    if name == "ladder":
+        return live.ladder(stored("ladder"))
     return getattr(live, name)()
 
 
@@ -375,3 +379,36 @@ def test_controls_message_and_picture_stand_on_the_page():
     assert list(grid.children) == list(explorer.controls.values())
     assert (message, image) == (explorer.message, explorer.image)
     assert "babygpt-explorer" in explorer.root._dom_classes
+
+
+# ---------------------------------------------------------------- the board
+
+
+BOARD = {
+    "board": {
+        "a": {"masks": False, "1x": [1.0, 2.0], "2x": [1.0, 1.0], "4x": [None, None], "roles": [0.5, 0.5]},
+        "b": {"masks": False, "1x": [1.5, 2.5], "2x": [3.0, 3.0], "4x": [1.0, 1.0], "roles": [0.9, 0.8]},
+        "c": {"masks": True, "1x": [9.0, 9.0], "2x": [9.0, 9.0], "4x": [9.0, 9.0], "roles": [0.6, 0.4]},
+    }
+}
+
+
+def test_the_board_compares_models_of_one_kind_seed_by_seed():
+    found = measure_ladder(BOARD, "loss", "b", 5)
+    assert found["rows"] == {"a": [-0.5, -0.5], "b": [0.0, 0.0]}  # the better one first, and no bound
+
+
+def test_the_board_compares_answers_of_all_models_in_percentage_points():
+    found = measure_ladder(BOARD, "right answers", "a", 5)
+    assert list(found["rows"]) == ["b", "a", "c"]
+    assert found["rows"]["b"] == pytest.approx([40.0, 30.0])
+
+
+def test_the_board_keeps_the_closest_models_and_the_rival():
+    assert list(measure_ladder(BOARD, "right answers", "a", 2)["rows"]) == ["a", "c"]
+
+
+def test_a_rival_that_refuses_such_lengths_is_no_rival():
+    assert list(measure_ladder(BOARD, "loss at 4× length", "b", 5)["rows"]) == ["b"]
+    with pytest.raises(ValueError, match="a refuses"):
+        measure_ladder(BOARD, "loss at 4× length", "a", 5)

@@ -24,12 +24,10 @@ def draw_ladder(figure: Figure, results: Results) -> None:
 def draw_board(loss: Axes, roles: Axes, longer: Axes, found: Results, bound: bool) -> None:
     """One kind of models: what they lose, what they answer, what four times longer windows cost them."""
     what = "bound on the loss" if bound else "loss"
-    best, right = (
-        pick(found, key=lambda v: np.mean(found[v][k])) for pick, k in ((min, "1x"), (max, "roles"))
-    )
-    title = f"{'Filling in' if bound else 'Left to right'}: {best} leads, {np.mean(found[best]['1x']):.2f}"
+    title = f"{'Filling in' if bound else 'Left to right'}: {in_front(found)}"
     plots.draw_rows(loss, {v: one["1x"] for v, one in found.items()}, title, f"{what} (nats per character)")
-    title = f"Who did it? {right} {np.mean(found[right]['roles']):.0%}"
+    right = max(found, key=lambda v: min(found[v]["roles"]))
+    title = f"Who did it? {right}: {min(found[right]['roles']):.0%} by its worst seed"
     answers = {v: [100 * share for share in one["roles"]] for v, one in found.items()}
     plots.draw_rows(roles, answers, title, "right answers (%)", {"chance": 50.0}, (0.0, 105.0))
     costs = {
@@ -40,3 +38,13 @@ def draw_board(loss: Axes, roles: Axes, longer: Axes, found: Results, bound: boo
     worst = max(costs, key=lambda v: np.mean(costs[v]))
     title = f"Four times longer: {worst} pays {np.mean(costs[worst]):+.2f}"
     plots.draw_rows(longer, costs, title, f"change of the {what} (nats per character)", {"no change": 0.0})
+
+
+def in_front(found: Results) -> str:
+    """The models that no other beats by every seed, and the lowest mean loss among them."""
+    losses = {v: np.array(one["1x"]) for v, one in found.items()}
+    front = [v for v in losses if not any((other < losses[v]).all() for other in losses.values())]
+    lowest = f"{min(np.mean(losses[v]) for v in front):.2f}"
+    return (
+        f"{front[0]} leads, {lowest}" if len(front) == 1 else f"{', '.join(front)} undecided, about {lowest}"
+    )

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from babygpt import plots
 from babygpt.experiments.ladder import paired
-from babygpt.live.controls import Choice, Control
+from babygpt.live.controls import Choice, Control, Slider
 from babygpt.live.explorer import Explorer
 
 COLUMNS = {
@@ -20,13 +20,14 @@ COLUMNS = {
 }  # name -> key of the results, factor, unit
 
 
-def measure(results: dict[str, Any], column: str, rival: str) -> dict[str, Any]:
+def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> dict[str, Any]:
     """By how much every comparable model is above its rival, seed by seed.
 
     results   the board, as stored
     column    one of COLUMNS
     rival     one of the models
-    returns   "rows": name -> one difference a seed, the lowest mean first; rival, column, unit
+    closest   how many models, the rival among them: those that differ least from it
+    returns   "rows": name -> one difference a seed, the better mean first; rival, column, unit
     Raises ValueError if the rival refuses such lengths.
     """
     key, factor, unit = COLUMNS[column]
@@ -37,8 +38,10 @@ def measure(results: dict[str, Any], column: str, rival: str) -> dict[str, Any]:
         comparable = key == "roles" or found["masks"] == results["board"][rival]["masks"]
         if comparable and None not in found[key]:
             rows[name] = [factor * x for x in paired(results, name, rival, key)]
-    ordered = dict(sorted(rows.items(), key=lambda row: mean(row[1]), reverse=key == "roles"))
-    return {"rows": ordered, "rival": rival, "column": column, "unit": unit}
+    near = sorted(rows, key=lambda name: (abs(mean(rows[name])), name != rival))[:closest]
+    ordered = sorted(near, key=lambda name: mean(rows[name]), reverse=key == "roles")
+    shown = {name: rows[name] for name in ordered}
+    return {"rows": shown, "rival": rival, "column": column, "unit": unit}
 
 
 def draw(ax: Axes, found: dict[str, Any]) -> None:
@@ -49,23 +52,28 @@ def draw(ax: Axes, found: dict[str, Any]) -> None:
     title = (
         f"In every seed {sides.count(1)} below {rival}, {sides.count(-1)} above; {sides.count(0)} undecided"
     )
-    widest = max(abs(x) for seeds in rows.values() for x in seeds) or 1.0
-    span = (-1.1 * widest, 1.1 * widest)
+    ends = [x for seeds in rows.values() for x in seeds]
+    margin = 0.06 * (max(ends) - min(ends)) or 1.0
+    span = (min(ends) - margin, max(ends) + margin)
     label = f"{found['column']}: difference from {rival} ({found['unit']})"
     plots.draw_rows(ax, rows, title, label, {"rival": 0.0}, span)
 
 
 def ladder(results: dict[str, Any]) -> Explorer:
-    """Choose a column of the board and a model to compare the others with, seed by seed.
+    """Choose a column of the board and a model to compare its closest rivals with, seed by seed.
+
+    A model that refuses long windows can be compared, but nothing is compared with it.
 
     results  what `stored("ladder")` reads
     """
+    rivals = [name for name, found in results["board"].items() if None not in found["4x"]]
     controls: list[Control] = [
         Choice("column", tuple(COLUMNS)),
-        Choice("rival", ("v4", *(name for name in results["board"] if name != "v4")), "compared with"),
+        Choice("rival", sorted(rivals, key=lambda name: name != "v4"), "compared with"),
+        Slider("closest", 9, 2, len(results["board"]), "closest models"),
     ]
 
-    def chosen(column: str, rival: str) -> dict[str, Any]:
-        return measure(results, column, rival)
+    def chosen(column: str, rival: str, closest: int) -> dict[str, Any]:
+        return measure(results, column, rival, closest)
 
     return Explorer("ladder", chosen, draw, controls, size=(8.0, 4.4))
