@@ -8,6 +8,7 @@ from babygpt.browser.lab import Notebook, chromium, course, sheet
 
 SETUP = """
 from babygpt import live
+from babygpt.experiments.stored import stored
 from babygpt.browser.lesson import filler, fresh, plain_tales, under_a_dashboard
 corpus = plain_tales()
 model = fresh(corpus)
@@ -29,6 +30,7 @@ EXPLORERS = {
     "explorer_polar": "live.polar()",
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
     "explorer_diffusion": f"live.diffusion(*filler(), {HOLLOW}, step=8)",
+    "explorer_ladder": "live.ladder(stored('ladder'))",
 }
 
 

@@ -64,7 +64,18 @@ def draw_rows(
     keep(ax, Line2D, {*names, *(f"mean of {name}" for name in names), *(marks or {})})
     for row, (name, seeds) in enumerate(values.items()):
         colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
-        line(ax, name, list(seeds), [row] * len(seeds), color=colour, ls="", marker="o", ms=7, alpha=0.7, zorder=2.1)
+        line(
+            ax,
+            name,
+            list(seeds),
+            [row] * len(seeds),
+            color=colour,
+            ls="",
+            marker="o",
+            ms=7,
+            alpha=0.7,
+            zorder=2.1,
+        )
         mean = [float(np.mean(seeds))] * 2
         line(ax, f"mean of {name}", mean, [row - 0.3, row + 0.3], color=colour, lw=2.5, zorder=2.2)
     for name, at in (marks or {}).items():

@@ -251,9 +251,9 @@ promises(kept)
 # | v4 | RoPE | no table: queries and keys are rotated | [04](04_rope.ipynb) |
 # | v5 | Gaussian RoPE | rotation, and a bell curve over distance | [05](05_gaussian_rope.ipynb) |
 # | v6 | Fourier branches | several texts in one sequence, and a code that says which is whose | [06](06_fourier_branches.ipynb) |
-# | v7 | polar gate diffusion | no left to right: masked characters are filled in, in any order | later |
+# | v7 | polar gate diffusion | no left to right: masked characters are filled in, in any order | [07](07_polar_diffusion.ipynb) |
 #
-# v7 is being built; until then the ladder ends at 06.
+# And [08](08_the_ladder.ipynb) puts all of them on one board.
 
 # %% [markdown]
 # ## Exercise

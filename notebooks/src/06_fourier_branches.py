@@ -357,4 +357,4 @@ findings("003")
 # %% [markdown]
 # ## What comes next
 #
-# Six versions have written from left to right. The seventh does not: it fills in blanks, the surest first, and looks both ways. Its note throws the rotation out and puts gates in its place, and it is the most daring of the five. → 07 · Polar diffusion
+# Six versions have written from left to right. The seventh does not: it fills in blanks, the surest first, and looks both ways. Its note throws the rotation out and puts gates in its place, and it is the most daring of the five. → [07 · Polar diffusion](07_polar_diffusion.ipynb)

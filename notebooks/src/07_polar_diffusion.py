@@ -567,4 +567,4 @@ if all(verdict.holds for verdict in check(Yours(D))):
 #
 # ## What comes next
 #
-# Seven versions, seven ways to say where a token stands. It is time to put all of them on one board, with the same data, the same seeds and the same budget, and the rivals beside them. → 08 · The ladder
+# Seven versions, seven ways to say where a token stands. It is time to put all of them on one board, with the same data, the same seeds and the same budget, and the rivals beside them. → [08 · The ladder](08_the_ladder.ipynb)

@@ -235,7 +235,8 @@ def check(encoding):
     """What an encoding promises, and what it does to the loss beside v4 in the race above."""
     torch.manual_seed(1337)
     model = Transformer(shape, encoding)
-    loss = race("mine", model).result()[-1].val_loss
+    runs["mine"] = race("mine", model)
+    loss = runs["mine"].result()[-1].val_loss
     better = ends["v4"] - loss
     print("well done" if better > 0.01 else "not yet", f"- {loss:.3f}, {better:+.3f} better than v4")
     kept = [invariants.shift_invariant(encoding, head_dim=24), invariants.causal(model, corpus.val[:64])]

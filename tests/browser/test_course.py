@@ -17,6 +17,7 @@ WITH_EXPLORERS = {
     "05_gaussian_rope",
     "06_fourier_branches",
     "07_polar_diffusion",
+    "08_the_ladder",
 }
 
 
