@@ -222,6 +222,10 @@ FRAMES = {
     "one curve fewer": lambda ax, n: curves(ax, n, ["a", "b", "c", "d"][: 4 - n], **SPANS),
     # A curve that comes takes the colour, the depth and the row of the legend that it has in a fresh figure.
     "one curve more": lambda ax, n: curves(ax, n, [*["a", "b", "c"][: 1 + n], "RoPE"], **SPANS),
+    "rows": lambda ax, n: plots.draw_rows(
+        ax, {name: noise(3) + n for name in "abc"[n - 1 : 2]}, f"{n}", "x", {"zero": 0.5}, (0.0, 3.0)
+    ),
+    "a row more": lambda ax, n: plots.draw_rows(ax, {f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
     "text": lambda ax, n: plots.draw_text(ax, "abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", columns=2),
     "appearing": lambda ax, n: plots.draw_appearing(
         ax, np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"
@@ -273,3 +277,14 @@ def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
     assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1)]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier"]
+
+
+def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
+    plots.draw_rows(ax, {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}, "a finding", "nats", {"floor": 0.5})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v3"]
+    lines = {line.get_gid(): line for line in ax.lines}
+    assert list(lines["v4"].get_xdata()) == [1.0, 2.0, 6.0]
+    assert set(lines["v4"].get_ydata()) == {0}
+    assert list(lines["mean of v4"].get_xdata()) == [3.0, 3.0]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first name is on top
+    assert ax.get_xlabel() == "nats"

@@ -36,3 +36,22 @@ def test_a_run_stops_counting_when_the_target_is_reached(monkeypatch):
     assert got["ours_steps"] < 40
     assert got["plain_s"] > 0
     assert got["both_reached"] == (got["plain_val"] <= 0.5)
+
+
+MASKED = from_text("abc", "abcdefgh" * 300, with_mask=True)
+
+
+def test_diffusion_runs_the_same_model_by_two_recipes(monkeypatch):
+    monkeypatch.setattr(bench, "BLOCK_SIZE", 16)
+    monkeypatch.setattr(bench, "TURNS", 2)
+    got = bench.diffusion(MASKED, target=0.0, steps=2, plain_steps=4)
+    assert set(got) == set(bench.recipe(CORPUS, target=9.0, steps=2, plain_steps=2))
+    assert (got["ours_steps"], got["plain_steps"], got["both_reached"]) == (2, 4, False)
+    assert got["ours_val"] < 2.1 > got["plain_val"]
+
+
+def test_polar_keeps_a_loss_for_every_seed(monkeypatch):
+    monkeypatch.setattr(bench, "BLOCK_SIZE", 16)
+    monkeypatch.setattr(bench.MaskedDiffusion, "validate", lambda objective, model: 1.5)  # that takes longest
+    got = bench.polar(MASKED, 2, ("v7", "v7-rope"), seeds=(1, 2))
+    assert got == {"v7": [1.5, 1.5], "v7-rope": [1.5, 1.5]}

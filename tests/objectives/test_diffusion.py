@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from itertools import product
+from string import ascii_letters
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 
 from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus, from_text
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.measure.diffusion import exact_nelbo
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
@@ -24,9 +26,9 @@ def draw(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def numbers(train: int = 1000, val: int = 400) -> Corpus:
-    """A text in which every token is another one; MASK is its tokenizer's, a number of the text too."""
-    tokenizer = from_text("a", "a", with_mask=True).tokenizer
+def numbers(train: int = 1000, val: int = 400, mask_id: int = 1) -> Corpus:
+    """A text in which every token is another one, and none is MASK."""
+    tokenizer = CharTokenizer(ascii_letters[:mask_id], with_mask=True)
     return Corpus("numbers", tokenizer, 10 + torch.arange(train), 5000 + torch.arange(val))
 
 
@@ -144,7 +146,7 @@ def test_loss_is_the_mean_over_what_was_masked(awake, text, version: str) -> Non
     model = awake(version)
     windows, rates = text(3, 12, vocab_size=MASK), torch.tensor([0.2, 0.6, 1.0])
     batch = mask_out(windows, rates, MASK, draw())
-    objective, inputs = MaskedDiffusion(numbers(), 12), batch[0]
+    objective, inputs = MaskedDiffusion(numbers(mask_id=MASK), 12), batch[0]
     masked = inputs == MASK
     losses = nn.CrossEntropyLoss(reduction="none")(denoise(model, inputs).transpose(1, 2), windows)
     loss = objective.loss(model, batch)
@@ -152,7 +154,7 @@ def test_loss_is_the_mean_over_what_was_masked(awake, text, version: str) -> Non
     loss.backward()
     assert model.blocks[0].attention.to_q.weight.grad.abs().max() > 0
     assert torch.equal(model.head.weight.grad[MASK], torch.zeros(16))
-    bound = DiffusionBound(numbers(), 12).loss(model, batch)
+    bound = DiffusionBound(numbers(mask_id=MASK), 12).loss(model, batch)
     by_hand = ((losses * masked).sum(dim=1) / rates).sum() / 36
     assert bound.item() == pytest.approx(by_hand.item(), rel=1e-5)
 
@@ -160,7 +162,9 @@ def test_loss_is_the_mean_over_what_was_masked(awake, text, version: str) -> Non
 @pytest.mark.parametrize("kind", [MaskedDiffusion, DiffusionBound])
 def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(awake, text, kind: type) -> None:
     model, idx = awake("v7"), text(2, 8, vocab_size=MASK)
-    loss = kind(numbers(), 8).loss(model, (idx, torch.full_like(idx, IGNORED), torch.full((2,), 0.1)))
+    loss = kind(numbers(mask_id=MASK), 8).loss(
+        model, (idx, torch.full_like(idx, IGNORED), torch.full((2,), 0.1))
+    )
     loss.backward()
     assert loss.item() == 0
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
@@ -176,7 +180,7 @@ def expectation(kind: type, model, idx: torch.Tensor) -> float:
     give its integral exactly; for the mean over masked tokens, the chance alone is one.
     """
     points, weights = np.polynomial.legendre.leggauss(8)
-    objective, total = kind(numbers(), len(idx)), 0.0
+    objective, total = kind(numbers(mask_id=mask_of(model)), len(idx)), 0.0
     for t, weight in zip((points + 1) / 2, weights / 2, strict=True):
         for mask in product([False, True], repeat=len(idx)):
             masked = torch.tensor(mask)
@@ -267,3 +271,17 @@ def test_either_part_too_short_is_refused(part: str) -> None:
     with pytest.raises(ValueError, match=r"15 tokens; block_size \(16\)"):
         MaskedDiffusion(numbers(**sizes), 16)
     MaskedDiffusion(numbers(**sizes), 15)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_model_to_which_mask_is_another_token_is_refused(change: int, small_masked_corpus, awake) -> None:
+    size = small_masked_corpus.tokenizer.vocab_size
+    objective = MaskedDiffusion(small_masked_corpus, 16)
+    model, batch = awake("v7", vocab_size=size + change), objective.batch(2, draw())
+    with pytest.raises(ValueError, match=f"MASK is token {size - 1} in this corpus"):
+        objective.loss(model, batch)
+
+
+def test_no_validation_windows_are_refused(small_masked_corpus) -> None:
+    with pytest.raises(ValueError, match=r"val_windows \(0\)"):
+        MaskedDiffusion(small_masked_corpus, 16, val_windows=0)

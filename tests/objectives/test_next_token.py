@@ -109,3 +109,16 @@ def test_either_part_too_short_is_refused(part: str) -> None:
 def test_text_without_lines_cannot_be_aligned() -> None:
     with pytest.raises(ValueError, match=r"'\\n'"):
         NextToken(from_text("one line", "ab" * 200), 8, aligned=True)
+
+
+@pytest.mark.parametrize("version", ["v7-rope", "v7-nope", "v7-pope"])
+def test_a_model_that_sees_what_comes_next_is_refused(version: str, small_corpus: Corpus, awake) -> None:
+    """It would be right by looking, and its loss would fall to nothing."""
+    model, objective = (
+        awake(version, vocab_size=small_corpus.tokenizer.vocab_size),
+        NextToken(small_corpus, 16),
+    )
+    with pytest.raises(ValueError, match="sees what comes next"):
+        objective.loss(model, objective.batch(2, draw()))
+    with pytest.raises(ValueError, match="sees what comes next"):
+        objective.validate(model)

@@ -1,0 +1,103 @@
+"""What or where: the letter beside a letter, looked up by models that differ in their encoding alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.batches import IGNORED
+from babygpt.encodings import LearnedPhase, PoPE
+from babygpt.experiments.roles import SEEDS
+from babygpt.models.base import LanguageModel
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import build
+from babygpt.objectives.lookup import Lookup
+from babygpt.places import Places
+from babygpt.training import follow, train
+
+# Small enough for a minute: a neighbour is asked for. The paper has longer strings, shifts and runs.
+TASK = {"letters": 10, "shortest": 6, "longest": 8, "furthest": 1, "questions": 8}
+RIVALS = {"pope": "PoPE", "signed": "PoPE, signed", "v4": "RoPE", "v3": "sinusoidal", "alibi": "ALiBi"}
+EVERY = 50  # steps between two points of a curve
+SOLVED = 0.9  # share of right answers from which a seed has learned the task
+
+
+class Signed(PoPE):
+    """PoPE without softplus: q and k keep their signs, and content may turn a wave half round again.
+
+    Arguments are those of `PoPE`.
+    """
+
+    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        return LearnedPhase.multiply(self, q, k, places)
+
+
+def contestant(name: str, config: ModelConfig) -> LanguageModel:
+    """An untrained model: "signed", or a version that reads from left to right."""
+    if name == "signed":
+        return Transformer(config, Signed(config.n_head, config.head_dim))
+    return build(name, config)
+
+
+def lookup(
+    names: Sequence[str] = tuple(RIVALS), seeds: tuple[int, ...] = SEEDS, steps: int = 1000
+) -> dict[str, Any]:
+    """Train models on the same questions, and count right answers on questions that none has seen.
+
+    names    of RIVALS, or other versions that read from left to right
+    steps    a multiple of EVERY
+    returns  settings; "guess": share of right answers of who knows the string but not the place; "accuracy":
+             name -> share at the end, one a seed; "curves": name -> for each seed, one share every EVERY steps
+    Raises ValueError if steps is no multiple of EVERY.
+    """
+    if steps < EVERY or steps % EVERY:
+        raise ValueError(f"steps ({steps}) must be a multiple of {EVERY}")
+    task = Lookup(**TASK)
+    config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
+    curves: dict[str, list[list[float]]] = {name: [] for name in names}
+    for seed in seeds:
+        for name in names:
+            curves[name].append(learn(name, config, task, TrainConfig(steps, batch_size=32, seed=seed)))
+    accuracy = {name: [curve[-1] for curve in every] for name, every in curves.items()}
+    settings = {"task": TASK, "steps": steps, "every": EVERY, "seeds": list(seeds), "guess": guess(task)}
+    return {**settings, "accuracy": accuracy, "curves": curves}
+
+
+def learn(name: str, config: ModelConfig, task: Lookup, recipe: TrainConfig) -> list[float]:
+    """Train one model: share of right answers every EVERY steps."""
+    torch.manual_seed(recipe.seed)
+    model = contestant(name, config)
+    curve: list[float] = []
+
+    def watched() -> Any:
+        for step in train(model, task, recipe):
+            if step.step % EVERY == 0:
+                curve.append(round(task.accuracy(model), 4))
+            yield step
+
+    follow(watched(), recipe.steps, f"{name}, seed {recipe.seed}", leave=False)
+    return curve
+
+
+def guess(task: Lookup) -> float:
+    """Mean over the held-out questions of one in as many letters as the string has beside the asked one."""
+    idx, targets = task.held_out()
+    others = (idx[:, : task.longest] != task.blank).sum(dim=1) - 1
+    asked = (targets != IGNORED).sum(dim=1)
+    return round(float((asked / others).sum() / asked.sum()), 4)
+
+
+def learners(results: dict[str, Any]) -> str:
+    """In how many seeds each model has learned the task, and what the best of the others reaches."""
+    shares = results["accuracy"]
+    seeds = {name: sum(share >= SOLVED for share in found) for name, found in shares.items()}
+    learned = [f"{RIVALS.get(n, n)} ({seeds[n]} of {len(shares[n])} seeds)" for n in shares if seeds[n]]
+    others = {RIVALS.get(n, n): max(found) for n, found in shares.items() if not seeds[n]}
+    rest = f"{max(others, key=others.__getitem__)} {max(others.values()):.0%} at best" if others else ""
+    if not learned:
+        return f"Nobody learns it: {rest}"
+    return "; ".join(filter(None, [f"Learned by {', '.join(learned)}", rest]))
