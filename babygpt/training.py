@@ -164,3 +164,15 @@ def follow(steps: Iterator[Step], total: int, title: str = "", leave: bool = Tru
         except KeyboardInterrupt:
             bar.write(f"interrupted after step {len(history)}; the model is kept as it is", sys.stderr)
     return history
+
+
+def finish(steps: Iterator[Step], total: int, title: str = "", leave: bool = False) -> list[Step]:
+    """Run a training loop to its end behind a progress bar, for measurements that need all of it.
+
+    returns   all records; the arguments are those of `follow`
+    Raises KeyboardInterrupt if the run was interrupted: what is measured of a part of it would be wrong.
+    """
+    history = follow(steps, total, title, leave)
+    if len(history) < total:
+        raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
+    return history

@@ -27,6 +27,8 @@ class Posterior(LanguageModel):
     joint  (V, ..., V)  the probability of each text, T times V tokens; MASK is token V
     """
 
+    causal = False
+
     def __init__(self, joint: torch.Tensor) -> None:
         super().__init__(ModelConfig(joint.shape[0] + 1, block_size=joint.dim()), Encoding())
         self.anywhere = torch.nn.Parameter(torch.zeros(()))

@@ -23,26 +23,42 @@ from babygpt.places import Places
 ALPHA = 0.3  # the note's
 
 
-class Gated(Encoding):
-    """What all gates have: a wave for each dimension, and a factor for MASK tokens.
+class Waves(Encoding):
+    """What all of them have: a wave for each dimension.
 
     head_dim  D, channels of a head
-    alpha     factor of MASK tokens
     theta     base of the frequencies
-    Raises ValueError if alpha is not finite, or theta not above 0.
-    Source: note 000, sections 2.1 and 2.2.
+    Raises ValueError if theta is not above 0.
+    Source: note 000, section 2.1.
     """
 
-    def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
+    def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
-        if not math.isfinite(alpha):
-            raise ValueError(f"alpha ({alpha}) must be a finite number")
-        self.head_dim, self.alpha, self.theta = head_dim, float(alpha), float(theta)
+        self.head_dim, self.theta = head_dim, float(theta)
         self.wave(Places.count(1))  # refuses a wrong theta at once
 
     def wave(self, places: Places) -> Tensor:
         """How far each dimension's wave has come, i omega_k: (T, D) or (B, 1, T, D), radians, float64."""
         return angles(places.time, 2 * self.head_dim, self.theta)  # RoPE's, for twice as many channels
+
+    def spread(self, x: Tensor, wave: Tensor) -> Tensor:
+        """Two copies of every channel, times cosine and sine: (B, H, T, D) -> (B, H, T, 2 D)."""
+        return torch.cat([x * wave.cos().to(x.dtype), x * wave.sin().to(x.dtype)], dim=-1)
+
+
+class Gated(Waves):
+    """Waves, and a factor for MASK tokens.
+
+    alpha  the factor; the other arguments are those of `Waves`
+    Raises ValueError if alpha is not finite.
+    Source: note 000, section 2.2.
+    """
+
+    def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        if not math.isfinite(alpha):
+            raise ValueError(f"alpha ({alpha}) must be a finite number")
+        self.alpha = float(alpha)
 
     def state(self, places: Places) -> Tensor:
         """alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
@@ -121,10 +137,6 @@ class Quadrature(Gated):
     Source: note 000, repaired.
     """
 
-    def spread(self, x: Tensor, wave: Tensor) -> Tensor:
-        """Two copies of every channel, times cosine and sine: (B, H, T, D) -> (B, H, T, 2 D)."""
-        return torch.cat([x * wave.cos().to(x.dtype), x * wave.sin().to(x.dtype)], dim=-1)
-
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         wave = self.wave(places)
         return self.spread(q, wave), self.spread(k, wave) * self.state(places).to(k.dtype)
@@ -149,22 +161,22 @@ class LearnedPhase(Quadrature):
         return self.spread(q, wave), self.spread(k, ahead) * self.state(places).to(k.dtype)
 
 
-class PoPE(LearnedPhase):
+class PoPE(Waves):
     """As published: q and k give magnitudes only, softplus(q) and softplus(k), and no token is gated.
 
     What a token looks for and where it looks are then two things: content is in the magnitudes, place is in
     the phases. The paper keeps delta between -2 pi and 0, a range that holds every angle once; here it is
     free. The paper's q and k come straight from their matrices, here the body normalises them first.
 
-    n_head, head_dim, theta  as in `LearnedPhase`
+    n_head  number of heads; the other arguments are those of `Waves`
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 3.
     """
 
     def __init__(self, n_head: int, head_dim: int, theta: float = 10_000.0) -> None:
-        super().__init__(n_head, head_dim, alpha=1.0, theta=theta)
-
-    def state(self, places: Places) -> Tensor:
-        return torch.ones(())
+        super().__init__(head_dim, theta)
+        self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
 
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        return super().multiply(F.softplus(q), F.softplus(k), places)
+        wave = self.wave(places)
+        ahead = wave + self.delta[:, None]  # (H, T, D) or (B, H, T, D)
+        return self.spread(F.softplus(q), wave), self.spread(F.softplus(k), ahead)

@@ -15,7 +15,7 @@ from babygpt.experiments.roles import SEEDS
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, follow, train
+from babygpt.training import Step, finish, train
 
 BLOCK_SIZE, NEXT_BATCH, DIFFUSION_BATCH = 64, 12, 16
 TURNS = 20  # how often the two runs change places
@@ -133,6 +133,6 @@ def polar(
         for version in versions:
             torch.manual_seed(seed)
             model, plan = build(version, config), TrainConfig(steps, DIFFUSION_BATCH, seed=seed)
-            records = follow(train(model, objective, plan), steps, f"{version}, seed {seed}", leave=False)
-            found[version].append(round(float(records[-1].val_loss or objective.validate(model)), 4))
+            records = finish(train(model, objective, plan), steps, f"{version}, seed {seed}")
+            found[version].append(round(float(records[-1].val_loss or 0.0), 4))
     return found

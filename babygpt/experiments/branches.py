@@ -15,7 +15,7 @@ from babygpt.measure.branches import company_loss, leakage
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives import Branches
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 ASKED = (2, 4, 8)  # branches that every model is measured with
@@ -51,7 +51,7 @@ def teach(model: Transformer, corpus: Corpus, stages: Sequence[Stage], seed: int
     """Train a model in stages, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
     for steps, low, high, numbers in stages:
         objective = Branches(corpus, BLOCK_SIZE, (low, high), LENGTH, numbers)
-        follow(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, title, leave=False)
+        finish(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, title)
 
 
 def examine(model: Transformer, corpus: Corpus) -> dict[str, float]:

@@ -29,7 +29,7 @@ from babygpt.measure.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, MaskedDiffusion
 from babygpt.objectives.diffusion import mask_out, masking_rates
-from babygpt.training import Step, follow, train
+from babygpt.training import Step, finish, train
 
 RESULTS = "ablation_results.json"
 
@@ -224,9 +224,7 @@ def one_run(comparison: Comparison, name: str, seed: int) -> Run:
     torch.manual_seed(seed)
     model = build(version, comparison.model).to(pick_device())
     start = time.perf_counter()
-    history = follow(train(model, objective, plan), plan.steps, f"{name}, seed {seed}")
-    if len(history) < plan.steps:
-        raise KeyboardInterrupt
+    history = finish(train(model, objective, plan), plan.steps, f"{name}, seed {seed}", leave=True)
     bound, error = nelbo(model, comparison.corpus.val)
     run = {"variant": name, "version": version, "seed": seed, **told(history)}
     run |= {"nelbo": bound, "nelbo_se": error if np.isfinite(error) else None}

@@ -18,7 +18,7 @@ from babygpt.measure.roles import role_accuracy
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "v4": ("v4", {}),
@@ -39,7 +39,7 @@ def trained(name: str, corpus: Corpus, block_size: int, steps: int, seed: int) -
     config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
     version, options = VERSIONS[name]
     model, recipe = build(version, config, **options), TrainConfig(steps=steps, seed=seed)
-    records = follow(train(model, NextToken(corpus, block_size), recipe), steps, f"{corpus.name} {name}")
+    records = finish(train(model, NextToken(corpus, block_size), recipe), steps, f"{corpus.name} {name}")
     return model, float(records[-1].val_loss or 0.0)
 
 

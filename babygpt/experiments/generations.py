@@ -46,11 +46,9 @@ class GenerationConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "num_prompts", "prompt_len", "gen_len", "top_k")
-        if not min(self.temp, self.confidence_threshold) >= 0:
-            raise ValueError(
-                f"temp ({self.temp}) and confidence_threshold ({self.confidence_threshold}) "
-                "must not be negative"
-            )
+        for name in ("temp", "confidence_threshold"):
+            if not 0 <= getattr(self, name) < math.inf:  # refuses nan too
+                raise ValueError(f"{name} ({getattr(self, name)}) must be a finite number, and not negative")
 
 
 def load_denoiser(path: Path, corpus: Corpus | None = None) -> Checkpoint:

@@ -18,7 +18,7 @@ from babygpt.experiments.compare import fingerprint
 from babygpt.experiments.pretrain import require_characters
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 STEPS, BLOCK_SIZE = 600, 128
 
@@ -82,9 +82,7 @@ def train_judge(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 1337
     objective = NextToken(plain, block_size)
     torch.manual_seed(seed)
     model = build("v4", ModelConfig(plain.tokenizer.vocab_size, block_size)).to(pick_device())
-    history = follow(train(model, objective, plan), steps, "judge (v4)")
-    if len(history) < steps:
-        raise KeyboardInterrupt
+    history = finish(train(model, objective, plan), steps, "judge (v4)", leave=True)
     val_loss = history[-1].val_loss
     info = {"corpus": corpus.name, "text": fingerprint(corpus), "train": asdict(plan), "steps_done": steps}
     checkpoint = Checkpoint("v4", model, plain.tokenizer, {**info, "val_loss": val_loss})
@@ -97,11 +95,14 @@ def find_judge(path: Path | None, default: Path, corpus: Corpus, steps: int = ST
 
     path     their own, or None
     default  where one trained here is kept
+    Raises ValueError if the one that is kept was trained for another number of steps.
     """
     if path is not None:
         return load_judge(path, corpus)
-    return (
-        load_judge(default, corpus, same_text=True)
-        if default.exists()
-        else train_judge(default, corpus, steps)
-    )
+    if not default.exists():
+        return train_judge(default, corpus, steps)
+    kept = load_judge(default, corpus, same_text=True)
+    made = kept.checkpoint.info.get("steps_done")
+    if made != steps:
+        raise ValueError(f"{default} was trained for {made} steps, not {steps}: move it away, or say --judge")
+    return kept

@@ -22,7 +22,7 @@ from babygpt.models.cache import KVCache
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken, Objective
 from babygpt.places import Places
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 WORLD = "plain-tales"
 WINDOWS = (1, 2, 4)  # lengths, in windows of training
@@ -96,7 +96,7 @@ def board(
             model = make(rung, corpus, block_size, seed)
             plan = TrainConfig(steps=steps, seed=seed)
             objective = objective_of(rung, corpus, block_size)
-            follow(train(model, objective, plan), steps, f"{rung.name}, seed {seed}", leave=False)
+            finish(train(model, objective, plan), steps, f"{rung.name}, seed {seed}")
             for key, number in examine(rung, model, corpus, asked).items():
                 found[rung.name].setdefault(key, []).append(number)
     for name, speed in speeds(rungs, corpora, block_size).items():
@@ -146,9 +146,9 @@ def examine(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any]) 
 
 
 def speeds(
-    rungs: Sequence[Rung], corpora: dict[bool, Corpus], block_size: int, turns: int = 8, each: int = 4
+    rungs: Sequence[Rung], corpora: dict[bool, Corpus], block_size: int, turns: int = 24, each: int = 4
 ) -> dict[str, float]:
-    """Training steps a second as a share of v4's: all models in turn, the median over turns.
+    """Training steps a second as a share of v4's: all models in turn, the median of each turn's share.
 
     turns  how often every model gets its turn
     each   steps of a turn
@@ -167,7 +167,10 @@ def speeds(
             for _ in range(each):
                 next(run)
             taken[name].append(time.perf_counter() - start)
-    return {name: round(median(taken["v4"]) / median(taken[name]), 2) for name in taken}
+    return {
+        name: round(median(v4 / own for v4, own in zip(taken["v4"], times, strict=True)), 2)
+        for name, times in taken.items()
+    }
 
 
 def table(results: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from babygpt.data.corpus import load_corpus
 from babygpt.measure.losses import loss_by_position
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 LENGTHS_TITLE = "Past the window, only a code that forgets stays calm"
 VERSIONS = ("nope", "learned", "v3", "v4", "alibi")
@@ -36,7 +36,7 @@ def lengths(
     for version in versions:
         torch.manual_seed(seed)
         model = build(version, config)
-        follow(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, version)
+        finish(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, version)
         known = model.encoding.max_positions or 4 * block_size
         losses = loss_by_position(model, corpus.val, min(known, 4 * block_size))
         loss[version] = [round(float(x), 4) for x in losses]

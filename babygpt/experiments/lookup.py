@@ -10,18 +10,18 @@ from torch import Tensor
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.batches import IGNORED
-from babygpt.encodings import LearnedPhase, PoPE
+from babygpt.encodings import PoPE
 from babygpt.experiments.roles import SEEDS
 from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives.lookup import Lookup
 from babygpt.places import Places
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
-# Small enough for a minute: a neighbour is asked for. The paper has longer strings, shifts and runs.
-TASK = {"letters": 10, "shortest": 6, "longest": 8, "furthest": 1, "questions": 8}
-RIVALS = {"pope": "PoPE", "signed": "PoPE, signed", "v4": "RoPE", "v3": "sinusoidal", "alibi": "ALiBi"}
+# Small enough for a minute: only neighbours are asked for. Some strings are short, which are learned first.
+TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
+RIVALS = {"pope": "PoPE", "signed": "PoPE, no softplus", "v4": "RoPE", "v3": "sinusoidal"}
 EVERY = 50  # steps between two points of a curve
 SOLVED = 0.9  # share of right answers from which a seed has learned the task
 
@@ -33,7 +33,8 @@ class Signed(PoPE):
     """
 
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        return LearnedPhase.multiply(self, q, k, places)
+        wave = self.wave(places)
+        return self.spread(q, wave), self.spread(k, wave + self.delta[:, None])
 
 
 def contestant(name: str, config: ModelConfig) -> LanguageModel:
@@ -44,14 +45,14 @@ def contestant(name: str, config: ModelConfig) -> LanguageModel:
 
 
 def lookup(
-    names: Sequence[str] = tuple(RIVALS), seeds: tuple[int, ...] = SEEDS, steps: int = 1000
+    names: Sequence[str] = tuple(RIVALS), seeds: tuple[int, ...] = SEEDS, steps: int = 1200
 ) -> dict[str, Any]:
     """Train models on the same questions, and count right answers on questions that none has seen.
 
     names    of RIVALS, or other versions that read from left to right
     steps    a multiple of EVERY
     returns  settings; "guess": share of right answers of who knows the string but not the place; "accuracy":
-             name -> share at the end, one a seed; "curves": name -> for each seed, one share every EVERY steps
+             name -> share at the end, one a seed; "curves": name -> for each seed, a share every EVERY steps
     Raises ValueError if steps is no multiple of EVERY.
     """
     if steps < EVERY or steps % EVERY:
@@ -79,7 +80,7 @@ def learn(name: str, config: ModelConfig, task: Lookup, recipe: TrainConfig) -> 
                 curve.append(round(task.accuracy(model), 4))
             yield step
 
-    follow(watched(), recipe.steps, f"{name}, seed {recipe.seed}", leave=False)
+    finish(watched(), recipe.steps, f"{name}, seed {recipe.seed}")
     return curve
 
 
@@ -92,12 +93,11 @@ def guess(task: Lookup) -> float:
 
 
 def learners(results: dict[str, Any]) -> str:
-    """In how many seeds each model has learned the task, and what the best of the others reaches."""
-    shares = results["accuracy"]
-    seeds = {name: sum(share >= SOLVED for share in found) for name, found in shares.items()}
-    learned = [f"{RIVALS.get(n, n)} ({seeds[n]} of {len(shares[n])} seeds)" for n in shares if seeds[n]]
-    others = {RIVALS.get(n, n): max(found) for n, found in shares.items() if not seeds[n]}
-    rest = f"{max(others, key=others.__getitem__)} {max(others.values()):.0%} at best" if others else ""
-    if not learned:
-        return f"Nobody learns it: {rest}"
-    return "; ".join(filter(None, [f"Learned by {', '.join(learned)}", rest]))
+    """How many seeds of each model have learned the task, and the highest share of the models without one."""
+    found = {RIVALS.get(name, name): seeds for name, seeds in results["accuracy"].items()}
+    solved = {name: sum(share >= SOLVED for share in seeds) for name, seeds in found.items()}
+    highest = max((max(seeds) for name, seeds in found.items() if not solved[name]), default=None)
+    if not any(solved.values()):
+        return f"Nobody learns it: {highest:.0%} at best"
+    learned = ", ".join(f"{name} {n} of {len(found[name])}" for name, n in solved.items() if n)
+    return f"Seeds that learn it: {learned}" + ("" if highest is None else f"; others up to {highest:.0%}")

@@ -16,7 +16,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import mask_of
 from babygpt.sampling import fill_in
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 REPAIRS = {
     "v7-polar": "as written",
@@ -57,7 +57,7 @@ def walk(
         for name, version, options in runs:
             torch.manual_seed(seed)
             model, recipe = build(version, config, **options), TrainConfig(steps, batch_size=16, seed=seed)
-            history = follow(train(model, objective, recipe), steps, f"{name}, seed {seed}", leave=False)
+            history = finish(train(model, objective, recipe), steps, f"{name}, seed {seed}")
             losses = np.array([step.loss for step in history])[: steps // EVERY * EVERY]
             found.setdefault(name, []).append(
                 {
@@ -100,7 +100,7 @@ def trajectory(
     config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
     torch.manual_seed(seed)
     model, recipe = build(version, config), TrainConfig(steps, batch_size=16, seed=seed)
-    follow(train(model, MaskedDiffusion(corpus, block_size, val_windows=1), recipe), steps, version)
+    finish(train(model, MaskedDiffusion(corpus, block_size, val_windows=1), recipe), steps, version)
     draw = torch.Generator().manual_seed(0)
     hidden = torch.rand(block_size, generator=draw) < HIDDEN_SHARE
     idx = corpus.val[:block_size].masked_fill(hidden, mask_of(model))

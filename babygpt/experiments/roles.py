@@ -11,7 +11,7 @@ from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
 from babygpt.measure.roles import role_accuracy
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
-from babygpt.training import follow, train
+from babygpt.training import finish, train
 
 ROLES_TITLE = "Who did it? Without a code for order, a model can hardly tell"
 VERSIONS = ("nope", "learned", "v3", "v4")
@@ -45,7 +45,7 @@ def roles(
         for version in versions:
             torch.manual_seed(seed)
             model = build(version, config)
-            history = follow(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, version)
+            history = finish(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, version)
             accuracy[version].append(role_accuracy(model, corpus.tokenizer, asked))
             val_loss[version].append(history[-1].val_loss or objective.validate(model))
     settings = {

@@ -29,7 +29,12 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
 
     idx      (B, T)  token ids, MASK where a token is to be found
     returns  (B, T, vocab_size - 1)  logits of every token but MASK, which no text ever holds
+    Raises ValueError for a causal model, which knows nothing of what follows a hole, nor of MASK.
     """
+    if model.causal:
+        raise ValueError(
+            "this model predicts what comes next; to fill in, train one that looks both ways: a v7"
+        )
     places = Places(Places.count(idx.shape[1], device=idx.device).time, masked=idx == mask_of(model))
     return model(idx, places)[..., : mask_of(model)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -24,7 +26,7 @@ def check(idx: Tensor, n_tokens: int, temperature: float, top_k: int | None) -> 
         raise ValueError("the prompt is empty; it needs at least 1 token")
     if n_tokens < 0:
         raise ValueError(f"n_tokens ({n_tokens}) must not be negative")
-    if not temperature >= 0:
-        raise ValueError(f"temperature ({temperature}) must not be negative")
+    if not 0 <= temperature < math.inf:  # refuses nan too
+        raise ValueError(f"temperature ({temperature}) must be a finite number, and must not be negative")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k ({top_k}) must be at least 1")

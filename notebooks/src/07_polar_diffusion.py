@@ -91,7 +91,7 @@ chances = torch.tensor([0.5, 0.3, 0.15, 0.05])
 class AllKnowing(torch.nn.Module):
     """Gives every letter its true chance, given the letters that are left: token 2 is MASK."""
 
-    config = ModelConfig(vocab_size=3, block_size=2)
+    config, causal = ModelConfig(vocab_size=3, block_size=2), False
 
     def __init__(self):
         super().__init__()

@@ -3,6 +3,7 @@
 from babygpt.experiments.figures.diffusion import draw_polar as draw_polar
 from babygpt.experiments.figures.diffusion import draw_trajectory as draw_trajectory
 from babygpt.experiments.figures.ladder import draw_ladder as draw_ladder
+from babygpt.experiments.figures.lookup import draw_lookup as draw_lookup
 from babygpt.experiments.figures.make import FIGURES as FIGURES
 from babygpt.experiments.figures.make import Picture as Picture
 from babygpt.experiments.figures.make import make as make

@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from babygpt import plots
 from babygpt.experiments.lookup import RIVALS, learners
+from babygpt.plots.comparisons import draw_seed_bars, draw_seed_curves
 
 Results = dict[str, Any]
 
 
 def draw_lookup(figure: Figure, results: Results) -> None:
-    """Right answers of each seed at the end, beside a guess; and while training, from seed to seed."""
-    end, way = figure.subplots(1, 2, width_ratios=(1.0, 1.25))
-    names = {name: RIVALS.get(name, name) for name in results["accuracy"]}
-    rows = {names[n]: [100 * share for share in seeds] for n, seeds in results["accuracy"].items()}
-    marks = {"guess": 100 * results["guess"]}
-    plots.draw_rows(end, rows, learners(results), "right answers (%)", marks, (0.0, 105.0))
-    end.annotate("guess", (marks["guess"], -0.5), (4, 0), textcoords="offset points", va="top")
-    curves = {names[n]: 100 * np.array(every) for n, every in results["curves"].items()}
-    steps = results["every"] * np.arange(1, results["steps"] // results["every"] + 1)
-    title = "The mean of all seeds, between lowest and highest"
-    plots.draw_seed_curves(way, steps.tolist(), curves, title, "right answers (%)")
-    way.set_ylim(0, 105)
+    """Right answers of each seed at the end, and while training, beside a guess."""
+    end, way = figure.subplots(1, 2, width_ratios=(1.0, 1.25), sharey=True)
+    curves = {RIVALS.get(name, name): 100 * np.array(seeds) for name, seeds in results["curves"].items()}
+    steps = [results["every"] * (i + 1) for i in range(results["steps"] // results["every"])]
+    last = {name: seeds[:, -1].tolist() for name, seeds in curves.items()}
+    draw_seed_bars(end, last, learners(results), "right answers (%)")
+    title = "While training: mean of the seeds, lowest to highest"
+    draw_seed_curves(way, steps, curves, title, "")
+    for ax in (end, way):
+        ax.axhline(100 * results["guess"], color="black", lw=1, ls="--", zorder=2.5)
+        ax.set_ylim(0, 112)
+    way.annotate("guess", (0, 100 * results["guess"]), (0, 3), textcoords="offset points")
+    way.legend(loc="lower right", ncols=2)

@@ -20,12 +20,14 @@ from babygpt.experiments.branches import branches
 from babygpt.experiments.branches import table as branches_table
 from babygpt.experiments.figures.diffusion import draw_polar, draw_trajectory
 from babygpt.experiments.figures.ladder import draw_ladder
+from babygpt.experiments.figures.lookup import draw_lookup
 from babygpt.experiments.figures.seeds import draw_branches, draw_gaussian, draw_lengths, draw_roles
 from babygpt.experiments.figures.untrained import draw_gate, draw_rope, draw_sinusoid
 from babygpt.experiments.gaussian import kernels
 from babygpt.experiments.ladder import board
 from babygpt.experiments.ladder import table as ladder_table
 from babygpt.experiments.lengths import lengths
+from babygpt.experiments.lookup import lookup
 from babygpt.experiments.polar import trajectory, walk
 from babygpt.experiments.roles import roles
 from babygpt.experiments.stored import stored
@@ -54,6 +56,7 @@ FIGURES: dict[str, Picture] = {
     "gate": Picture(draw_gate, size=(16.0, 3.9)),
     "trajectory": Picture(draw_trajectory, trajectory, (16.0, 3.6)),
     "polar": Picture(draw_polar, walk, (12.5, 4.6)),
+    "lookup": Picture(draw_lookup, lookup, (12.5, 4.2)),
     "ladder": Picture(draw_ladder, board, (15.0, 8.0), ladder_table),
 }
 

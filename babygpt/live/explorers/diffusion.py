@@ -47,6 +47,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     """
     model = copy.deepcopy(model)
     holes = int(with_holes(tokenizer, text).eq(len(tokenizer.characters)).sum())
+    size = model.config.block_size  # a text that is typed later may have as many holes
 
     @lru_cache(maxsize=32)
     def fill(text: str, threshold: int, temperature: float, top_k: int, number: int) -> Filled:
@@ -62,7 +63,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
 
     most = len(tokenizer.characters)
     controls: list[Control] = [
-        Slider("step", min(step, holes), 0, holes, "step"),
+        Slider("step", min(step, holes), 0, size, "step"),
         Slider("threshold", 95, 0, 100, "threshold (%)", step=5),
         Scale("temperature", 0.8, 0.1, 3.0, "temperature"),
         Slider("top_k", min(2, most), 1, most, "top-k"),

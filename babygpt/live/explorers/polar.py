@@ -21,7 +21,6 @@ FURTHEST, HEAD_DIM = 48, 32
 HIDDEN = torch.arange(FURTHEST + 1) % 16 >= 13  # what is MASK: three tokens of sixteen
 SUMS = (24, 48, 72)  # of i + j
 ORDERS = ("gates, then norm", "norm, then gates")
-TOP = 12.0  # no score of normalised q and k is larger
 
 
 class Product(GatesLast):
@@ -95,17 +94,23 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     """Gates over place and dimension, the score map, and scores across it."""
     title = f"α = {found['set']['α']} moves scores by {found['moved']:.2f}"
     labels = (title, f"channel (φ = {found['set']['φ']}°)", "position (tokens)")
-    plots.draw_matrix(gates, found["gates"], *labels, diverging=True, top=2.0)
+    plots.draw_matrix(gates, found["gates"], *labels, diverging=True, top=highest(found["gates"]))
     same = found["step"] < 1e-9
     title = "Constant along diagonals" if same else f"Diagonals change by {found['step']:.2f}"
     labels = (title, "position of the key j", "position of the query i")
-    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=TOP)
+    top = highest(found["scores"])
+    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=top)
     even = found["uneven"] < 1e-9
     title = "i ↔ j changes nothing" if even else f"i ↔ j changes it by {found['uneven']:.1f}"
     labels = (title, "i − j (tokens)", "score")
-    spans = (-float(SUMS[0]), float(SUMS[0])), (-TOP, 1.8 * TOP)  # with room for the legend
+    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.8 * top)  # with room for the legend
     away = np.arange(-SUMS[0], SUMS[0] + 1, 2)
     plots.draw_curves(curve, away, found["across"], *labels, *spans, "upper right")
+
+
+def highest(values: np.ndarray) -> float:
+    """Where an axis about 0 must end to hold all of them: a multiple of 3, so that it seldom moves."""
+    return 3.0 * float(np.ceil(np.abs(values).max() / 3))
 
 
 def polar() -> Explorer:

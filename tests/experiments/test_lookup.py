@@ -1,0 +1,74 @@
+"""The lookup experiment: every seed kept, the same questions for all, titles computed from the numbers."""
+
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from babygpt.config import ModelConfig
+from babygpt.experiments import figures, lookup
+from babygpt.experiments.stored import stored
+from babygpt.objectives.lookup import Lookup
+from babygpt.places import Places
+
+
+@pytest.fixture(scope="module")
+def results():
+    return lookup.lookup(("pope", "v4"), seeds=(1, 2), steps=lookup.EVERY)
+
+
+def test_every_seed_of_every_model_is_kept(results):
+    assert list(results["accuracy"]) == list(results["curves"]) == ["pope", "v4"]
+    for name, curves in results["curves"].items():
+        assert [len(curve) for curve in curves] == [1, 1]
+        assert results["accuracy"][name] == [curve[-1] for curve in curves]
+        assert all(0 < share < 1 for share in results["accuracy"][name])
+
+
+def test_an_experiment_repeats_itself(results):
+    again = lookup.lookup(("v4",), seeds=(2,), steps=lookup.EVERY)
+    assert again["accuracy"]["v4"] == results["accuracy"]["v4"][1:]
+
+
+def test_steps_between_two_points_are_refused():
+    with pytest.raises(ValueError, match="multiple"):
+        lookup.lookup(("v4",), steps=lookup.EVERY + 1)
+
+
+def test_a_guess_is_one_in_as_many_letters_as_are_left():
+    assert lookup.guess(Lookup(9, 5, 5, 1, 3)) == 0.25
+    assert 1 / 5 < lookup.guess(Lookup(9, 4, 6, 1, 3)) < 1 / 3
+
+
+def test_signed_pope_differs_by_its_signs_alone():
+    config = ModelConfig(10, 8, n_layer=1, n_head=2, n_embd=16)
+    signed, pope = (lookup.contestant(name, config).encoding for name in ("signed", "pope"))
+    assert {n: p.shape for n, p in signed.named_parameters()} == {
+        n: p.shape for n, p in pope.named_parameters()
+    }
+    x, places = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(0)), Places.count(8)
+    q, k = signed.multiply(torch.nn.functional.softplus(x), torch.nn.functional.softplus(x), places)
+    expected = pope.multiply(x, x, places)
+    assert torch.equal(q, expected[0])
+    assert torch.equal(k, expected[1])
+    assert not torch.equal(signed.multiply(x, x, places)[0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "says"),
+    [
+        ({"pope": [0.99, 0.3], "v4": [0.2, 0.1]}, "PoPE 1 of 2; others up to 20%"),
+        ({"pope": [0.3], "v4": [0.2]}, "Nobody learns it: 30% at best"),
+        ({"pope": [0.95], "v4": [0.9]}, "learn it: PoPE 1 of 1, RoPE 1 of 1"),
+    ],
+)
+def test_the_title_says_who_learned(accuracy, says):
+    assert lookup.learners({"accuracy": accuracy}).endswith(says)
+
+
+def test_stored_results_are_drawn_and_name_their_command():
+    found = stored("lookup")
+    assert found["command"] == "python -m babygpt figures lookup"
+    figure = Figure(figsize=(12, 4))
+    figures.FIGURES["lookup"].draw(figure, found)
+    ends, _ = figure.axes
+    assert lookup.learners(found) in (ends.get_title(), ends.get_title(loc="left"))
