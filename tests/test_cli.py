@@ -839,7 +839,7 @@ def test_an_interrupted_judge_is_said_to_be_gone(tmp_path, compared, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("babygpt.experiments.judge.follow", stopped)
+    monkeypatch.setattr("babygpt.training.follow", stopped)
     refused(generation(compared, "out.json"), "interrupted: this judge is not kept")
     assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,7 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, as_in, follow, optimizers, schedule, snapshot, train
+from babygpt.training import Step, as_in, finish, follow, optimizers, schedule, snapshot, train
 
 BLOCK = 24
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
@@ -468,3 +468,10 @@ def test_following_does_not_hide_other_errors() -> None:
 
     with pytest.raises(FloatingPointError, match="loss is nan"):
         follow(broken(), 2)
+
+
+def test_a_run_that_did_not_end_is_not_measured() -> None:
+    steps = [Step(1, 1.0, 0.1, 0.0, 1), Step(2, 1.0, 0.1, 0.0, 1)]
+    assert finish(iter(steps), 2) == steps
+    with pytest.raises(KeyboardInterrupt, match="run ended after 2 of 3 steps"):
+        finish(iter(steps), 3, "run")

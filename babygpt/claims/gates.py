@@ -89,6 +89,8 @@ def errors(phi: float) -> tuple[Tensor, Tensor]:
 class Alike(LanguageModel):
     """Knows texts that are one letter over and over, either of two: its answers are the exact ones."""
 
+    causal = False
+
     def __init__(self, length: int) -> None:
         super().__init__(ModelConfig(3, length), Encoding())
         self.sure = nn.Parameter(torch.tensor(40.0))

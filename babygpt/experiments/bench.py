@@ -95,7 +95,7 @@ def recipe(corpus: Corpus, target: float, steps: int, plain_steps: int, seed: in
 def diffusion(corpus: Corpus, target: float, steps: int, plain_steps: int, seed: int = 1337) -> Numbers:
     """Steps and seconds to a mean loss over masked tokens: RoPE diffusion, by our recipe and the plain one.
 
-    Both train the same model: a GPT-2 with learned positions is nowhere near the target after 2000 steps.
+    Both train the same model, so that the recipes alone differ.
 
     corpus       the text, with a MASK token; the loss is of 60 x 64 windows of its validation part, or of
                  all if there are more, with a rate for each window and masks fixed by a seed

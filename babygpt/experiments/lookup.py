@@ -19,9 +19,11 @@ from babygpt.objectives.lookup import Lookup
 from babygpt.places import Places
 from babygpt.training import finish, train
 
-# Small enough for a minute: only neighbours are asked for. Some strings are short, which are learned first.
+# Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
-RIVALS = {"pope": "PoPE", "signed": "PoPE, no softplus", "v4": "RoPE", "v3": "sinusoidal"}
+RIVALS = {"pope": "PoPE", "signed": "no softplus", "v4": "RoPE", "v3": "sinusoidal"}
+# Of lr_other, chosen by a seed of PoPE. At the course's 0.02 RoPE stayed below SOLVED in 1200 steps too.
+SLOWER = 0.003
 EVERY = 50  # steps between two points of a curve
 SOLVED = 0.9  # share of right answers from which a seed has learned the task
 
@@ -45,7 +47,7 @@ def contestant(name: str, config: ModelConfig) -> LanguageModel:
 
 
 def lookup(
-    names: Sequence[str] = tuple(RIVALS), seeds: tuple[int, ...] = SEEDS, steps: int = 1200
+    names: Sequence[str] = tuple(RIVALS), seeds: tuple[int, ...] = SEEDS, steps: int = 1000
 ) -> dict[str, Any]:
     """Train models on the same questions, and count right answers on questions that none has seen.
 
@@ -61,11 +63,12 @@ def lookup(
     config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
     curves: dict[str, list[list[float]]] = {name: [] for name in names}
     for seed in seeds:
+        recipe = TrainConfig(steps, batch_size=32, lr_other=SLOWER, seed=seed)
         for name in names:
-            curves[name].append(learn(name, config, task, TrainConfig(steps, batch_size=32, seed=seed)))
+            curves[name].append(learn(name, config, task, recipe))
     accuracy = {name: [curve[-1] for curve in every] for name, every in curves.items()}
-    settings = {"task": TASK, "steps": steps, "every": EVERY, "seeds": list(seeds), "guess": guess(task)}
-    return {**settings, "accuracy": accuracy, "curves": curves}
+    settings = {"task": TASK, "lr_other": SLOWER, "steps": steps, "every": EVERY, "seeds": list(seeds)}
+    return {**settings, "guess": guess(task), "accuracy": accuracy, "curves": curves}
 
 
 def learn(name: str, config: ModelConfig, task: Lookup, recipe: TrainConfig) -> list[float]:
@@ -93,11 +96,10 @@ def guess(task: Lookup) -> float:
 
 
 def learners(results: dict[str, Any]) -> str:
-    """How many seeds of each model have learned the task, and the highest share of the models without one."""
+    """How many seeds of each model have learned the task, or, if none has, the highest share of all."""
     found = {RIVALS.get(name, name): seeds for name, seeds in results["accuracy"].items()}
     solved = {name: sum(share >= SOLVED for share in seeds) for name, seeds in found.items()}
-    highest = max((max(seeds) for name, seeds in found.items() if not solved[name]), default=None)
     if not any(solved.values()):
-        return f"Nobody learns it: {highest:.0%} at best"
-    learned = ", ".join(f"{name} {n} of {len(found[name])}" for name, n in solved.items() if n)
-    return f"Seeds that learn it: {learned}" + ("" if highest is None else f"; others up to {highest:.0%}")
+        return f"Nobody learns it: {max(max(seeds) for seeds in found.values()):.0%} at best"
+    counts = ", ".join(f"{name} {n}" for name, n in solved.items())
+    return f"Learned: {counts} of {max(len(seeds) for seeds in found.values())} seeds"

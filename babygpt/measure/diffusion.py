@@ -32,11 +32,13 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     idx      (T,)  token ids
     at       places that are asked for, at most 12 of them; all by default
     returns  nats, all places together
-    Raises ValueError for no place or more than 12.
+    Raises ValueError for no place or more than 12, for one that is named twice or does not exist.
     Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
     """
     at = list(range(len(idx))) if at is None else at
     n = len(at)
+    if len(set(at)) < n or not all(0 <= place < len(idx) for place in at):
+        raise ValueError(f"places {at} must be different ones of 0 to {len(idx) - 1}")
     if not 1 <= n <= MOST_EXACT:
         raise ValueError(f"{n} places: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more")
     sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]

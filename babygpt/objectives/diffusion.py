@@ -132,7 +132,7 @@ class MaskedDiffusion:
 class DiffusionBound(MaskedDiffusion):
     """Fill in masked tokens; the loss is the bound itself, in which a window's masked tokens weigh 1/t.
 
-    Its mean over rates and masks is the NELBO per token, which is never below -log p(x) per token.
+    Its mean over rates and masks is the NELBO per token, never below the model's own -log p(x) per token.
     Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Ou et al. 2024, arXiv:2406.03736.
     """
 

@@ -79,7 +79,7 @@ source(mask_out)
 #
 # $$\tfrac12\big[-\log p(\text{a}\mid\cdot\,\text{b}) - \log p(\text{b})\big] + \tfrac12\big[-\log p(\text{b}\mid\text{a}\,\cdot) - \log p(\text{a})\big] = -\log p(\text{ab})$$
 #
-# since each bracket is a way to spell the word, from the right and from the left. In general it is an average over *all orders* of spelling. A model that does not know everything pays more: the sum is an upper bound on $-\log p$, called the **NELBO**. It is what one gets if a text's masked letters are weighed by $1/t$ while training.
+# since each bracket is a way to spell the word, from the right and from the left. In general it is an average over *all orders* of spelling. A model that does not know everything answers each question with a chance of its own. The sum is then an average of $-\log$ over all the orders in which *it* could have spelt the word, and so an upper bound on what the word costs it, called the **NELBO**. Over many texts it pays more than the one that knows. It is what one gets if a text's masked letters are weighed by $1/t$ while training.
 #
 # > **Predict.** Most people train on something simpler: the plain mean over all masked letters. Is that a bound too?
 
@@ -217,7 +217,7 @@ for gate in (angles.cos() * phi.cos(), (angles + phi).cos()):
 first = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
 last = [polar.GatesLast(D), polar.KeysOnly(D), polar.Quadrature(D), polar.LearnedPhase(4, D)]
 learned = last[-1]
-torch.nn.init.normal_(learned.delta, generator=torch.Generator().manual_seed(0))  # as if it had learned
+_ = torch.nn.init.normal_(learned.delta, generator=torch.Generator().manual_seed(0))  # as if trained
 
 # %%
 asked = (invariants.alpha_is_idle, invariants.shift_invariant, invariants.mirrored)
@@ -253,7 +253,7 @@ assert change["v7-quadrature"] < 1e-3 < 0.1 < min(change["v7-polar"], change["v7
 Table(("answers change by", ""), [(v, f"{x:.3f}") for v, x in change.items()], stable=1)
 
 # %% [markdown]
-# The same, backwards, letter by letter. No training can change that: whatever such a model holds likely, it holds just as likely in the mirror. Half of what makes up spelling is closed to it. It has to take *wira fed lira* and *aril def ariw* for equally good English, and share its belief between them.
+# The same, backwards, letter by letter. No training can change that: whatever such a model holds likely, it holds just as likely in the mirror. Whatever in spelling depends on the direction is closed to it. It has to take *wira fed lira* and *aril def ariw* for equally good English, and share its belief between them.
 #
 # (The note's own gate is spared by its fault. Position 0 is a special place to it, and so it can tell the ends of a line apart.)
 #
@@ -329,7 +329,7 @@ plt.show()
 
 
 # %% [markdown]
-# The crests have moved to one side or the other, and not all to the same. That is little to look at, since the many slow channels hardly turn within twelve tokens; but a query of a trained model does not weigh all channels alike, and a head that wants the letter *before* can put its weight on those that lean that way.
+# The curves lean to one side or the other, and not all to the same. That is little to look at, since the many slow channels hardly turn within twelve tokens; but a query of a trained model does not weigh all channels alike, and a head that wants the letter *before* can put its weight on those that lean that way.
 #
 # ## What can be known with how many holes
 #
@@ -366,7 +366,7 @@ bounds = {version: nelbo(model, corpus.val[:16384]) for version, model in models
 assert min(bounds, key=lambda version: bounds[version][0]) in ("v7", "v7-rope")
 assert bounds["v7-polar"][0] > bounds["v7-quadrature"][0] > corpus.floor
 rows = [(version, f"{bound:.2f} ± {error:.2f}") for version, (bound, error) in bounds.items()]
-Table(("NELBO", f"nats per character (floor {corpus.floor:.2f})"), rows, stable=1)
+Table(("NELBO ± standard error", f"nats per character (floor {corpus.floor:.2f})"), rows, stable=1)
 
 # %% [markdown]
 # That is far above the floor, and above what v4 had in notebook 04 after not many more steps. But v4 has learned *one* order of spelling, v7 all of them, and a bound is what it is. (Notebook 08 has both, at equal budget.) What one gets for the price is a model that can be asked anything, in any order.
@@ -395,7 +395,7 @@ live.diffusion(
 )
 
 # %% [markdown]
-# It begins with what must be so: `who`, `so`, the `a` at the end of each name. The rest of the names comes late and dim, although *fed whom* is written two sentences back. Now and then a dim square appears among the first: there the model was sure of one letter, and the draw took another, which the top-k of the note allows.
+# It begins with what must be so: `who`, `so`, the `a` at the end of each name. The rest of the names comes late and dim, although *fed whom* is written two sentences back. A dimmer square among the first was simply the surest of what was left when nothing passed the threshold.
 #
 # Are the names guesses, then? The questions of notebook 04 say so. A model that fills in is asked for the bound of each of two answers.
 #
@@ -408,7 +408,7 @@ print(f"{right:.0%} of the answers are right; chance is 50%")
 assert 0.3 < right < 0.8
 
 # %% [markdown]
-# It goes by the looks of the names, and each pair is asked both ways round. All that v7 has learned so far is which letters go together nearby. Whether it would learn to look back, with more steps or a larger model, is a question for notebook 08, and for a longer evening than this.
+# It goes by the looks of the names, and each pair is asked both ways round. All that v7 has learned so far is which letters go together nearby. Whether it would learn to look back, with more steps or a larger model, is a question for a longer evening than this; after the 600 steps of notebook 08 it has not.
 #
 # Whatever the order, three things must be so.
 
@@ -475,7 +475,7 @@ rows = [(v, spread(results["val_loss"][v]), spread(results["nelbo"][v])) for v i
 Table(("best first", "loss, masked characters", "NELBO, per character"), rows, stable=3)
 
 # %% [markdown]
-# So the note's gate is no alternative to RoPE: it is far behind, if far ahead of nothing at all. And the way from it to RoPE is not a slope. The phases are worth a few hundredths each. The third repair, which lets α count at last, makes things *worse* than they ever were: on queries it does what we feared. The fourth takes most of that back. Not all; so let us ask what α = 0.3 is worth where it works, against α = 1, which is no mask gate at all.
+# So the note's gate is no alternative to RoPE: it is far behind, if far ahead of nothing at all. And the way from it to RoPE is not a slope. The exact phase is worth a few hundredths in every seed; a random one, in the mean only. The third repair, which lets α count at last, makes things *worse* than they ever were: on queries α does what we feared, and the norm that had to go for it was of use, since gates leave some positions with shorter queries and keys than others. The fourth takes most of that back. Not all; so let us ask what α = 0.3 is worth where it works, against α = 1, which is no mask gate at all.
 
 # %%
 plain = {version: np.mean(seeds) for version, seeds in results["without alpha"].items()}
@@ -487,7 +487,7 @@ Table(("mean loss", "α = 0.3, on keys", "α = 1"), rows, stable=3)
 # %% [markdown]
 # Nothing, or less than nothing. A model that sees MASK knows that it is MASK, for it has an embedding of its own, and can look away by itself. As far as these runs tell, the kindest thing to be said of α is that the note's norm took it out.
 #
-# The large step is the fifth, and the sixth goes the rest of the way: three seeds of v7 and three of RoPE lie within a few hundredths of each other. PoPE, which goes one step further, is a little ahead of both, by every seed.
+# The large step is the fifth, and the sixth goes the rest of the way: three seeds of v7 and three of RoPE lie within a few hundredths of each other. PoPE, which goes one step further, is a little ahead of both, in every seed of this table (with other windows and more steps, on the board of notebook 08, it is undecided against RoPE).
 #
 # > **Predict.** Gates were to be *simpler* than a rotation. Look at what quadrature makes of one channel, $(q\cos i\omega,\ q\sin i\omega)$. Have you seen this before?
 
@@ -501,9 +501,9 @@ assert torch.allclose(turned[..., 1::2], sines, atol=1e-5)
 # %% [markdown]
 # It **is a rotation**: RoPE, for pairs whose second channel is empty. RoPE's own pairs are full. For one of them a score is
 #
-# $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_2k_1 - q_1k_2\big)\sin\big((i-j)\omega\big),$$
+# $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_1k_2 - q_2k_1\big)\sin\big((i-j)\omega\big),$$
 #
-# an even part and an uneven one (its sign depends on which way one turns), and the tokens themselves say how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. The learned phase brings it back, in a fixed share for each channel, whatever the tokens are. We set out to do without rotation, repaired what did not work, and came out where it began; with twice the channels in every score, and twice as many frequencies. That is not a bad end for a walk. One knows now what every part of RoPE is there for.
+# an even part and an uneven one, and the tokens themselves say how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. The learned phase brings it back, in a fixed share for each channel, whatever the tokens are. We set out to do without rotation, repaired what did not work, and came out where it began; with twice the channels in every score, and twice as many frequencies. That is not a bad end for a walk. One knows now what every part of RoPE is there for.
 #
 # ## What note 000 says, and what was measured
 

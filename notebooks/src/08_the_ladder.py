@@ -11,7 +11,7 @@
 #
 # **Seven versions, one board: who knows best where a token stands, and what does it cost?**
 #
-# In every notebook so far one idea met the one before it, on a text, a size and a number of steps chosen to show that idea. Now all of them meet on equal terms: the same stories, the same three seeds, the same windows, the same number of steps, the same body around the encoding. Beside the seven stand the models that are on no rung: no encoding at all, ALiBi, learned positions, PoPE, and the diffusion models of notebook 07.
+# In every notebook so far one idea met the one before it, on a text, a size and a number of steps chosen to show that idea. Now all of them meet on equal terms: the same stories, the same three seeds, the same number of steps and of windows in a step, the same body around the encoding. Beside the seven stand the models that are on no rung: no encoding at all, ALiBi, learned positions, PoPE, and the diffusion models of notebook 07.
 #
 # A board like this is easily misread. So before we look at it we learn two rules for reading it: compare **pairs**, and never subtract a bound from a loss.
 #
@@ -61,7 +61,7 @@ for name, losses in (("v5 fixed", ours), ("v4", theirs)):
     )
 
 # %% [markdown]
-# Both models read *the same* windows in the same order under the same seed. So the runs come in pairs, and what luck a seed brings, it brings to both. The fair question is not how the two means differ, but how the models differ **seed by seed**, and how much *that* varies.
+# Both models read *the same* windows in the same order under the same seed. (So do all that predict the next character of one text, and all that fill in; v6 weaves texts of its own.) So the runs come in pairs, and what luck a seed brings, it brings to both. The fair question is not how the two means differ, but how the models differ **seed by seed**, and how much *that* varies.
 
 # %%
 by_hand = [a - b for a, b in zip(ours, theirs, strict=True)]
@@ -118,20 +118,20 @@ print("undecided:              ", *(name for name, gaps in against.items() if mi
 # %% [markdown]
 # ## A switch
 #
-# Now the right answers, and look at the dots before you look at the means. They do not scatter: they stand at the right edge, or at chance, and hardly one between. *Who did it?* is not learned little by little. At some step a model finds out that it can look back for the name, and from then on it knows; a run that has not found it by step 600 tosses coins.
+# Now the right answers, and look at the dots before you look at the means. They do not scatter: after 600 steps they stand at the right edge, or at chance, and hardly one between. Somewhere on its way a model finds out that it can look back for the name, and climbs from chance to nearly all within one or two hundred steps; the race below shows such a climb. A run that has not found it by step 600 tosses coins.
 
 # %%
 for name in ("v3", "v4", "v5 fixed", "alibi", "v5", "learned", "nope"):
     print(f"{name:9}", *(f"{share:4.0%}" for share in sorted(board[name]["roles"])))
 
 # %% [markdown]
-# So the mean of such a row describes none of its runs, and its standard deviation is not an error bar. The question to ask is *how many seeds found it in time*. RoPE, the sinusoid and the fixed Gaussian: all three. ALiBi and v6: two. The Gaussian whose kernel is trained: one; it makes itself short-sighted, as notebook 05 found, and then cannot see the name. PoPE, from left to right: none, though it is the front-runner of those that fill in. Perhaps with more steps; this board does not say.
+# So the mean of such a row describes none of its runs, and its standard deviation is not an error bar. The question to ask is *how many seeds found it in time*. RoPE, the sinusoid and the fixed Gaussian: all three. ALiBi and v6: two. The Gaussian whose kernel is trained: one; it makes itself short-sighted, as notebook 05 found, and then cannot see the name. PoPE, from left to right: none, though it is among the best of those that fill in. Perhaps with more steps; this board does not say.
 #
 # And none of those that fill in. They had as many steps as the others, and a harder task: every text in every order.
 #
 # ## Longer than trained
 #
-# Four windows far the five part company. The sinusoid, level with the best where it was trained, loses more than two nats: it has learned what *these* 64 rows look like, and row 100 is a stranger. RoPE loses a quarter of a nat. Learned tables refuse, which is the honest way to fail. And three models do clearly *better* than on short windows, for a longer text has more to look back on: both Gaussians and ALiBi, the ones that fall with distance. What one ties to distance alone, and lets fall, has nothing new to meet.
+# Four windows far the five part company. The sinusoid, level with the best where it was trained, loses about two nats: it has learned what *these* 64 rows look like, and row 100 is a stranger. RoPE loses a quarter of a nat. Learned tables refuse, which is the honest way to fail. And three models do clearly *better* than on short windows, for a longer text has more to look back on: both Gaussians and ALiBi, the ones that fall with distance. What one ties to distance alone, and lets fall, has nothing new to meet.
 
 # %%
 for name in ("v3", "v4", "v5 fixed", "alibi", "pope", "v7", "v7-rope", "v7-pope"):

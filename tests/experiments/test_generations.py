@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from babygpt import checkpoint
+from babygpt import checkpoint, training
 from babygpt.checkpoint import Checkpoint
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text
@@ -192,9 +192,11 @@ def test_a_judge_is_trained_once_and_knows_the_text_it_read(tmp_path, corpus):
     first = find_judge(None, path, corpus, steps=5)
     assert first.checkpoint.version == "v4"
     before = path.read_bytes()
-    again = find_judge(None, path, corpus, steps=9)
+    again = find_judge(None, path, corpus, steps=5)
     assert path.read_bytes() == before
     assert again.val_loss == pytest.approx(first.val_loss, abs=1e-6)
+    with pytest.raises(ValueError, match="was trained for 5 steps, not 9"):
+        find_judge(None, path, corpus, steps=9)
     other = from_text("other", TEXT + "the cat sat. " * 30, with_mask=True)
     with pytest.raises(ValueError, match="was trained on another text than other; give --judge"):
         find_judge(None, path, other)
@@ -214,9 +216,7 @@ def test_a_judge_reads_characters_and_predicts_the_next(tmp_path, corpus, models
 
 
 def test_an_interrupted_judge_is_not_kept(tmp_path, corpus, monkeypatch):
-    from babygpt.experiments import judge as module
-
-    monkeypatch.setattr(module, "follow", lambda *_: [])
+    monkeypatch.setattr(training, "follow", lambda *_: [])
     with pytest.raises(KeyboardInterrupt):
         train_judge(tmp_path / "judge.safetensors", corpus, steps=2)
     assert not (tmp_path / "judge.safetensors").exists()

@@ -56,13 +56,13 @@ def test_signed_pope_differs_by_its_signs_alone():
 @pytest.mark.parametrize(
     ("accuracy", "says"),
     [
-        ({"pope": [0.99, 0.3], "v4": [0.2, 0.1]}, "PoPE 1 of 2; others up to 20%"),
+        ({"pope": [0.99, 0.3], "v4": [0.2, 0.1]}, "Learned: PoPE 1, RoPE 0 of 2 seeds"),
         ({"pope": [0.3], "v4": [0.2]}, "Nobody learns it: 30% at best"),
-        ({"pope": [0.95], "v4": [0.9]}, "learn it: PoPE 1 of 1, RoPE 1 of 1"),
+        ({"pope": [0.95], "v4": [0.9]}, "Learned: PoPE 1, RoPE 1 of 1 seeds"),
     ],
 )
 def test_the_title_says_who_learned(accuracy, says):
-    assert lookup.learners({"accuracy": accuracy}).endswith(says)
+    assert lookup.learners({"accuracy": accuracy}) == says
 
 
 def test_stored_results_are_drawn_and_name_their_command():

@@ -10,7 +10,6 @@ from babygpt.encodings import (
     KeysOnly,
     LearnedPhase,
     Polar,
-    PoPE,
     Quadrature,
     RandomPhase,
     Rotary,
@@ -27,7 +26,7 @@ def at_zero(model, phase):
     return model
 
 
-@pytest.mark.parametrize("encoding", [Polar(32), ExactPhase(32), RandomPhase(32), PoPE(4, 32)])
+@pytest.mark.parametrize("encoding", [Polar(32), ExactPhase(32), RandomPhase(32)])
 def test_before_a_norm_alpha_is_idle(encoding):
     """And PoPE has none."""
     found = invariants.alpha_is_idle(encoding)

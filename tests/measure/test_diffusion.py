@@ -123,3 +123,9 @@ def test_one_window_has_no_standard_error(awake, text) -> None:
 def test_bad_arguments_are_named(awake, text, n: int, arguments: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         nelbo(awake("v7"), text(n), **arguments)
+
+
+@pytest.mark.parametrize("at", [[0, 0], [3], [-1]])
+def test_places_that_do_not_exist_or_stand_twice_are_refused(posterior, at: list[int]) -> None:
+    with pytest.raises(ValueError, match="must be different ones of 0 to 2"):
+        exact_nelbo(posterior(), torch.tensor([0, 1, 2]), at)

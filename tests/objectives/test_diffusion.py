@@ -117,6 +117,8 @@ def test_the_generator_decides_the_batch() -> None:
 class Listener(nn.Module):
     """Keeps what it is told, and thinks MASK the likeliest of all."""
 
+    causal = False
+
     def __init__(self, vocab_size: int) -> None:
         super().__init__()
         self.config = type("Config", (), {"vocab_size": vocab_size, "block_size": 16})
@@ -285,3 +287,8 @@ def test_a_model_to_which_mask_is_another_token_is_refused(change: int, small_ma
 def test_no_validation_windows_are_refused(small_masked_corpus) -> None:
     with pytest.raises(ValueError, match=r"val_windows \(0\)"):
         MaskedDiffusion(small_masked_corpus, 16, val_windows=0)
+
+
+def test_a_model_that_predicts_what_comes_next_cannot_fill_in(awake, text) -> None:
+    with pytest.raises(ValueError, match="looks both ways"):
+        denoise(awake("v4"), text(1, 8))

@@ -27,9 +27,10 @@ def draw_polar(figure: Figure, results: Results) -> None:
     steps = np.array([step for step, _ in shown["v7"]])
     lines = {names[v]: np.array([loss for _, loss in points]) for v, points in shown.items()}
     faster = "The sine and the phase do the work"
-    span, top = (0.0, float(steps[-1])), float(np.ceil(max(line.max() for line in lines.values())))
+    span = (0.0, float(steps[-1]))
+    ends = [f(line) for line in lines.values() for f in (np.min, np.max)]
     labels = (faster, "step", "training loss (nats)")
-    plots.draw_curves(curves, steps, lines, *labels, span, (1.0, top), "upper right")
+    plots.draw_curves(curves, steps, lines, *labels, span, (min(ends) - 0.1, max(ends) + 0.1), "upper right")
 
 
 def draw_trajectory(figure: Figure, results: Results) -> None:

@@ -26,8 +26,7 @@ def draw_board(loss: Axes, roles: Axes, longer: Axes, found: Results, bound: boo
     what = "bound on the loss" if bound else "loss"
     title = f"{'Filling in' if bound else 'Left to right'}: {in_front(found)}"
     plots.draw_rows(loss, {v: one["1x"] for v, one in found.items()}, title, f"{what} (nats per character)")
-    right = max(found, key=lambda v: min(found[v]["roles"]))
-    title = f"Who did it? {right}: {min(found[right]['roles']):.0%} by its worst seed"
+    title = knowing({v: one["roles"] for v, one in found.items()})
     answers = {v: [100 * share for share in one["roles"]] for v, one in found.items()}
     plots.draw_rows(roles, answers, title, "right answers (%)", {"chance": 50.0}, (0.0, 105.0))
     costs = {
@@ -45,6 +44,13 @@ def in_front(found: Results) -> str:
     losses = {v: np.array(one["1x"]) for v, one in found.items()}
     front = [v for v in losses if not any((other < losses[v]).all() for other in losses.values())]
     lowest = f"{min(np.mean(losses[v]) for v in front):.2f}"
-    return (
-        f"{front[0]} leads, {lowest}" if len(front) == 1 else f"{', '.join(front)} undecided, about {lowest}"
-    )
+    return f"{front[0]} leads, {lowest}" if len(front) == 1 else f"{', '.join(front)} level, {lowest}"
+
+
+def knowing(roles: dict[str, list[float]], known: float = 0.9) -> str:
+    """Which models give right answers in every seed, or that none does."""
+    sure = [v for v, seeds in roles.items() if min(seeds) >= known]
+    some = sum(max(seeds) >= known for seeds in roles.values()) - len(sure)
+    if not sure and not some:
+        return f"Who did it? Nobody knows: {max(map(max, roles.values())):.0%} at best"
+    return f"Who did it? In every seed: {', '.join(sure) or 'nobody'}; in some: {some}"
