@@ -25,7 +25,7 @@ import torch.nn.functional as F
 
 from babygpt import ModelConfig, Places, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.encodings import polar, rotary
-from babygpt.experiments.figures import draw_polar
+from babygpt.experiments.figures import draw_lookup, draw_polar
 from babygpt.experiments.polar import REPAIRS
 from babygpt.experiments.stored import stored
 from babygpt.measure import role_accuracy
@@ -504,6 +504,27 @@ assert torch.allclose(turned[..., 1::2], sines, atol=1e-5)
 # $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_1k_2 - q_2k_1\big)\sin\big((i-j)\omega\big),$$
 #
 # an even part and an uneven one, and the tokens themselves say how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. The learned phase brings it back, in a fixed share for each channel, whatever the tokens are. We set out to do without rotation, repaired what did not work, and came out where it began; with twice the channels in every score, and twice as many frequencies. That is not a bad end for a walk. One knows now what every part of RoPE is there for.
+#
+# ## What, or where?
+#
+# And PoPE, which starts from the same gates and does not stop there? Its softplus leaves queries and keys nothing but *magnitudes*. Then content cannot touch a phase: **what** a token looks for is in the magnitudes, **where** it looks is in the phases, and the two are apart. In RoPE they are not: the sine term above turns a wave by what stands in the token.
+#
+# Its authors test that with a riddle that needs both. Here is a small one: a string of three to six letters, then a question, *what stands to the right of the g?* One has to find a letter by what it is, and its neighbour by where it is. Guessing among the letters of the string gives 32%.
+#
+# > **Predict.** PoPE, PoPE without its softplus, RoPE, and old v3: who learns it in a thousand steps?
+
+# %%
+riddle = stored("lookup")
+print(f"{riddle['command']}: {riddle['minutes']:.0f} minutes, {riddle['steps']} steps")
+for name, shares in riddle["accuracy"].items():
+    print(f"{name:7}", *(f"{share:4.0%}" for share in shares))
+
+# %%
+draw_lookup(plt.figure(figsize=(12.5, 4.6)), riddle)
+plt.show()
+
+# %% [markdown]
+# PoPE learns it from two seeds of three, RoPE from none, and without the softplus, which is one word of code, none either. So far it is the paper's story. But v3's sinusoids learn it from two seeds as well (the string ends at a fixed place, which they know); the learning rate was chosen on PoPE, and three seeds are few. So in this budget PoPE is *likelier to find the way*. That it alone can, nobody has shown here.
 #
 # ## What note 000 says, and what was measured
 

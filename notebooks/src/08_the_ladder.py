@@ -143,7 +143,7 @@ for name in ("v3", "v4", "v5 fixed", "alibi", "pope", "v7", "v7-rope", "v7-pope"
 #
 # ## What a rung costs
 #
-# In parameters, next to nothing: an encoding is a few numbers in a model of two hundred thousand, or none. The one that pays is the learned table, a row for every place. In time, a tenth or two: Gaussians compute a kernel for every pair of places, and gates in quadrature give queries and keys twice the channels. (How much of that is the idea, and how much a slow way to write it, is another question.)
+# In parameters, next to nothing: an encoding is a few numbers in a model of two hundred thousand, or none. The one that pays is the learned table, a row for every place. In time, less than a tenth: Gaussians compute a kernel for every pair of places, gates in quadrature and PoPE give queries and keys twice the channels, and RoPE itself is a tenth slower than nothing. v6 takes more, but there the weaving of texts and their mask are counted along with the code. (How much of all that is the idea, and how much a slow way to write it, is another question.)
 
 # %%
 written = kind(results, masks=False)

@@ -1,5 +1,7 @@
 """The walk through the repairs: same windows for all, every seed kept."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -9,8 +11,16 @@ from babygpt.experiments.stored import stored
 from babygpt.models.versions import VERSIONS
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_windows():
+    """To be measured on the validation text once is enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(polar, "MaskedDiffusion", partial(polar.MaskedDiffusion, val_windows=1))
+        yield
+
+
 @pytest.fixture(scope="module")
-def results():
+def results(few_windows):
     return polar.walk(("v7-polar", "v7-rope"), ("v7",), seeds=(1, 2), steps=40, n_chars=9_000)
 
 

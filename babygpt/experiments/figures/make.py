@@ -16,6 +16,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from babygpt import plots
+from babygpt.checkpoint import write_atomically
 from babygpt.experiments.branches import branches
 from babygpt.experiments.branches import table as branches_table
 from babygpt.experiments.figures.diffusion import draw_polar, draw_trajectory
@@ -95,5 +96,5 @@ def _results(name: str, picture: Picture, store: Path, redraw: bool) -> Results:
     results = picture.measure()
     minutes = round((time.perf_counter() - start) / 60, 1)
     results = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **results}
-    store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write_atomically(store, (json.dumps(results, indent=1) + "\n").encode())  # what took minutes is not lost
     return results
