@@ -819,6 +819,7 @@ def test_compare_generation_measures_both_and_the_truth(tmp_path, compared, monk
         "distinct_1_chars",
         "distinct_2_words",
         "repeat_3gram_chars",
+        "entropy_chars",
         "judge_nll",
         "judge_entropy",
     } <= set(found["rows"]["true"]["measures"])

@@ -154,9 +154,9 @@ def generation(
     """Let two models of masked diffusion continue the same prompts, and measure what they wrote.
 
     Prompts are windows of the validation text; their true continuations are measured too, as a yardstick.
-    distinct and repeat_3gram are taken over characters, and over words if the corpus has spaces. judge_nll
-    is how unlikely a v4 finds the text, judge_entropy how unsure it is as it reads, both in nats per
-    character: a text that goes in circles is low in both.
+    distinct, repeat_3gram and entropy (nats) are taken over characters, and over words if the corpus has
+    spaces. judge_nll is how unlikely a v4 finds the text, judge_entropy how unsure it is as it reads, both
+    in nats per character: a text that goes in circles is low in both, and its own entropy is low too.
 
     The note's command takes one core up to 20 seconds for each model, and the judge 2 minutes, once.
     """

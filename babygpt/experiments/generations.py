@@ -24,7 +24,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.experiments.pretrain import require_characters
-from babygpt.measure.text import distinct, judged, repeated, words
+from babygpt.measure.text import distinct, entropy, judged, repeated, words
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import Filled, by_confidence, continue_text
@@ -105,7 +105,7 @@ def write(model: LanguageModel, prompts: Tensor, config: GenerationConfig) -> Fi
 
 
 def of_text(text: str, by_words: bool) -> dict[str, float]:
-    """How much of one text repeats: over characters, and over words where the corpus has spaces."""
+    """How varied one text is: over characters, and over words where the corpus has spaces."""
     units: dict[str, Sequence[str]] = {"chars": text}
     if by_words:
         units["words"] = words(text)
@@ -116,6 +116,7 @@ def of_text(text: str, by_words: bool) -> dict[str, float]:
             ("distinct_1", distinct(some, 1)),
             ("distinct_2", distinct(some, 2)),
             ("repeat_3gram", repeated(some, 3)),
+            ("entropy", entropy(some)),
         )
     }
 
