@@ -94,11 +94,11 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     """Gates over place and dimension, the score map, and scores across it."""
     title = f"α = {found['set']['α']} moves scores by {found['moved']:.2f}"
     labels = (title, f"channel (φ = {found['set']['φ']}°)", "position (tokens)")
-    plots.draw_matrix(gates, found["gates"], *labels, diverging=True, top=highest(found["gates"]))
+    plots.draw_matrix(gates, found["gates"], *labels, diverging=True, top=highest(found["gates"], 1.0))
     same = found["step"] < 1e-9
     title = "Constant along diagonals" if same else f"Diagonals change by {found['step']:.2f}"
     labels = (title, "position of the key j", "position of the query i")
-    top = highest(found["scores"])
+    top = highest(found["scores"], 3.0)
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=top)
     even = found["uneven"] < 1e-9
     title = "i ↔ j changes nothing" if even else f"i ↔ j changes it by {found['uneven']:.1f}"
@@ -108,9 +108,9 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     plots.draw_curves(curve, away, found["across"], *labels, *spans, "upper right")
 
 
-def highest(values: np.ndarray) -> float:
-    """Where an axis about 0 must end to hold all of them: a multiple of 3, so that it seldom moves."""
-    return 3.0 * float(np.ceil(np.abs(values).max() / 3))
+def highest(values: np.ndarray, step: float) -> float:
+    """Where an axis about 0 must end to hold all of them: a multiple of a step, so that it seldom moves."""
+    return step * float(np.ceil(np.abs(values).max() / step))
 
 
 def polar() -> Explorer:
