@@ -88,7 +88,9 @@ def test_every_version_fills_in_and_continues(awake, text, version: str) -> None
 
 
 @pytest.mark.parametrize(
-    "order", [by_confidence(0.2), by_confidence(2.0), in_random_order(2), ancestral(5)], ids=str
+    "order",
+    [by_confidence(0.2), by_confidence(2.0), in_random_order(2), ancestral(5)],
+    ids=["sure", "one by one", "by chance", "ancestral"],
 )
 def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order) -> None:
     """Played back: at each step the model sees what appeared before, and nothing that appears later."""
