@@ -16,7 +16,7 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import cross_entropy
-from babygpt.objectives.diffusion import denoise, mask_of
+from babygpt.objectives.diffusion import denoise, mask_of, masking_rates
 
 MOST_EXACT = 12  # holes: 4095 ways to mask them
 
@@ -117,8 +117,7 @@ def answer_bounds(
 def _window_means(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> Tensor:
     """Mean loss over each window's masked tokens, its number of them drawn evenly: (N, T) -> (N,)."""
     device, (n, length) = next(model.parameters()).device, windows.shape
-    even = (torch.randperm(n, generator=generator) + torch.rand(n, generator=generator)) / n
-    count = 1 + (even * length).long()  # 1 to T
+    count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each as often
     lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
     found = []
     for some, masked in zip(windows.split(64), (lots < count[:, None]).split(64), strict=True):
