@@ -140,10 +140,10 @@ def draw(results: Results, folder: Path) -> list[Path]:
 
 
 def fold(title: str) -> str:
-    """A title over two lines, at the comma or colon nearest to where it is too long."""
-    for mark in (": ", ", "):
+    """A title over two lines if it is long, at its colon, else its comma, else after "times"."""
+    for mark in (": ", ", ", " times "):
         if mark in title and len(title) > 36:
-            return title.replace(mark, f"{mark.strip()}\n", 1)
+            return title.replace(mark, f"{mark.rstrip()}\n", 1)
     return title
 
 

@@ -311,3 +311,21 @@ def test_the_stored_results_are_json_that_anyone_reads(finished):
     text = at.results.read_text(encoding="utf-8")
     assert json.loads(text, parse_constant=pytest.fail)["runs"] == results["runs"]
     assert compared.lines(results)[-1] == compared.finding(results["runs"])
+
+
+@pytest.mark.parametrize(
+    ("title", "folded"),
+    [
+        (
+            "A step of rope takes 1.01 times as long as polar's",
+            "A step of rope takes 1.01 times\nas long as polar's",
+        ),
+        (
+            "rope ends below polar at each of 2 seeds, by 0.03",
+            "rope ends below polar at each of 2 seeds,\nby 0.03",
+        ),
+        ("short, and so left alone", "short, and so left alone"),
+    ],
+)
+def test_a_long_title_is_folded_where_it_pauses(title, folded):
+    assert compared.fold(title) == folded
