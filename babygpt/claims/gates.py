@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, GatesLast
+from babygpt.encodings.polar import ALPHA
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import norm, score_scale
@@ -15,7 +16,6 @@ from babygpt.places import Places
 from babygpt.sampling import by_confidence, fill_in
 
 HEAD_DIM, LENGTH = 32, 64
-ALPHA = 0.3  # the note's
 LETTERS = 12  # vocabulary of the small models, MASK among them
 
 

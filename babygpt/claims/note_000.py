@@ -11,7 +11,6 @@ from babygpt import invariants
 from babygpt.claims.base import Claim, Finding, verdict
 from babygpt.claims.branches import better
 from babygpt.claims.gates import (
-    ALPHA,
     HEAD_DIM,
     LENGTH,
     LETTERS,
@@ -26,6 +25,7 @@ from babygpt.claims.gates import (
 )
 from babygpt.data import tales
 from babygpt.encodings import LearnedPhase, Polar, Quadrature, Rotary
+from babygpt.encodings.polar import ALPHA
 from babygpt.experiments.stored import stored
 from babygpt.invariants.polar import phase_gradient
 from babygpt.measure.text import distinct, repeated

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babygpt.places import Places
+
+
+def norm(x: Tensor) -> Tensor:
+    """RMSNorm without parameters, over the last axis: the body's, and that of encodings which norm again."""
+    return F.rms_norm(x, (x.shape[-1],))
 
 
 class Encoding(nn.Module):

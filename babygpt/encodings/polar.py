@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import Encoding, norm
 from babygpt.encodings.rotary import angles
 from babygpt.places import Places
 
@@ -88,11 +88,6 @@ class Polar(Gated):
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         gate = (self.gate(places) * self.state(places)).to(q.dtype)
         return norm(q * gate), norm(k * gate)
-
-
-def norm(x: Tensor) -> Tensor:
-    """RMSNorm without parameters over the last axis: the body's own, a second time."""
-    return F.rms_norm(x, (x.shape[-1],))
 
 
 class ExactPhase(Polar):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -17,18 +17,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from babygpt import checkpoint as checkpoints
 from babygpt.checkpoint import Checkpoint, write_atomically
 from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
-from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.experiments.compared import Results, Run, read, summary
 from babygpt.measure.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import Batch, MaskedDiffusion
-from babygpt.objectives.diffusion import mask_out, masking_rates
+from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Step, finish, train
 
 RESULTS = "ablation_results.json"
@@ -57,13 +56,9 @@ class FixedBatches(MaskedDiffusion):
     def __init__(self, corpus: Corpus, block_size: int, n_batches: int, batch_size: int) -> None:
         super().__init__(corpus, block_size, n_batches * batch_size)
 
-    def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
-        """The validation windows, beginning anywhere; always the same, with the same masks."""
-        generator = torch.Generator().manual_seed(0)
-        starts = torch.randint(len(self.val) - self.block_size + 1, (self.val_windows,), generator=generator)
-        rates = masking_rates(self.val_windows, generator)
-        for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
-            yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)
+    def val_starts(self, generator: torch.Generator) -> Tensor:
+        """Where the validation windows begin: anywhere, always the same."""
+        return torch.randint(len(self.val) - self.block_size + 1, (self.val_windows,), generator=generator)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import norm as norm
 from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
 from babygpt.places import Places, sees
@@ -34,11 +35,6 @@ class Context:
 
 
 SHARPNESS = 2.0  # scores of normalised q and k lie between -2 sqrt(D) and 2 sqrt(D)
-
-
-def norm(x: Tensor) -> Tensor:
-    """RMSNorm without parameters, over the last axis."""
-    return F.rms_norm(x, (x.shape[-1],))
 
 
 def score_scale(v: Tensor) -> float:

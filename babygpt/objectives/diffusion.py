@@ -107,12 +107,15 @@ class MaskedDiffusion:
             )
         return cross_entropy(denoise(model, inputs), targets)
 
+    def val_starts(self, generator: torch.Generator) -> Tensor:
+        """Where the validation windows begin: side by side, and again from the beginning."""
+        whole = len(self.val) // self.block_size
+        return torch.arange(max(whole, self.val_windows)) % whole * self.block_size
+
     def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
         """The validation windows, always with the same masks."""
         generator = torch.Generator().manual_seed(0)
-        whole = len(self.val) // self.block_size
-        n = max(whole, self.val_windows)
-        starts = torch.arange(n) % whole * self.block_size
+        starts = self.val_starts(generator)
         rates = masking_rates(len(starts), generator)
         for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
             yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)

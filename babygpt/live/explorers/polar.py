@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from babygpt import plots
-from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature, norm
+from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature
 from babygpt.live.controls import Choice, Control, Scale, Slider, readable
 from babygpt.live.explorer import Explorer
-from babygpt.models.transformer import score_scale
+from babygpt.models.transformer import norm, score_scale
 from babygpt.places import Places
 
 FURTHEST, HEAD_DIM = 48, 32
