@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from torch import nn
 from tqdm import tqdm
 
 from babygpt.config import TrainConfig
@@ -18,6 +17,7 @@ from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
+from babygpt.optimizers import optimizers, schedule
 
 
 @dataclass(frozen=True)
@@ -56,29 +56,6 @@ def as_in(history: Sequence[Step]) -> Steering:
     """Steer as somebody did in an earlier run: with the same seed and threads the run repeats itself."""
     changes = {step.step: step.changed for step in history if step.changed}
     return lambda step: changes.get(step, {})
-
-
-def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the blocks' matrices, AdamW for everything else.
-
-    Source: Jordan et al. 2024, Muon; Loshchilov and Hutter 2019, arXiv:1711.05101.
-    """
-    hidden: list[nn.Parameter] = []
-    other: list[nn.Parameter] = []
-    for name, p in model.named_parameters():
-        (hidden if name.startswith("blocks.") and p.ndim == 2 else other).append(p)
-    made: list[torch.optim.Optimizer] = []
-    if hidden:
-        made.append(torch.optim.Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay))
-    made.append(torch.optim.AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True))
-    return made
-
-
-def schedule(step: int, config: TrainConfig) -> float:
-    """Share of the peak learning rate at a step counted from 0: linear up, then linear down."""
-    up = min(1.0, (step + 1) / max(1, config.warmup))
-    down = 1.0 - step / config.steps
-    return up * (config.final_lr + (1.0 - config.final_lr) * down)
 
 
 def train(

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "babygpt"
 # From the leaves to the root: a module imports from rungs before its own, and from its own folder.
 RUNGS = [
     {"config", "places", "device", "artists"},
-    {"data", "encodings"},
+    {"data", "encodings", "optimizers"},
     {"models"},
     {"objectives"},
     {"training", "sampling", "checkpoint", "measure", "plots"},
