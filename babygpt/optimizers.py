@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from babygpt.config import TrainConfig
+from babygpt.muon import Muon
 
 
 def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
@@ -19,7 +20,7 @@ def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimi
         (hidden if name.startswith("blocks.") and p.ndim == 2 else other).append(p)
     made: list[torch.optim.Optimizer] = []
     if hidden:
-        made.append(torch.optim.Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay))
+        made.append(Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay))
     made.append(torch.optim.AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True))
     return made
 

@@ -15,16 +15,19 @@ class Places:
     time      (T,) or (B, T)  position in the text, in tokens, counted from 0
     branch    (T,) or (B, T)  which of several parallel texts it belongs to, counted from 0, or None
     masked    (B, T)          whether it is the MASK token, or None
+    start     the first time, where the others are known to follow one by one: nobody has to look, or to wait
+              for a GPU; else None
     """
 
     time: Tensor
     branch: Tensor | None = None
     masked: Tensor | None = None
+    start: int | None = None
 
     @classmethod
     def count(cls, n: int, start: int = 0, device: torch.device | str | None = None) -> Places:
         """Places of n tokens in a row, the first at position `start`."""
-        return cls(torch.arange(start, start + n, device=device))
+        return cls(torch.arange(start, start + n, device=device), start=start)
 
     def then(self, more: Places) -> Places:
         """These places followed by others, which know of branch and masked if these do."""
@@ -33,13 +36,15 @@ class Places:
             return None if one is None or other is None else torch.cat([one, other], dim=-1)
 
         time = torch.cat([self.time, more.time], dim=-1)
-        return Places(time, join(self.branch, more.branch), join(self.masked, more.masked))
+        goes_on = self.start is not None and more.start == self.start + len(self)
+        start = self.start if goes_on else None
+        return Places(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 
     def to(self, device: torch.device | str) -> Places:
         """The same places on a device."""
         branch = None if self.branch is None else self.branch.to(device)
         masked = None if self.masked is None else self.masked.to(device)
-        return Places(self.time.to(device), branch, masked)
+        return Places(self.time.to(device), branch, masked, self.start)
 
     def __len__(self) -> int:
         return self.time.shape[-1]
@@ -47,7 +52,13 @@ class Places:
     @property
     def in_order(self) -> bool:
         """Whether these are tokens of one text, each later than the one before it."""
-        return self.branch is None and bool((self.time.diff(dim=-1) > 0).all())
+        return self.branch is None and (self.start is not None or bool((self.time.diff(dim=-1) > 0).all()))
+
+    def ends(self, keys: Places) -> bool:
+        """Whether this is known to be the last token of `keys`, a text of one token after the other."""
+        if self.start is None or keys.start is None:
+            return False
+        return len(self) == 1 and self.start == keys.start + len(keys) - 1
 
     @property
     def furthest(self) -> int:

@@ -56,6 +56,15 @@ def test_one_place_after_others_keeps_what_both_know() -> None:
     assert first.then(Places.count(1)).branch is None
 
 
+@given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
+def test_what_was_counted_is_known_as_long_as_it_goes_on(n: int, start: int, m: int, gap: int) -> None:
+    """And what is known is what looking would tell."""
+    both = Places.count(n, start).then(Places.count(m, start + n + gap)).to("cpu")
+    assert both.start == (start if gap == 0 else None)
+    assert both.in_order == (gap >= 0) == Places(both.time).in_order
+    assert not Places(both.time, torch.zeros(n + m), start=both.start).in_order  # several texts never are
+
+
 # ---------------------------------------------------------------- who sees whom
 
 TOKENS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=7)  # time, branch

@@ -10,21 +10,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import Encoding, require_usable
 from babygpt.encodings.sinusoidal import frequencies, precise
 from babygpt.places import Places
 
 
 def turn(x: Tensor, angle: Tensor) -> Tensor:
-    """Rotate each adjacent pair of channels by its own angle.
+    """Rotate each adjacent pair of channels by its own angle: a product of complex numbers.
 
     x         (..., D)      D even
     angle     (..., D / 2)  radians, broadcast against x
     returns   (..., D)      same norm as x
     """
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+    pairs = torch.view_as_complex((x if x.dtype == torch.float64 else x.float()).unflatten(-1, (-1, 2)))  # (..., D / 2)
+    turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
+    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
 def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
@@ -87,6 +87,7 @@ class Rotary2D(Encoding):
         frequencies(head_dim, theta)
         if not 0 <= branch_share <= 1:
             raise ValueError(f"branch_share ({branch_share}) must lie between 0 and 1")
+        require_usable("stride", stride)
         self.branch_width = 2 * round(branch_share * head_dim / 2)
         self.theta, self.stride = float(theta), float(stride)
 

@@ -22,7 +22,7 @@ class Context:
 
     encoding  turns q and k
     places    where the tokens stand
-    mask      None, or what to add to the scores, (H or 1, Tq, Tk), -inf where a token may not look
+    mask      None, or what to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
     causal    without a mask, whether a token sees only itself and what comes before it in the row
     cache     keys and values of earlier tokens, or None
     """
@@ -67,7 +67,7 @@ class Attention(nn.Module):
         q, k, v = self.qkv(x, context)
         if context.cache is not None:
             k, v = context.cache.append(self, k, v)
-        causal = context.causal and context.mask is None
+        causal = context.causal and context.mask is None and q.shape[2] == k.shape[2]
         y = F.scaled_dot_product_attention(
             q, k, v, attn_mask=context.mask, is_causal=causal, scale=score_scale(v)
         )
@@ -83,7 +83,8 @@ class MLP(nn.Module):
         self.out = nn.Linear(4 * config.n_embd, config.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.out(F.relu(self.up(x)).square())
+        h = F.relu(self.up(x))
+        return self.out(h * h)
 
 
 class Block(nn.Module):
@@ -141,11 +142,16 @@ class Transformer(LanguageModel):
 
         queries   places of Tq tokens
         keys      places of the Tk tokens they may look at
-        returns   None or (H or 1, Tq, Tk), with B before it where places have a B
+        returns   None or (B or 1, H or 1, Tq, Tk)
         """
         bias = self.encoding.bias(queries, keys)
-        if not self.causal or (bias is None and queries is keys and not self.isolated and keys.in_order):
+        if bias is not None and bias.dim() == 3:
+            bias = bias[None]  # three dimensions would send attention on a slower way
+        if not self.causal or (not self.isolated and queries.ends(keys)):
             return bias
+        if bias is None and queries is keys and not self.isolated and keys.in_order:
+            return None
         visible = sees(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
         hidden = torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
+        hidden = hidden if hidden.dim() == 4 else hidden[None]
         return hidden if bias is None else bias + hidden
