@@ -5,11 +5,13 @@ No pickle anywhere: a checkpoint can be opened without trusting who made it.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import math
 import os
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
@@ -26,6 +29,9 @@ from babygpt.models.versions import build
 FORMAT = 1
 KEY = "babygpt"  # where our JSON stands in the header
 DIGEST = "sha256"  # where the checksum of everything stands
+TRAINING = "training/"  # what the names of tensors begin with that are no weights but a state of training
+PART = ".part"  # of a file that is still being written
+LONGEST = 2**20  # a window of more tokens is a mistake, or meant to fill the memory
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Checkpoint:
     tokenizer  the characters that it knows
     info       how it was trained: whatever JSON was saved with it
     options    what was chosen of its encoding when it was built
+    training   where its training stands, as `Training.state` tells it; None when it is over
     """
 
     version: str
@@ -44,6 +51,7 @@ class Checkpoint:
     tokenizer: CharTokenizer
     info: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] | None = None
 
 
 def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
@@ -65,9 +73,14 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         "info": checkpoint.info,
         "options": checkpoint.options,
     }
-    weights = {name: p.detach().cpu().contiguous() for name, p in checkpoint.model.state_dict().items()}
+    tensors = dict(checkpoint.model.state_dict())
+    if checkpoint.training is not None:
+        state = checkpoint.training
+        header["training"] = {name: x for name, x in state.items() if not isinstance(x, Tensor)}
+        tensors |= {TRAINING + name: x for name, x in state.items() if isinstance(x, Tensor)}
+    stored = {name: p.detach().cpu().contiguous() for name, p in tensors.items()}
     text = json.dumps(header)
-    write_atomically(path, to_bytes(weights, metadata={KEY: text, DIGEST: digest(text, weights)}))
+    write_atomically(path, to_bytes(stored, metadata={KEY: text, DIGEST: digest(text, stored)}))
 
 
 def digest(header: str, weights: dict[str, Tensor]) -> str:
@@ -80,24 +93,39 @@ def digest(header: str, weights: dict[str, Tensor]) -> str:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there, so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    """Write a file beside its place and move it there, so that no reader ever sees half of it.
+
+    Raises OSError naming the path if the disk is full, or the folder may not be written to; what stood there
+    before stands there still.
+    """
     try:
-        os.chmod(name, 0o644)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=PART)
+        try:
+            os.chmod(name, 0o644)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        stands = "; what stood there before is untouched" if path.exists() else ""
+        raise OSError(f"{path} could not be written: {error.strerror or error}{stands}") from error
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove what writers of this file left beside it when they were killed. Let nobody be writing it now."""
+    for name in path.parent.glob(f"{glob.escape(path.name)}????????{PART}"):
+        name.unlink(missing_ok=True)
 
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint back.
 
+    Nothing larger than the file itself is made before it is known that the weights fit.
     Raises ValueError naming the path if there is no file, if it is damaged, if babygpt did not write
     it, if another format or version of babygpt did, or if its weights do not fit its shape.
     """
@@ -106,23 +134,16 @@ def load(path: Path) -> Checkpoint:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
     header = _header(path, metadata)
-    if metadata.get(DIGEST) != digest(metadata[KEY], weights):
+    if metadata.get(DIGEST) != digest(metadata[KEY], tensors):
         raise ValueError(f"{path} is damaged: its checksum is not that of what it holds")
     try:
-        tokenizer = CharTokenizer(header["characters"], header["with_mask"])
-        config = ModelConfig(**header["config"])
-        if tokenizer.vocab_size != config.vocab_size:
-            raise ValueError(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
-        options = header.get("options", {})
-        model = build(header["version"], config, **options)
-        model.load_state_dict(weights)
-    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        return _assembled(header, tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} does not fit together: {error}") from None
-    return Checkpoint(header["version"], model, tokenizer, header.get("info", {}), options)
 
 
 def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
@@ -130,9 +151,100 @@ def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
         raise ValueError(f"{path} holds weights, but babygpt did not write it")
     try:
         header = json.loads(metadata[KEY])
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: its header is no JSON ({error})") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        found = header.get("format") if isinstance(header, dict) else header
+        found = header.get("format") if isinstance(header, dict) else type(header).__name__
         raise ValueError(f"{path} has checkpoint format {found}; this babygpt reads format {FORMAT}")
     return header
+
+
+def _assembled(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
+    """The checkpoint that a header and its tensors make. Raises what anything raises that does not fit."""
+    weights = {name: p for name, p in tensors.items() if not name.startswith(TRAINING)}
+    _require(header, version=str, config=dict, characters=list, with_mask=bool)
+    header = {"info": {}, "options": {}, **header}
+    _require(header, info=dict, options=dict)
+    tokenizer = CharTokenizer(header["characters"], header["with_mask"])
+    config = ModelConfig(**header["config"])
+    _require_sane(tokenizer, config, weights)
+    version, options = header["version"], header["options"]
+    model = _built(version, config, options, weights)
+    model.load_state_dict(weights)
+    return Checkpoint(version, model, tokenizer, header["info"], options, _training(header, tensors))
+
+
+def _training(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any] | None:
+    held = {name.removeprefix(TRAINING): p for name, p in tensors.items() if name.startswith(TRAINING)}
+    if "training" not in header and not held:
+        return None
+    _require(header, training=dict)
+    return header["training"] | held
+
+
+def _require(header: dict[str, Any], **kinds: type) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(header[name], kind):
+            found = type(header[name]).__name__
+            raise ValueError(f"{name} is of type {found}, and should be of type {kind.__name__}")
+
+
+def _require_sane(tokenizer: CharTokenizer, config: ModelConfig, weights: dict[str, Tensor]) -> None:
+    """Raise a ValueError if the numbers of a config are none, or others than those of the weights."""
+    for name, number in asdict(config).items():
+        if type(number) is not int:
+            raise ValueError(f"{name} ({number!r}) must be a whole number")
+    if not all(isinstance(char, str) and len(char) == 1 for char in tokenizer.characters):
+        raise ValueError("its vocabulary must be made of single characters")
+    if tokenizer.vocab_size != config.vocab_size:
+        raise ValueError(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
+    if config.block_size > LONGEST:
+        raise ValueError(f"block_size ({config.block_size}) is beyond {LONGEST}")
+    table, wanted = tuple(weights["token_embedding.weight"].shape), (config.vocab_size, config.n_embd)
+    if table != wanted:
+        raise ValueError(f"token_embedding.weight is {table}; vocab_size and n_embd make it {wanted}")
+    for name, p in weights.items():
+        if p.is_floating_point() and p.isnan().any():
+            raise ValueError(f"{name} holds numbers that are none (nan)")
+
+
+class NothingLarge(TorchFunctionMode):
+    """Refuses to make a tensor of more than so many numbers."""
+
+    MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.arange, torch.rand, torch.randn)
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self.MAKERS:
+            sizes = args[0] if args and isinstance(args[0], tuple | list) else args
+            wanted = math.prod(size for size in sizes if isinstance(size, int))
+            if wanted > self.most:
+                raise ValueError(f"it asks for a table of {wanted} numbers, and holds {self.most} at most")
+        return func(*args, **(kwargs or {}))
+
+
+def _built(
+    version: str, config: ModelConfig, options: dict[str, Any], weights: dict[str, Tensor]
+) -> LanguageModel:
+    """A model that these weights fit. Raises ValueError, before it is made, if they do not.
+
+    The file's own blocks are counted first: a header can speak of a billion.
+    """
+    layers = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
+    if layers and layers != config.n_layer:
+        raise ValueError(f"it holds {layers} blocks; n_layer is {config.n_layer}")
+    with NothingLarge(max(2**16, *(p.numel() for p in weights.values()))):
+        model = build(version, replace(config, n_layer=max(layers, 1)), **options)
+    shape = model.state_dict()
+    if weights.keys() != shape.keys():
+        different = ", ".join(sorted(weights.keys() ^ shape.keys())[:3])
+        raise ValueError(f"weights that are missing, or too many: {different}")
+    for name, p in shape.items():
+        if (found := weights[name]).shape != p.shape or found.dtype != p.dtype:
+            raise ValueError(
+                f"{name} is {tuple(found.shape)} {found.dtype}, and should be {tuple(p.shape)} {p.dtype}"
+            )
+    return model if layers else build(version, config, **options)  # one without blocks takes any n_layer

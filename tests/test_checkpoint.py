@@ -4,16 +4,22 @@ import json
 import math
 import os
 import pickle
+import resource
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import save_file
 
 from babygpt import checkpoint as checkpoints
 from babygpt.checkpoint import DIGEST, KEY, Checkpoint, digest, load, save
+from babygpt.cli import main
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import VERSIONS
 
@@ -180,6 +186,9 @@ def test_any_safetensors_reader_can_open_it(path: Path, made: Checkpoint) -> Non
 # ---------------------------------------------------------------- nothing is lost
 
 
+@pytest.mark.survives(
+    "a file of your own where a result would go", "it is not touched unless you say --overwrite"
+)
 def test_an_existing_file_is_not_touched_unless_told(path: Path, made: Checkpoint) -> None:
     before = path.read_bytes()
     with pytest.raises(ValueError, match="exists already") as caught:
@@ -192,6 +201,9 @@ def test_an_existing_file_is_not_touched_unless_told(path: Path, made: Checkpoin
 
 @pytest.mark.parametrize("broken", ["replace", "fsync"])
 @pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()], ids=["disk", "ctrl-c"])
+@pytest.mark.survives(
+    "an error in the middle of writing a checkpoint", "the one that stood there before stands there still"
+)
 def test_a_failure_while_writing_leaves_the_old_file(
     path: Path, made: Checkpoint, monkeypatch: pytest.MonkeyPatch, broken: str, error: BaseException
 ) -> None:
@@ -418,3 +430,183 @@ def test_loading_does_not_change_the_file(path: Path) -> None:
     before = path.read_bytes()
     load(path)
     assert path.read_bytes() == before
+
+
+# ---------------------------------------------------------------- made to do harm
+
+
+def altered(path: Path, weights: dict | None = None, **header: object) -> None:
+    """Change a checkpoint, and give it the checksum that belongs to it."""
+    old, held = parts(path)
+    write_as_babygpt(path, old | header, held if weights is None else weights)
+
+
+def grown(limit_mb: int) -> None:
+    """Let this process have so much more memory, and no more, from here on."""
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + limit_mb * 2**20,) * 2)
+
+
+ABSURD = [
+    ({"n_embd": 10**9}, {}),
+    ({"n_embd": 10**30}, {}),
+    ({"n_embd": 10**9, "n_head": 10**9}, {}),
+    ({"n_layer": 10**6}, {}),
+    ({"n_layer": 10**18}, {}),
+    ({"block_size": 10**12}, {}),
+    ({"block_size": 10**400}, {}),
+    ({"vocab_size": 10**9}, {}),
+    ({"vocab_size": True}, {}),
+    ({"n_layer": 1.0}, {}),
+    ({}, {"version": "learned", "config": {"block_size": 2**20}}),
+    ({}, {"version": "v6", "options": {"learnable": True, "max_positions": 10**12}}),
+    ({}, {"version": "v6-learned", "options": {"max_branches": 10**12}}),
+]
+
+
+@pytest.mark.survives(
+    "a checkpoint claims a billion channels or layers", "it is refused before it takes memory"
+)
+@pytest.mark.parametrize(("shape", "header"), ABSURD)
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_absurd_shapes_take_no_memory(path: Path, shape: dict, header: dict) -> None:
+    """In a copy of this process that may grow by 64 MB and work for 20 seconds."""
+    config = parts(path)[0]["config"] | header.get("config", {}) | shape
+    altered(path, **{**header, "config": config})
+    child = os.fork()
+    if child == 0:
+        try:
+            torch.set_num_threads(1)
+            grown(64)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 20,) * 2)
+            refused(path)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_model_without_blocks_may_say_any_number_of_them(awake, tmp_path: Path) -> None:
+    """v1 has no layers, whatever its shape says; v4 without its blocks is no v4."""
+    path = tmp_path / "m.safetensors"
+    save(path, Checkpoint("v1", awake("v1"), TOKENIZER))
+    header, weights = parts(path)
+    altered(path, config=header["config"] | {"n_layer": 10**6})
+    assert load(path).model.config.n_layer == 10**6
+    weights.pop("head.bias")
+    altered(path, weights, version="v4", config=header["config"] | {"n_layer": 10**6})
+    refused(path)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int32])
+def test_weights_of_another_kind_of_number_are_refused(path: Path, dtype: torch.dtype) -> None:
+    weights = parts(path)[1]
+    altered(path, weights | {"head.weight": weights["head.weight"].to(dtype)})
+    assert "head.weight" in refused(path)
+
+
+def test_weights_that_are_no_numbers_are_refused(path: Path) -> None:
+    weights = parts(path)[1]
+    weights["head.weight"][0, 0] = math.nan
+    altered(path, weights)
+    assert "nan" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "characters",
+    [
+        ["a"] * 11,
+        [*"abcdefghij", "kl"],
+        [*"abcdefghij", ""],
+        [*"abcdefghij", 5],
+        [*"abcdefghij", None],
+        "abc",
+    ],
+    ids=["twice", "two", "none", "number", "null", "text"],
+)
+def test_a_vocabulary_that_is_none_is_refused(path: Path, characters: object) -> None:
+    altered(path, characters=characters)
+    assert "does not fit together" in refused(path)
+
+
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_a_header_like_a_well_is_refused(path: Path, depth: int) -> None:
+    """Brackets in brackets, which exhaust a reader that calls itself."""
+    weights = parts(path)[1]
+    text = '{"format": 1, "version": ' + "[" * depth + "]" * depth + "}"
+    save_file(weights, path, {KEY: text, DIGEST: digest(text, weights)})
+    refused(path)
+
+
+def test_numbers_of_a_million_digits_are_refused(path: Path) -> None:
+    weights = parts(path)[1]
+    text = '{"format": ' + "9" * 1_000_000 + "}"
+    save_file(weights, path, {KEY: text, DIGEST: digest(text, weights)})
+    refused(path)
+
+
+@pytest.mark.survives(
+    "a checkpoint is a renamed pickle that runs code when read", "it is refused, and nothing runs"
+)
+def test_a_renamed_pickle_is_refused_from_the_shell(tmp_path: Path) -> None:
+    path, target = tmp_path / "model.safetensors", tmp_path / "it ran"
+    torch.save({"weights": Bomb(target)}, path)
+    result = CliRunner().invoke(main, ["generate", str(path)])
+    assert result.exit_code == 1
+    assert str(path) in result.output
+    assert not target.exists()
+    torch.load(path.rename(tmp_path / "model.pt"), weights_only=False)
+    assert target.exists()  # it was a bomb
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = ["format", "version", "config", "characters", "with_mask", "info", "options", "training"]
+SHAPES = ["vocab_size", "block_size", "n_layer", "n_head", "n_embd"]
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(key=st.sampled_from(KEYS + SHAPES), value=anything)
+@pytest.mark.survives("anything at all in the header of a checkpoint", "it is read, or refused in one line")
+def test_any_header_is_read_or_refused(path: Path, key: str, value: object) -> None:
+    """One entry replaced by anything that JSON can say; the checksum is right."""
+    header, weights = parts(path)
+    header = header | {"config": header["config"] | {key: value}} if key in SHAPES else header | {key: value}
+    changed = path.with_name("changed.safetensors")
+    write_as_babygpt(changed, header, weights)
+    try:
+        held = meaning(load(changed))[0]
+    except ValueError as error:
+        held = meaning(load(path))[0] if str(changed) in str(error) else {}
+    assert held == meaning(load(path))[0]
+
+
+edits = st.one_of(
+    st.tuples(st.just("flip"), st.floats(0, 1), st.integers(1, 255)),
+    st.tuples(st.just("cut"), st.floats(0, 1), st.integers(1, 40)),
+    st.tuples(st.just("insert"), st.floats(0, 1), st.binary(min_size=1, max_size=9)),
+)
+
+
+@pytest.mark.survives(
+    "bytes of a checkpoint are flipped, lost or added", "it is refused by name, or reads the same"
+)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(edits, min_size=1, max_size=3))
+def test_any_damage_is_noticed(path: Path, changes: list[tuple]) -> None:
+    content = bytearray(path.read_bytes())
+    for kind, where, what in changes:
+        place = int(where**3 * (len(content) - 1))  # mostly in the header, where there is more to break
+        if kind == "flip":
+            content[place] ^= what
+        elif kind == "cut":
+            del content[place : place + what]
+        else:
+            content[place:place] = what
+    damaged = path.with_name("damaged.safetensors")
+    damaged.write_bytes(content)
+    assert says_as_before(damaged, meaning(load(path)))

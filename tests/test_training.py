@@ -14,7 +14,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.optimizers import schedule
-from babygpt.training import Step, as_in, finish, follow, snapshot, train
+from babygpt.training import Step, as_in, compile_in_place, finish, follow, snapshot, train
 
 BLOCK = 24
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
@@ -428,3 +428,31 @@ def test_a_run_that_did_not_end_is_not_measured() -> None:
     assert finish(iter(steps), 2) == steps
     with pytest.raises(KeyboardInterrupt, match="run ended after 2 of 3 steps"):
         finish(iter(steps), 3, "run")
+
+
+def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.CaptureFixture) -> None:
+    def steps() -> Iterator[Step]:
+        yield Step(5, 1.0, 0.1, 0.0, 1)
+        raise KeyboardInterrupt
+
+    assert len(follow(steps(), 9, done=4)) == 1
+    assert "interrupted after step 5" in capsys.readouterr().err
+    assert len(follow(steps(), 9, done=4, show=False)) == 1
+    assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- compiled
+
+
+def test_a_compiled_model_learns_the_same_under_the_same_names(make, objective: NextToken) -> None:
+    plain, compiled = make("v4"), make("v4")
+    compile_in_place(compiled, "eager")  # traced, and run as it was
+    expected, got = list(train(plain, objective, PLAN)), list(train(compiled, objective, PLAN))
+    assert [s.loss for s in got] == pytest.approx([s.loss for s in expected], abs=1e-4)
+    assert compiled.state_dict().keys() == plain.state_dict().keys()
+
+
+def test_where_nothing_can_be_compiled_it_is_told(make) -> None:
+    model = make("v1")
+    with pytest.raises(ValueError, match=r"torch.compile does not work on this machine: .*nonesuch"):
+        compile_in_place(model, "nonesuch")

@@ -20,8 +20,8 @@ class Plain(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (ValueError, FloatingPointError) as error:
-            raise click.ClickException(str(error)) from error
+        except (ValueError, FloatingPointError, OSError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error  # a path may hold a line end
 
 
 def flags(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:

@@ -10,22 +10,24 @@ from typing import Any
 
 import click
 import torch
+from click.core import ParameterSource
 
 from babygpt import checkpoint as checkpoints
-from babygpt.checkpoint import Checkpoint
-from babygpt.cli.base import corpus_option, flags, take, tell_idle
+from babygpt.cli.base import corpus_option, flags, require_folder, take, tell_idle
+from babygpt.cli.kept import KeptRun, fingerprint, require_text, take_up
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
+from babygpt.distributed import Team, joined, processor
 from babygpt.measure.diffusion import nelbo
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, NextToken, Objective
+from babygpt.records import Step, follow, interrupts_held, until
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
-from babygpt.training import Step, follow
-from babygpt.training import train as train_steps
+from babygpt.training import Training, compile_in_place
 
 
 @click.command()
@@ -37,48 +39,81 @@ from babygpt.training import train as train_steps
     help="where to write  [default: weights/VERSION.safetensors]",
 )
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
+@click.option("--resume", is_flag=True, help="go on with the run in --out, with the numbers it began with")
+@click.option(
+    "--save-every",
+    default=100,
+    show_default=True,
+    type=click.IntRange(0),
+    help="steps between checkpoints; 0 writes only at the end",
+)
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
+@click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
 @flags(ModelConfig)
 @flags(TrainConfig)
 @click.pass_context
-def train(
-    ctx: click.Context,
-    version: str,
-    corpus: str,
-    out: Path | None,
-    overwrite: bool,
-    bound: bool,
-    **values: Any,
-) -> None:
+def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
 
     v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
     losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
 
     The versions of parallel branches, v6 and those beside it, are trained by `pretrain`.
+
+    A run that was stopped or killed goes on from its last checkpoint when the same command is given with
+    --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
-    if VERSIONS[version].branches:
+    with joined() as team:
+        out = out or Path("weights") / f"{version}.safetensors"
+        run = prepare(ctx, version, out, values, team)
+        plan, done = run.training.config, run.training.step
+        with interrupts_held() as pressed:
+            steps = until(run.steps(values["save_every"]), lambda: team.anyone(pressed()))
+            history = follow(steps, plan.steps, version, done=done, show=team.leads)
+        if not team.leads:
+            return
+        run.save()  # what is measured now may take its time, or be interrupted
+        losses = measure(run.training.model, run.training.objective, history, run.text)
+        run.save(over=run.training.step == plan.steps, **losses)
+        floor = f", floor {run.text.floor:.3f}" if run.text.floor else ""
+        click.echo(f"{run.training.step} steps, {told(losses)}{floor}; wrote {out}")
+
+
+def prepare(ctx: click.Context, version: str, out: Path, values: dict[str, Any], team: Team) -> KeptRun:
+    """A run that is ready to train, from its beginning or from where its checkpoint stands.
+
+    Raises ValueError for flags that do not fit each other, the corpus, what stands at `out`, or its run.
+    """
+    kind = VERSIONS[version]
+    if kind.branches:
         raise ValueError(
             f"{version} reads several texts at once; `python -m babygpt pretrain` trains such models"
         )
-    out = out or Path("weights") / f"{version}.safetensors"
-    if out.exists() and not overwrite:
-        raise ValueError(f"{out} exists already; choose another --out or say --overwrite")
-    if not VERSIONS[version].masks:
+    if values["resume"] and values["overwrite"]:
+        raise ValueError("--resume goes on with what --overwrite would replace: choose one of them")
+    if out.exists() and not values["overwrite"] and not values["resume"]:
+        raise ValueError(f"{out} exists already; choose another --out, or say --overwrite or --resume")
+    require_folder(out.parent, "--out")
+    if not kind.masks and team.leads:
         tell_idle(ctx, ["bound"], f"in training {version}")
-    text = load_corpus(corpus, with_mask=VERSIONS[version].masks)
+    given = {name for name in values if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    saved = take_up(out, version, values, given) if values["resume"] else None
+    text = load_corpus(values["corpus"], with_mask=kind.masks)
+    if saved:
+        require_text(out, saved, text)
     config = ModelConfig(text.tokenizer.vocab_size, **take(ModelConfig, values))
     plan = TrainConfig(**take(TrainConfig, values))
-    objective = choose_objective(version, text, config.block_size, bound)
+    objective = choose_objective(version, text, config.block_size, values["bound"])
     torch.manual_seed(plan.seed)
-    model = build(version, config).to(pick_device())
-    history = follow(train_steps(model, objective, plan), plan.steps, version)
-    losses = measure(model, objective, history, text)
-    info = {"corpus": corpus, "train": asdict(plan), "steps_done": len(history), **losses}
-    info |= {"bound": bound} if VERSIONS[version].masks else {}
-    checkpoints.save(out, Checkpoint(version, model, text.tokenizer, info), overwrite)
-    floor = f", floor {text.floor:.3f}" if text.floor else ""
-    click.echo(f"{len(history)} steps, {told(losses)}{floor}; wrote {out}")
+    model = (saved.model if saved else build(version, config)).to(processor(team))
+    if values["compiled"]:
+        compile_in_place(model)
+    training = Training(model, objective, plan, team)
+    if saved and saved.training:
+        training.restore(saved.training)
+    info = {"corpus": values["corpus"], "text": fingerprint(text), "train": asdict(plan)}
+    info |= {"bound": values["bound"]} if kind.masks else {}
+    return KeptRun(out, version, training, text, info, values["overwrite"] or values["resume"])
 
 
 def choose_objective(version: str, text: Corpus, block_size: int, bound: bool) -> Objective:

@@ -23,7 +23,16 @@ class Objective(Protocol):
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor: ...
 
+    def count(self, batch: Batch) -> int:
+        """Over how many losses `loss` takes the mean, so that processes can share a batch."""
+        ...
+
     def validate(self, model: LanguageModel) -> float: ...
+
+
+def targets_of(batch: Batch) -> int:
+    """How many targets a batch has, those that are IGNORED left out; 1 if there are none."""
+    return max(1, int((batch[1] != IGNORED).sum()))
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

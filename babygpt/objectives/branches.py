@@ -20,7 +20,7 @@ from babygpt.data.batches import (
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, cross_entropy
+from babygpt.objectives.base import Batch, cross_entropy, targets_of
 
 
 def branch_losses(model: LanguageModel, columns: Columns) -> Tensor:
@@ -114,6 +114,10 @@ class Branches:
         """Mean loss of a batch, in nats per token: a scalar with a gradient."""
         columns = Columns(*batch)
         return branch_losses(model, columns).sum() / (columns.targets != IGNORED).sum()
+
+    def count(self, batch: Batch) -> int:
+        """Targets of a batch."""
+        return targets_of(batch)
 
     def validate(self, model: LanguageModel) -> float:
         """Loss on the validation text with as many branches as there may be, in nats per token.

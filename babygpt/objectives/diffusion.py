@@ -15,7 +15,7 @@ from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, cross_entropy
+from babygpt.objectives.base import Batch, cross_entropy, targets_of
 from babygpt.places import Places
 
 
@@ -98,6 +98,10 @@ class MaskedDiffusion:
         losses = self.losses(model, inputs, targets)
         return losses.sum() / (targets != IGNORED).sum().clamp(min=1)
 
+    def count(self, batch: Batch) -> int:
+        """Masked tokens of a batch."""
+        return targets_of(batch)
+
     def losses(self, model: LanguageModel, inputs: Tensor, targets: Tensor) -> Tensor:
         """Loss of each masked token, 0 elsewhere: (B, T). Raises ValueError for another MASK than its own."""
         if mask_of(model) != self.mask_id:
@@ -144,3 +148,7 @@ class DiffusionBound(MaskedDiffusion):
         inputs, targets, rates = batch
         losses = self.losses(model, inputs, targets)
         return (losses / rates[:, None]).mean()
+
+    def count(self, batch: Batch) -> int:
+        """Tokens of a batch, masked or not."""
+        return batch[1].numel()

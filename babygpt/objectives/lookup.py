@@ -7,7 +7,7 @@ from torch import Tensor
 
 from babygpt.data.batches import IGNORED
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, cross_entropy
+from babygpt.objectives.base import Batch, cross_entropy, targets_of
 
 
 class Lookup:
@@ -65,6 +65,10 @@ class Lookup:
         """Mean loss of the answers, in nats: a scalar with a gradient."""
         idx, targets = batch
         return cross_entropy(model(idx), targets).sum() / (targets != IGNORED).sum()
+
+    def count(self, batch: Batch) -> int:
+        """Targets of a batch."""
+        return targets_of(batch)
 
     def held_out(self, n: int = 512) -> Batch:
         """Rows that are always the same, drawn from a seed that no training uses."""

@@ -45,6 +45,10 @@ class NextToken:
         x, y = batch
         return cross_entropy(model(x), y).mean()
 
+    def count(self, batch: Batch) -> int:
+        """Targets of a batch."""
+        return batch[1].numel()
+
     def validate(self, model: LanguageModel) -> float:
         """Loss on the whole validation text, in nats per token; if aligned, on its lines' beginnings."""
         require_causal(model)

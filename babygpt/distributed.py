@@ -1,0 +1,183 @@
+"""Several processes that train one model together, as torchrun starts them; and one that is alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
+
+from babygpt.device import pick_device
+
+WAIT = timedelta(hours=1)  # for the others; the leader validates and writes meanwhile
+
+
+@dataclass
+class Team:
+    """The processes that share every batch, seen from one of them.
+
+    rank    which of them this is, from 0, the leader: it alone writes, prints and measures
+    size    how many there are
+    store   where they leave each other notes; None for one alone
+    advice  what to tell the user should one of them be lost
+    """
+
+    rank: int = 0
+    size: int = 1
+    store: Any = None
+    advice: Callable[[], str] = lambda: "nothing was saved yet"
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the one that writes, prints and measures."""
+        return self.rank == 0
+
+    def rows(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """This process's rows of a batch that all have drawn alike: every `size`-th.
+
+        Raises ValueError if there are fewer rows than processes.
+        """
+        if self.size == 1:
+            return batch
+        if len(batch[0]) < self.size:
+            raise ValueError(
+                f"batch_size ({len(batch[0])}) must be at least the number of processes ({self.size})"
+            )
+        return tuple(part[self.rank :: self.size] for part in batch)
+
+    def wrap(
+        self, model: nn.Module, loss: Callable[[Any, tuple[Tensor, ...]], Tensor]
+    ) -> Callable[..., Tensor]:
+        """The loss as a function of a batch's parts; a team's gradients become their mean."""
+        if self.size == 1:
+            return lambda *batch: loss(model, batch)
+        return nn.parallel.DistributedDataParallel(Loss(model, loss))
+
+    def total(self, number: Tensor) -> Tensor:
+        """The sum of what each process has, on all of them."""
+        if self.size > 1:
+            number = number.clone()
+            dist.all_reduce(number)
+        return number
+
+    def anyone(self, flag: bool) -> bool:
+        """Whether any of them says so: all get the same answer."""
+        return flag if self.size == 1 else bool(self.total(torch.tensor(float(flag), device=processor(self))))
+
+    def from_leader(self, measure: Callable[[], float]) -> float:
+        """What the leader measures, told to all; the others wait for it."""
+        if self.size == 1:
+            return measure()
+        number = torch.tensor(measure() if self.leads else 0.0, dtype=torch.float64, device=processor(self))
+        dist.broadcast(number, src=0)
+        return number.item()
+
+    def first(self) -> bool:
+        """Whether this process is the first of its team to report an error: one report is enough."""
+        try:
+            return self.store is None or self.store.add("reported", 1) == 1
+        except RuntimeError:  # whoever kept the notes is gone
+            return True
+
+    def broken(self, reason: str) -> str:
+        """What to tell the user when the team has lost one."""
+        return f"training in {self.size} processes broke off: {reason}; {self.advice()}"
+
+
+ALONE = Team()
+
+
+class Loss(nn.Module):
+    """A model and its loss in one module, which is what DistributedDataParallel wraps."""
+
+    def __init__(self, model: nn.Module, loss: Callable[[Any, tuple[Tensor, ...]], Tensor]) -> None:
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, *batch: Tensor) -> Tensor:
+        return self.loss(self.model, batch)
+
+
+def processor(team: Team) -> torch.device:
+    """Where this process trains: one of a team on its GPU or the CPU, for gloo does not know MPS."""
+    if team.size == 1:
+        return pick_device()
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def joined() -> Iterator[Team]:
+    """The team that torchrun's environment variables tell of; without them, this process alone.
+
+    What is raised inside is raised by the first process that it happens to, and silently ends the others.
+    Raises ChildProcessError if another process is lost.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
+        yield Team()
+        return
+    team = join()
+    try:
+        yield team
+    except RuntimeError as error:
+        if not team.first():
+            raise SystemExit(1) from None
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        gone = " peer" in line or "Broken pipe" in line  # what gloo says when a connection ends
+        reason = "another of them is gone" if gone else f"process {team.rank} could not go on ({line})"
+        raise ChildProcessError(team.broken(reason)) from error
+    except Exception:
+        if not team.first():
+            raise SystemExit(1) from None
+        raise
+    dist.destroy_process_group()
+
+
+def join() -> Team:
+    """Meet the others, each on its own GPU where there are GPUs.
+
+    Raises ValueError if there are fewer GPUs than processes on this machine.
+    """
+    store, rank, size = next(rendezvous("env://", timeout=WAIT))
+    team = Team(rank, size, store)
+    on_termination(team)
+    if torch.cuda.is_available():
+        local, there = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if local >= there:
+            raise ValueError(f"{there} GPUs are too few for {os.environ['LOCAL_WORLD_SIZE']} processes")
+        torch.cuda.set_device(local)
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)
+    return team
+
+
+def on_termination(team: Team) -> None:
+    """Leave with a word when torchrun ends this process because another one is gone.
+
+    A thread does it: the main one may be waiting for that other process, where no signal reaches it.
+    """
+    ear, mouth = socket.socketpair()
+    mouth.setblocking(False)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
+
+    def listen() -> None:
+        with mouth:
+            while ear.recv(1)[0] != signal.SIGTERM:
+                pass
+            if team.first():
+                said = team.broken("another of them is gone, or all were told to end")
+                print(f"\nError: {said}", file=sys.stderr, flush=True)
+            os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()

@@ -1,0 +1,112 @@
+"""What a step of training tells, and how to follow one step after another."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+import numpy as np
+from tqdm import tqdm
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one optimizer step tells.
+
+    step      counted from 1
+    loss      of its batch, before the step, in nats per token
+    lr        learning rate of the hidden matrices, or of everything where there are none
+    seconds   spent training up to here, validation not counted
+    tokens    seen up to here
+    val_loss  on the validation text after the step, in nats per token, where it was measured
+    snapshot  the encoding's parameters after the step, where they were kept
+    changed   the encoding's numbers that somebody set just before the step
+    """
+
+    step: int
+    loss: float
+    lr: float
+    seconds: float
+    tokens: int
+    val_loss: float | None = None
+    snapshot: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    changed: dict[str, float] = field(default_factory=dict)
+
+
+def follow(
+    steps: Iterator[Step], total: int, title: str = "", leave: bool = True, done: int = 0, show: bool = True
+) -> list[Step]:
+    """Run a training loop to its end behind a progress bar with time left.
+
+    steps     what `train` yields
+    total     how many steps there will be
+    title     shown before the bar
+    leave     whether the bar stays when the run is over
+    done      steps made before these, in a run that goes on
+    show      whether anything is shown at all
+    returns   all records; if interrupted (Ctrl-C), those made so far
+    """
+    history: list[Step] = []
+    bar = tqdm(
+        total=total, initial=done, desc=title, leave=leave, file=sys.stderr, mininterval=0.5, disable=not show
+    )
+    with bar:
+        try:
+            for step in steps:
+                history.append(step)
+                bar.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
+                bar.update()
+        except KeyboardInterrupt:
+            if show:
+                last = done + len(history)
+                bar.write(f"interrupted after step {last}; the model is kept as it is", sys.stderr)
+    return history
+
+
+@contextmanager
+def interrupts_held() -> Iterator[Callable[[], bool]]:
+    """Keep Ctrl-C from breaking into a step: it is noted, and whoever asks is told. A second one ends all.
+
+    Does nothing outside the main thread, or where somebody else takes care of Ctrl-C.
+    """
+    noted: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if noted:
+            raise SystemExit("interrupted twice: ended at once, with nothing more saved")
+        noted.append(number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(noted)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def until(steps: Iterator[Step], stop: Callable[[], bool]) -> Iterator[Step]:
+    """The same steps, interrupted between two of them if `stop` says so after the first."""
+    for step in steps:
+        yield step
+        if stop():
+            raise KeyboardInterrupt
+
+
+def finish(steps: Iterator[Step], total: int, title: str = "", leave: bool = False) -> list[Step]:
+    """Run a training loop to its end behind a progress bar, for measurements that need all of it.
+
+    returns   all records; the arguments are those of `follow`
+    Raises KeyboardInterrupt if the run was interrupted: what is measured of a part of it would be wrong.
+    """
+    history = follow(steps, total, title, leave)
+    if len(history) < total:
+        raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
+    return history
