@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from babygpt.cli.base import Plain
+from babygpt.cli.bench import bench
 from babygpt.cli.branches import parallel_generate, pretrain
 from babygpt.cli.compare import compare
-from babygpt.cli.tools import analyze, bench, doctor, figures, screenshots
+from babygpt.cli.tools import analyze, doctor, figures, screenshots
 from babygpt.cli.train import generate, train
 
 COMMANDS = (

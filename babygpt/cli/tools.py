@@ -1,20 +1,17 @@
-"""Everything that trains nothing of one's own: doctor, analyses, figures, benchmarks."""
+"""Everything that trains nothing of one's own: doctor, analyses, figures."""
 
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from babygpt import doctor as doctors
-from babygpt.cli.base import corpus_option, tell_idle
-from babygpt.data.corpus import load_corpus
+from babygpt.cli.base import tell_idle
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt.experiments import analysis
-from babygpt.experiments import bench as benches
 from babygpt.experiments import figures as pictures
 
 
@@ -70,51 +67,3 @@ def screenshots(folder: Path) -> None:
 
     for path in photograph(folder):
         click.echo(path)
-
-
-@click.group()
-def bench() -> None:
-    """Benchmarks; each prints one line of JSON last."""
-
-
-@bench.command()
-@click.option("--presses", default=60, show_default=True, help="key presses of each kind")
-def live(presses: int) -> None:
-    """Answer time of sliders and cost of dashboards, in a real browser (takes some four minutes)."""
-    from babygpt.browser.bench import live as measure  # only this command needs a browser
-
-    click.echo(json.dumps(measure(presses)))
-
-
-@bench.command()
-@corpus_option
-@click.option(
-    "--target",
-    default=1.886,
-    show_default=True,
-    help="validation loss to reach, nats per character",
-)
-@click.option("--steps", default=280, show_default=True, help="steps of our recipe, a multiple of 20")
-@click.option("--plain-steps", default=2000, show_default=True, help="steps of the plain recipe")
-def recipe(corpus: str, target: float, steps: int, plain_steps: int) -> None:
-    """Time to a validation loss: our recipe and a plain AdamW GPT-2 recipe, in turn."""
-    click.echo(json.dumps(benches.recipe(load_corpus(corpus), target, steps, plain_steps)))
-
-
-@bench.command()
-@corpus_option
-@click.option(
-    "--target", default=2.565, show_default=True, help="mean loss over masked tokens to reach, nats"
-)
-@click.option("--steps", default=600, show_default=True, help="steps of our recipe, a multiple of 20")
-@click.option("--plain-steps", default=2000, show_default=True, help="steps of the plain recipe")
-@click.option(
-    "--polar", is_flag=True, help="then train RoPE, Polar as written and repaired, three seeds each"
-)
-def diffusion(corpus: str, target: float, steps: int, plain_steps: int, polar: bool) -> None:
-    """Time to a loss of masked diffusion with RoPE: our recipe and a plain AdamW recipe, in turn."""
-    text = load_corpus(corpus, with_mask=True)
-    found: dict[str, Any] = dict(benches.diffusion(text, target, steps, plain_steps))
-    if polar:
-        found["polar"] = benches.polar(text, steps)
-    click.echo(json.dumps(found))
