@@ -16,7 +16,7 @@ unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
 unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint format notebooks figures constraints clean
+.PHONY: help env lab test lint format notebooks figures faults constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for so
 
 figures: env  ## draw figures/ again
 	$(PY) -m babygpt figures
+
+faults: env  ## plant every fault again, and list in README.md what was survived
+	OMP_NUM_THREADS=1 $(PY) tools/faults.py
 
 # uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
 # bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.

@@ -11,11 +11,17 @@ def setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
+BEYOND = 2**63  # what PyTorch cannot count to
+
+
 def require_positive(config: Any, *names: str) -> None:
-    """Raise a ValueError naming the first of these fields that is not above zero."""
+    """Raise a ValueError naming the first of these fields that is not above zero, or beyond all counting."""
     for name in names:
-        if not getattr(config, name) > 0:  # refuses nan too
-            raise ValueError(f"{name} ({getattr(config, name)}) must be above 0")
+        value = getattr(config, name)
+        if not value > 0:  # refuses nan too
+            raise ValueError(f"{name} ({value}) must be above 0")
+        if isinstance(value, int) and value >= BEYOND:
+            raise ValueError(f"{name} ({value}) must be below 2^63")
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How a model is trained. The defaults are the recipe that `babygpt bench recipe` measures."""
+    """How a model is trained; the defaults are the course's."""
 
     steps: int = setting(600, "number of optimizer steps")
     batch_size: int = setting(12, "windows in a batch")
@@ -60,5 +66,12 @@ class TrainConfig:
                 f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
                 f"({self.weight_decay}) must not be negative"
             )
+        if not max(self.warmup, self.eval_every, self.weight_decay) < BEYOND:
+            raise ValueError(
+                f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
+                f"({self.weight_decay}) must be below 2^63"
+            )
+        if not -BEYOND <= self.seed < BEYOND:
+            raise ValueError(f"seed ({self.seed}) must lie between -2^63 and 2^63 - 1")
         if not 0 <= self.final_lr <= 1:
             raise ValueError(f"final_lr ({self.final_lr}) must lie between 0 and 1")

@@ -136,6 +136,7 @@ def interrupted(*args):
     return printed
 
 
+@pytest.mark.survives("Ctrl-C while training", "what was learned is kept")
 def test_ctrl_c_keeps_what_was_learned(tmp_path, corpus):
     """The checkpoint holds the steps made so far."""
     out = tmp_path / "m.safetensors"
@@ -776,6 +777,9 @@ def stopped_after_one_run(folder, corpus, how):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.survives(
+    "Ctrl-C or kill -9 in a comparison of hours", "the same command goes on; finished runs are as they were"
+)
 def test_a_stopped_comparison_goes_on_and_loses_nothing(tmp_path, corpus, how):
     args, status, said = stopped_after_one_run(tmp_path, corpus, how)
     finished = json.loads((tmp_path / "ablation_results.json").read_text())["runs"]
@@ -840,7 +844,7 @@ def test_an_interrupted_judge_is_said_to_be_gone(tmp_path, compared, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("babygpt.training.follow", stopped)
+    monkeypatch.setattr("babygpt.records.follow", stopped)
     refused(generation(compared, "out.json"), "interrupted: this judge is not kept")
     assert list(tmp_path.iterdir()) == []
 

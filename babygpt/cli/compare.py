@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -215,6 +215,10 @@ def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[
     if name is None and said[0] != said[1]:
         raise ValueError(
             f"{paths[0]} was trained on {said[0]} and {paths[1]} on {said[1]}: say which --corpus to use"
+        )
+    if name is None and ".." in PurePath(said[0]).parts:
+        raise ValueError(
+            f"{paths[0]} names a corpus outside of this folder, {said[0]}: say --corpus if you mean it"
         )
     text = load_corpus(said[0] if name is None else name, with_mask=True)
     for path, one in zip(paths, models.values(), strict=True):

@@ -13,11 +13,13 @@ from torch import Tensor
 from babygpt.data import tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.room import require_room
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
+BYTES = 17  # of a character while it is encoded: itself, its id in a list, and in a tensor
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
 
@@ -64,7 +66,13 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
 
 
 def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = False) -> Corpus:
-    """Write a corpus: training and validation text from different seeds, the latter a ninth as long."""
+    """Write a corpus: training and validation text from different seeds, the latter a ninth as long.
+
+    Raises ValueError if n_chars is below 1, or more than fit into memory.
+    """
+    if n_chars < 1:
+        raise ValueError(f"n_chars ({n_chars}) must be at least 1 character of training text")
+    require_room(f"{n_chars} characters and their token ids", n_chars * BYTES)
     tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
     train = tokenizer.encode(grammar.write(n_chars, TRAIN_SEED))
@@ -82,14 +90,19 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file. Raises ValueError naming the path if it is missing or not UTF-8 text."""
-    if not path.is_file():
-        known = ", ".join([*GRAMMARS, "shakespeare"])
-        raise ValueError(f"no file at {path}; a corpus is {known}, or the path of a text file")
+    """Read a UTF-8 file. A byte order mark is no text; line ends of any kind become "\\n".
+
+    Raises ValueError naming the path if it is missing, cannot be read, or is not UTF-8 text.
+    """
     try:
-        return path.read_text(encoding="utf-8")
+        if not path.is_file():
+            known = ", ".join([*GRAMMARS, "shakespeare"])
+            raise ValueError(f"no file at {path}; a corpus is {known}, or the path of a text file")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def shakespeare() -> str:

@@ -15,7 +15,7 @@ class CharTokenizer:
 
     characters  the known characters, in the order of their ids
     with_mask   whether a MASK token stands after them
-    Raises ValueError if a character is there twice.
+    Raises ValueError if a character is there twice, or looks like MASK where there is a MASK.
     """
 
     def __init__(self, characters: Iterable[str], with_mask: bool = False) -> None:
@@ -24,6 +24,8 @@ class CharTokenizer:
         if len(self.ids) != len(self.characters):
             twice = next(c for i, c in enumerate(self.characters) if self.ids[c] != i)
             raise ValueError(f"character {twice!r} stands twice in the vocabulary")
+        if with_mask and MASK in self.ids:
+            raise ValueError(f"the text holds {MASK!r}, which shows where MASK stands: use another character")
         self.mask_id = len(self.characters) if with_mask else None
 
     @classmethod
@@ -48,10 +50,14 @@ class CharTokenizer:
             ) from None
 
     def decode(self, ids: Tensor | list[int]) -> str:
-        """The text of token ids (T,). Raises ValueError for an id it does not have."""
+        """The text of token ids (T,). Raises ValueError for an id it does not have, or what is no id."""
         names = [*self.characters, MASK] if self.mask_id is not None else self.characters
-        numbers = torch.as_tensor(ids).tolist()
+        if isinstance(ids, Tensor) and ids.dim() != 1:
+            raise ValueError(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")
+        numbers = ids.tolist() if isinstance(ids, Tensor) else ids
         for i in numbers:
-            if not 0 <= i < len(names):
-                raise ValueError(f"token id {i} must lie between 0 and {len(names) - 1}")
+            if not (isinstance(i, int) and 0 <= i < len(names)):
+                raise ValueError(
+                    f"token id {i} must be a whole number, and lie between 0 and {len(names) - 1}"
+                )
         return "".join(names[i] for i in numbers)

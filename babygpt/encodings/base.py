@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -14,6 +12,15 @@ from babygpt.places import Places
 def norm(x: Tensor) -> Tensor:
     """RMSNorm without parameters, over the last axis: the body's, and that of encodings which norm again."""
     return F.rms_norm(x, (x.shape[-1],))
+
+
+LARGEST = 1e30  # float32 ends at 3e38, and such a number is still to be multiplied
+
+
+def require_usable(name: str, value: float) -> None:
+    """Raise a ValueError unless a number is finite, and not so large that a product with it would not be."""
+    if not abs(value) <= LARGEST:  # refuses nan too
+        raise ValueError(f"{name} ({value}) must be a finite number, at most {LARGEST:g} in size")
 
 
 class Encoding(nn.Module):
@@ -49,11 +56,10 @@ class Encoding(nn.Module):
 
         name   an attribute that is a number, or a parameter or buffer (all of it gets the value)
         value  finite
-        Raises ValueError if there is no such number, or value is not finite.
+        Raises ValueError if there is no such number, or value is not finite, or as good as infinite.
         """
         self.require_number(name)
-        if not math.isfinite(value):
-            raise ValueError(f"{name} ({value}) must be a finite number")
+        require_usable(name, value)
         have = getattr(self, name)
         if isinstance(have, Tensor):
             with torch.no_grad():

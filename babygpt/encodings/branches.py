@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
-from babygpt.encodings.learned import look_up
+from babygpt.encodings.learned import look_up, require_table
 from babygpt.encodings.rotary import Rotary
 from babygpt.places import Places
 
@@ -35,12 +35,6 @@ class BranchCode(Encoding):
         return self.rotary.multiply(q, k, places)
 
 
-def require_rows(max_branches: int) -> None:
-    """Raise a ValueError unless a table has a row for at least one branch."""
-    if max_branches < 1:
-        raise ValueError(f"max_branches ({max_branches}) must be at least 1")
-
-
 class LearnedBranches(BranchCode):
     """One trained vector for each branch, as segment embeddings are.
 
@@ -52,7 +46,7 @@ class LearnedBranches(BranchCode):
 
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
-        require_rows(max_branches)
+        require_table("max_branches", max_branches, n_embd)
         self.table = nn.Parameter(0.02 * torch.randn(max_branches, n_embd))
 
     def code(self, branch: Tensor) -> Tensor:
@@ -69,7 +63,7 @@ class RandomBranches(BranchCode):
 
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
-        require_rows(max_branches)
+        require_table("max_branches", max_branches, n_embd)
         self.register_buffer("table", torch.randn(max_branches, n_embd) * 0.5**0.5)
 
     def code(self, branch: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from babygpt.encodings.branches import BranchCode
-from babygpt.encodings.learned import look_up, require_known
+from babygpt.encodings.learned import look_up, require_known, require_table
 from babygpt.encodings.sinusoidal import sinusoid
 
 
@@ -60,6 +60,8 @@ class Fourier(BranchCode):
         self.n_embd, self.theta, self.stride = n_embd, float(theta), int(stride)
         self.positions, self.band = int(max_positions), band
         self.formula(torch.zeros(1))  # refuses a width or a band that does not fit at once
+        if learnable:
+            require_table("max_positions", self.positions, n_embd)
         self.table = nn.Parameter(self.formula(torch.arange(self.positions))) if learnable else None
 
     def formula(self, position: Tensor) -> Tensor:
@@ -67,8 +69,6 @@ class Fourier(BranchCode):
         return fourier(position, self.n_embd, self.theta, self.band)
 
     def code(self, branch: Tensor) -> Tensor:
+        require_known(branch, self.positions, self.stride)
         position = branch * self.stride
-        if self.table is not None:
-            return look_up(self.table, position)
-        require_known(position, self.positions)
-        return self.formula(position)
+        return self.formula(position) if self.table is None else look_up(self.table, position)

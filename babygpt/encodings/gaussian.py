@@ -13,9 +13,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from babygpt.encodings.base import require_usable
 from babygpt.encodings.rotary import Rotary
 from babygpt.places import Places
 
+SMALLEST = 1e-30  # of a width or a weight: float32 ends at 1e-38, and nothing may be divided by 0
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
 
 
@@ -85,8 +87,9 @@ class Gaussian(Rotary):
 
     def put(self, name: str, j: int, value: float) -> None:
         """Set one weight or width, as a slider on a running model does."""
-        if not value > 0:
-            raise ValueError(f"{name.removeprefix('log_')[:-1]}{j + 1} ({value}) must be above 0")
+        if not value >= SMALLEST:
+            what = f"{name.removeprefix('log_')[:-1]}{j + 1} ({value})"
+            raise ValueError(f"{what} must be above 0, and at least {SMALLEST:g}")
         with torch.no_grad():
             self.get(name)[j] = math.log(value)
 
@@ -143,13 +146,14 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
     if len(alphas) != 2 or len(sigmas) != 2:
         raise ValueError(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
     for sigma in sigmas:
-        if not sigma > 0:
-            raise ValueError(f"sigma ({sigma}) must be above 0 tokens")
+        if not sigma >= SMALLEST:
+            raise ValueError(f"sigma ({sigma}) must be above 0 tokens, and at least {SMALLEST:g}")
         if learnable and math.isinf(sigma):
             raise ValueError("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
     for alpha in alphas:
         if not (alpha >= 0 and math.isfinite(alpha)):
             raise ValueError(f"alpha ({alpha}) must be a finite number of at least 0")
+        require_usable("alpha", alpha)
         if learnable and alpha == 0:
             raise ValueError("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
     if not any(alphas):

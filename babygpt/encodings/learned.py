@@ -7,13 +7,24 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
 from babygpt.places import Places
+from babygpt.room import require_room
 
 
-def require_known(position: Tensor, rows: int) -> None:
-    """Raise a ValueError unless every position lies between 0 and rows - 1: a clamp would hide an error."""
-    low, high = int(position.min()), int(position.max())
+def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
+    """Raise a ValueError unless a table has a row for each position * stride: a clamp would hide an error."""
+    if not position.numel():
+        return
+    low, high = (int(end) * stride for end in (position.min(), position.max()))  # exact, however large
     if low < 0 or high >= rows:
         raise ValueError(f"position {low if low < 0 else high} is not in the table: it has 0 to {rows - 1}")
+
+
+def require_table(name: str, rows: int, width: int) -> None:
+    """Raise a ValueError naming its rows unless a table, (rows, width), has one and fits into memory."""
+    for what, number in ((name, rows), ("channels", width)):
+        if not (isinstance(number, int) and number >= 1):
+            raise ValueError(f"{what} ({number}) must be at least 1, and a whole number")
+    require_room(f"tables with {name} {rows} and {width} channels", 4 * rows * width)
 
 
 def look_up(table: Tensor, position: Tensor) -> Tensor:
@@ -33,11 +44,13 @@ class LearnedPositions(Encoding):
 
     max_positions  rows of the table, in tokens
     n_embd         channels
+    Raises ValueError for a table without rows, or one too large for the memory.
     Source: note 004 (BabyGPT v2); Radford et al. 2018 (GPT), section 3.1.
     """
 
     def __init__(self, max_positions: int, n_embd: int) -> None:
         super().__init__()
+        require_table("max_positions", max_positions, n_embd)
         self.max_positions = max_positions
         self.table = nn.Parameter(0.02 * torch.randn(max_positions, n_embd))
 

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding, norm
+from babygpt.encodings.base import Encoding, norm, require_usable
 from babygpt.encodings.rotary import angles
 from babygpt.places import Places
 
@@ -28,12 +28,14 @@ class Waves(Encoding):
 
     head_dim  D, channels of a head
     theta     base of the frequencies
-    Raises ValueError if theta is not above 0.
+    Raises ValueError if head_dim is below 1, or theta not above 0.
     Source: note 000, section 2.1.
     """
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
+        if head_dim < 1:
+            raise ValueError(f"head_dim ({head_dim}) must be at least 1")
         self.head_dim, self.theta = head_dim, float(theta)
         self.wave(Places.count(1))  # refuses a wrong theta at once
 
@@ -56,8 +58,7 @@ class Gated(Waves):
 
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        if not math.isfinite(alpha):
-            raise ValueError(f"alpha ({alpha}) must be a finite number")
+        require_usable("alpha", alpha)
         self.alpha = float(alpha)
 
     def state(self, places: Places) -> Tensor:
@@ -137,6 +138,13 @@ class Quadrature(Gated):
         return self.spread(q, wave), self.spread(k, wave) * self.state(places).to(k.dtype)
 
 
+def phases(n_head: int, head_dim: int) -> nn.Parameter:
+    """A phase for each head and dimension, 0 at first: (H, D). Raises ValueError if n_head is below 1."""
+    if n_head < 1:
+        raise ValueError(f"n_head ({n_head}) must be at least 1")
+    return nn.Parameter(torch.zeros(n_head, head_dim))
+
+
 class LearnedPhase(Quadrature):
     """Repair 6: the waves of q and k stand apart by a phase, learned for each head and dimension.
 
@@ -148,7 +156,7 @@ class LearnedPhase(Quadrature):
 
     def __init__(self, n_head: int, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
-        self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
+        self.delta = phases(n_head, head_dim)
 
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         wave = self.wave(places)
@@ -169,7 +177,7 @@ class PoPE(Waves):
 
     def __init__(self, n_head: int, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
+        self.delta = phases(n_head, head_dim)
 
     def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         wave = self.wave(places)

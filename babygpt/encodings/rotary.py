@@ -22,7 +22,8 @@ def turn(x: Tensor, angle: Tensor) -> Tensor:
     angle     (..., D / 2)  radians, broadcast against x
     returns   (..., D)      same norm as x
     """
-    pairs = torch.view_as_complex((x if x.dtype == torch.float64 else x.float()).unflatten(-1, (-1, 2)))  # (..., D / 2)
+    wide = x if x.dtype == torch.float64 else x.float()  # there are no complex numbers in bfloat16
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))  # (..., D / 2)
     turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 

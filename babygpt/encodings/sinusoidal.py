@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import LARGEST, Encoding
 from babygpt.places import Places
 
 
@@ -15,13 +15,13 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     width     channels, even
     theta     base; the slowest pair turns about theta times slower than the fastest
     returns   (width / 2,)  radians per token, from 1 downwards
-    Raises ValueError if width is odd or theta is not above 0.
+    Raises ValueError if width is odd or below 2, or theta is not above 0.
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
-    if width % 2:
+    if width < 2 or width % 2:
         raise ValueError(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
-    if not theta > 0:
-        raise ValueError(f"theta ({theta}) must be above 0")
+    if not theta >= 1 / LARGEST:
+        raise ValueError(f"theta ({theta}) must be above 0, and at least {1 / LARGEST:g}")
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 

@@ -15,6 +15,7 @@ from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.measure.branches import cosines
 from babygpt.measure.kernels import reach
+from babygpt.room import require_room
 
 
 def table_numbers(table: torch.Tensor) -> dict[str, float]:
@@ -36,8 +37,18 @@ def _effective(singular: torch.Tensor) -> int:
     return int((share < 0.99).sum()) + 1
 
 
+def require_table(width: int, length: int) -> None:
+    """Raise a ValueError unless a table with neighbouring rows can be made, and compared row by row."""
+    if width < 1:
+        raise ValueError(f"width ({width}) must be at least 1 channel")
+    if length < 2:
+        raise ValueError(f"length ({length}) must be at least 2: rows are compared with their neighbours")
+    require_room(f"tables of width {width} and length {length}", 8 * length * (width + length))
+
+
 def sinusoidal(width: int, length: int, theta: float) -> dict[str, float]:
     """The fixed table: wavelengths, then its rows."""
+    require_table(width, length)
     wave = 2 * math.pi / frequencies(width, theta)
     numbers = table_numbers(sinusoid(torch.arange(length), width, theta))
     return {
@@ -50,12 +61,14 @@ def sinusoidal(width: int, length: int, theta: float) -> dict[str, float]:
 
 def learned(width: int, length: int) -> dict[str, float]:
     """A table of learned positions before any training."""
+    require_table(width, length)
     torch.manual_seed(0)
     return table_numbers(LearnedPositions(length, width).table.detach())
 
 
 def rotary(width: int, length: int, theta: float) -> dict[str, float]:
     """What RoPE makes of a query meeting an equal key at every distance."""
+    require_table(width, length)
     wave = 2 * math.pi / frequencies(width, theta)
     k = rotate(torch.ones(1, 1, length, width), torch.arange(length), theta)[0, 0]
     score = k @ k[0] / width  # (length,) 1 at distance 0
@@ -115,11 +128,12 @@ def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict
     width     channels, even
     stride    distance between neighbouring branches, in positions
     returns   name -> (branches, width)
-    Raises ValueError for a stride or number of branches below 1.
+    Raises ValueError for a width, a stride or a number of branches below 1 or beyond all use.
     """
-    for name, number in (("stride", stride), ("branches", branches)):
-        if number < 1:
-            raise ValueError(f"{name} ({number}) must be at least 1")
+    for name, number in (("width", width), ("stride", stride), ("branches", branches)):
+        if not 1 <= number < 2**53:
+            raise ValueError(f"{name} ({number}) must be at least 1, and below 2^53")
+    require_room(f"codes of width {width} for {branches} branches", 8 * branches * (width + branches))
     position = torch.arange(branches, dtype=torch.float64) * stride
     ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
     turned = rotate(ones, position, theta)[0, 0]

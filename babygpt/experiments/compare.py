@@ -28,6 +28,7 @@ from babygpt.experiments.compared import Results, Run, read, summary
 from babygpt.measure.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
+from babygpt.room import require_room
 from babygpt.training import Step, finish, train
 
 RESULTS = "ablation_results.json"
@@ -54,7 +55,9 @@ class FixedBatches(MaskedDiffusion):
     """
 
     def __init__(self, corpus: Corpus, block_size: int, n_batches: int, batch_size: int) -> None:
-        super().__init__(corpus, block_size, n_batches * batch_size)
+        windows = n_batches * batch_size
+        require_room(f"{n_batches} validation batches (eval_iters)", 8 * windows * block_size)
+        super().__init__(corpus, block_size, windows)
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
         """Where the validation windows begin: anywhere, always the same."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -28,11 +29,19 @@ def read(path: Path) -> Results:
     """Read results back. Raises ValueError naming the path if it does not hold any."""
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
-        if {"settings", "runs"} <= set(results):
+        if isinstance(results["settings"], dict) and all(map(proper, results["runs"])):
             return dict(results)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         pass
     raise ValueError(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
+
+
+def proper(run: Run) -> bool:
+    """Whether a run that was read says what all runs say, in finite numbers; may raise if it does not."""
+    steps = [step for step, _ in run["curve"]]
+    numbers = [*steps, *(loss for _, loss in run["curve"]), *(run[name] for name in MEASURES)]
+    named = type(run["variant"]) is str and type(run["seed"]) is int
+    return named and bool(steps) and all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
 
 
 def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:

@@ -13,6 +13,7 @@ from babygpt.config import require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.objectives import Branches
+from babygpt.room import require_room
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Reading(Branches):
     """
 
     def __init__(self, corpus: Corpus, block_size: int, config: ReadConfig, seed: int = 0) -> None:
+        require_room(f"batches of {config.batch_size} texts", 8 * config.batch_size * block_size)
         by_samples = config.batch_by_samples
         super().__init__(corpus, block_size, config.n_branches, config.length, by_samples=by_samples)
         self.config = config

@@ -111,7 +111,7 @@ class Dashboard(View):
             return
         upto = self.replay.value if run.state in REWINDABLE else len(run.history)
         first, *others = self.canvas.axes
-        losses = [step.loss for step in run.history[:upto]]
+        losses = run.history.losses(upto)
         now = f"{plots.smoothed(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
         curve, title = {run.title: losses}, f"{run.title}: {now}"
         plots.draw_losses(first, curve, self.floors, title, total=run.total, no_idea=run.no_idea)

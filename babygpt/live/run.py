@@ -14,6 +14,7 @@ import torch
 
 from babygpt.config import TrainConfig
 from babygpt.device import available_cores
+from babygpt.live.history import History
 from babygpt.live.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
@@ -90,7 +91,7 @@ class Run:
         self.title, self.total = title, config.steps
         self.state = State.WAITING
         self.no_idea = math.log(model.config.vocab_size)  # nats; the loss of knowing nothing
-        self.history: list[Step] = []
+        self.history = History()
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.error: BaseException | None = None
         self.panel: Panel | None = None
@@ -133,7 +134,7 @@ class Run:
         """Wait until the run is over; False if that took longer than `timeout` seconds."""
         return self._over.wait(timeout)
 
-    def result(self) -> list[Step]:
+    def result(self) -> Sequence[Step]:
         """Wait for the end, show the last picture, and hand over the records.
 
         returns  a record for each step made: all of them, or fewer if somebody stopped the run
@@ -193,7 +194,7 @@ class Run:
     def _measure_the_last(self, model: LanguageModel, objective: Objective) -> None:
         """Give a run that was stopped early what every run ends with: a validation loss."""
         if self.history and self.history[-1].val_loss is None:
-            self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
+            self.history.amend(replace(self.history[-1], val_loss=objective.validate(model)))
 
     def _may_go_on(self) -> bool:
         if not self._going.is_set() and not self._stopping.is_set():

@@ -30,6 +30,7 @@ from babygpt.encodings import (
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.base import LanguageModel
 from babygpt.models.learned_positions import BagWithPositions
+from babygpt.models.size import require_room_for
 from babygpt.models.transformer import Transformer
 
 
@@ -41,12 +42,14 @@ class Version:
     make      makes it; takes the config, and as keywords what may be chosen
     branches  whether its encoding has to be told which of several texts a token belongs to
     masks     whether it fills in masked tokens, and so looks both ways and needs a MASK token
+    blocks    whether it has any Transformer blocks
     """
 
     title: str
     make: Callable[..., LanguageModel]
     branches: bool = False
     masks: bool = False
+    blocks: bool = True
 
 
 def parallel(encoding: Callable[..., Encoding]) -> Callable[..., LanguageModel]:
@@ -64,8 +67,8 @@ def denoiser(title: str, encoding: Callable[..., Encoding]) -> Version:
 
 
 VERSIONS: dict[str, Version] = {
-    "v1": Version("bag of tokens", BagOfTokens),
-    "v2": Version("learned positions", BagWithPositions),
+    "v1": Version("bag of tokens", BagOfTokens, blocks=False),
+    "v2": Version("learned positions", BagWithPositions, blocks=False),
     "v3": Version("sinusoidal", lambda c: Transformer(c, Sinusoidal(c.n_embd))),
     "v4": Version("RoPE", lambda c: Transformer(c, Rotary(c.head_dim))),
     "v5": Version("Gaussian RoPE", lambda c, **o: Transformer(c, gaussian(c.head_dim, **o))),
@@ -113,8 +116,9 @@ def build(version: str, config: ModelConfig, **options: Any) -> LanguageModel:
     version   one of VERSIONS: "v1" to "v7" for the ladder; "nope", "learned", "alibi", ... beside it
     config    the shape
     options   what its encoding lets one choose, such as sigmas for v5, stride for v6
-    Raises ValueError for a version that does not exist.
+    Raises ValueError for a version that does not exist, or one whose weights do not fit into memory.
     """
     if version not in VERSIONS:
         raise ValueError(f"version ({version}) must be one of {', '.join(VERSIONS)}")
+    require_room_for(config, VERSIONS[version].blocks)
     return VERSIONS[version].make(config, **options)

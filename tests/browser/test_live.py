@@ -88,6 +88,7 @@ def test_a_slider_answers_while_a_model_trains(notebook: Notebook):
     until_it_goes_on(notebook)
 
 
+@pytest.mark.survives("a slider is moved while a cell waits for a run", "it answers")
 def test_a_slider_answers_while_a_cell_waits_for_the_run(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     notebook.run_cell(WAIT)
@@ -128,6 +129,7 @@ def test_a_knob_steers_the_run_and_the_history_says_so(notebook: Notebook):
     notebook.run(COMPARE)
 
 
+@pytest.mark.survives("the page is reloaded while a model trains", "the live view is back")
 def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     until_it_goes_on(notebook)

@@ -12,6 +12,7 @@ import torch
 
 from babygpt.data import corpus as corpora
 from babygpt.data.corpus import Corpus, from_text, load_corpus
+from babygpt.data.tokenizer import MASK
 from babygpt.objectives import NextToken
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +114,70 @@ def test_bytes_that_are_no_text_are_refused_with_their_place(tmp_path: Path) -> 
         load_corpus(str(path))
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"a\r\nb\rc\n", "a\nb\nc\n"),
+        (b"\xef\xbb\xbfab", "ab"),
+        (b"a\0b", "a\0b"),
+        (b"\n" * 50, "\n" * 50),
+        (b"x", "x"),
+        ("\u2028\u0085\v\f".encode(), "\u2028\u0085\v\f"),
+        (b"long " * 200_000, "long " * 200_000),
+    ],
+    ids=["line ends", "byte order mark", "NUL", "only line ends", "one character", "rare breaks", "one line"],
+)
+@pytest.mark.survives(
+    "a corpus with Windows line ends, a byte order mark, NUL, or a million characters in one line",
+    "it is read as text: line ends become one kind, the mark goes, all else stays",
+)
+def test_a_strange_text_is_read_whole(tmp_path: Path, content: bytes, text: str) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    assert decoded(load_corpus(str(path))) == text
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfea\0", b"\xed\xa0\x80", b"ok\x80", bytes(range(256)), b"\xc0\xaf"]
+)
+@pytest.mark.survives(
+    "a corpus that is empty, binary or not UTF-8", "it is refused, with the byte where it fails"
+)
+def test_bytes_that_are_no_utf_8_are_never_guessed_at(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "binary"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not UTF-8 text: byte"):
+        load_corpus(str(path))
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "\0", "no/" * 100, ""])
+def test_a_name_that_can_be_no_file_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"cannot be read|no file"):
+        load_corpus(name)
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*args: object, **kwargs: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "text.txt").write_text("text")
+    monkeypatch.setattr(Path, "read_text", denied)
+    with pytest.raises(ValueError, match=r"text\.txt cannot be read: Permission denied"):
+        load_corpus(str(tmp_path / "text.txt"))
+
+
+def test_a_text_with_the_sign_for_mask_is_refused_where_there_is_a_mask() -> None:
+    assert from_text("own", f"ab{MASK}" * 9).tokenizer.vocab_size == 3
+    with pytest.raises(ValueError, match=f"{MASK}.* another character"):
+        from_text("own", f"ab{MASK}" * 9, with_mask=True)
+
+
+@pytest.mark.parametrize("n_chars", [0, -1, 10**15])
+def test_no_tale_is_that_long(n_chars: int) -> None:
+    with pytest.raises(ValueError, match=str(n_chars)):
+        load_corpus("tales", n_chars=n_chars)
+
+
 @pytest.mark.parametrize("length", [1, 64, 70, 600])
 def test_text_too_short_for_a_window_says_what_is_needed(length: int) -> None:
     """Also where only the validation part is too short."""
@@ -129,6 +194,7 @@ def test_unknown_character_in_a_prompt_is_named() -> None:
 # ---------------------------------------------------------------- shakespeare
 
 
+@pytest.mark.survives("no network", "all but one corpus work; that one says how to do without")
 def test_no_network_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real download, on a machine that cannot connect."""
 
@@ -146,12 +212,14 @@ def test_no_network_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict]:
     """A web server on this machine in place of the real one: what it sends, how often it did."""
-    state = {"sends": b"to be or not to be\n" * 20, "times": 0}
+    state: dict = {"sends": b"to be or not to be\n" * 20, "times": 0, "promises": None, "status": 200}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             state["times"] += 1
-            self.send_response(200)
+            self.send_response(state["status"])
+            if state["promises"]:
+                self.send_header("Content-Length", str(state["promises"]))
             self.end_headers()
             self.wfile.write(state["sends"])
 
@@ -174,12 +242,46 @@ def test_download_happens_once(server: dict) -> None:
     assert server["times"] == 1
 
 
-def test_download_with_another_checksum_is_refused(server: dict) -> None:
-    server["sends"] += b"!"
+@pytest.mark.parametrize("wrong", [b"longer", b"", b"\0"])
+@pytest.mark.survives(
+    "a download with the wrong checksum", "it is refused and not kept; the next call asks for it again"
+)
+def test_download_with_another_checksum_is_refused_and_not_cached(
+    server: dict, tmp_path: Path, wrong: bytes
+) -> None:
+    right, server["sends"] = server["sends"], wrong
+    for times in (1, 2):
+        with pytest.raises(ValueError, match="Tiny Shakespeare"):
+            load_corpus("shakespeare")
+        assert server["times"] == times
+        assert cached(tmp_path) == []
+    server["sends"] = right
+    assert decoded(load_corpus("shakespeare")) == right.decode()
+
+
+@pytest.mark.survives("a download that breaks off", "nothing of it is kept; the next call asks for it again")
+def test_an_interrupted_download_leaves_nothing(server: dict, tmp_path: Path) -> None:
+    server["promises"] = len(server["sends"]) + 1000
     with pytest.raises(ValueError, match="Tiny Shakespeare"):
         load_corpus("shakespeare")
+    assert cached(tmp_path) == []
+    server["promises"] = None
+    assert decoded(load_corpus("shakespeare")) == server["sends"].decode()
 
 
+def test_a_server_that_has_no_such_file_is_a_failed_download(server: dict, tmp_path: Path) -> None:
+    server["status"] = 404
+    with pytest.raises(ValueError, match="could not be downloaded"):
+        load_corpus("shakespeare")
+    assert cached(tmp_path) == []
+
+
+def cached(folder: Path) -> list[Path]:
+    """All files that a download left."""
+    return [path for path in (folder / "cache").rglob("*") if path.is_file()]
+
+
+@pytest.mark.survives("a cached download that rots on the disk", "it is fetched again")
 def test_damaged_cache_is_fetched_again(server: dict, tmp_path: Path) -> None:
     load_corpus("shakespeare")
     (cached,) = (tmp_path / "cache").rglob("tinyshakespeare.txt")

@@ -58,6 +58,39 @@ def test_id_out_of_range_is_named(i: int) -> None:
         CharTokenizer("ab").decode([0, i])
 
 
+@pytest.mark.parametrize(
+    ("ids", "wrong"),
+    [
+        ([0.5], "0.5"),
+        ([10**30], str(10**30)),
+        (["a"], "a"),
+        (torch.tensor([0.0]), "0.0"),
+        (torch.tensor([[0]]), r"\(1, 1\)"),
+        (torch.tensor(0), r"\(\)"),
+        ([float("nan")], "nan"),
+    ],
+    ids=["half", "huge", "letter", "float", "two axes", "no axis", "nan"],
+)
+@pytest.mark.survives("token ids that are none", "the first of them is named")
+def test_what_is_no_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        CharTokenizer("ab").decode(ids)
+
+
+@given(text=st.text(min_size=1), known=TEXT)
+@pytest.mark.survives(
+    "any text, of any characters", "it comes back as it was, or the first unknown one is named"
+)
+def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: str, known: str) -> None:
+    tokenizer = CharTokenizer.fit(known)
+    unknown = [place for place, char in enumerate(text) if char not in known]
+    if unknown:
+        with pytest.raises(ValueError, match=f"at place {unknown[0]} "):
+            tokenizer.encode(text)
+    else:
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
 def test_character_given_twice_is_named() -> None:
     with pytest.raises(ValueError, match="'b' stands twice"):
         CharTokenizer("abcb")

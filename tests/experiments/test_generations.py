@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from babygpt import checkpoint, training
+from babygpt import checkpoint, records
 from babygpt.checkpoint import Checkpoint
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text
@@ -216,7 +216,7 @@ def test_a_judge_reads_characters_and_predicts_the_next(tmp_path, corpus, models
 
 
 def test_an_interrupted_judge_is_not_kept(tmp_path, corpus, monkeypatch):
-    monkeypatch.setattr(training, "follow", lambda *_: [])
+    monkeypatch.setattr(records, "follow", lambda *_: [])
     with pytest.raises(KeyboardInterrupt):
         train_judge(tmp_path / "judge.safetensors", corpus, steps=2)
     assert not (tmp_path / "judge.safetensors").exists()

@@ -4,6 +4,7 @@ import base64
 import math
 from functools import cache
 from io import BytesIO
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -214,6 +215,60 @@ def test_every_control_reaches_both_of_its_ends_and_changes_the_picture(name):
             assert explorer.error is None
             ends.append(pixels(explorer))
         assert not np.array_equal(*ends), control
+
+
+HOLES = {"diffusion": 0, "gaussian": 2}  # Axes without numbers for letters not written yet, or the future
+
+
+def drawn_well(explorer, but=None):
+    """Whether all numbers on an explorer's Axes are finite, but for those of one."""
+    numbers = [
+        shown
+        for i, ax in enumerate(explorer.canvas.axes)
+        if i != but
+        for shown in (*(line.get_xydata() for line in ax.lines), *(image.get_array() for image in ax.images))
+    ]
+    return all(np.isfinite(np.ma.filled(np.ma.asarray(one, float), np.nan)).all() for one in numbers)
+
+
+@pytest.mark.survives(
+    "every slider of every explorer at its ends, alone and with any other", "a picture is drawn, without nan"
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_all_pairs_of_ends_draw_a_picture(name):
+    explorer = shared(name)
+    ends = {
+        control: (choices(widget)[0], choices(widget)[-1]) for control, widget in explorer.controls.items()
+    }
+    for one, other in combinations(ends, 2):
+        for values in product(ends[one], ends[other]):
+            move(explorer, dict(zip((one, other), values, strict=True)))
+            assert explorer.error is None, (one, other, values)
+            assert drawn_well(explorer, HOLES.get(name)), (one, other, values)
+
+
+def test_nan_in_a_picture_is_found():
+    """The test above can fail."""
+    explorer = counting()
+    assert drawn_well(explorer)
+    explorer.canvas.axes[0].plot([0, 1], [0, np.nan])
+    assert not drawn_well(explorer)
+
+
+@pytest.mark.survives(
+    "letters that no model knows, none at all, or a whole book, typed into an explorer", "one line says so"
+)
+@pytest.mark.parametrize("name", ["attention", "diffusion"])
+@pytest.mark.parametrize("typed", ["", "é", "\0", "🎲", "_" * 1000, "░" * 1000, "a" * 1000, "\udcff", "<b>"])
+def test_what_is_typed_into_an_explorer_may_be_anything(name, typed):
+    explorer = shared(name)
+    before = explorer.image.value
+    move(explorer, {"text": typed})
+    assert isinstance(explorer.error, ValueError)
+    assert explorer.message.value.startswith("<b>ValueError</b>: ")
+    assert explorer.image.value == before
+    move(explorer, {"text": "ab_" if name == "diffusion" else "abc"})
+    assert explorer.error is None
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -115,6 +115,7 @@ def test_a_wake_from_within_a_painting_asks_for_another(easel):
     assert len(easel.painted) == 2
 
 
+@pytest.mark.survives("two hundred slider moves from several threads", "the picture is that of the last one")
 def test_two_hundred_wakes_from_several_threads_end_with_the_last_value(easel):
     easel.may_end.set()
     begin = threading.Barrier(5)

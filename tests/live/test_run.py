@@ -284,6 +284,9 @@ def test_a_stop_in_the_last_step_finishes_the_run(make, gated, start):
     assert run.state is State.FINISHED
 
 
+@pytest.mark.survives(
+    "the kernel is interrupted while a cell waits for a run", "the waiting ends, the run goes on"
+)
 def test_who_interrupts_the_waiting_does_not_interrupt_the_run(make, gated, start, monkeypatch, capsys):
     run = start(make(), gated, title="v4")
     with monkeypatch.context() as press:
@@ -313,6 +316,7 @@ class Broken(NextToken):
         return super().loss(model, batch)
 
 
+@pytest.mark.survives("an error in the thread that trains", "it is raised in the cell that waits for the run")
 def test_an_error_in_the_objective_is_raised_where_one_waits_for_the_run(make, small_corpus, start):
     error = ZeroDivisionError("no loss")
     run = start(make(), Broken(small_corpus, error))
@@ -372,6 +376,9 @@ def test_a_model_that_is_training_is_not_looked_at_from_outside(make, gated, sma
     assert torch.equal(seen, again.head.weight)
 
 
+@pytest.mark.survives(
+    "a learning rate so high that the loss becomes nan", "the run ends at that step, and says what to try"
+)
 def test_a_loss_that_is_not_finite_says_what_to_try(make, objective, start):
     run = start(make(), objective, TrainConfig(steps=20, lr_other=1e30, lr_matrix=1e30, warmup=0))
     with pytest.raises(FloatingPointError, match="lr_matrix"):
@@ -441,6 +448,7 @@ def test_a_pause_of_a_run_that_waits_does_not_keep_it_from_training(make, object
     assert len(second.result()) == PLAN.steps
 
 
+@pytest.mark.survives("four runs started at once", "they train one after the other")
 def test_no_two_runs_train_at_the_same_time(make, small_corpus, start):
     count, at_work, most, order = threading.Lock(), [0], [0], []
 

@@ -46,6 +46,9 @@ def closed(view):
     return gone.pop()
 
 
+@pytest.mark.survives(
+    "a cell with an explorer is run again and again", "the view it left is closed, and no other"
+)
 def test_a_cell_that_is_run_again_closes_the_view_it_left_and_no_other(place):
     place("cell a", "run 1")
     before = show(make())

@@ -1,9 +1,12 @@
 """The ladder, and the models beside it."""
 
+import math
+
 import pytest
 import torch
+import torch.nn.functional as F
 
-from babygpt.config import ModelConfig
+from babygpt.config import ModelConfig, TrainConfig
 from babygpt.encodings import (
     ALiBi,
     Encoding,
@@ -28,6 +31,7 @@ from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.learned_positions import BagWithPositions
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
+from babygpt.optimizers import optimizers
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=3, n_head=2, n_embd=16)
 ENCODINGS = {
@@ -174,3 +178,36 @@ def test_unknown_version_is_named_with_those_there_are() -> None:
         build("v99", CONFIG)
     for version in VERSIONS:
         assert version in str(caught.value)
+
+
+def test_the_model_for_a_gpu_has_ten_million_weights_and_learns() -> None:
+    """One short window, over and over: what a processor can show of it."""
+    config = ModelConfig(65, block_size=256, n_layer=6, n_head=6, n_embd=384)
+    model = build("v4", config)
+    assert sum(p.numel() for p in model.parameters()) == pytest.approx(10.7e6, rel=0.005)
+    idx = torch.arange(33)[None] % 7
+    losses = []
+    for _ in range(3):
+        loss = F.cross_entropy(model(idx[:, :-1])[0], idx[0, 1:])
+        loss.backward()
+        losses.append(loss.item())
+        for optimizer in optimizers(model, TrainConfig(steps=3)):
+            optimizer.step()
+        model.zero_grad()
+    assert losses[0] == pytest.approx(math.log(65))
+    assert losses[2] < losses[1] < losses[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_bfloat16_gives_nearly_the_same_logits_and_finite_gradients(
+    version: str, awake, text, standing
+) -> None:
+    """The arithmetic of a GPU, done by the processor."""
+    model, idx = awake(version), text(2, 9, vocab_size=10)
+    places = standing(version, torch.arange(9)[None].expand(2, -1))
+    exact = model(idx, places)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = model(idx, places)
+    assert (rough.float() - exact).abs().mean() < 0.05 * exact.std()
+    rough.float().square().mean().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())

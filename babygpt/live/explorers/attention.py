@@ -15,6 +15,8 @@ from babygpt.live.explorer import Explorer
 from babygpt.measure.attention import attention_weights
 from babygpt.models.transformer import Transformer
 
+MOST = 256  # letters of a sentence: each head has as many times as many weights
+
 
 def draw(ax: Axes, found: dict[str, Any]) -> None:
     """One head's weights, with the letters along both sides."""
@@ -40,13 +42,15 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
     model      with attention, trained or not
     tokenizer  its characters
     text       what stands in the field at first
-    Raises ValueError if the text is empty or holds a character that the tokenizer does not know.
+    Raises ValueError if the text is empty, too long, or holds a character that the tokenizer does not know.
     """
     model = copy.deepcopy(model)
 
     def measure(text: str, layer: int, head: int) -> dict[str, Any]:
         if not text:
             raise ValueError("type a sentence; there is nothing to look at")
+        if len(text) > MOST:
+            raise ValueError(f"{len(text)} letters are more than the picture has room for: {MOST}")
         weights = attention_weights(model, tokenizer.encode(text))[layer - 1, head - 1]
         return {"weights": weights, "text": text, "layer": layer, "head": head}
 

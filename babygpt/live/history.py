@@ -1,0 +1,63 @@
+"""The records of a run, kept small: an hour of training makes a hundred thousand of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import overload
+
+from babygpt.training import Step
+
+
+class History(Sequence[Step]):
+    """Records one after the other, each of five numbers until somebody looks at it.
+
+    Those few that hold more, such as a validation loss, are kept as they are. One thread appends, any may
+    read: a record is there when all of it is.
+    """
+
+    def __init__(self) -> None:
+        self._losses, self._rates, self._seconds = array("d"), array("d"), array("d")
+        self._steps, self._tokens = array("q"), array("q")
+        self._whole: dict[int, Step] = {}
+
+    def append(self, step: Step) -> None:
+        """Add a record."""
+        if step.val_loss is not None or step.snapshot or step.changed:
+            self._whole[len(self)] = step
+        self._losses.append(step.loss)
+        self._rates.append(step.lr)
+        self._seconds.append(step.seconds)
+        self._tokens.append(step.tokens)
+        self._steps.append(step.step)  # last, for it is what is counted
+
+    def amend(self, step: Step) -> None:
+        """Put a record with more in it in the place of the last one."""
+        self._whole[len(self) - 1] = step
+
+    def losses(self, upto: int) -> list[float]:
+        """The loss of each of the first steps, or of all there are."""
+        return self._losses[: min(upto, len(self))].tolist()
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, i: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> list[Step]: ...
+
+    def __getitem__(self, i: int | slice) -> Step | list[Step]:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        at = range(len(self))[i]
+        return self._whole.get(at) or Step(
+            self._steps[at], self._losses[at], self._rates[at], self._seconds[at], self._tokens[at]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<records of {len(self)} steps>"
