@@ -220,7 +220,7 @@ print(f"{accuracy:.0%} of {len(asked)} questions; chance is 50%")
 assert 0.35 < accuracy < 0.65
 
 # %% [markdown]
-# Little better than a coin, if at all. This gap, between sounding right and knowing who stood where, is what the course is about. It is not the fault of RoPE: this model is too small and too young. A larger v4, trained for about a minute, answers nearly all of them, while its twin without a code for position still tosses coins (`python -m babygpt figures roles` makes the picture in the README).
+# Little better than a coin, if at all. This gap, between sounding right and knowing who stood where, is what the course is about. It is not the fault of RoPE: this model is too small and too young. A larger v4, trained for about a minute, answers nearly all of them, while its twin without a code for position has hardly stopped tossing coins (`python -m babygpt figures roles` makes the picture in the README).
 
 # %% [markdown]
 # ## Promises, kept and broken
