@@ -30,7 +30,7 @@ FORMAT = 1
 KEY = "babygpt"  # where our JSON stands in the header
 DIGEST = "sha256"  # where the checksum of everything stands
 TRAINING = "training/"  # what the names of tensors begin with that are no weights but a state of training
-PART = ".part"  # of a file that is still being written
+PART = ".babygpt-part"  # of a file that is still being written
 LONGEST = 2**20  # a window of more tokens is a mistake, or meant to fill the memory
 
 
@@ -59,8 +59,9 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
 
     path        of the file, by custom ending in .safetensors; missing folders are made
     overwrite   whether a file that is there already may be replaced
-    Raises ValueError if it may not.
+    Raises ValueError if it may not, or if a weight is nan.
     """
+    require_numbers(checkpoint.model.state_dict())
     if path.exists() and not overwrite:
         raise ValueError(f"{path} exists already; choose another path or say overwrite")
     tokenizer = checkpoint.tokenizer
@@ -83,6 +84,13 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
     write_atomically(path, to_bytes(stored, metadata={KEY: text, DIGEST: digest(text, stored)}))
 
 
+def require_numbers(weights: dict[str, Tensor]) -> None:
+    """Raise a ValueError naming the first of these weights that holds nan: nobody can use such a model."""
+    for name, p in weights.items():
+        if p.is_floating_point() and p.isnan().any():
+            raise ValueError(f"{name} holds numbers that are none (nan)")
+
+
 def digest(header: str, weights: dict[str, Tensor]) -> str:
     """SHA-256 of a header and of all weights by name: one flipped bit anywhere changes it."""
     total = hashlib.sha256(header.encode())
@@ -100,7 +108,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=PART)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
         try:
             os.chmod(name, 0o644)
             with os.fdopen(handle, "wb") as file:
@@ -118,7 +126,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def clear_leftovers(path: Path) -> None:
     """Remove what writers of this file left beside it when they were killed. Let nobody be writing it now."""
-    for name in path.parent.glob(f"{glob.escape(path.name)}????????{PART}"):
+    for name in path.parent.glob(f".{glob.escape(path.name)}.????????{PART}"):
         name.unlink(missing_ok=True)
 
 
@@ -203,13 +211,11 @@ def _require_sane(tokenizer: CharTokenizer, config: ModelConfig, weights: dict[s
     table, wanted = tuple(weights["token_embedding.weight"].shape), (config.vocab_size, config.n_embd)
     if table != wanted:
         raise ValueError(f"token_embedding.weight is {table}; vocab_size and n_embd make it {wanted}")
-    for name, p in weights.items():
-        if p.is_floating_point() and p.isnan().any():
-            raise ValueError(f"{name} holds numbers that are none (nan)")
+    require_numbers(weights)
 
 
 class NothingLarge(TorchFunctionMode):
-    """Refuses to make a tensor of more than so many numbers."""
+    """Refuses to make a table of more than so many numbers, where its size comes first."""
 
     MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.arange, torch.rand, torch.randn)
 

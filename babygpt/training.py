@@ -142,7 +142,7 @@ class Training:
             self._put_back(dict(state))
         except (KeyError, IndexError, TypeError, AttributeError, RuntimeError, ValueError) as error:
             raise ValueError(f"this state of training does not fit: {error!r}") from None
-        if self._next_batch() != state["next_batch"]:
+        if self._next_batch() != state.get("next_batch"):
             raise ValueError(
                 "the next batch is not the one that this run would have drawn: "
                 "another text, another block_size or batch_size, or another babygpt"
@@ -163,6 +163,7 @@ class Training:
                 _, i, j, name = key.split(".", 3)
                 moments[int(i)].setdefault(int(j), {})[name] = value
         for optimizer, moment in zip(self.optimizers, moments, strict=True):
+            require_moments(optimizer, moment, self.step)
             optimizer.load_state_dict(optimizer.state_dict() | {"state": moment})
 
     def _next_batch(self) -> str:
@@ -188,6 +189,16 @@ def train(
     what to try, if the loss is not finite.
     """
     yield from Training(model, objective, config).steps(steering)
+
+
+def require_moments(
+    optimizer: torch.optim.Optimizer, moments: Mapping[int, Mapping[str, Any]], step: int
+) -> None:
+    """Raise a ValueError unless all parameters have the same moments, or none has any yet."""
+    params = sum(len(group["params"]) for group in optimizer.param_groups)
+    names = {tuple(sorted(moments.get(j, {}))) for j in range(params)}
+    if len(names) > 1 or (step > 0 and () in names):
+        raise ValueError(f"moments of {type(optimizer).__name__} are missing: {sorted(map(list, names))}")
 
 
 def moved(batch: Batch, device: torch.device) -> Batch:

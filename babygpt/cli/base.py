@@ -20,6 +20,8 @@ class Plain(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read the output has had enough
+            raise
         except (ValueError, FloatingPointError, OSError) as error:
             raise click.ClickException(" ".join(str(error).split())) from error  # a path may hold a line end
 

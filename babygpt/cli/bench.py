@@ -27,7 +27,7 @@ def told(measure: Callable[..., Mapping[str, Any]]) -> Command:
     """Make a benchmark a command that says what it found, where and how, and keeps it if asked to."""
 
     @click.option(
-        "--store", is_flag=True, help="keep the numbers as bench_NAME.json, instead of the last ones"
+        "--store", is_flag=True, help="keep the numbers as bench_NAME.json, in place of earlier ones"
     )
     @click.option(
         "--folder",
@@ -47,10 +47,16 @@ def told(measure: Callable[..., Mapping[str, Any]]) -> Command:
         device = values.get("device", torch.device("cpu"))
         results = {"command": typed(ctx), "minutes": minutes, "machine": benches.machine(device), **found}
         if store:
-            benches.store(str(ctx.info_name), results, folder)
+            benches.store(variant(ctx), results, folder)
         click.echo(json.dumps(results))
 
     return command
+
+
+def variant(ctx: click.Context) -> str:
+    """What the numbers are kept as: the command's name, and what else was chosen to be measured."""
+    chosen = [str(ctx.params[name]) for name in ("version",) if ctx.params.get(name, "v4") != "v4"]
+    return "_".join([str(ctx.info_name), *chosen, *(["same_shape"] if ctx.params.get("same_shape") else [])])
 
 
 def typed(ctx: click.Context) -> str:

@@ -54,9 +54,20 @@ class KeptRun:
             return
         info = self.info | {"steps_done": training.step} | found
         state = None if over else training.state()
+        self.require_sound()
         made = Checkpoint(self.version, training.model, self.text.tokenizer, info, training=state)
         checkpoints.save(self.path, made, self.overwrite)
         self.overwrite = True
+
+    def require_sound(self) -> None:
+        """Raise a FloatingPointError if the last step has ruined the weights."""
+        try:
+            checkpoints.require_numbers(self.training.model.state_dict())
+        except ValueError as error:
+            raise FloatingPointError(
+                f"after step {self.training.step} {error}; it is not saved, and {self.advice()}. "
+                "Try a smaller lr_matrix and lr_other, or a longer warmup"
+            ) from None
 
     def advice(self) -> str:
         """Where the run's last checkpoint stands, read from it: another process may have written it."""
@@ -67,7 +78,8 @@ class KeptRun:
         if saved.training is None or any(saved.info.get(name) != x for name, x in self.info.items()):
             return "nothing was saved yet"
         done = saved.info.get("steps_done")
-        return f"the checkpoint of step {done} stands at {self.path}: the same command with --resume goes on"
+        how = "the same command goes on with --resume, and without --overwrite"
+        return f"the checkpoint of step {done} stands at {self.path}: {how}"
 
 
 def fingerprint(text: Corpus) -> str:

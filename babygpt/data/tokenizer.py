@@ -56,7 +56,7 @@ class CharTokenizer:
             raise ValueError(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")
         numbers = ids.tolist() if isinstance(ids, Tensor) else ids
         for i in numbers:
-            if not (isinstance(i, int) and 0 <= i < len(names)):
+            if not (hasattr(i, "__index__") and 0 <= i < len(names)):
                 raise ValueError(
                     f"token id {i} must be a whole number, and lie between 0 and {len(names) - 1}"
                 )

@@ -23,7 +23,7 @@ def turn(x: Tensor, angle: Tensor) -> Tensor:
     returns   (..., D)      same norm as x
     """
     wide = x if x.dtype == torch.float64 else x.float()  # there are no complex numbers in bfloat16
-    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))  # (..., D / 2)
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # (..., D / 2)
     turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 

@@ -101,9 +101,9 @@ live.rotary()
 # %% [markdown]
 # The curve on the right is the score of a query that equals its key, all pairs together, as the distance grows. Each pair contributes a cosine; they agree at distance 0 and drift apart after it. Pull θ down to 10, and they drift apart within a few tokens; push it up, and they stay together.
 #
-# ## The same with real numbers
+# ## In the package
 #
-# Multiplied out, $(a + bi)(\cos\varphi + i\sin\varphi)$ is $(a\cos\varphi - b\sin\varphi) + (a\sin\varphi + b\cos\varphi)\,i$. The package has this as `turn`, for any number of pairs at once:
+# The package does just this, for any number of pairs at once: it reads each pair of channels as one complex number, multiplies, and reads the product as a pair again.
 
 # %%
 source(turn)
@@ -125,24 +125,24 @@ assert torch.allclose(turned[1], torch.tensor([-1.0, 2.0]), atol=1e-6)  # (2 + i
 #
 # the sinusoid's own frequencies. (Su et al. 2021, who called it *rotary position embedding*.) Nothing is added to the tokens; queries and keys are rotated in every layer just before they meet, and the values are left alone.
 #
-# To be sure that the package does what the formula says, we write the formula down a second time, with complex numbers and nothing of the package's.
+# To be sure that the package does what the formula says, we write the formula down a second time, with real numbers and nothing of the package's. Multiplied out, $(a + bi)(\cos\varphi + i\sin\varphi)$ is $(a\cos\varphi - b\sin\varphi) + (a\sin\varphi + b\cos\varphi)\,i$.
 
 # %%
-def rotate_complex(x, position, theta=10_000.0):
+def rotate_real(x, position, theta=10_000.0):
     """RoPE as the formula has it: (..., T, D) -> (..., T, D)."""
     D = x.shape[-1]
     omega = theta ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)  # (D / 2,)
-    angle = position[:, None] * omega  # (T, D / 2)
-    z = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)))  # (..., T, D / 2)
-    return torch.view_as_real(z * torch.exp(1j * angle)).flatten(-2)
+    cos, sin = (position[:, None] * omega).cos(), (position[:, None] * omega).sin()  # (T, D / 2)
+    a, b = x.double()[..., 0::2], x.double()[..., 1::2]  # (..., T, D / 2)
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
 
 # %%
 torch.manual_seed(0)
 places = torch.arange(512)
 x = torch.randn(2, 4, 512, 24, dtype=torch.float64)  # (B, H, T, D)
-assert (rotate(x, places) - rotate_complex(x, places)).abs().max() < 1e-10
-assert (rotate(x.float(), places) - rotate_complex(x.float(), places)).abs().max() < 1e-5
+assert (rotate(x, places) - rotate_real(x, places)).abs().max() < 1e-10
+assert (rotate(x.float(), places) - rotate_real(x.float(), places)).abs().max() < 1e-5
 assert torch.allclose(rotate(x, places).norm(dim=-1), x.norm(dim=-1))  # no vector is stretched
 
 # %% [markdown]

@@ -197,3 +197,12 @@ def test_2d_needs_to_know_the_branch() -> None:
 def test_2d_share_out_of_range_is_named(share: float) -> None:
     with pytest.raises(ValueError, match=rf"branch_share \({share}\)"):
         Rotary2D(8, branch_share=share)
+
+
+def test_channels_may_lie_in_memory_as_they_like() -> None:
+    """Complex numbers want pairs side by side; a slice or a transposed tensor has them elsewhere."""
+    whole = torch.randn(2, 9, 3, 18, generator=torch.Generator().manual_seed(0))
+    for x in (whole[..., 1:9], whole[..., ::2][..., :8], whole.transpose(1, 3)[:, :8], whole[:1, :, :, :8]):
+        position = torch.arange(x.shape[-2])
+        x = x if x.shape[-1] % 2 == 0 else x[..., :-1]
+        assert torch.equal(rotate(x, position), rotate(x.clone().contiguous(), position))

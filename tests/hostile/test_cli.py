@@ -182,7 +182,8 @@ def test_what_is_no_command_is_refused(words):
 
 
 @pytest.mark.survives(
-    "a model or a batch too large for the memory", "it is refused at once, with the memory it would take"
+    "a model or a batch that cannot fit into the memory",
+    "it is refused at once, with the least it would take",
 )
 @pytest.mark.parametrize(
     ("flag", "value"), [("--n-layer", 10**10), ("--n-embd", 10**8), ("--batch-size", 10**12)]

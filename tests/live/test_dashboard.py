@@ -502,7 +502,8 @@ def go(make, objective, small_corpus, shown):
 
 
 @pytest.mark.survives(
-    "50 trainings in one notebook, one after the other", "memory is where it was after the fifth"
+    "50 trainings in one notebook, one after the other",
+    "memory stays where it was after the fifth, give or take 25 MB",
 )
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory in use is read from /proc")
 def test_fifty_runs_leave_no_more_than_one(go):

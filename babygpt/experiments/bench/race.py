@@ -60,8 +60,8 @@ def race(ours: Runner, plain: Runner, objective: Objective, target: float) -> Nu
         plain.advance(objective, target)
     return {
         "target": target,
-        "ours_shape": told(ours.model.config),
-        "plain_shape": told(plain.model.config),
+        "ours_shape": shape(ours.model.config),
+        "plain_shape": shape(plain.model.config),
         "ours_steps": ours.step,
         "ours_val": round(ours.val, 4),
         "ours_s": round(ours.seconds, 2),
@@ -73,7 +73,7 @@ def race(ours: Runner, plain: Runner, objective: Objective, target: float) -> Nu
     }
 
 
-def told(config: ModelConfig) -> str:
+def shape(config: ModelConfig) -> str:
     """A shape in a few words."""
     return f"{config.n_layer} layers, {config.n_embd} wide"
 

@@ -1,9 +1,8 @@
 """Ways take turns, there and back; what is told of their times is what was read."""
 
 import pytest
-import torch
 
-from babygpt.experiments.bench.turns import clock, in_turn, middle
+from babygpt.experiments.bench.turns import in_turn, middle
 
 
 def test_every_other_turn_goes_backwards() -> None:
@@ -35,8 +34,3 @@ def test_no_turns_are_refused() -> None:
 )
 def test_the_middle_is_quartiles_and_median(values: list[float], quartiles: list[float]) -> None:
     assert middle(values) == quartiles
-
-
-def test_clocks_go_forward() -> None:
-    read = clock(torch.device("cpu"))
-    assert read() <= read()
