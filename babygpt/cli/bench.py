@@ -152,6 +152,15 @@ def diffusion(corpus: str, target: float, polar: bool, **values: Any) -> Mapping
 
 
 @bench.command()
+@corpus_option
+@click.option("--seconds", default=9.0, show_default=True, help="of training for each shape")
+@told
+def shapes(corpus: str, seconds: float) -> Mapping[str, Any]:
+    """Deep or wide, few steps or many: v4 in eight shapes, each trained for the same time."""
+    return benches.shapes(load_corpus(corpus), seconds)
+
+
+@bench.command()
 @click.option("--version", default="v4", show_default=True, help="the model to be trained")
 @click.option("--batch-size", default=12, show_default=True, help="windows in a batch")
 @click.option("--block-size", default=64, show_default=True, help="tokens in a window")

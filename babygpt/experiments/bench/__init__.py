@@ -7,4 +7,5 @@ from babygpt.experiments.bench.machine import store as store
 from babygpt.experiments.bench.recipes import diffusion as diffusion
 from babygpt.experiments.bench.recipes import polar as polar
 from babygpt.experiments.bench.recipes import recipe as recipe
+from babygpt.experiments.bench.shapes import shapes as shapes
 from babygpt.experiments.bench.step import step as step

@@ -18,7 +18,7 @@ from babygpt.training import finish, train
 
 BLOCK_SIZE, NEXT_BATCH, DIFFUSION_BATCH = 64, 12, 16
 POLAR = ("v7-rope", "v7-polar", "v7")
-# For a loss that is no record, a small model that makes many steps beats a large one that makes few.
+# For a loss that is no record, a small model that makes many steps beats a large one (`bench shapes`).
 NEXT_SHAPE = {"n_layer": 2, "n_head": 4, "n_embd": 64}
 DIFFUSION_SHAPE = {"n_layer": 3, "n_head": 4, "n_embd": 64}
 NEXT_PLAN = TrainConfig(steps=560, batch_size=NEXT_BATCH, lr_matrix=0.04)

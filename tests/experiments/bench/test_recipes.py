@@ -20,7 +20,7 @@ def test_a_run_stops_counting_when_the_target_is_reached(monkeypatch):
     assert got["both_reached"] == (got["plain_val"] <= 0.5)
 
 
-def test_diffusion_runs_the_same_model_by_two_recipes(monkeypatch):
+def test_diffusion_runs_two_recipes(monkeypatch):
     monkeypatch.setattr(recipes, "BLOCK_SIZE", 16)
     monkeypatch.setattr(race, "TURNS", 2)
     monkeypatch.setattr(recipes, "MaskedDiffusion", partial(MaskedDiffusion, val_windows=256))
@@ -36,3 +36,15 @@ def test_polar_keeps_a_loss_for_every_seed(monkeypatch):
     monkeypatch.setattr(recipes.MaskedDiffusion, "validate", lambda objective, model: 1.5)  # takes longest
     got = recipes.polar(MASKED, 2, ("v7", "v7-rope"), seeds=(1, 2))
     assert got == {"v7": [1.5, 1.5], "v7-rope": [1.5, 1.5]}
+
+
+def test_both_have_one_shape_if_told(monkeypatch):
+    monkeypatch.setattr(recipes, "BLOCK_SIZE", 16)
+    told = {}
+    for same in (False, True):
+        got = recipes.recipe(CORPUS, target=9.0, steps=20, plain_steps=20, same_shape=same)
+        told[same] = (got["ours_shape"], got["plain_shape"])
+    assert told == {
+        False: ("2 layers, 64 wide", "4 layers, 128 wide"),
+        True: ("4 layers, 128 wide", "4 layers, 128 wide"),
+    }
