@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import statistics
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -13,7 +14,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import psutil
-import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
@@ -47,8 +47,8 @@ class Reading:
     minutes  since the measurement began
     steps    of training made by then
     mib      memory in use (resident set), MiB
-    objects  that Python's garbage collector follows
-    tensors  among them
+    blocks   of memory that Python has handed out: counted without touching what is in them, for
+             `gc.get_objects` holds tuples that another thread is just making, and breaks it
     files    and sockets that are open
     threads  that are alive
     """
@@ -56,8 +56,7 @@ class Reading:
     minutes: float
     steps: int
     mib: float
-    objects: int
-    tensors: int
+    blocks: int
     files: int
     threads: int
 
@@ -65,15 +64,12 @@ class Reading:
 def read(start: float, steps: int) -> Reading:
     """Look at this process: `start` is when the measurement began, in seconds of the monotonic clock."""
     process = psutil.Process()
-    followed = gc.get_objects()
-    tensors = sum(issubclass(type(thing), torch.Tensor) for thing in followed)
     files = process.num_handles() if hasattr(process, "num_handles") else process.num_fds()
     return Reading(
         minutes=round((time.monotonic() - start) / 60, 3),
         steps=steps,
         mib=round(process.memory_info().rss / 2**20, 2),
-        objects=len(followed),
-        tensors=tensors,
+        blocks=sys.getallocatedblocks(),
         files=files,
         threads=process.num_threads(),
     )
@@ -122,7 +118,7 @@ def endurance(corpus: Corpus, minutes: float, n: int = READINGS) -> dict[str, An
     corpus   what it trains on
     minutes  how long, above 0
     n        readings, evenly spread over the time
-    returns  "mib_per_hour", "objects_per_step", "tensors_gained", "files_gained", "threads_gained": after
+    returns  "mib_per_hour", "blocks_per_step", "files_gained", "threads_gained": after
              the warm-up; and "readings", each a Reading as a dict
     Raises ValueError if minutes is not above 0, and what went wrong in the run.
     """
@@ -161,10 +157,7 @@ def growth(readings: Sequence[Reading]) -> dict[str, Any]:
         "mib_at_first": first.mib,
         "mib_at_last": last.mib,
         "mib_per_hour": round(slope(hours, [reading.mib for reading in readings]), 2),
-        "objects_per_step": round(
-            slope([r.steps for r in readings], [float(r.objects) for r in readings]), 2
-        ),
-        "tensors_gained": last.tensors - first.tensors,
+        "blocks_per_step": round(slope([r.steps for r in readings], [float(r.blocks) for r in readings]), 2),
         "files_gained": last.files - first.files,
         "threads_gained": last.threads - first.threads,
     }
@@ -190,6 +183,6 @@ def many_runs(corpus: Corpus, n: int = 50, steps: int = 20) -> dict[str, Any]:
     kept = settled(readings)
     per_run = slope(range(len(kept)), [reading.mib for reading in kept])
     found = growth(kept) | {"runs": n, "mib_per_run": round(per_run, 3)}
-    found["objects_per_run"] = round(found.pop("objects_per_step") * steps, 1)
+    found["blocks_per_run"] = round(found.pop("blocks_per_step") * steps, 1)
     del found["mib_per_hour"]
     return {**found, "readings": [asdict(reading) for reading in readings]}

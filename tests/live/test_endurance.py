@@ -9,18 +9,18 @@ from babygpt.live import endurance
 from babygpt.live.endurance import Reading, growth, settled, slope
 
 
-def reading(minutes, mib=500.0, objects=1000, steps=0, **more):
-    return Reading(minutes, steps, mib, objects, **{"tensors": 9, "files": 5, "threads": 2, **more})
+def reading(minutes, mib=500.0, blocks=1000, steps=0, **more):
+    return Reading(minutes, steps, mib, blocks, **{"files": 5, "threads": 2, **more})
 
 
 def test_growth_is_the_slope_of_what_was_read():
-    readings = [reading(m, mib=100 + 2 * m, objects=50 + 30 * m, steps=10 * m) for m in range(30)]
+    readings = [reading(m, mib=100 + 2 * m, blocks=50 + 30 * m, steps=10 * m) for m in range(30)]
     found = growth(readings)
     assert found["mib_per_hour"] == pytest.approx(120)
-    assert found["objects_per_step"] == pytest.approx(3)
+    assert found["blocks_per_step"] == pytest.approx(3)
     assert (found["minutes"], found["steps"]) == (29, 290)
-    gained = growth([reading(0), reading(1, steps=1, tensors=11, files=4, threads=7)])
-    assert [gained[f"{name}_gained"] for name in ("tensors", "files", "threads")] == [2, -1, 5]
+    gained = growth([reading(0), reading(1, steps=1, files=4, threads=7)])
+    assert [gained[f"{name}_gained"] for name in ("files", "threads")] == [-1, 5]
 
 
 def test_noise_around_a_level_is_no_growth():
