@@ -59,9 +59,8 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
 
     path        of the file, by custom ending in .safetensors; missing folders are made
     overwrite   whether a file that is there already may be replaced
-    Raises ValueError if it may not, or if a weight is nan.
+    Raises ValueError if it may not, and `Ruined`, which is one, if a weight is nan.
     """
-    require_numbers(checkpoint.model.state_dict())
     if path.exists() and not overwrite:
         raise ValueError(f"{path} exists already; choose another path or say overwrite")
     tokenizer = checkpoint.tokenizer
@@ -75,6 +74,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         "options": checkpoint.options,
     }
     tensors = dict(checkpoint.model.state_dict())
+    require_numbers(tensors)
     if checkpoint.training is not None:
         state = checkpoint.training
         header["training"] = {name: x for name, x in state.items() if not isinstance(x, Tensor)}
@@ -84,11 +84,15 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
     write_atomically(path, to_bytes(stored, metadata={KEY: text, DIGEST: digest(text, stored)}))
 
 
+class Ruined(ValueError):
+    """A weight is nan."""
+
+
 def require_numbers(weights: dict[str, Tensor]) -> None:
-    """Raise a ValueError naming the first of these weights that holds nan: nobody can use such a model."""
+    """Raise `Ruined`, naming the first of these weights that holds nan: nobody can use such a model."""
     for name, p in weights.items():
         if p.is_floating_point() and p.isnan().any():
-            raise ValueError(f"{name} holds numbers that are none (nan)")
+            raise Ruined(f"{name} holds numbers that are none (nan)")
 
 
 def digest(header: str, weights: dict[str, Tensor]) -> str:

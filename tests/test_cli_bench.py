@@ -111,3 +111,11 @@ def test_every_option_has_its_sentence(command: str) -> None:
     group = main.commands["bench"]
     for option in group.commands[command].params:  # type: ignore[attr-defined]
         assert option.help, option.name  # type: ignore[attr-defined]
+
+
+def test_another_version_does_not_take_the_place_of_the_usual_one(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
+    for more in ([], ["--version", "v7"]):
+        assert run("step", *more, "--store", "--folder", tmp_path).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bench_step.json", "bench_step_v7.json"]

@@ -55,8 +55,9 @@ def told(measure: Callable[..., Mapping[str, Any]]) -> Command:
 
 def variant(ctx: click.Context) -> str:
     """What the numbers are kept as: the command's name, and what else was chosen to be measured."""
-    chosen = [str(ctx.params[name]) for name in ("version",) if ctx.params.get(name, "v4") != "v4"]
-    return "_".join([str(ctx.info_name), *chosen, *(["same_shape"] if ctx.params.get("same_shape") else [])])
+    version, same_shape = ctx.params.get("version", "v4"), ctx.params.get("same_shape", False)
+    chosen = [version] * (version != "v4") + ["same_shape"] * same_shape
+    return "_".join([str(ctx.info_name), *chosen])
 
 
 def typed(ctx: click.Context) -> str:

@@ -205,7 +205,7 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
             click.echo(
                 f"--{flag}-weights: {path} is a {one.version}, and is called {short(one.version)}", err=True
             )
-        generations.require_room(one.model, config, path)
+        generations.require_fitting_prompt(one.model, config, path)
     return dict(zip(names, loaded, strict=True))
 
 

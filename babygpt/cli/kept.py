@@ -48,26 +48,24 @@ class KeptRun:
             yield step
 
     def save(self, over: bool = False, **found: Any) -> None:
-        """Write the checkpoint: with the state of training, unless it is over, and with what was found."""
+        """Write the checkpoint: with the state of training, unless it is over, and with what was found.
+
+        Raises FloatingPointError if the last step has ruined the weights.
+        """
         training = self.training
         if not training.team.leads:
             return
         info = self.info | {"steps_done": training.step} | found
         state = None if over else training.state()
-        self.require_sound()
         made = Checkpoint(self.version, training.model, self.text.tokenizer, info, training=state)
-        checkpoints.save(self.path, made, self.overwrite)
-        self.overwrite = True
-
-    def require_sound(self) -> None:
-        """Raise a FloatingPointError if the last step has ruined the weights."""
         try:
-            checkpoints.require_numbers(self.training.model.state_dict())
-        except ValueError as error:
+            checkpoints.save(self.path, made, self.overwrite)
+        except checkpoints.Ruined as error:
             raise FloatingPointError(
-                f"after step {self.training.step} {error}; it is not saved, and {self.advice()}. "
+                f"after step {training.step} {error}; it is not saved, and {self.advice()}. "
                 "Try a smaller lr_matrix and lr_other, or a longer warmup"
             ) from None
+        self.overwrite = True
 
     def advice(self) -> str:
         """Where the run's last checkpoint stands, read from it: another process may have written it."""

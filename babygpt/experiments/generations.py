@@ -27,7 +27,7 @@ from babygpt.experiments.pretrain import require_characters
 from babygpt.measure.text import distinct, entropy, judged, repeated, words
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
-from babygpt.room import require_room as require_memory
+from babygpt.room import require_room
 from babygpt.sampling import Filled, by_confidence, continue_text
 
 Each = dict[str, list[float]]  # measure -> a number for each prompt
@@ -67,7 +67,7 @@ def load_denoiser(path: Path, corpus: Corpus | None = None) -> Checkpoint:
     return loaded
 
 
-def require_room(model: LanguageModel, config: GenerationConfig, path: Path) -> None:
+def require_fitting_prompt(model: LanguageModel, config: GenerationConfig, path: Path) -> None:
     """Raise a ValueError unless a prompt and a block of holes fit into a model's window."""
     size = model.config.block_size
     block = min((size + 1) // 2, config.gen_len)
@@ -85,7 +85,7 @@ def windows(corpus: Corpus, config: GenerationConfig) -> Tensor:
     Raises ValueError if the validation text is too short for one.
     """
     length = config.prompt_len + config.gen_len
-    require_memory(f"num_prompts ({config.num_prompts}) windows", 8 * length * config.num_prompts)
+    require_room(f"num_prompts ({config.num_prompts}) windows", 8 * length * config.num_prompts)
     if (room := len(corpus.val) - length + 1) < 1:
         raise ValueError(
             f"prompt_len ({config.prompt_len}) and gen_len ({config.gen_len}) need {length} characters of "

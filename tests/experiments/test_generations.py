@@ -157,10 +157,10 @@ def test_alpha_is_put_back_when_it_fails(corpus, models, judge):
 
 def test_a_prompt_must_fit_beside_a_block(models):
     model = models["rope"].model
-    experiment.require_room(model, CONFIG, Path("m"))
+    experiment.require_fitting_prompt(model, CONFIG, Path("m"))
     with pytest.raises(ValueError, match=r"prompt_len \(9\) must be at most 8: the window of m holds 16"):
-        experiment.require_room(model, replace(CONFIG, prompt_len=9), Path("m"))
-    experiment.require_room(model, replace(CONFIG, prompt_len=14, gen_len=2), Path("m"))
+        experiment.require_fitting_prompt(model, replace(CONFIG, prompt_len=9), Path("m"))
+    experiment.require_fitting_prompt(model, replace(CONFIG, prompt_len=14, gen_len=2), Path("m"))
 
 
 def test_only_what_fills_in_is_loaded(tmp_path, corpus, judge, models):
