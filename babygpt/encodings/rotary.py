@@ -22,7 +22,7 @@ def turn(x: Tensor, angle: Tensor) -> Tensor:
     angle     (..., D / 2)  radians, broadcast against x
     returns   (..., D)      same norm as x
     """
-    wide = x if x.dtype == torch.float64 else x.float()  # there are no complex numbers in bfloat16
+    wide = x if x.dtype == torch.float64 else x.float()  # bfloat16 has no complex kind
     pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # (..., D / 2)
     turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
