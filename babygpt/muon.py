@@ -7,11 +7,13 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from babygpt.uncompiled import Uncompiled
+
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5, steep at 0: small singular values grow fast
 ROUNDS = 5
 
 
-class Muon(torch.optim.Optimizer):
+class Muon(Uncompiled):
     """Momentum made orthogonal, for all matrices of one shape at once.
 
     The arithmetic is that of `torch.optim.Muon`, which takes matrix after matrix: with matrices as small as

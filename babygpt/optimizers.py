@@ -7,6 +7,7 @@ from torch import nn
 
 from babygpt.config import TrainConfig
 from babygpt.muon import Muon
+from babygpt.uncompiled import AdamW
 
 
 def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
@@ -21,7 +22,7 @@ def optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimi
     made: list[torch.optim.Optimizer] = []
     if hidden:
         made.append(Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay))
-    made.append(torch.optim.AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True))
+    made.append(AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True))
     return made
 
 

@@ -64,9 +64,10 @@ class Training:
     def steps(self, steering: Steering = hands_off) -> Iterator[Step]:
         """Make the steps that are left, yielding a record after each; what is raised is that of `train`."""
         while self.step < self.config.steps:
-            yield self._measured(self._advance(steering))
+            yield self.measured(self.advance(steering))
 
-    def _advance(self, steering: Steering) -> Step:
+    def advance(self, steering: Steering = hands_off) -> Step:
+        """Make one step, and measure nothing yet."""
         start, drawn = time.perf_counter(), self.generator.get_state()
         try:
             changed = self._steer(steering)
@@ -76,7 +77,7 @@ class Training:
             value = self.team.total(loss.detach()).item()
             require_finite("loss", value, self.step + 1, lr)
             self.model.zero_grad()  # whatever an interrupted run or a curious reader left there
-            loss.backward(torch.full_like(loss, self.team.size))  # a team averages its gradients
+            (loss * self.team.size).backward()  # a team averages its gradients
         except BaseException:
             self.generator.set_state(drawn)  # a step that was not made has drawn nothing
             raise
@@ -109,10 +110,14 @@ class Training:
             return loss
         return loss * (self.objective.count(mine) / self.objective.count(batch))
 
-    def _measured(self, step: Step) -> Step:
-        """The step as it is, with validation loss and snapshot added where they are due."""
+    def due(self, step: Step) -> bool:
+        """Whether the validation loss is due after this step, as it is after the last."""
         every = self.config.eval_every
-        if step.step < self.config.steps and (every == 0 or step.step % every):
+        return step.step == self.config.steps or (every > 0 and step.step % every == 0)
+
+    def measured(self, step: Step) -> Step:
+        """The step as it is, with validation loss and snapshot added where they are due."""
+        if not self.due(step):
             return step
         val_loss = self.team.from_leader(lambda: self.objective.validate(self.model))
         require_finite("validation loss", val_loss, step.step, step.lr)
