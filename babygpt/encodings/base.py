@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,24 +19,32 @@ def norm(x: Tensor) -> Tensor:
 
 
 LARGEST = 1e30  # float32 ends at 3e38, and such a number is still to be multiplied
+SMALLEST = 1 / LARGEST  # of a number that must be above 0, because something is divided by it
 
 
-def require_usable(name: str, value: float) -> None:
+def require_usable(name: str, value: Any) -> None:
     """Raise a ValueError unless a number is finite, and not so large that a product with it would not be."""
-    if not abs(value) <= LARGEST:  # refuses nan too
+    if not isinstance(value, Real):
+        raise ValueError(f"{name} ({value!r}) must be a number")
+    if not abs(float(value)) <= LARGEST:  # refuses nan too
         raise ValueError(f"{name} ({value}) must be a finite number, at most {LARGEST:g} in size")
 
 
 class Encoding(nn.Module):
     """No position encoding (NoPE), and the base of every other encoding.
 
-    A subclass overrides the one question that it has an answer to. `max_positions` is the number of
-    positions that it knows, or None if it can be asked about any.
+    A subclass overrides the one question that it has an answer to.
+
+    max_positions  the number of positions that it knows, or None if it can be asked about any
+    least          name of a number -> the smallest value that it may be steered to
+    whole          those of its whole numbers that may be steered; the others are shapes
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
 
     max_positions: int | None = None
+    least: ClassVar[Mapping[str, float]] = {}
+    whole: ClassVar[tuple[str, ...]] = ()
 
     def embed(self, x: Tensor, places: Places) -> Tensor:
         """Add to the token embeddings: (B, T, C) -> (B, T, C)."""
@@ -46,23 +58,40 @@ class Encoding(nn.Module):
         """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where places have a B."""
         return None
 
+    def numbers(self) -> list[str]:
+        """The names of its numbers, in order: what can be steered."""
+        kinds = float | Tensor
+        return [name for name in dir(self) if name in self.whole or isinstance(getattr(self, name), kinds)]
+
     def require_number(self, name: str) -> None:
         """Raise a ValueError unless `name` is one of the encoding's numbers, such as theta."""
-        if not isinstance(getattr(self, name, None), float | Tensor):
-            raise ValueError(f"{type(self).__name__} has no number called {name!r} to steer")
+        if name in self.whole or isinstance(getattr(self, name, None), float | Tensor):
+            return
+        has = ", ".join(self.numbers()) or "none"
+        raise ValueError(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
+
+    def require_steerable(self, name: str, value: float) -> None:
+        """Raise a ValueError unless one of the encoding's numbers may be set to `value`; change nothing."""
+        self.require_number(name)
+        require_usable(name, value)
+        least = self.least.get(name)
+        if name in self.whole and not float(value).is_integer():
+            raise ValueError(f"{name} ({value}) must be a whole number")
+        if least is not None and value < least:
+            above = "above 0, and " if least < 1 else ""
+            raise ValueError(f"{name} ({value}) must be {above}at least {least:g}")
 
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers between two steps of training.
 
         name   an attribute that is a number, or a parameter or buffer (all of it gets the value)
-        value  finite
-        Raises ValueError if there is no such number, or value is not finite, or as good as infinite.
+        value  finite; whole where the number counts something
+        Raises ValueError, before anything is changed, if there is no such number or it may not be that.
         """
-        self.require_number(name)
-        require_usable(name, value)
+        self.require_steerable(name, value)
         have = getattr(self, name)
         if isinstance(have, Tensor):
             with torch.no_grad():
-                have.fill_(value)
+                have.fill_(float(value))
         else:
-            setattr(self, name, float(value))
+            setattr(self, name, type(have)(value))

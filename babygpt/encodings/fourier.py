@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
+from babygpt.encodings.base import SMALLEST
 from babygpt.encodings.branches import BranchCode
 from babygpt.encodings.learned import look_up, require_known, require_table
 from babygpt.encodings.sinusoidal import sinusoid
@@ -43,6 +46,9 @@ class Fourier(BranchCode):
     Source: notes 002 and 003 (Fourier PE).
     """
 
+    least: ClassVar = {"theta": SMALLEST, "stride": 1}
+    whole: ClassVar = ("stride",)
+
     def __init__(
         self,
         head_dim: int,
@@ -63,6 +69,17 @@ class Fourier(BranchCode):
         if learnable:
             require_table("max_positions", self.positions, n_embd)
         self.table = nn.Parameter(self.formula(torch.arange(self.positions))) if learnable else None
+
+    def require_number(self, name: str) -> None:
+        super().require_number(name)
+        if name == "theta" and self.table is not None:
+            raise ValueError("theta made the table that is trained now: to steer it would change nothing")
+
+    def require_steerable(self, name: str, value: float) -> None:
+        super().require_steerable(name, value)
+        if name == "stride" and value >= self.positions:
+            rows = f"max_positions ({self.positions})"
+            raise ValueError(f"stride ({value:g}) must be below {rows}: branch 1 would have no row")
 
     def formula(self, position: Tensor) -> Tensor:
         """The code at branch positions, before any training: (...,) -> (..., n_embd)."""

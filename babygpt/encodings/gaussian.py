@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import require_usable
+from babygpt.encodings.base import SMALLEST, require_usable
 from babygpt.encodings.rotary import Rotary
 from babygpt.places import Places
 
-SMALLEST = 1e-30  # of a width or a weight: float32 ends at 1e-38, and nothing may be divided by 0
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
 
 
@@ -45,6 +45,8 @@ class Gaussian(Rotary):
     Raises ValueError for weights or widths that make no kernel.
     Source: note 001 (its formula and its defaults).
     """
+
+    least: ClassVar = dict.fromkeys(("theta", "alpha1", "alpha2", "sigma1", "sigma2"), SMALLEST)
 
     def __init__(
         self,

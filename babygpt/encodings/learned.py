@@ -16,7 +16,9 @@ def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
         return
     low, high = (int(end) * stride for end in (position.min(), position.max()))  # exact, however large
     if low < 0 or high >= rows:
-        raise ValueError(f"position {low if low < 0 else high} is not in the table: it has 0 to {rows - 1}")
+        wrong = low if low < 0 else high
+        where = "" if stride == 1 else f" (branch {wrong // stride} at stride {stride})"
+        raise ValueError(f"position {wrong} is not in the table: it has 0 to {rows - 1}{where}")
 
 
 def require_table(name: str, rows: int, width: int) -> None:

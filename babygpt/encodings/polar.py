@@ -11,12 +11,13 @@ phase.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding, norm, require_usable
+from babygpt.encodings.base import SMALLEST, Encoding, norm, require_usable
 from babygpt.encodings.rotary import angles
 from babygpt.places import Places
 
@@ -31,6 +32,8 @@ class Waves(Encoding):
     Raises ValueError if head_dim is below 1, or theta not above 0.
     Source: note 000, section 2.1.
     """
+
+    least: ClassVar = {"theta": SMALLEST}
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()

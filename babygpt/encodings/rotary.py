@@ -7,10 +7,12 @@ i + D/2; either works, mixing them does not (notebook 04 shows why).
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding, require_usable
+from babygpt.encodings.base import SMALLEST, Encoding, require_usable
 from babygpt.encodings.sinusoidal import frequencies, precise
 from babygpt.places import Places
 
@@ -61,6 +63,8 @@ class Rotary(Encoding):
     Source: Su et al. 2021, arXiv:2104.09864.
     """
 
+    least: ClassVar = {"theta": SMALLEST}
+
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
@@ -80,6 +84,8 @@ class Rotary2D(Encoding):
     stride        distance between neighbouring branches, in positions
     Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
     """
+
+    least: ClassVar = {"theta": SMALLEST}
 
     def __init__(
         self, head_dim: int, branch_share: float = 0.5, theta: float = 10_000.0, stride: float = 1.0

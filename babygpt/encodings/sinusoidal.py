@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import LARGEST, Encoding
+from babygpt.encodings.base import SMALLEST, Encoding
 from babygpt.places import Places
 
 
@@ -20,8 +22,8 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     """
     if width < 2 or width % 2:
         raise ValueError(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
-    if not theta >= 1 / LARGEST:
-        raise ValueError(f"theta ({theta}) must be above 0, and at least {1 / LARGEST:g}")
+    if not theta >= SMALLEST:
+        raise ValueError(f"theta ({theta}) must be above 0, and at least {SMALLEST:g}")
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 
@@ -50,6 +52,8 @@ class Sinusoidal(Encoding):
     theta   base of the frequencies
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
+
+    least: ClassVar = {"theta": SMALLEST}
 
     def __init__(self, n_embd: int, theta: float = 10_000.0) -> None:
         super().__init__()
