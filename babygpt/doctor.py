@@ -13,9 +13,17 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 FIX = "run `make env`, or `pip install -e .` in your own environment"
-WHY = {"ipykernel": "sliders need 7.1 to move while a cell runs; 7.4.0 drops their events then"}
+KERNELS = (  # what was seen of each ipykernel: from which version on, whether it will do, in words
+    ("7.5", True, "not tested; 6.29 to 6.31 lose nothing"),
+    ("7.4", False, "drops slider events while a cell runs"),
+    ("7.0", False, "may lose a request now and then (ipykernel issue 1554)"),
+    ("6.32", True, "not tested; 6.29 to 6.31 lose nothing"),
+    ("6.29", True, "loses no request; a waiting cell stays alive"),
+    ("0", False, "not tested; 6.29 to 6.31 lose nothing"),
+)
 MANAGER = "@jupyter-widgets/jupyterlab-manager"
 ROOM = 1e9  # bytes: the corpus, checkpoints and figures need less
 
@@ -31,7 +39,7 @@ class Check:
 
 def checks() -> list[Check]:
     """Look at Python, every runtime package, the device, the widgets and the disk."""
-    return [python(), *packages(), device(), threads(), *widgets(), disk()]
+    return [python(), *packages(), device(), threads(), kernel(), *widgets(), disk()]
 
 
 def report(found: list[Check]) -> str:
@@ -71,15 +79,14 @@ def packages() -> Iterator[Check]:
 
 
 def package(need: Requirement) -> Check:
-    """The installed version of one package against its bounds, and why they are as they are."""
-    why = f" ({WHY[need.name]})" if need.name in WHY else ""
+    """The installed version of one package against its bounds."""
     try:
         have = metadata.version(need.name)
     except metadata.PackageNotFoundError:
         return Check(need.name, False, f"missing: {FIX}")
     if need.specifier.contains(have, prereleases=True):
-        return Check(need.name, True, f"{have}, within {need.specifier}{why}")
-    return Check(need.name, False, f"{have}, but {need.specifier} is needed{why}: {FIX}")
+        return Check(need.name, True, f"{have}, within {need.specifier}")
+    return Check(need.name, False, f"{have}, but {need.specifier} is needed: {FIX}")
 
 
 def device() -> Check:
@@ -109,6 +116,16 @@ def threads() -> Check:
     if have <= cores:
         return Check("threads", True, seen)
     return Check("threads", False, f"{seen}, which slows training: set OMP_NUM_THREADS={cores}")
+
+
+def kernel() -> Check:
+    """What the installed ipykernel can do: does it hear every request, and sliders while a cell waits?"""
+    try:
+        have = metadata.version("ipykernel")
+    except metadata.PackageNotFoundError:
+        return Check("kernel", False, f"no ipykernel: {FIX}")
+    ok, words = next((ok, words) for first, ok, words in KERNELS if Version(have) >= Version(first))
+    return Check("kernel", ok, f"ipykernel {have}: {words}" + ("" if ok else f"; {FIX}"))
 
 
 def widgets() -> Iterator[Check]:

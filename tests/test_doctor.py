@@ -86,18 +86,44 @@ def test_widget_extension_is_found_where_pip_put_it():
 # ---------------------------------------------------------------- broken on purpose
 
 
-def test_ipykernel_that_drops_slider_events_is_refused_with_the_reason(monkeypatch):
-    pretend(monkeypatch, "ipykernel", "7.4.0")
-    check = finding("ipykernel")
-    assert not check.ok
-    assert check.detail.startswith("7.4.0")
-    assert "drops" in check.detail
-    assert "make env" in check.detail
+@pytest.mark.parametrize(
+    ("version", "ok", "words"),
+    [
+        ("6.17.1", False, "not tested; 6.29 to 6.31"),
+        ("6.28.0", False, "not tested"),
+        ("6.29.0", True, "loses no request; a waiting cell stays alive"),
+        ("6.31.1", True, "loses no request; a waiting cell stays alive"),
+        ("6.32.0", True, "not tested; 6.29 to 6.31"),
+        ("7.0.0", False, "may lose a request now and then (ipykernel issue 1554)"),
+        ("7.3.9", False, "may lose a request now and then (ipykernel issue 1554)"),
+        ("7.4.0", False, "drops slider events while a cell runs"),
+        ("7.5.0a1", False, "drops slider events while a cell runs"),
+        ("7.5.0", True, "not tested; 6.29 to 6.31"),
+        ("8.0", True, "not tested; 6.29 to 6.31"),
+    ],
+)
+def test_kernel_is_said_to_do_what_was_measured(monkeypatch, version: str, ok: bool, words: str):
+    pretend(monkeypatch, "ipykernel", version)
+    check = doctor.kernel()
+    assert check.detail.startswith(f"ipykernel {version}: ")
+    assert words in check.detail
+    assert ("make env" in check.detail) is not check.ok
+    assert check.ok is ok
+
+
+def test_missing_kernel_is_seen(monkeypatch):
+    pretend(monkeypatch, "ipykernel", None)
+    assert not doctor.kernel().ok
 
 
 @pytest.mark.parametrize(
     ("name", "version", "ok"),
-    [("torch", "2.8.1", False), ("torch", "2.13.0+cpu", True), ("numpy", "1.26.4", False)],
+    [
+        ("torch", "2.8.1", False),
+        ("torch", "2.13.0+cpu", True),
+        ("numpy", "1.26.4", False),
+        ("ipykernel", "7.3.0", False),
+    ],
 )
 def test_bounds_are_kept(monkeypatch, name: str, version: str, ok: bool):
     pretend(monkeypatch, name, version)

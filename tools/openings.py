@@ -1,0 +1,211 @@
+"""How many requests does a kernel lose when notebooks are opened in it, again and again?
+
+    python tools/openings.py --openings 1000                    the kernel of this environment
+    python tools/openings.py --python other/bin/python          another one; it needs ipykernel and ipywidgets
+
+Each opening is what JupyterLab 4.6 sends for one: a connection of its own through the server (which asks the
+kernel about itself as it makes one, and closes that channel before the answer), two questions about the
+kernel in quick succession, the debugger's, the comms there are, a subshell where the kernel has them, the
+widgets' control comm; then three cells at once, as Run All does, moves of the slider that one of them made, a
+completion, a look into the documentation, and a cell again. Between two messages there is a random moment, so
+that some arrive just as the answer to another is sent: then ipykernel 7.0 to 7.3 overlook them, and all that
+follow, until another connection is made (ipykernel's issue 1554).
+
+A request is lost if there is no answer and a kernel that is not at work has said nothing for five seconds.
+The rest of that opening is skipped. Every 20 openings there is a fresh kernel. Progress goes to stderr; the
+last line, on stdout, is JSON: ipykernel, openings, hung (openings with a loss), requests, lost, seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import click
+import requests
+import websocket
+
+from babygpt.browser.lab import jupyterlab
+
+FRESH = 20  # openings in one kernel
+PATIENCE = 5.0  # seconds without a word from a kernel at rest
+LIMIT = 60.0  # seconds for a cell
+PAUSES = (0.0, 0.001, 0.004, 0.03)  # seconds between two messages: at most one of these, the first the usual
+SILENT = ("comm_open", "comm_msg")  # they have no reply
+CELLS = (
+    "import ipywidgets\nslider = ipywidgets.IntSlider()\nslider.observe(lambda change: None)\nslider",
+    "print(slider.value)",
+    "sum(range(1000))",
+)
+FLAGS = {"silent": False, "store_history": True, "allow_stdin": True, "stop_on_error": True}
+VERSION = "from importlib.metadata import version; print(version('ipykernel'))"
+
+
+@contextmanager
+def kernel(address: str) -> Iterator[str]:
+    """A fresh kernel of the JupyterLab at this address; yields where pages connect to it."""
+    parts = urlsplit(address)
+    token = parse_qs(parts.query)["token"][0]
+    ask: dict[str, Any] = {"params": {"token": token}, "timeout": LIMIT}
+    kernels = f"http://{parts.netloc}/api/kernels"
+    name = requests.post(kernels, json={"name": "asked"}, **ask).json()["id"]
+    yield f"ws://{parts.netloc}/api/kernels/{name}/channels?token={token}"
+    requests.delete(f"{kernels}/{name}", **ask)
+
+
+class Page:
+    """One page's connection to a kernel, at this address.
+
+    sent     how many requests it has sent
+    open     those without an answer: their kinds, by id
+    answers  the content of each reply, by the request's id
+    comms    the widgets that the kernel has made: their comms' ids, by model
+    """
+
+    def __init__(self, address: str, chance: random.Random, patience: float) -> None:
+        self.session, self.chance, self.patience = uuid4().hex, chance, patience
+        self.sent, self.open, self.comms = 0, dict[str, str](), dict[str, str]()
+        self.answers, self.busy, self.rested = dict[str, dict[str, Any]](), set[str](), set[str]()
+        self.link = websocket.create_connection(f"{address}&session_id={self.session}", timeout=LIMIT)
+
+    def send(self, kind: str, content: object, channel: str = "shell", subshell: str | None = None) -> str:
+        """Send a request after a random moment, and return its id."""
+        if self.chance.random() < 0.5:
+            time.sleep(self.chance.uniform(0, self.chance.choice(PAUSES)))
+        name, now = uuid4().hex, datetime.now(UTC).isoformat()
+        header = {"msg_id": name, "msg_type": kind, "session": self.session, "username": "", "date": now}
+        header |= {"version": "5.4"} | ({"subshell_id": subshell} if subshell else {})
+        parts = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "buffers": []}
+        self.open[name] = kind
+        self.sent += 1
+        self.link.send(json.dumps({"channel": channel, **parts}))
+        return name
+
+    def hear(self, *wanted: str) -> bool:
+        """Listen until these requests, or all, are answered; False if the kernel falls silent before."""
+        self.link.settimeout(self.patience)
+        end = time.monotonic() + LIMIT
+        while any(name in self.open for name in wanted) if wanted else self.open:
+            try:
+                self._take(json.loads(self.link.recv()))
+            except websocket.WebSocketTimeoutException:
+                if not self.busy or time.monotonic() > end:
+                    return False
+        return True
+
+    def _take(self, message: dict[str, Any]) -> None:
+        """Note what is answered: a request has a reply and an end of its work, a comm's message only that."""
+        kind, content = message["header"]["msg_type"], message["content"]
+        parent = message["parent_header"].get("msg_id")
+        if kind == "comm_open":
+            self.comms[content["data"]["state"]["_model_name"]] = content["comm_id"]
+        elif kind.endswith("_reply"):
+            self.answers[parent] = content
+            if content.get("status") == "error":
+                raise ValueError(f"{self.open.get(parent)}: {content.get('ename')}: {content.get('evalue')}")
+        elif kind == "status":
+            rests = content["execution_state"] == "idle"
+            (self.rested.add if rests else self.busy.add)(parent)
+            self.busy -= self.rested
+        if parent in self.rested and (parent in self.answers or self.open.get(parent) in SILENT):
+            self.open.pop(parent, None)
+
+
+def opening(page: Page) -> bool:
+    """Open a notebook and run it, as JupyterLab does; False as soon as the kernel leaves a request lying."""
+    info = [page.send("kernel_info_request", {}) for _ in range(2)]
+    page.send("debug_request", {"type": "request", "seq": 1, "command": "debugInfo"}, "control")
+    if not page.hear(*info):
+        return False
+    shell = None
+    comms = page.send("comm_info_request", {"target_name": "jupyter.widget.control"})
+    if "kernel subshells" in page.answers[info[0]].get("supported_features", []):
+        asked = page.send("create_subshell_request", {}, "control")
+        if not page.hear(asked):
+            return False
+        shell = page.answers[asked]["subshell_id"]
+    control = {"comm_id": uuid4().hex, "target_name": "jupyter.widget.control"}
+    page.send("comm_open", {"data": {}, **control}, subshell=shell)
+    page.send("comm_msg", {"data": {"method": "request_states"}, **control}, subshell=shell)
+    if not page.hear(comms):
+        return False
+    cells = [page.send("execute_request", {"code": code, "user_expressions": {}, **FLAGS}) for code in CELLS]
+    if not page.hear(cells[0]):
+        return False
+    slider = page.comms["IntSliderModel"]
+    for value in range(1, 4):
+        move = {"method": "update", "state": {"value": value}, "buffer_paths": []}
+        page.send("comm_msg", {"comm_id": slider, "data": move}, subshell=shell)
+    page.send("complete_request", {"code": "slider.va", "cursor_pos": 9})
+    page.send("inspect_request", {"code": "slider", "cursor_pos": 6, "detail_level": 0})
+    page.send("execute_request", {"code": CELLS[1], "user_expressions": {}, **FLAGS})
+    if not page.hear():
+        return False
+    if shell:
+        page.send("delete_subshell_request", {"subshell_id": shell}, "control")
+    return page.hear()
+
+
+def count(
+    launch: list[str],
+    openings: int,
+    seed: int = 0,
+    patience: float = PATIENCE,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, int]:
+    """Open notebooks in kernels, and count the openings that hung, the requests and the lost ones.
+
+    launch    the command that starts a kernel; {connection_file} stands for its file
+    openings  how many
+    seed      for the moments between messages
+    patience  seconds of silence after which a request is lost
+    say       is told of each loss, and of every 50th opening
+    """
+    chance, total = random.Random(seed), Counter(openings=0, hung=0, requests=0, lost=0)
+    with tempfile.TemporaryDirectory(prefix="babygpt-") as folder:
+        spec = Path(folder) / "data" / "kernels" / "asked" / "kernel.json"
+        spec.parent.mkdir(parents=True)
+        spec.write_text(json.dumps({"argv": launch, "display_name": "asked", "language": "python"}))
+        with jupyterlab(Path(folder), Path(folder)) as address:
+            while total["openings"] < openings:
+                with kernel(address) as place:
+                    for _ in range(min(FRESH, openings - total["openings"])):
+                        page = Page(place, chance, patience)
+                        fine = opening(page)
+                        page.link.close()
+                        total.update(openings=1, hung=not fine, requests=page.sent, lost=len(page.open))
+                        if not fine or total["openings"] % 50 == 0:
+                            lying = f", now {', '.join(page.open.values())}" if not fine else ""
+                            say(f"{total['openings']} openings, {total['lost']} requests lost{lying}")
+    return dict(total)
+
+
+@click.command()
+@click.option("--openings", default=1000, show_default=True, help="How many.")
+@click.option("--python", default=sys.executable, help="The interpreter whose ipykernel is asked.")
+@click.option("--seed", default=0, show_default=True, help="For the moments between messages.")
+def main(openings: int, python: str, seed: int) -> None:
+    """Count the requests that a kernel loses when notebooks are opened in it."""
+    version = subprocess.run(
+        [python, "-c", VERSION], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    launch = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    began = time.monotonic()
+    found = count(launch, openings, seed, say=lambda line: click.echo(line, err=True))
+    click.echo(json.dumps({"ipykernel": version, **found, "seconds": round(time.monotonic() - began)}))
+
+
+if __name__ == "__main__":
+    main()
