@@ -76,28 +76,47 @@ def upright(ax: Axes, name: str, x: float, **style: Any) -> Line2D:
 
 
 def picture(
-    ax: Axes, name: str, matrix: np.ndarray, span: tuple[float, float], cmap: str | None
+    ax: Axes,
+    name: str,
+    matrix: np.ndarray,
+    span: tuple[float, float],
+    cmap: str | None,
+    extent: tuple[float, float, float, float] | None = None,
+    square: bool = False,
+    bar: bool = True,
 ) -> AxesImage:
     """A matrix in colours, with a colour bar.
 
     matrix  (rows, columns)
     span    the values at the two ends of the colours
+    extent  left, right, bottom and top, in the units of the data; by default a unit for each number
+    square  whether a number takes as much room across as down
+    bar     whether there is a colour bar
     """
+    rows, columns = matrix.shape
+    ends = extent or (-0.5, columns - 0.5, rows - 0.5, -0.5)
     have = drawn(ax, AxesImage, name)
     if have is None:
-        have = ax.imshow(
-            matrix, aspect="auto", interpolation="nearest", cmap=cmap, vmin=span[0], vmax=span[1], gid=name
-        )
-        ax.figure.colorbar(have, ax=ax)
+        look: Any = {"interpolation": "nearest", "cmap": cmap, "vmin": span[0], "vmax": span[1]}
+        have = ax.imshow(matrix, aspect="equal" if square else "auto", extent=ends, gid=name, **look)
+        if bar:
+            colour_bar(ax, have, square)
         ax.grid(visible=False)
         return have
-    if have.get_size() != matrix.shape:
-        rows, columns = matrix.shape
-        have.set_extent((-0.5, columns - 0.5, rows - 0.5, -0.5))
+    if tuple(have.get_extent()) != ends:
+        have.set_extent(ends)
     have.set_data(matrix)
     if have.get_clim() != span:
         have.set_clim(*span)
     return have
+
+
+def colour_bar(ax: Axes, image: AxesImage, square: bool) -> None:
+    """What the colours mean; beside a square picture it is as high as the picture, whatever the Axes."""
+    if square:
+        ax.figure.colorbar(image, cax=ax.inset_axes((1.02, 0.0, 0.035, 1.0)))
+    else:
+        ax.figure.colorbar(image, ax=ax)
 
 
 def words(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Annotation:
@@ -109,6 +128,31 @@ def words(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any)
     have.xy = at
     have.set_position(at)
     return have
+
+
+def still(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Text:
+    """A text at a point, in the units of the data, that belongs to the background: it seldom changes."""
+    found = (t for t in ax.texts if t.get_label() == name)
+    have = next(found, None)
+    if have is None:
+        return ax.text(*at, text, label=name, **style)
+    if (have.get_text(), have.get_position()) != (text, at):
+        have.set_text(text)
+        have.set_position(at)
+    return have
+
+
+def keep_still(ax: Axes, names: Collection[str]) -> None:
+    """Remove the texts of the background whose name is not among these."""
+    for text in [t for t in ax.texts if not t.get_gid() and t.get_label() not in names]:
+        text.remove()
+
+
+def bare(ax: Axes) -> None:
+    """Take the frame and the marks of the ticks away; their labels stay."""
+    if ax.spines["left"].get_visible():
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0)
 
 
 def hand(ax: Axes, name: str, tip: tuple[float, float], colour: str) -> Line2D:
@@ -136,8 +180,14 @@ def fit(ax: Axes) -> None:
     ax.autoscale_view()
 
 
-def ticks(axis: Axis, places: Sequence[float], labels: Sequence[str], size: float | None = None) -> None:
-    """A label at each place on an axis, in letters of a size in points."""
+def ticks(
+    axis: Axis,
+    places: Sequence[float],
+    labels: Sequence[str],
+    size: float | None = None,
+    rotation: float | None = None,
+) -> None:
+    """A label at each place on an axis, in letters of a size in points, turned by some degrees."""
     at, texts = axis.get_major_locator(), axis.get_major_formatter()
     if list(getattr(at, "locs", ())) == list(places) and list(getattr(texts, "seq", ())) == list(labels):
         return
@@ -145,6 +195,8 @@ def ticks(axis: Axis, places: Sequence[float], labels: Sequence[str], size: floa
     axis.set_major_formatter(FixedFormatter(labels))
     if size is not None:
         axis.set_tick_params(labelsize=size)
+    if rotation is not None:
+        axis.set_tick_params(rotation=rotation)
 
 
 def legend(ax: Axes, **place: Any) -> None:

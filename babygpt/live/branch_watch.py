@@ -28,10 +28,10 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
         step, squares = frames[-1]
         names = ["codes", "input", *(f"layer {i + 1}" for i in range(len(squares) - 2))]
         last = squares[-1][~np.eye(n, dtype=bool)].mean()
-        finding = f"After {step} steps: {last:.0%} alike"
+        finding = f"After {step} steps: {last:.0%} alike in the last layer"
         plots.draw_squares(ax, squares, names, finding)
 
-    return Watch(measure, draw, times, width=1.5)
+    return Watch(measure, draw, times, width=1.6, height=3.7)
 
 
 def company(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times: int = 10) -> Watch:

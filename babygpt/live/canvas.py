@@ -15,11 +15,14 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from babygpt import plots
-from babygpt.artists import movable
+from babygpt.artists import drawn, movable
 
-DPI = 100
+WIDTH = 11.0  # inches of every figure, so that letters are as large in one view as in the next
+DPI = 100  # of a figure that nobody has told how much room there is
+WIDEST = 1920  # CSS pixels
 STYLE: Any = {**plots.STYLE, "text.hinting": "no_hinting"}  # titles cost most of a frame; so, a third less
 TURN = threading.Lock()  # Matplotlib's caches are shared by all figures
 
@@ -38,17 +41,32 @@ class Canvas:
     colour bars) is kept as a background, until Matplotlib itself calls the figure stale.
 
     widths  of the Axes, relative to each other
-    size    width and height, inches
+    height  of the figure, inches; all figures are WIDTH inches wide
     """
 
-    def __init__(self, widths: Sequence[float], size: tuple[float, float]) -> None:
+    def __init__(self, widths: Sequence[float], height: float) -> None:
         with drawing():
-            self.figure = Figure(figsize=size, dpi=DPI)
+            self.figure = Figure(figsize=(WIDTH, height), dpi=DPI)
             self.agg = FigureCanvasAgg(self.figure)
             row = self.figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
         self.axes: list[Axes] = list(row)
         self.moved: list[tuple[Axes, Artist]] = []
         self.laid_out = False
+
+    def fit(self, room: int, ratio: float) -> None:
+        """Draw from now on for a page with so much room, and for a screen with so many pixels.
+
+        room   width of the cell, CSS pixels; wider than WIDEST, the picture stays at that
+        ratio  of the screen's pixels to CSS pixels
+        """
+        dpi = round(min(room, WIDEST) * ratio) / WIDTH + 1e-6  # a whole number of pixels, and none is lost
+        if self.figure.dpi != dpi:
+            self.figure.set_dpi(dpi)
+
+    def words(self) -> str:
+        """What the picture says, for readers who do not see it: the titles of its Axes."""
+        titles = [drawn(ax, Text, "title") for ax in self.axes]
+        return "; ".join(title.get_text() for title in titles if title is not None)
 
     def png(self) -> bytes:
         """The picture as it is now."""

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import ipywidgets
 
 DESCRIPTION = {"description_width": "9em"}
-WIDE = {"width": "26em"}
+WIDE = {"width": "100%"}  # of its column
+COLUMNS = "repeat(auto-fit, minmax(min(24em, 100%), 1fr))"  # as many as there is room for
 
 
 class Control(Protocol):
@@ -159,5 +160,15 @@ class Line:
     def widget(self) -> ipywidgets.Text:
         """The field itself."""
         return ipywidgets.Text(
-            self.value, description=self.label or self.name, style=DESCRIPTION, layout={"width": "54em"}
+            self.value,
+            description=self.label or self.name,
+            style=DESCRIPTION,
+            layout={"width": "auto", "grid_column": "1 / -1"},
         )
+
+
+def grid(widgets: Sequence[Any]) -> ipywidgets.GridBox:
+    """Controls in columns."""
+    return ipywidgets.GridBox(
+        list(widgets), layout={"width": "100%", "grid_template_columns": COLUMNS, "grid_gap": "0 1.5em"}
+    )

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import Any, TypeVar
+from typing import Any
 
 import ipywidgets
-from IPython.display import display
 
 from babygpt import plots
-from babygpt.live.canvas import Canvas
-from babygpt.live.controls import Control
+from babygpt.live.canvas import Canvas, drawing
+from babygpt.live.controls import DESCRIPTION, WIDE, Control, grid
 from babygpt.live.run import Run, State
-from babygpt.live.view import View, close_all
+from babygpt.live.view import View, close_all, weakly
 
-Thing = TypeVar("Thing")
-INCHES = 2.5  # of an Axes of width 1, so that three fit beside the file list of JupyterLab
-RATE = 2.0  # pictures a second while training, at most
-SHARE = 0.03  # of the time may go into pictures: a trainer cannot train while Matplotlib draws
+WORDS = 0.2  # seconds between two looks at bar and words
+PICTURES = 0.5  # seconds between two pictures while training, at least
+SHARE = 0.04  # of the time may go into pictures: a trainer cannot train while Matplotlib draws
+PATIENCE = 0.8  # seconds between two pictures at most, whatever they cost: nothing stands still
 COLOURS = {
     State.WAITING: "",
+    State.PREPARING: "",
     State.RUNNING: "info",
     State.PAUSED: "warning",
     State.STOPPED: "warning",
@@ -47,25 +48,30 @@ class Dashboard(View):
     ) -> None:
         self.run, self.floors = weakref.ref(run), dict(floors)
         self.seen: State | None = None  # the state that the buttons show
-        self.next_picture = self.cost = 0.0  # seconds of the clock, and of the processor
+        self.next_words = self.next_picture = self.cost = 0.0  # seconds
+        self.telling = threading.Lock()
         self.bar = ipywidgets.IntProgress(max=run.total, layout={"width": "16em"})
         self.status = ipywidgets.HTML()
+        self.status.add_class("babygpt-words")
         self.pause = ipywidgets.Button(description="pause", icon="pause", layout={"width": "7em"})
         self.stop = ipywidgets.Button(description="stop", icon="stop", layout={"width": "7em"})
         self.replay = ipywidgets.IntSlider(
-            max=run.total, disabled=True, description="replay: step", layout={"width": "40em"}
+            max=run.total, disabled=True, description="replay: step", style=DESCRIPTION, layout=WIDE
         )
         self.knobs = {control.name: control.widget() for control in knobs}
         self.jump = ipywidgets.Button(layout={"width": "auto", "display": "none"})
         self._wire(run, ahead)
-        rows = [ipywidgets.HBox([self.bar, self.pause, self.stop, self.jump, self.status])]
-        rows += [ipywidgets.HBox(list(self.knobs.values()))] if self.knobs else []
-        widths = [1.2, *(watch.width for watch in run.frames)]
+        head = [self.bar, self.pause, self.stop, self.jump, self.status]
+        rows = [ipywidgets.HBox(head, layout={"flex_flow": "row wrap", "align_items": "center"})]
+        rows += [grid(list(self.knobs.values()))] if self.knobs else []
+        widths = [1.0, *(watch.width for watch in run.frames)]
         height = max([3.3, *(watch.height for watch in run.frames)])
-        size = (min(12.0, 0.6 + INCHES * sum(widths)), height)
-        super().__init__(f"training: {run.title}", [*rows, self.replay], Canvas(widths, size))
+        super().__init__(f"training: {run.title}", [*rows, self.replay], Canvas(widths, height))
         closing = (self.pause, self.stop, self.jump, self.replay, *self.knobs.values())
         weakref.finalize(run, close_all, closing).atexit = False
+        self._tell(run)
+        with drawing():
+            self.draw()  # what cannot be drawn is an error of the cell that asked for it
 
     def _wire(self, run: Run, ahead: Sequence[Run]) -> None:
         """Connect the widgets; none of them keeps the run alive."""
@@ -73,7 +79,7 @@ class Dashboard(View):
         self.stop.on_click(weakly(run, lambda run, _: run.stop()))
         self.replay.observe(weakly(self, lambda dashboard, _: dashboard.painter.wake()), names="value")
         for name, widget in self.knobs.items():
-            widget.observe(weakly(run, partial(turn, name)), names="value")
+            widget.observe(weakly(self, partial(turn, name)), names="value")
         if ahead:
             names = " and ".join(other.title for other in ahead)
             self.jump.description = f"stop {names}, start this one"
@@ -82,26 +88,33 @@ class Dashboard(View):
 
     # ------------------------------------------------------------ what the run calls
 
+    def prepare(self) -> None:
+        """Lay the picture out, which takes longer than all later pictures."""
+        self.painter.wake()
+        self.painter.rest()
+
     def hear(self, at_once: bool) -> None:
-        """There is something new: paint it, now and then unless it must be at once."""
-        if at_once or time.monotonic() >= self.next_picture:
-            self.next_picture = time.monotonic() + max(1 / RATE, self.cost / SHARE)
+        """There is something new: words follow five times a second, pictures twice, or both at once."""
+        now, run = time.monotonic(), self.run()
+        if run is not None and (at_once or now >= self.next_words):
+            self.next_words = now + WORDS
+            self._tell(run)
+        if at_once or now >= self.next_picture:
+            self.next_picture = now + min(PATIENCE, max(PICTURES, self.cost / SHARE))
             self.painter.wake()
 
     def conclude(self) -> None:
-        """Show the last picture for good, as one that needs no kernel. Raises what the painter met."""
+        """Wait for the last picture and leave it for readers without a kernel. Raises what was met in it."""
         self.painter.rest()
-        display(self.still(), raw=True)
+        self.renew()
         if self.error is not None:
             raise self.error
 
     # ------------------------------------------------------------ in the painter's thread
 
     def refresh(self) -> None:
-        run = self.run()
-        if run is not None:
+        if self.run() is not None:
             start = time.thread_time()
-            self._show_state(run)
             super().refresh()
             self.cost = time.thread_time() - start
 
@@ -109,7 +122,7 @@ class Dashboard(View):
         run = self.run()
         if run is None:
             return
-        upto = self.replay.value if run.state in REWINDABLE else len(run.history)
+        upto = self.replay.value if self.seen in REWINDABLE else len(run.history)
         first, *others = self.canvas.axes
         losses = run.history.losses(upto)
         now = f"{plots.smoothed(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
@@ -119,22 +132,31 @@ class Dashboard(View):
             if shown := [frame for frame in frames if frame[0] <= upto]:
                 watch.draw(ax, shown, run.title, run.total)
 
-    def _show_state(self, run: Run) -> None:
+    # ------------------------------------------------------------ in the thread that has news of the run
+
+    def _tell(self, run: Run) -> None:
         """Bring buttons, bar and words up to date."""
-        state, made = run.state, len(run.history)
-        if state is not self.seen:
-            self.seen = state
-            self.bar.bar_style = COLOURS[state]
-            self.pause.description, self.pause.icon = (
-                ("resume", "play") if state is State.PAUSED else ("pause", "pause")
-            )
-            self.pause.disabled = state not in (State.RUNNING, State.PAUSED)
-            self.stop.disabled = state.over
-            self.jump.layout.display = "" if state is State.WAITING and self.jump.description else "none"
-            self.replay.value = made
-            self.replay.disabled = state not in REWINDABLE
-        self.bar.value = made
-        self.status.value = describe(run)
+        with self.telling:
+            state, made = run.state, len(run.history)
+            if state is not self.seen:
+                self._become(state, made)
+                self.seen = state
+            self.bar.value = made
+            self.status.value = describe(run)
+
+    def _become(self, state: State, made: int) -> None:
+        """Show what can be done in another state."""
+        self.bar.bar_style = COLOURS[state]
+        resumes = state is State.PAUSED
+        self.pause.description, self.pause.icon = ("resume", "play") if resumes else ("pause", "pause")
+        self.pause.disabled = state not in (State.RUNNING, State.PAUSED)
+        self.stop.disabled = state.over
+        self.jump.layout.display = "" if state is State.WAITING and self.jump.description else "none"
+        self.replay.value = made
+        self.replay.disabled = state not in REWINDABLE
+        for knob in self.knobs.values():
+            knob.disabled = state.over
+        self.image.said = f"{self.title}: {state}"
 
 
 def describe(run: Run) -> str:
@@ -147,7 +169,10 @@ def describe(run: Run) -> str:
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
         left = last.seconds / made * (run.total - made)
-        words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
+        if run.state is State.RUNNING and run.measuring:
+            words.append("measuring on text it has not seen")
+        else:
+            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
     if run.error is not None:
         words.append(escape(f"{type(run.error).__name__}: {run.error}"))
     return " · ".join(words)
@@ -161,18 +186,12 @@ def toggle(run: Run) -> None:
         run.pause()
 
 
-def turn(name: str, run: Run, change: Any) -> None:
-    """Hand the new value of a knob to the run."""
-    run.steer(name, float(change["new"]))
-
-
-def weakly(target: Thing, act: Callable[[Thing, Any], None]) -> Callable[[Any], None]:
-    """A callback that acts on a thing as long as there is one, and does not keep it alive."""
-    ref = weakref.ref(target)
-
-    def call(change: Any) -> None:
-        alive = ref()
-        if alive is not None:
-            act(alive, change)
-
-    return call
+def turn(name: str, dashboard: Dashboard, change: Any) -> None:
+    """Hand the new value of a knob to the run; what cannot be is said under the knobs."""
+    run = dashboard.run()
+    if run is not None:
+        try:
+            run.steer(name, float(change["new"]))
+            dashboard.message.value = ""
+        except ValueError as error:
+            dashboard.message.value = escape(str(error))

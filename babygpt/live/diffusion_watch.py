@@ -1,7 +1,8 @@
-"""What is watched while a model learns to fill in: the phases of its gates, and a text with holes."""
+"""What is watched while a model learns to fill in: its gates, and a text with holes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from torch import Tensor
 
 from babygpt import plots
 from babygpt.data.tokenizer import MASK, CharTokenizer
+from babygpt.live.controls import readable
 from babygpt.live.watch import Frames, Watch
+from babygpt.measure.gates import gates_of, phases_of
+from babygpt.places import Places
 from babygpt.sampling.diffusion import Filled, fill_in
 
 HOLE = "_"  # what a learner types for MASK; each is one character to be found
@@ -35,29 +39,67 @@ def with_holes(tokenizer: CharTokenizer, text: str) -> Tensor:
     return ids.masked_fill(hollow, tokenizer.mask_id)[None]
 
 
-def gates(times: int = 40) -> Watch:
-    """The phases of a model's gates: a row for each head if each has its own, else one before and one now.
+@dataclass(frozen=True)
+class Gates:
+    """The gates of a model between two steps.
 
-    Measuring raises a ValueError if the model's encoding has no phase.
+    values  (H or 1, T, channels)  what multiplies the keys of each head, or of all heads
+    phases  (H or 1, D)  radians, or None where there is none to learn
+    alpha   the factor of MASK tokens, or None where there is none
     """
 
-    def measure(model: Any) -> np.ndarray:
-        for name in ("delta", "phi"):
-            if (phase := getattr(model.encoding, name, None)) is not None:
-                return np.atleast_2d(phase.detach().cpu().numpy()).copy()  # (H or 1, D)
-        raise ValueError(f"{type(model.encoding).__name__} has no phase to watch; v7 and v7-polar have one")
+    values: np.ndarray
+    phases: np.ndarray | None
+    alpha: float | None
+
+    def moved(self, first: Gates) -> np.ndarray:
+        """How far the phases of each head have moved at most, radians: (H or 1,)."""
+        if self.phases is None or first.phases is None:
+            return np.zeros(len(self.values))
+        furthest: np.ndarray = np.abs(self.phases - first.phases).max(axis=-1)
+        return furthest
+
+
+def gates(times: int = 40, length: int = 32) -> Watch:
+    """The gates of a model's keys as they are now, before any norm: a row for each position.
+
+    The last four of every sixteen positions are MASK. Where each head has gates of its own, those of the
+    head are drawn whose phases have moved furthest.
+
+    length  positions, at least 1
+    Raises ValueError for a length below 1; measuring raises one if the model's encoding has no gates.
+    """
+    if length < 1:
+        raise ValueError(f"length ({length}) must be at least 1 position")
+    masked = torch.arange(length) % 16 >= 12
+
+    @torch.inference_mode()
+    def measure(model: Any) -> Gates:
+        encoding, device = model.encoding, next(model.parameters()).device
+        values = gates_of(encoding, Places(torch.arange(length), masked=masked[None]).to(device))
+        phases = phases_of(encoding)
+        kept = None if phases is None else phases.cpu().numpy().copy()
+        return Gates(values.cpu().numpy().astype(np.float16), kept, getattr(encoding, "alpha", None))
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         first, now = frames[0][1], frames[-1][1]
-        own = len(now) > 1
-        rows = now if own else np.concatenate([first, now])
-        names = [f"head {h + 1}" for h in range(len(now))] if own else ["at first", "now"]
-        top = max(1.0, float(np.ceil(2 * max(np.abs(phases).max() for _, phases in frames)) / 2))
-        finding = f"Phases moved by {np.abs(now - first).max():.2f} rad"
-        plots.draw_matrix(ax, rows, finding, "dimension k", "", diverging=True, top=top)
-        plots.label_rows(ax, names)
+        moved = now.moved(first)
+        head = int(moved.argmax())
+        shown = now.values[head].astype(np.float32)
+        both = now.phases is None or shown.shape[-1] > now.phases.shape[-1]
+        mark = "MASK" if now.alpha is None else f"MASK\n× {readable(now.alpha)}"
+        across = "channel: cosines, then sines" if both else "channel"
+        plots.draw_gates(ax, shown, masked.numpy(), moving(now, moved, head), across, mark)
 
-    return Watch(measure, draw, times, width=1.3)
+    return Watch(measure, draw, times, width=1.25, height=3.6)
+
+
+def moving(now: Gates, moved: np.ndarray, head: int) -> str:
+    """How far the phases have moved at most, in words."""
+    if now.phases is None:
+        return "No phase to learn: the gates stay"
+    whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
+    return f"{whose} moved by {moved[head]:.2f} rad"
 
 
 def filling(tokenizer: CharTokenizer, text: str, times: int = 40, columns: int = 16) -> Watch:
@@ -73,9 +115,11 @@ def filling(tokenizer: CharTokenizer, text: str, times: int = 40, columns: int =
         step, filled = frames[-1]
         sure = written(filled)
         finding = f"After {step} steps: {np.nanmean(sure):.0%} sure"
-        plots.draw_text(ax, tokenizer.decode(filled.tokens[0]), sure, finding, "colour: how sure", columns)
+        there = (filled.when[0] == 0).cpu().numpy()
+        letters = tokenizer.decode(filled.tokens[0])
+        plots.draw_text(ax, letters, sure, finding, "colour: how sure", columns, given=there)
 
-    return Watch(lambda model: fill_in(model, idx, temperature=0), draw, times, width=1.5)
+    return Watch(lambda model: fill_in(model, idx, temperature=0), draw, times, width=1.4)
 
 
 def written(filled: Filled) -> np.ndarray:

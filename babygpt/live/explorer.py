@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets
 
 from babygpt.live.canvas import Canvas
-from babygpt.live.controls import Control
+from babygpt.live.controls import Control, grid
 from babygpt.live.view import View
 
 
@@ -20,7 +20,7 @@ class Explorer(View):
     draw     puts what was measured on one or more Axes; called again, it moves what it drew
     controls what the learner can move
     widths   of the Axes, relative to each other
-    size     of the picture, inches
+    height   of the picture, inches, where it is WIDTH inches wide
     Raises whatever `measure` and `draw` raise for the values that the controls have at first.
     """
 
@@ -31,15 +31,23 @@ class Explorer(View):
         draw: Callable[..., None],
         controls: Sequence[Control],
         widths: Sequence[float] = (1.0,),
-        size: tuple[float, float] = (8.8, 3.4),
+        height: float = 3.4,
     ) -> None:
         self.measure, self.draw_on = measure, draw
         self.controls = {control.name: control.widget() for control in controls}
-        grid = ipywidgets.HBox(list(self.controls.values()), layout={"flex_flow": "row wrap"})
-        super().__init__(f"explorer: {title}", [grid], Canvas(widths, size))
+        self.first = {name: widget.value for name, widget in self.controls.items()}
+        again = ipywidgets.Button(description="reset", icon="undo", layout={"width": "7em"})
+        again.on_click(self.reset)
+        rows = [grid([*self.controls.values(), again])]
+        super().__init__(f"explorer: {title}", rows, Canvas(widths, height))
         self.refresh()
         for widget in self.controls.values():
             widget.observe(self._moved, names="value")
+
+    def reset(self, _: Any = None) -> None:
+        """Put every control back to where it stood at first."""
+        for name, widget in self.controls.items():
+            widget.value = self.first[name]
 
     def draw(self) -> None:
         values = {name: widget.value for name, widget in self.controls.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from queue import Empty, SimpleQueue
@@ -15,16 +15,18 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.device import available_cores
 from babygpt.live.history import History
+from babygpt.live.waiting import WaitInterrupted, wait_and_serve
 from babygpt.live.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
-from babygpt.training import Step, train
+from babygpt.training import Step, Training
 
 
 class State(StrEnum):
     """Where a run is in its life."""
 
     WAITING = "waiting"  # another run is on
+    PREPARING = "getting ready"  # what is paid once: optimizers, the first picture
     RUNNING = "running"
     PAUSED = "paused"
     STOPPED = "stopped"
@@ -39,6 +41,9 @@ class State(StrEnum):
 
 class Panel(Protocol):
     """Who shows a run."""
+
+    def prepare(self) -> None:
+        """Do all that takes long the first time; returns when it is done."""
 
     def hear(self, at_once: bool) -> None:
         """There is something new; it may wait a little unless `at_once`."""
@@ -77,6 +82,7 @@ class Run:
     state      where the run is in its life
     history    a record for each step made so far
     frames     for each watch, the steps it was measured after and what it found
+    measuring  whether a validation loss is being measured after the last of these steps
     error      what went wrong, or None
     """
 
@@ -93,6 +99,7 @@ class Run:
         self.no_idea = math.log(model.config.vocab_size)  # nats; the loss of knowing nothing
         self.history = History()
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
+        self.measuring = False
         self.error: BaseException | None = None
         self.panel: Panel | None = None
         self._work: Any = (model, objective, config)  # given up at the end, optimizers and all
@@ -107,8 +114,9 @@ class Run:
 
     def look_first(self) -> None:
         """Measure the untrained model, unless that is done. Raises what a watch raises."""
-        if not any(self.frames.values()):
-            self._look(self._work[0], 0)
+        for watch, frames in self.frames.items():
+            if not frames:
+                frames.append((0, watch.measure(self._work[0])))
 
     # ------------------------------------------------------------ from any thread
 
@@ -127,12 +135,23 @@ class Run:
         self._going.set()
 
     def steer(self, name: str, value: float) -> None:
-        """Set one of the encoding's numbers before the next step; `history` records it as `changed`."""
-        self._wanted.put((name, value))
+        """Set one of the encoding's numbers before the next step; `history` records it as `changed`.
+
+        A run that is over hears nothing any more.
+        Raises ValueError, and leaves the run alone, if there is no such number or it cannot be this one.
+        """
+        work = self._work
+        if work is not None:
+            work[0].encoding.require_steerable(name, value)
+            self._wanted.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run is over; False if that took longer than `timeout` seconds."""
         return self._over.wait(timeout)
+
+    def reach(self, step: int) -> None:
+        """Wait until so many steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
+        self._attend(lambda seconds: self.wait(seconds) or len(self.history) >= step)
 
     def result(self) -> Sequence[Step]:
         """Wait for the end, show the last picture, and hand over the records.
@@ -140,17 +159,19 @@ class Run:
         returns  a record for each step made: all of them, or fewer if somebody stopped the run
         Raises what went wrong in the trainer's thread, or in the painter's.
         """
-        try:
-            while not self.wait(0.2):  # so short that an interrupt gets through on every system
-                pass
-        except KeyboardInterrupt:
-            print(f"Waiting was interrupted; {self.title} trains on. Its stop button ends it, or run.stop().")
-            raise
+        self._attend(self.wait)
         if self.panel is not None:
             self.panel.conclude()
         if self.error is not None:
             raise self.error
         return self.history
+
+    def _attend(self, over: Callable[[float], bool]) -> None:
+        """Wait, while the page stays alive."""
+        try:
+            wait_and_serve(over)
+        except KeyboardInterrupt:
+            raise WaitInterrupted(self.title) from None
 
     def __repr__(self) -> str:
         return f"<{self.title}: {self.state}, {len(self.history)} of {self.total} steps>"
@@ -180,16 +201,27 @@ class Run:
     def _train(self) -> None:
         model, objective, config = self._work
         if not self._stopping.is_set():
+            training = self._get_ready(model, objective, config)
             self._become(State.RUNNING)
-            self.look_first()
-            for step in train(model, objective, config, self._steering):
+            while training.step < self.total and self._may_go_on():
+                step = training.advance(self._steering)
                 self.history.append(step)
-                self._look(model, step.step)
-                self._tell(at_once=False)
-                if not self._may_go_on():
-                    break
+                self._look(model, step)
+                self.measuring = training.due(step)
+                self._tell(at_once=self.measuring or bool(step.changed))
+                if self.measuring:
+                    self.history.amend(training.measured(step))
             self._measure_the_last(model, objective)
         self._become(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+
+    def _get_ready(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> Training:
+        """Pay what is paid once before the first step: then every step takes as long as the next."""
+        self._become(State.PREPARING)
+        self.look_first()
+        training = Training(model, objective, config)
+        if self.panel is not None:
+            self.panel.prepare()
+        return training
 
     def _measure_the_last(self, model: LanguageModel, objective: Objective) -> None:
         """Give a run that was stopped early what every run ends with: a validation loss."""
@@ -204,11 +236,11 @@ class Run:
                 self._become(State.RUNNING)
         return not self._stopping.is_set()
 
-    def _look(self, model: LanguageModel, step: int) -> None:
-        """Measure what is due after this step."""
+    def _look(self, model: LanguageModel, step: Step) -> None:
+        """Measure what is due after this step, and everything if somebody has just turned a knob."""
         for watch, frames in self.frames.items():
-            if step in watch.steps(self.total):
-                frames.append((step, watch.measure(model)))
+            if step.changed or step.step in watch.steps(self.total):
+                frames.append((step.step, watch.measure(model)))
 
     def _steering(self, step: int) -> Mapping[str, float]:
         wanted: dict[str, float] = {}

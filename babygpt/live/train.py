@@ -46,9 +46,7 @@ def train(
     trainer = Trainer(run)
     if not any(other.trains(model) for other in trainer.ahead):
         run.look_first()
-    dashboard = Dashboard(run, floors or {}, knobs, trainer.ahead)
-    dashboard.refresh()
-    run.panel = dashboard
-    display(dashboard)
+    run.panel = Dashboard(run, floors or {}, knobs, trainer.ahead)
+    display(run.panel)
     trainer.start()
     return run

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any, ClassVar
-from weakref import WeakSet
+from typing import Any, ClassVar, TypeVar
+from uuid import uuid4
+from weakref import WeakSet, ref
 
 import ipywidgets
 from IPython import get_ipython
+from IPython.display import display
 
 from babygpt.live.canvas import Canvas, drawing
 from babygpt.live.painter import Painter
+from babygpt.live.picture import Picture
 
-NATURAL = {"max_width": "100%", "align_self": "flex-start", "height": "auto"}  # never blown up, never cut
+Thing = TypeVar("Thing")
+# A saved page that is opened again finds no widget and says so: where the still copy follows, that is hidden.
+NO_WIDGET = (
+    ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets:not(:has(*)))"
+    ":has(+ .jp-OutputArea-child .babygpt-still) { display: none; }"
+)
 
 
 def cell() -> tuple[str, str] | None:
@@ -39,13 +47,19 @@ class View:
 
     def __init__(self, title: str, widgets: list[Any], canvas: Canvas) -> None:
         self.title, self.canvas = title, canvas
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.shown_in: tuple[str, str] | None = None
+        self.shown = False
+        self.name = uuid4().hex  # of the still copy
         self.message = ipywidgets.HTML()
-        self.image = ipywidgets.Image(format="png", layout=NATURAL)
+        room, ratio = Picture.page
+        self.image = Picture(still=self.name, room=room, ratio=ratio)
         self.root = ipywidgets.VBox([*widgets, self.message, self.image])
+        self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
-        self.painter = Painter(self.paint)
+        self.painter = Painter(self.paint, self._at_rest)
+        resized = weakly(self, lambda view, _: view.painter.wake())
+        self.image.observe(resized, names=["room", "ratio"])
 
     def draw(self) -> None:
         """Put what is true now on the canvas."""
@@ -55,44 +69,81 @@ class View:
         """Draw and show, in the caller's thread: what goes wrong is the caller's."""
         with drawing():
             self.draw()
+            if self.image.room and self.image.ratio:
+                self.canvas.fit(self.image.room, self.image.ratio)
             png = self.canvas.png()
-        self.image.value = png
+        with self.image.hold_sync():
+            self.image.value = png
+            self.image.alt = f"{self.title}: {self.canvas.words()}"
 
     def paint(self) -> None:
         """What the painter does: refresh, or say under the widgets why that is not possible."""
         try:
             self.refresh()
-        except Exception as error:
+        except BaseException as error:  # in a thread nobody else would ever hear of it
             self.error = error
             self.message.value = f"<b>{escape(type(error).__name__)}</b>: {escape(str(error))}"
         else:
-            self.error = None
-            if self.message.value:
-                self.message.value = ""
+            if self.error is not None:
+                self.error, self.message.value = None, ""
 
     def close(self) -> None:
         """Take the widgets off the page and out of the kernel."""
         close_all([*_below(self.root), self.root])
 
+    # ------------------------------------------------------------ on the page, and in the saved notebook
+
     def __repr__(self) -> str:
         return f"<{self.title}>"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        self._take_place()
-        return {**self.root._repr_mimebundle_(), **self.still()}
+    def _ipython_display_(self) -> None:
+        """Show the widgets, and for readers without a kernel a still copy of the picture.
 
-    def still(self) -> dict[str, str]:
-        """What needs no kernel: the picture as it is now, and a word that is the same on every machine."""
-        return {"image/png": b64encode(self.image.value).decode(), "text/plain": repr(self)}
+        A front end that tells its cells apart (JupyterLab, VS Code) gets the copy as an output of its own,
+        which the live picture hides; anybody else gets one output with both.
+        """
+        self._take_place()
+        if self.shown_in:
+            show(self.root._repr_mimebundle_())
+        show(self.output(), display_id=self.name)
+
+    def output(self) -> dict[str, str]:
+        """The output with the still copy: picture, words for it, and the widgets if they have no other."""
+        word = {"text/plain": repr(self)}
+        png = b64encode(self.image.value).decode()
+        if self.shown_in is None:
+            return {**self.root._repr_mimebundle_(), **({"image/png": png} if png else {}), **word}
+        page = (
+            f'<style>{NO_WIDGET}</style><img class="babygpt-still" data-babygpt="{self.name}" '
+            f'alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" '
+            'style="max-width: 100%; background: white">'
+        )
+        return {"text/html": page, **word}
+
+    def renew(self) -> None:
+        """Put the picture as it is now in the place of the still copy."""
+        if self.shown:
+            show(self.output(), display_id=self.name, update=True)
+
+    def _at_rest(self) -> None:
+        """The painter has nothing to do: time to think of readers without a kernel."""
+        if self.shown_in:
+            self.renew()
 
     def _take_place(self) -> None:
         """Close the views that an earlier run of this cell has left."""
-        self.shown_in = cell()
+        self.shown, self.shown_in = True, cell()
         for other in list(self.on_display):
             if self.shown_in and other.shown_in and _run_again(other.shown_in, self.shown_in):
                 other.close()
                 self.on_display.discard(other)
         self.on_display.add(self)
+
+
+def show(data: dict[str, str], **options: Any) -> None:
+    """Publish an output of these kinds; outside IPython there is nobody to see it."""
+    if get_ipython() is not None:
+        display(data, raw=True, **options)
 
 
 def close_all(widgets: Sequence[Any]) -> None:
@@ -112,3 +163,15 @@ def _below(widget: Any) -> list[Any]:
     """All widgets inside a widget."""
     children = getattr(widget, "children", ())
     return [inner for child in children for inner in (*_below(child), child)]
+
+
+def weakly(target: Thing, act: Callable[[Thing, Any], None]) -> Callable[[Any], None]:
+    """A callback that acts on a thing as long as there is one, and does not keep it alive."""
+    target_or_none = ref(target)
+
+    def call(change: Any) -> None:
+        alive = target_or_none()
+        if alive is not None:
+            act(alive, change)
+
+    return call

@@ -64,15 +64,28 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
 def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
     """The attention weights of every layer and head on one text, for models that have attention.
 
+    The head that has changed most since before the first step is shown large, with the text along its sides.
+
     Raises ValueError if the text is empty or holds a character that the tokenizer does not know.
     """
-    idx = known(tokenizer, text)
+    idx, letters = known(tokenizer, text), plots.visible(text)
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        step, weights = frames[-1]
-        plots.draw_heads(ax, weights, f"Who looks where, after {step} steps")
+        first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
+        moved = turned_away(first, now)
+        layer, head = np.unravel_index(int(moved.argmax()), moved.shape)
+        name = f"Layer {layer + 1}, head {head + 1}"
+        finding = f"{name} moved most: {moved.max():.0%} of its attention"
+        finding = finding if len(frames) > 1 else f"{name}, and all heads, before training"
+        plots.draw_heads(ax, now, letters, (int(layer), int(head)), finding)
 
-    return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, width=1.4)
+    return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, 2.2, 3.8)
+
+
+def turned_away(first: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """The share of each head's attention that has gone elsewhere: (L, H, T, T) each -> (L, H), 0 to 1."""
+    share: np.ndarray = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2
+    return share
 
 
 def kernel(furthest: int = 64, times: int = 40) -> Watch:
@@ -90,15 +103,21 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
         return kernel_values(model.encoding, furthest)
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        first, now = frames[0][1], frames[-1][1]
-        curves = {"at first": first / first[0], "now": now / now[0]}
-        kept = int((now >= now[0] / 2).sum())  # K never rises with distance
-        far = f"in {kept} tokens" if kept <= furthest else f"beyond {furthest} tokens"
-        labels = (f"K halves {far}", "m (tokens)", "K(m), as a share of K(0)")
-        spans = (0.0, float(furthest)), (0.0, 1.05)
-        plots.draw_curves(ax, np.arange(furthest + 1), curves, *labels, *spans, "upper right")
+        first, now = (values / values[0] for _, values in (frames[0], frames[-1]))
+        was, halved = halves(first, furthest), halves(now, furthest)
+        finding = f"K halves {halved}" + (
+            "" if was == halved else f", at first {was.removesuffix(' tokens')}"
+        )
+        labels = (finding, "m (tokens)", "K(m), as a share of K(0)")
+        plots.draw_then_and_now(ax, np.arange(furthest + 1), first, now, *labels)
 
     return Watch(measure, draw, times)
+
+
+def halves(shares: np.ndarray, furthest: int) -> str:
+    """Where a kernel that never rises has fallen to half of what it is at 0, in words."""
+    kept = int((shares >= 0.5).sum())
+    return f"in {kept} tokens" if kept <= furthest else f"beyond {furthest} tokens"
 
 
 def next_characters(tokenizer: CharTokenizer, times: int = 40) -> Watch:
@@ -110,7 +129,7 @@ def next_characters(tokenizer: CharTokenizer, times: int = 40) -> Watch:
         finding = f"What may follow, after {step} steps"
         plots.draw_matrix(ax, table, finding, "next character", "this character", marks, top=1.0)
 
-    return Watch(bigram_table, draw, times, width=1.3, height=4.8)
+    return Watch(bigram_table, draw, times, width=1.3, height=4.2)
 
 
 def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
@@ -123,7 +142,7 @@ def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
         plots.draw_matrix(ax, found.T, finding, "position (tokens)", "next character", diverging=True, top=4)
         plots.label_rows(ax, marks)
 
-    return Watch(position_votes, draw, times, width=1.4, height=4.8)
+    return Watch(position_votes, draw, times, width=1.4, height=4.2)
 
 
 def known(tokenizer: CharTokenizer, text: str) -> Tensor:

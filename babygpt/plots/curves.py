@@ -12,6 +12,8 @@ from babygpt import artists
 from babygpt.artists import finish
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
+HEADROOM = 1.4  # of what is drawn: above it the legend stands
+
 
 def smoothed(losses: Sequence[float], width: int) -> tuple[np.ndarray, np.ndarray]:
     """Steps, counted from 1, and the mean loss of the `width` steps that end there (of all, at first)."""
@@ -47,9 +49,9 @@ def draw_losses(
         artists.fit(ax)
     else:
         highest = max([no_idea, *floors.values(), *(max(losses, default=0.0) for losses in curves.values())])
-        artists.limits(ax, (0.0, float(total)), (0.0, max(0.5, float(np.ceil(2 * highest) / 2))))
+        artists.limits(ax, (0.0, float(total)), (0.0, max(0.5, float(np.ceil(2 * HEADROOM * highest) / 2))))
     finish(ax, title, "step", "loss (nats per character)")
-    artists.legend(ax, loc="upper right")  # where a falling curve never comes
+    artists.legend(ax, loc="upper right")
 
 
 def draw_rising(
@@ -113,22 +115,41 @@ def draw_curves(
     x_span: tuple[float, float] | None = None,
     y_span: tuple[float, float] | None = None,
     legend: str = "best",
+    columns: int = 1,
+    colours: Mapping[str, str] = ENCODING_COLOURS,
 ) -> None:
     """Several curves over one axis: name -> (len(x),). A span holds an axis where it is.
 
-    legend  where it stands, in Matplotlib's words; "best" follows the curves of the first drawing
+    legend   where it stands, in Matplotlib's words; "best" follows the curves of the first drawing
+    columns  of the legend
+    colours  name -> colour; a name without one takes the next colour of the course
     """
     # When a curve comes, all begin anew: each gets the colour and the depth that it would get alone.
     if any(artists.drawn(ax, Line2D, name) is None for name in curves):
         artists.forget_lines(ax)
     for name, values in curves.items():
-        artists.line(ax, name, x, values, label=name, color=ENCODING_COLOURS.get(name))
+        artists.line(ax, name, x, values, label=name, color=colours.get(name))
     artists.keep(ax, Line2D, [*curves, "here", "place"])
     if x_span is None or y_span is None:
         artists.fit(ax)
     artists.limits(ax, x_span, y_span)
     finish(ax, title, x_label, y_label)
-    artists.legend(ax, loc=legend)
+    artists.legend(ax, loc=legend, ncols=columns)
+
+
+def draw_then_and_now(
+    ax: Axes, x: np.ndarray, first: np.ndarray, now: np.ndarray, title: str, x_label: str, y_label: str
+) -> None:
+    """A share between 0 and 1 as it was before training, and over it as it is now.
+
+    x, first, now  (n,)
+    """
+    artists.line(ax, "now", x, now, label="now", color=COLOURS["red"], lw=3)
+    artists.line(ax, "at first", x, first, label="at first", color="black", lw=1.5, ls="--")
+    artists.limits(ax, (float(x[0]), float(x[-1])), (0.0, 1.3))  # with room for the legend
+    artists.ticks(ax.yaxis, (0.0, 0.25, 0.5, 0.75, 1.0), ("0", "0.25", "0.5", "0.75", "1"))
+    finish(ax, title, x_label, y_label)
+    artists.legend(ax, loc="upper right", ncols=2)
 
 
 def mark_place(ax: Axes, x: float) -> None:

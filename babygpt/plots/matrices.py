@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
+from matplotlib.text import Annotation
 
 from babygpt import artists
 from babygpt.artists import finish
-from babygpt.plots.style import DIVERGING
+from babygpt.plots.style import COLOURS, DIVERGING, visible
 
 
 def draw_matrix(
@@ -21,6 +23,7 @@ def draw_matrix(
     ticks: Sequence[str] | None = None,
     diverging: bool = False,
     top: float | None = None,
+    square: bool = False,
 ) -> None:
     """A matrix as a picture with a colour bar.
 
@@ -29,10 +32,11 @@ def draw_matrix(
     diverging  whether zero is the middle of the colours
     top        the value at the upper end of the colours, where it must not follow the matrix: the
                lower end is then 0, or -top if diverging
+    square     whether a number takes as much room across as down
     """
     highest = top if top is not None else float(np.abs(matrix).max() if diverging else matrix.max())
     lowest = -highest if diverging else 0.0 if top is not None else float(matrix.min())
-    artists.picture(ax, "matrix", matrix, (lowest, highest), DIVERGING if diverging else None)
+    artists.picture(ax, "matrix", matrix, (lowest, highest), DIVERGING if diverging else None, square=square)
     if ticks is not None:
         artists.ticks(ax.xaxis, range(len(ticks)), ticks, size=8)
         label_rows(ax, ticks)
@@ -44,30 +48,161 @@ def label_rows(ax: Axes, marks: Sequence[str]) -> None:
     artists.ticks(ax.yaxis, range(len(marks)), marks, size=8)
 
 
-def draw_heads(ax: Axes, weights: np.ndarray, title: str) -> None:
-    """The attention weights of all heads beside each other: a row for each layer, a column for each head.
+def draw_gates(
+    ax: Axes,
+    gates: np.ndarray,
+    masked: np.ndarray,
+    title: str,
+    x: str,
+    mark: str = "MASK",
+    top: float = 1.0,
+) -> None:
+    """What every position and channel is multiplied by, with the MASK tokens named and framed.
 
-    weights  (n_layer, n_head, T, T)  row m of a square tells what token m looks at
+    gates   (T, channels)
+    masked  (T,) whether the token is MASK
+    mark    the name of those that are
+    top     the value at the upper end of the colours
+    """
+    draw_matrix(ax, gates, title, x, "position (tokens)", diverging=True, top=top)
+    edges = np.flatnonzero(np.diff(masked, prepend=False, append=False)) - 0.5  # above and below each run
+    begins, ends = edges[::2], edges[1::2]
+    left, right = -0.5, gates.shape[1] - 0.5
+    across = np.tile([left, right, right, left], len(begins))
+    artists.line(ax, "edges", across, np.repeat(edges, 2), color="black", lw=1.2)
+    named = {float(b + e) / 2: mark for b, e in zip(begins, ends, strict=True)}
+    free = [i for i in range(0, len(gates), 8) if all(abs(i - at) > len(gates) / 12 for at in named)]
+    named |= {float(i): str(i) for i in free}
+    artists.ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], size=9)
+
+
+MOST_LETTERS = 32  # along a side of three inches, so that letters of 8 points have room
+
+
+def sides(marks: Sequence[str], blank: str) -> tuple[list[float], list[str], bool]:
+    """What stands along the side of a picture of a text: its letters, or its words if it is long.
+
+    marks    the text, a mark for each letter
+    blank    the mark of a space
+    returns  places, labels, and whether they are words
+    """
+    if len(marks) <= MOST_LETTERS:
+        return [float(i) for i in range(len(marks))], list(marks), False
+    places: list[float] = []
+    labels: list[str] = []
+    begin = 0
+    for word in "".join(marks).split(blank):
+        middle = begin + (len(word) - 1) / 2
+        if word and (not places or middle - places[-1] >= len(marks) / MOST_LETTERS):
+            places.append(middle)
+            labels.append(word)
+        begin += len(word) + 1
+    return places, labels, True
+
+
+def draw_heads(
+    ax: Axes, weights: np.ndarray, letters: Sequence[str], chosen: tuple[int, int], title: str
+) -> None:
+    """The attention weights of one head with the text along its sides, and of all heads small beside it.
+
+    weights  (n_layer, n_head, T, T)  row m of a square tells what letter m looks at
+    letters  T
+    chosen   layer and head of the large square, counted from 0
+    """
+    T = weights.shape[-1]
+    artists.picture(ax, "head", weights[chosen], (0.0, 1.0), None, square=True)
+    artists.limits(ax, (-0.5, draw_small_heads(ax, weights, chosen)), (T - 0.5, -0.5))
+    artists.bare(ax)
+    places, labels, words = sides(letters, visible(" ")[0])
+    artists.ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
+    artists.ticks(ax.yaxis, places, labels, size=9)
+    if ax.get_xlabel() != (x := "letter looked at"):
+        ax.set_xlabel(x, loc="left")
+    finish(ax, title, x, "letter that looks")
+
+
+def draw_small_heads(ax: Axes, weights: np.ndarray, chosen: tuple[int, int]) -> float:
+    """All heads in squares beside a large one: a column for each layer, a row for each head.
+
+    returns  where they and their names end
     """
     L, H, T, _ = weights.shape
-    framed = np.pad(weights, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
-    mosaic = framed.transpose(0, 2, 1, 3).reshape(L * (T + 1), H * (T + 1))[:-1, :-1]
-    artists.picture(ax, "heads", mosaic, (0.0, 1.0), None)
-    for axis, n, name in ((ax.xaxis, H, "head"), (ax.yaxis, L, "layer")):
-        artists.ticks(axis, [i * (T + 1) + T / 2 for i in range(n)], [f"{name} {i + 1}" for i in range(n)])
-    finish(ax, title, "letter looked at, in each square", "letter that looks")
+    gap = max(1, round(0.07 * T))  # between two squares, in letters of them
+    framed = np.pad(weights, ((0, 0), (0, 0), (0, gap), (0, gap)), constant_values=np.nan)
+    mosaic = framed.transpose(1, 2, 0, 3).reshape(H * (T + gap), L * (T + gap))[:-gap, :-gap]
+    unit = min(0.9 * T / len(mosaic), 1.2 * T / mosaic.shape[1], 0.45)  # room for the layers' names above
+    left, top = 1.08 * T, 0.1 * T - 0.5
+    right, bottom = left + unit * mosaic.shape[1], top + unit * len(mosaic)
+    artists.picture(ax, "heads", mosaic, (0.0, 1.0), None, (left, right, bottom, top), True, bar=False)
+    step = unit * (T + gap)
+    for i in range(L):
+        at = (left + i * step + unit * T / 2, top - 0.02 * T)
+        artists.still(ax, f"layer {i + 1}", at, f"layer {i + 1}", ha="center", va="bottom", size=9)
+    for j in range(H):
+        at = (right + 0.03 * T, top + j * step + unit * T / 2)
+        artists.still(ax, f"head {j + 1}", at, f"head {j + 1}", ha="left", va="center", size=9)
+    artists.keep_still(ax, [*(f"layer {i + 1}" for i in range(L)), *(f"head {j + 1}" for j in range(H))])
+    x, y = left + chosen[0] * step, top + chosen[1] * step
+    frame = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * unit * T
+    artists.line(ax, "frame", x + frame[:, 0], y + frame[:, 1], color=COLOURS["red"], lw=2.5)
+    return right + 0.22 * T
+
+
+def draw_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], title: str) -> None:
+    """What one letter of a text looks at, as bars over the letters.
+
+    weights  (T,)  shares of its attention
+    letters  T
+    """
+    T = len(letters)
+    at = np.arange(-0.5, T + 0.5)
+    artists.line(
+        ax, "row", at, np.append(weights, weights[-1]), color=COLOURS["blue"], drawstyle="steps-post"
+    )
+    artists.limits(ax, (-0.5, T - 0.5), (0.0, 1.02))
+    places, labels, words = sides(letters, visible(" ")[0])
+    artists.ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
+    finish(ax, title, "letter looked at", "share of attention")
+
+
+ROOM = 12  # numbers beside each other that can be read
 
 
 def draw_squares(ax: Axes, squares: np.ndarray, names: Sequence[str], title: str) -> None:
-    """Square matrices of likenesses beside each other, in colours from -1 to 1.
+    """Square matrices of likenesses in rows, in colours from -1 to 1, each pair's number in its cell.
 
-    squares  (K, n, n)
+    squares  (K, n, n)  symmetric: a number stands below the diagonal only, and only where there is room
     names    K
     """
     K, n, _ = squares.shape
-    framed = np.pad(squares, ((0, 0), (0, 0), (0, 1)), constant_values=np.nan)
-    mosaic = framed.transpose(1, 0, 2).reshape(n, K * (n + 1))[:, :-1]
-    artists.picture(ax, "squares", mosaic, (-1.0, 1.0), DIVERGING)
-    artists.ticks(ax.xaxis, [i * (n + 1) + (n - 1) / 2 for i in range(K)], names)
-    artists.ticks(ax.yaxis, range(n), [str(i) for i in range(n)])
-    finish(ax, title, "", "branch")
+    across = int(np.ceil(K**0.5))
+    wide, high = 1.2 * n, 1.4 * n  # of a square, with what is between it and the next
+    corners = [(wide * (i % across), high * (i // across)) for i in range(K)]
+    written = pairs(n) if n * across <= ROOM else []
+    artists.keep(ax, AxesImage, names)
+    artists.keep(ax, Annotation, [f"{name} {row} {column}" for name in names for row, column in written])
+    artists.keep_still(ax, names)
+    for (x, y), name, values in zip(corners, names, squares, strict=True):
+        ends = (x - 0.5, x + n - 0.5, y + n - 0.5, y - 0.5)
+        artists.picture(ax, name, values, (-1.0, 1.0), DIVERGING, ends, True, bar=name == names[0])
+        artists.still(ax, name, (x + (n - 1) / 2, y - 0.5 - 0.05 * n), name, ha="center", va="bottom")
+        for row, column in written:
+            write(ax, f"{name} {row} {column}", (x + column, y + row), values[row, column])
+    artists.bare(ax)
+    right, bottom = (max(ends) + n - 0.5 for ends in zip(*corners, strict=True))
+    artists.limits(ax, (-0.5, right), (bottom, -0.5 - 0.3 * n))
+    for axis, begins in ((ax.xaxis, {x for x, _ in corners}), (ax.yaxis, {y for _, y in corners})):
+        at = [begin + b for begin in sorted(begins) for b in range(n)]
+        artists.ticks(axis, at, [str(b) for b in range(n)] * len(begins))
+    finish(ax, title, "branch", "branch")
+
+
+def pairs(n: int) -> list[tuple[int, int]]:
+    """Row and column of every number below the diagonal."""
+    return [(row, column) for row in range(n) for column in range(row)]
+
+
+def write(ax: Axes, name: str, at: tuple[float, float], value: float) -> None:
+    """A likeness in its cell, white where the colours are dark."""
+    text = artists.words(ax, name, at, f"{value:.2f}".replace("0.", "."), ha="center", va="center", size=9)
+    text.set_color("white" if abs(value) > 0.6 else "black")

@@ -48,6 +48,7 @@ STYLE: Any = {
     "legend.frameon": False,
 }
 DIVERGING = "RdBu_r"
+SHADES = ("#9ECAE1", "#4292C6", "#08306B")  # of one colour, for curves that have an order
 
 
 def set_style() -> None:
@@ -56,5 +57,5 @@ def set_style() -> None:
 
 
 def visible(characters: Iterable[str]) -> list[str]:
-    """Characters as marks on an axis: spaces and line ends can be seen."""
-    return [{"\n": "↵", " ": "␣"}.get(character, character) for character in characters]
+    """Characters as marks on an axis: spaces and line ends can be seen, also from the last row of a class."""
+    return [{"\n": "↵", " ": "•"}.get(character, character) for character in characters]

@@ -11,6 +11,12 @@ LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
 
 
+@pytest.fixture(autouse=True)
+def soon_at_rest(monkeypatch):
+    """A painter's thread that stays for a second would be waited for at the end of every test."""
+    monkeypatch.setattr("babygpt.live.painter.QUIET", 0.02)
+
+
 @pytest.fixture
 def one_thread(monkeypatch):
     """Sums are the same to the last bit only with the same number of threads."""

@@ -14,7 +14,7 @@ from PIL import Image
 from babygpt import plots
 from babygpt.artists import movable
 from babygpt.live import alibi, rotary, sinusoidal
-from babygpt.live.canvas import Canvas, drawing, encode
+from babygpt.live.canvas import WIDTH, Canvas, drawing, encode
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
 
@@ -24,12 +24,12 @@ def decode(png):
 
 
 def draw(canvas, made, top=None):
-    """A frame of a run: its loss, and what two heads look at."""
-    loss, heads = canvas.axes
-    weights = np.random.default_rng(made).random((1, 2, 5, 5))
+    """A frame of a run: its loss, and what a head looks at."""
+    loss, head = canvas.axes
+    weights = np.random.default_rng(made).random((5, 5))
     with drawing():
         plots.draw_losses(loss, {"v4": LOSSES[:made]}, {"floor": 0.5}, f"after {made}", total=60)
-        plots.draw_heads(heads, weights, f"heads after {made}")
+        plots.draw_matrix(head, weights, f"head after {made}", "key", "query", top=1.0)
         if top is not None:
             loss.set_ylim(0, top)
 
@@ -41,7 +41,7 @@ def frame(canvas, made, top=None):
 
 
 def fresh():
-    return Canvas((1, 1.2), (6, 2.5))
+    return Canvas((1, 1.2), 2.5)
 
 
 @pytest.fixture
@@ -55,6 +55,40 @@ def backgrounds(canvas, monkeypatch):
     drawn, draw_background = [], canvas.draw_background
     monkeypatch.setattr(canvas, "draw_background", lambda: (drawn.append(1), draw_background()))
     return drawn
+
+
+# ---------------------------------------------------------------- room
+
+
+@pytest.mark.parametrize(
+    ("room", "ratio", "pixels"),
+    [(848, 1, 848), (848, 2, 1696), (1100, 1.5, 1650), (1333, 1.25, 1666), (2500, 1, 1920), (2500, 2, 3840)],
+)
+def test_the_picture_has_the_pixels_of_its_room_on_its_screen(canvas, room, ratio, pixels):
+    draw(canvas, 20)
+    with drawing():
+        canvas.fit(room, ratio)
+        height, width, _ = decode(canvas.png()).shape
+    assert width == pixels
+    assert height == pytest.approx(2.5 / WIDTH * pixels, abs=1)
+
+
+def test_in_another_room_everything_is_larger_and_nothing_stands_elsewhere(canvas, backgrounds):
+    frame(canvas, 20)
+    places = [ax.get_position().bounds for ax in canvas.axes]
+    draw(canvas, 20)
+    with drawing():
+        canvas.fit(1700, 1)
+        canvas.png()
+        canvas.fit(1700, 1)  # as it is already
+        canvas.png()
+    assert [ax.get_position().bounds for ax in canvas.axes] == places
+    assert len(backgrounds) == 2
+
+
+def test_the_words_for_a_picture_are_its_titles(canvas):
+    draw(canvas, 30)
+    assert canvas.words() == "after 30; head after 30"
 
 
 # ---------------------------------------------------------------- PNG
@@ -74,7 +108,7 @@ def test_any_pixels_come_back_as_they_were(pixels):
 
 def test_the_png_shows_the_pixels_of_the_canvas(canvas):
     shown = frame(canvas, 30)
-    assert shown.shape == (250, 600, 4)
+    assert shown.shape == (250, 1100, 4)
     np.testing.assert_array_equal(shown, np.asarray(canvas.agg.buffer_rgba()))
     assert len(np.unique(shown.reshape(-1, 4), axis=0)) > 50  # it is no blank
 
@@ -187,7 +221,7 @@ def test_the_axes_stay_where_they_are_from_frame_to_frame(canvas):
 
 
 def test_the_axes_are_as_wide_as_asked():
-    canvas = Canvas((1, 3), (8, 2))
+    canvas = Canvas((1, 3), 2)
     with drawing():
         canvas.png()
     left, right = (ax.get_position().width for ax in canvas.axes)

@@ -8,15 +8,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.text import Annotation
 
 from babygpt import live, plots
-from babygpt.artists import drawn
+from babygpt.artists import drawn, movable
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings import KeysOnly, Polar
 from babygpt.live.explorers.polar import FURTHEST, GATES, HIDDEN, ORDERS, gated, measure
+from babygpt.measure.gates import gates_of
 from babygpt.places import Places
 from babygpt.sampling import by_confidence, fill_in
 
@@ -96,8 +97,8 @@ def test_alpha_on_keys_leaves_queries_as_they_are():
     ("gate", "order", "diagonals", "sides"),
     [
         (AS_WRITTEN, GATES_FIRST, "change by", "nothing"),
-        (QUADRATURE, NORM_FIRST, "Constant", "nothing"),
-        (APART, NORM_FIRST, "Constant", "by"),
+        (QUADRATURE, NORM_FIRST, "constant", "nothing"),
+        (APART, NORM_FIRST, "constant", "by"),
     ],
 )
 def test_the_titles_say_what_was_measured(gate, order, diagonals, sides):
@@ -118,8 +119,7 @@ def test_a_slider_that_moves_no_gate_still_says_where_it_stands():
     for name, value, said in (("alpha", 3.0, "α = 3 "), ("phi", 15, "φ = 15°")):
         explorer.controls[name].value = value
         assert explorer.painter.rest(LONG)
-        gates = explorer.canvas.axes[0]
-        assert said in title(gates) + gates.get_xlabel()
+        assert said in " ".join(title(ax) for ax in explorer.canvas.axes)
 
 
 # ---------------------------------------------------------------- holes
@@ -153,8 +153,9 @@ def test_a_tokenizer_without_a_mask_is_refused():
 
 def letters(ax):
     """The characters on an Axes, in their order."""
-    found = [drawn(ax, Annotation, f"letter {i}") for i in range(len(ax.texts))]
-    return "".join(mark.get_text() for mark in found).replace("␣", " ")
+    found = {text.get_gid() or text.get_label(): text.get_text() for text in ax.texts}
+    found.pop("note", None)
+    return "".join(found[f"letter {i}"] for i in range(len(found))).replace("•", " ")
 
 
 @pytest.fixture
@@ -221,38 +222,85 @@ def test_a_text_that_cannot_be_filled_in_is_said_where_it_is_typed(sampler, type
 # ---------------------------------------------------------------- watches
 
 
-def test_the_phases_of_heads_are_a_row_each(awake, ax):
-    model, watch = awake("v7"), live.gates()
+REPAIRS = ["polar", "exact", "random", "last", "keys", "quadrature", "pope"]
+ALL_GATES = ["v7", *(f"v7-{name}" for name in REPAIRS)]
+
+
+@pytest.mark.parametrize("version", ALL_GATES)
+def test_gates_are_drawn_position_by_channel_whatever_there_is_to_learn(awake, ax, version):
+    model, watch = awake(version), live.gates(length=20)
     found = watch.measure(model)
-    np.testing.assert_array_equal(found, model.encoding.delta.detach().numpy())
-    watch.draw(ax, [(0, 0 * found), (7, found)], "v7", 40)
-    np.testing.assert_array_equal(drawn(ax, AxesImage, "matrix").get_array(), found)
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["head 1", "head 2"]
-    assert f"{np.abs(found).max():.2f}" in title(ax)
+    masked = torch.arange(20) % 16 >= 12
+    with torch.no_grad():
+        expected = gates_of(model.encoding, Places(torch.arange(20), masked=masked[None])).numpy()
+    np.testing.assert_allclose(found.values, expected, atol=1e-3)  # kept in half precision
+    watch.draw(ax, [(0, found)], version, 40)
+    assert drawn(ax, AxesImage, "matrix").get_array().shape == expected.shape[1:]
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert "MASK" in " ".join(names)
+    assert ("× 0.3" in " ".join(names)) == (version != "v7-pope")
+    assert ("sines" in ax.get_xlabel()) == (expected.shape[-1] == 16)
 
 
-def test_a_phase_for_all_heads_is_a_row_before_and_a_row_now(awake, ax):
+@pytest.mark.parametrize("version", ["v7", "v7-pope"])
+def test_of_gates_that_each_head_has_those_are_drawn_that_moved_furthest(awake, ax, version):
+    model, watch = awake(version), live.gates()
+    first = watch.measure(model)
+    with torch.no_grad():
+        model.encoding.delta[0] += 0.25
+        model.encoding.delta[1, 3] -= 0.75
+    now = watch.measure(model)
+    watch.draw(ax, [(0, first), (7, now)], version, 40)
+    np.testing.assert_array_equal(drawn(ax, AxesImage, "matrix").get_array(), now.values[1])
+    assert title(ax) == "Head 2's phases moved by 0.75 rad"
+
+
+def test_a_phase_for_all_heads_is_told_without_naming_one(awake, ax):
     model, watch = awake("v7-random"), live.gates()
-    found = watch.measure(model)
-    watch.draw(ax, [(0, found), (7, found + 0.25)], "v7-random", 40)
-    shown = drawn(ax, AxesImage, "matrix").get_array()
-    np.testing.assert_allclose(shown, np.concatenate([found, found + 0.25]))
-    assert "0.25" in title(ax)
+    first = watch.measure(model)
+    with torch.no_grad():
+        model.encoding.phi[2] += 0.5
+    watch.draw(ax, [(0, first), (7, watch.measure(model))], "v7-random", 40)
+    assert title(ax) == "Phases moved by 0.50 rad"
+
+
+def test_gates_without_a_phase_say_so(awake, ax):
+    watch = live.gates()
+    watch.draw(ax, [(0, watch.measure(awake("v7-quadrature")))], "even", 40)
+    assert title(ax) == "No phase to learn: the gates stay"
+
+
+def test_another_alpha_is_seen_on_the_masked_rows_and_named(awake, ax):
+    model, watch = awake("v7"), live.gates()
+    before = watch.measure(model).values
+    model.encoding.steer("alpha", 0.6)
+    now = watch.measure(model)
+    hidden = np.arange(32) % 16 >= 12
+    np.testing.assert_allclose(now.values[:, hidden], 2 * before[:, hidden], atol=2e-3)
+    np.testing.assert_array_equal(now.values[:, ~hidden], before[:, ~hidden])
+    watch.draw(ax, [(0, now)], "v7", 40)
+    assert "MASK\n× 0.6" in [tick.get_text() for tick in ax.get_yticklabels()]
 
 
 def test_what_was_watched_does_not_move_with_the_model(awake):
     model = awake("v7")
     found = live.gates().measure(model)
-    before = found.copy()
+    values, phases = found.values.copy(), found.phases.copy()
     with torch.no_grad():
         model.encoding.delta.add_(1.0)
-    np.testing.assert_array_equal(found, before)
+    np.testing.assert_array_equal(found.values, values)
+    np.testing.assert_array_equal(found.phases, phases)
 
 
-@pytest.mark.parametrize("version", ["v7-quadrature", "v7-rope"])
-def test_gates_without_a_phase_are_refused(awake, version):
-    with pytest.raises(ValueError, match="has no phase"):
+@pytest.mark.parametrize("version", ["v7-rope", "v7-nope", "v7-alibi"])
+def test_an_encoding_without_gates_is_refused_and_told_what_has_some(awake, version):
+    with pytest.raises(ValueError, match="has no gates; v7"):
         live.gates().measure(awake(version))
+
+
+def test_gates_of_no_position_are_refused():
+    with pytest.raises(ValueError, match=r"length \(0\)"):
+        live.gates(length=0)
 
 
 def test_a_watched_text_is_filled_in_with_the_likeliest(awake, ax):
@@ -274,10 +322,22 @@ def test_a_text_stands_in_rows_of_squares(ax):
     plots.draw_text(ax, "a b░c", sure, "a text", columns=3)
     shown = np.ma.filled(ax.images[0].get_array(), np.nan)
     np.testing.assert_array_equal(shown, [[np.nan, 0.25, 1.0], [np.nan, 0.5, np.nan]])
-    assert [mark.get_text() for mark in ax.texts] == ["a", "␣", "b", "░", "c"]
+    assert [mark.get_text() for mark in ax.texts] == ["a", "•", "b", "░", "c"]
     assert ax.texts[4].get_position() == (1, 1)
     plots.draw_text(ax, "ab", sure[:2], "a shorter one", columns=3)
     assert [mark.get_text() for mark in ax.texts] == ["a", "b"]
+
+
+def test_letters_that_were_given_belong_to_the_background(ax):
+    given, canvas = np.array([True, False, True]), FigureCanvasAgg(ax.figure)
+    for text in ("a░b", "acb"):
+        plots.draw_text(ax, text, np.array([np.nan, 0.5, np.nan]), "a text", "a note", given=given)
+        for artist in movable(ax):
+            artist.set_animated(True)
+        assert letters(ax) == text
+        assert ax.figure.stale == (text == "a░b")  # what is filled in leaves the background alone
+        canvas.draw()
+    assert {artist.get_gid() for artist in movable(ax)} == {"sure", "letter 1", "note", "title"}
 
 
 def test_what_appears_later_is_grey(ax):

@@ -12,6 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from PIL import Image
 
 from babygpt import live, plots
@@ -187,11 +189,44 @@ def test_the_attention_shown_is_what_the_measure_gives(layer, head):
     explorer = shared("attention")
     move(explorer, {"layer": layer, "head": head, "text": "abc dab"})
     expected = attention_weights(awake_model(), LETTERS.encode("abc dab"))
-    shown = drawn(explorer.canvas.axes[0], AxesImage, "matrix").get_array()
+    shown = drawn(explorer.canvas.axes[0], AxesImage, "head").get_array()
     np.testing.assert_array_equal(shown, expected[layer - 1, head - 1])
     title = explorer.canvas.axes[0].get_title(loc="left")
     before = np.mean([expected[layer - 1, head - 1, m, m - 1] for m in range(1, 7)])
     assert title == f"Layer {layer}, head {head}: {before:.0%} of the weight is on the letter before"
+
+
+@pytest.mark.parametrize(("letter", "shown"), [(1, 0), (5, 4), (7, 6), (256, 6)])
+def test_the_row_shown_is_that_of_the_letter_or_of_the_last_one(letter, shown):
+    explorer = shared("attention")
+    move(explorer, {"layer": 2, "head": 1, "text": "abc dab", "letter": letter})
+    row = attention_weights(awake_model(), LETTERS.encode("abc dab"))[1, 0, shown]
+    bars = drawn(explorer.canvas.axes[1], Line2D, "row")
+    np.testing.assert_array_equal(bars.get_ydata(), [*row, row[-1]])
+    marks = "abc•dab"
+    expected = f"Letter {shown + 1}, “{marks[shown]}”: {row.max():.0%} on “{marks[row.argmax()]}”"
+    assert explorer.canvas.axes[1].get_title(loc="left") == expected
+
+
+@given(st.integers(16, 100), st.integers(0, 16), st.integers(1, 16), theta)
+def test_further_on_the_angle_between_the_hands_is_the_same(place, distance, pair, base):
+    found = measure_rotary(place, distance, pair, base)
+    (q, k), (later_q, later_k) = found["hands"].values(), found["later"].values()
+    assert q - k == pytest.approx(later_q - later_k, abs=1e-9) == pytest.approx(found["between"])
+    assert later_q - q == pytest.approx(37 * omega(pair - 1, 32, base))
+    assert list(found["later"]) == [f"q at {place + 37}", f"k at {place + 37 - distance}"]
+
+
+def test_an_arc_goes_from_k_to_q_on_both_clocks_and_is_the_same_on_both():
+    explorer = shared("rotary")
+    move(explorer, {"place": 30, "distance": 5, "pair": 2, "theta": 10_000.0})
+    turns = []
+    for clock in explorer.canvas.axes[:2]:
+        arc, q, k = (drawn(clock, Line2D, name).get_xydata() for name in ("arc 0", "hand 0", "hand 1"))
+        for end, hand in ((arc[0], k[1]), (arc[-1], q[1])):
+            assert end / np.hypot(*end) == pytest.approx(hand)
+        turns.append(np.diff(np.unwrap(np.arctan2(arc[:, 1], arc[:, 0]))[[0, -1]])[0])
+    assert turns == pytest.approx([5 * omega(1, 32, 10_000.0)] * 2)
 
 
 def test_the_numbers_in_an_explorers_titles_are_those_measured():
@@ -217,7 +252,8 @@ def test_every_control_reaches_both_of_its_ends_and_changes_the_picture(name):
         assert not np.array_equal(*ends), control
 
 
-HOLES = {"diffusion": 0, "gaussian": 2}  # Axes without numbers for letters not written yet, or the future
+# Axes without numbers for letters not written yet, for the gaps between heads, for the future.
+HOLES = {"diffusion": 0, "attention": 0, "gaussian": 2}
 
 
 def drawn_well(explorer, but=None):
@@ -307,10 +343,11 @@ def test_a_sentence_of_another_length_takes_the_whole_picture():
         move(explorer, {"text": text})
         assert explorer.error is None
         ax, T = explorer.canvas.axes[0], len(text)
-        image = drawn(ax, AxesImage, "matrix")
+        image = drawn(ax, AxesImage, "head")
         assert image.get_size() == (T, T)
         assert tuple(image.get_extent()) == (-0.5, T - 0.5, T - 0.5, -0.5)
-        assert (ax.get_xlim(), ax.get_ylim()) == ((-0.5, T - 0.5), (T - 0.5, -0.5))
+        assert (ax.get_xlim()[0], ax.get_ylim()) == (-0.5, (T - 0.5, -0.5))
+        assert ax.get_xlim()[1] > drawn(ax, AxesImage, "heads").get_extent()[1]
         assert [tick.get_text() for tick in ax.get_yticklabels()] == plots.visible(text)
 
 
@@ -330,7 +367,7 @@ def test_a_model_that_trains_on_does_not_change_what_is_shown():
 def test_a_model_of_one_layer_or_one_head_can_be_looked_at(shape):
     # fails while a Slider refuses two ends that are one
     explorer = live.attention(awake_model(**shape), LETTERS, "abc")
-    image = drawn(explorer.canvas.axes[0], AxesImage, "matrix")
+    image = drawn(explorer.canvas.axes[0], AxesImage, "head")
     expected = attention_weights(awake_model(**shape), LETTERS.encode("abc"))[0, 0]
     np.testing.assert_array_equal(image.get_array(), expected)
 
@@ -350,7 +387,7 @@ def draw_level(ax, n):
 
 
 def counting(start=1):
-    return live.Explorer("counting", refuse_seven, draw_level, [live.Slider("n", start, 0, 10)], size=(3, 2))
+    return live.Explorer("counting", refuse_seven, draw_level, [live.Slider("n", start, 0, 10)], height=2.0)
 
 
 def test_what_cannot_be_measured_is_said_and_the_picture_stays():
@@ -403,7 +440,7 @@ def test_a_drawing_that_fails_is_said_too():
             raise ZeroDivisionError("no line")
         draw_level(ax, n)
 
-    explorer = live.Explorer("drawing", lambda n: n, draw, [live.Slider("n", 1, 0, 10)], size=(3, 2))
+    explorer = live.Explorer("drawing", lambda n: n, draw, [live.Slider("n", 1, 0, 10)], height=2.0)
     move(explorer, {"n": 7})
     assert isinstance(explorer.error, ZeroDivisionError)
     move(explorer, {"n": 3})
@@ -413,25 +450,68 @@ def test_a_drawing_that_fails_is_said_too():
 # ---------------------------------------------------------------- on the page
 
 
+STRUCTURE = {  # what changes the shape of a matrix, the rows of a table or the names of curves
+    ("sinusoidal", "width"),
+    ("alibi", "n_head"),
+    ("branches", "n"),
+    ("polar", "gate"),
+    ("polar", "order"),
+    ("attention", "text"),
+    ("diffusion", "text"),
+    ("ladder", "column"),
+    ("ladder", "rival"),
+    ("ladder", "closest"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_move_draws_the_axes_anew_only_where_their_structure_changes(name, monkeypatch):
+    """A background takes ten times as long as all that moves."""
+    explorer, drawings = make(name), []
+    monkeypatch.setattr(explorer.canvas, "draw_background", lambda: drawings.append(1))
+    for control, widget in explorer.controls.items():
+        if (name, control) not in STRUCTURE:
+            for value in (choices(widget)[0], choices(widget)[-1]):
+                move(explorer, {control: value})
+                assert explorer.error is None
+                assert not drawings, control
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_explorer_fits_a_small_screen_together_with_its_controls(name):
+    assert make(name).canvas.figure.get_figheight() <= 4.2
+
+
+def tall(text):
+    return text.get_fontsize() if text.get_text() else 99
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_letter_is_smaller_than_eight_points(name):
+    figure = shared(name).canvas.figure
+    assert min(tall(text) for text in figure.findobj(Text)) >= 8
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_explorer_is_widgets_a_picture_and_a_word(name):
     """A page without a kernel shows the picture, a test compares the word."""
     explorer = make(name)
-    bundle = explorer._repr_mimebundle_()
+    bundle = explorer.output()
     view = bundle["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == explorer.root.model_id
     png = base64.b64decode(bundle["image/png"], validate=True)
     np.testing.assert_array_equal(
         np.asarray(Image.open(BytesIO(png))), np.asarray(explorer.canvas.agg.buffer_rgba())
     )
-    assert bundle["text/plain"] == repr(explorer) == make(name)._repr_mimebundle_()["text/plain"]
+    assert bundle["text/plain"] == repr(explorer) == make(name).output()["text/plain"]
     assert bundle["text/plain"].startswith("<explorer: ")
 
 
 def test_controls_message_and_picture_stand_on_the_page():
     explorer = counting()
     grid, message, image = explorer.root.children
-    assert list(grid.children) == list(explorer.controls.values())
+    assert list(grid.children)[:-1] == list(explorer.controls.values())
+    assert grid.children[-1].description == "reset"
     assert (message, image) == (explorer.message, explorer.image)
     assert "babygpt-explorer" in explorer.root._dom_classes
 

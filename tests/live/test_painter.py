@@ -16,7 +16,11 @@ class Easel:
         self.truth, self.painted, self.threads = 0, [], []
         self.begun, self.may_end = threading.Semaphore(0), threading.Event()
         self.lock, self.at_work, self.most = threading.Lock(), 0, 0
-        self.painter = Painter(self.paint)
+        self.rests = 0
+        self.painter = Painter(self.paint, self.at_rest)
+
+    def at_rest(self):
+        self.rests += 1
 
     def paint(self):
         with self.lock:
@@ -82,16 +86,43 @@ def test_who_rests_waits_for_what_was_asked_during_a_painting(easel):
     assert easel.painted[-1] == 1
 
 
-def test_at_rest_no_thread_is_left(easel):
+def test_after_a_quiet_moment_no_thread_is_left(easel):
     easel.may_end.set()
-    for _ in range(3):
+    for n in range(1, 4):
         easel.painter.wake()
         assert easel.painter.rest(LONG)
+        easel.threads[-1].join(LONG)
         assert easel.painter.thread is None
+        assert easel.rests == n
     assert len(easel.painted) == len(set(easel.threads)) == 3
-    for thread in easel.threads:
-        thread.join(LONG)
-        assert not thread.is_alive()
+
+
+def test_between_wakes_that_follow_each_other_nobody_rests(easel, monkeypatch):
+    monkeypatch.setattr("babygpt.live.painter.QUIET", LONG)
+    easel.may_end.set()
+    for _ in range(5):
+        easel.painter.wake()
+        assert easel.painter.rest(LONG)
+    assert len(set(easel.threads)) == 1
+    assert easel.rests == 0
+    monkeypatch.setattr("babygpt.live.painter.QUIET", 0.01)
+    easel.painter.wake()
+
+
+def test_a_wake_while_it_comes_to_rest_is_painted(easel):
+    easel.may_end.set()
+
+    def wake_once():
+        if easel.truth == 0:
+            easel.truth = 1
+            easel.painter.wake()
+
+    easel.painter.at_rest = wake_once
+    easel.painter.wake()
+    easel.begun.acquire(timeout=LONG)
+    assert easel.begun.acquire(timeout=LONG)
+    assert easel.painter.rest(LONG)
+    assert easel.painted == [0, 1]
 
 
 def test_a_painter_at_work_does_not_keep_python_from_ending(easel):

@@ -1,6 +1,7 @@
 """A run in the background is the same run, and can be paused, stopped, steered and waited for."""
 
 import gc
+import math
 import queue
 import sys
 import threading
@@ -52,12 +53,17 @@ class Listener:
     """A panel that only remembers the states it was told of."""
 
     def __init__(self, run):
-        self.run, self.states, self.concluded = run, queue.Queue(), 0
+        self.run, self.states, self.prepared, self.concluded = run, queue.Queue(), 0, 0
+        self.last = None
         run.panel = self
 
     def hear(self, at_once):
-        if at_once:
-            self.states.put(self.run.state)
+        if at_once and self.run.state is not self.last:
+            self.last = self.run.state
+            self.states.put(self.last)
+
+    def prepare(self):
+        self.prepared += 1
 
     def conclude(self):
         self.concluded += 1
@@ -192,8 +198,8 @@ def test_a_run_says_what_it_is_and_how_far_it_came(make, objective, start):
 def test_its_life_goes_from_running_to_its_end(make, objective, start):
     run = start(make(), objective)
     run.result()
-    assert run.panel.all() == [State.RUNNING, State.FINISHED]
-    assert run.panel.concluded == 1
+    assert run.panel.all() == [State.PREPARING, State.RUNNING, State.FINISHED]
+    assert (run.panel.prepared, run.panel.concluded) == (1, 1)
     assert [state for state in State if state.over] == [State.STOPPED, State.FINISHED, State.FAILED]
 
 
@@ -225,7 +231,7 @@ def test_a_pause_taken_back_in_time_is_none(make, gated, start):
     run.resume()
     gated.let_go()
     assert len(run.result()) == PLAN.steps
-    assert run.panel.all() == [State.RUNNING, State.FINISHED]
+    assert run.panel.all() == [State.PREPARING, State.RUNNING, State.FINISHED]
 
 
 def test_a_stop_keeps_the_model_and_the_records(make, objective, gated, start):
@@ -287,13 +293,14 @@ def test_a_stop_in_the_last_step_finishes_the_run(make, gated, start):
 @pytest.mark.survives(
     "the kernel is interrupted while a cell waits for a run", "the waiting ends, the run goes on"
 )
-def test_who_interrupts_the_waiting_does_not_interrupt_the_run(make, gated, start, monkeypatch, capsys):
+def test_who_interrupts_the_waiting_does_not_interrupt_the_run(make, gated, start, monkeypatch):
     run = start(make(), gated, title="v4")
     with monkeypatch.context() as press:
         press.setattr(run, "wait", lambda timeout: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as caught:
             run.result()
-    assert "v4 trains on" in capsys.readouterr().out
+    (line,) = caught.value._render_traceback_()  # what IPython shows instead of a page
+    assert "v4 trains on" in line
     assert run.panel.concluded == 0
     gated.let_go()
     assert len(run.result()) == PLAN.steps
@@ -326,7 +333,7 @@ def test_an_error_in_the_objective_is_raised_where_one_waits_for_the_run(make, s
     assert run.error is error
     assert run.state is State.FAILED
     assert len(run.history) == 3
-    assert run.panel.all() == [State.RUNNING, State.FAILED]
+    assert run.panel.all() == [State.PREPARING, State.RUNNING, State.FAILED]
     assert run.panel.concluded == 1  # the picture is shown all the same
 
 
@@ -534,11 +541,35 @@ def test_what_was_steered_while_a_run_waited_holds_from_its_first_step(make, gat
     assert set(listening.heard) == {5.0}
 
 
-def test_a_number_that_the_encoding_does_not_have_fails_the_run(make, gated, start):
+@pytest.mark.parametrize(
+    ("name", "value"), [("steepness", 2.0), ("thetta", 500.0), ("theta", math.nan), ("theta", "500")]
+)
+def test_what_cannot_be_steered_is_an_error_of_who_asks_and_the_run_goes_on(make, gated, start, name, value):
     run = start(make("v4"), gated)
     gated.reach(2)
-    run.steer("steepness", 2.0)
+    with pytest.raises(ValueError, match=name):
+        run.steer(name, value)
     gated.let_go()
-    with pytest.raises(ValueError, match="no number called 'steepness'"):
-        run.result()
-    assert len(run.history) == 2
+    assert len(run.result()) == PLAN.steps
+    run.steer("theta", 500.0)  # over: nobody hears it
+
+
+def test_a_turn_is_measured_at_once(make, gated, start):
+    """The watch is due before the first step and after the last; the turn before the fourth adds a look."""
+    watch = Watch(lambda model: model.encoding.theta, lambda *_: None, times=1)
+    run = start(make("v4"), gated, watches=[watch])
+    gated.reach(3)
+    run.steer("theta", 500.0)
+    gated.let_go()
+    run.result()
+    assert run.frames[watch] == [(0, 10_000.0), (4, 500.0), (8, 500.0)]
+
+
+def test_who_waits_for_a_step_goes_on_when_it_is_made_or_the_run_is_over(make, gated, start):
+    run = start(make(), gated)
+    gated.reach(4)
+    run.reach(3)
+    assert len(run.history) == 3
+    gated.let_go()
+    run.reach(1000)
+    assert run.state is State.FINISHED

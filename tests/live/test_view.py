@@ -2,14 +2,18 @@
 
 import gc
 import weakref
+from base64 import b64decode, b64encode
+from io import BytesIO
 
 import pytest
 from matplotlib.lines import Line2D
+from PIL import Image
 
 from babygpt.artists import drawn, level
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
 from babygpt.live.canvas import Canvas
+from babygpt.live.picture import Picture
 from babygpt.live.view import View
 
 
@@ -30,11 +34,19 @@ def make():
     def draw(ax, n):
         level(ax, "level", n)
 
-    return Explorer("levels", lambda n: n, draw, [Slider("n", 1, 0, 10)], size=(2, 2))
+    return Explorer("levels", lambda n: n, draw, [Slider("n", 1, 0, 10)], height=2)
+
+
+@pytest.fixture(autouse=True)
+def published(monkeypatch):
+    """All outputs that views make: their data, and how they are to be shown."""
+    seen = []
+    monkeypatch.setattr(view_module, "show", lambda data, **how: seen.append((data, how)))
+    return seen
 
 
 def show(view):
-    view._repr_mimebundle_()
+    view._ipython_display_()
     return view
 
 
@@ -124,6 +136,66 @@ def test_a_closed_view_may_still_be_moved(place):
     assert set(drawn(view.canvas.axes[0], Line2D, "level").get_ydata()) == {5}
 
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def test_a_front_end_that_names_its_cells_gets_widgets_and_a_still_copy_apart(place, published):
+    place("cell a", "run 1")
+    view = show(make())
+    (live, _), (still, how) = published
+    assert live[WIDGET]["model_id"] == view.root.model_id
+    assert set(still) == {"text/html", "text/plain"}
+    assert f'data-babygpt="{view.name}"' in still["text/html"]
+    assert view.image.still == view.name == how["display_id"]  # by which the live picture hides it
+    assert b64encode(view.image.value).decode() in still["text/html"]
+
+
+def test_any_other_reader_gets_both_in_one(place, published):
+    place(None, None)
+    view = show(make())
+    ((data, _),) = published
+    assert set(data) == {WIDGET, "image/png", "text/plain"}
+    assert b64decode(data["image/png"]) == view.image.value
+
+
+def test_at_rest_the_still_copy_is_what_the_live_picture_shows(place, published):
+    place("cell a", "run 1")
+    view = show(make())
+    view.controls["n"].value = 7
+    view.painter.thread.join(60)
+    data, how = published[-1]
+    assert how == {"display_id": view.name, "update": True}
+    assert b64encode(view.image.value).decode() in data["text/html"]
+    assert len(published) == 3
+
+
+def test_the_still_copy_says_what_it_shows_and_cannot_break_out_of_its_words(place, published):
+    place("cell a", "run 1")
+    view = make()
+    view.image.alt = '"><script>'
+    show(view)
+    assert 'alt="&quot;&gt;&lt;script&gt;"' in published[-1][0]["text/html"]
+
+
+def test_a_page_that_tells_its_room_gets_a_picture_for_it(monkeypatch):
+    monkeypatch.setattr(Picture, "page", (0, 0.0))
+    view = make()
+    with view.image.hold_trait_notifications():
+        view.image.room, view.image.ratio = 700, 2.0
+    assert view.painter.rest(60)
+    assert Image.open(BytesIO(view.image.value)).width == 1400
+    assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
+
+
+def test_reset_puts_every_control_back():
+    view = make()
+    view.controls["n"].value = 9
+    view.reset()
+    assert view.controls["n"].value == 1
+    assert view.painter.rest(60)
+    assert set(drawn(view.canvas.axes[0], Line2D, "level").get_ydata()) == {1}
+
+
 class Shell:
     """What the kernel tells of the message it is working on."""
 
@@ -152,7 +224,7 @@ def test_the_cell_is_known_where_the_front_end_tells(shell, told, monkeypatch):
 
 
 def test_a_view_that_does_not_say_what_it_draws_is_told_so():
-    view = View("nothing", [], Canvas((1,), (2, 2)))
+    view = View("nothing", [], Canvas((1,), 2))
     view.painter.wake()
     assert view.painter.rest(60)
     assert isinstance(view.error, TypeError)

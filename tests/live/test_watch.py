@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
+from babygpt.artists import drawn
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live import Watch, heads, kernel, next_characters, roles, votes
@@ -41,10 +43,24 @@ def test_heads_are_those_that_the_measure_gives(awake, ax):
     found = watch.measure(model)
     expected = attention_weights(model, LETTERS.encode("ab ab"))
     np.testing.assert_allclose(found, expected, atol=1e-3)  # kept in half precision
-    watch.draw(ax, [(0, 0 * found), (7, found)], "v4", 40)
-    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
-    np.testing.assert_array_equal(shown[6:11, 6:11], found[1, 1])
-    assert "after 7 steps" in title(ax)
+    watch.draw(ax, [(0, found), (7, found)], "v4", 40)
+    for axis in (ax.xaxis, ax.yaxis):
+        assert [label.get_text() for label in axis.get_ticklabels()] == ["a", "b", "•", "a", "b"]
+    shown = np.ma.filled(drawn(ax, AxesImage, "heads").get_array(), np.nan)
+    np.testing.assert_array_equal(shown[6:11, 6:11], found[1, 1].astype(np.float32))
+
+
+def test_the_head_that_has_moved_most_is_the_large_one(awake, ax):
+    watch = heads(LETTERS, "ab ab")
+    first = np.broadcast_to(np.eye(5, dtype=np.float16), (2, 3, 5, 5))
+    now = first.copy()
+    now[1, 2, 3:] = [1, 0, 0, 0, 0]  # two of five letters look elsewhere
+    now[0, 1, 3] = [1, 0, 0, 0, 0]
+    watch.draw(ax, [(0, first)], "v4", 40)
+    assert "before training" in title(ax)
+    watch.draw(ax, [(0, first), (7, now)], "v4", 40)
+    np.testing.assert_array_equal(drawn(ax, AxesImage, "head").get_array(), now[1, 2])
+    assert title(ax) == "Layer 2, head 3 moved most: 40% of its attention"
 
 
 @pytest.mark.parametrize(("text", "said"), [("", "empty"), ("abz", "'z'")])
@@ -60,7 +76,7 @@ def test_next_characters_are_v1s_table(awake, ax):
     watch.draw(ax, [(0, 0 * found), (7, found)], "v1", 40)
     np.testing.assert_array_equal(ax.images[0].get_array(), found)
     assert ax.images[0].get_clim() == (0, 1)
-    marks = ["a", "b", "c", "␣", "d", "e", "f", "↵", "g", "h", "i"]
+    marks = ["a", "b", "c", "•", "d", "e", "f", "↵", "g", "h", "i"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == marks
     assert [tick.get_text() for tick in ax.get_yticklabels()] == marks
 
@@ -89,7 +105,9 @@ def test_the_kernel_is_drawn_as_a_share_beside_the_first_one(ax):
     shown = {line.get_label(): line.get_ydata() for line in ax.lines}
     np.testing.assert_allclose(shown["at first"], expected, rtol=1e-4)
     np.testing.assert_allclose(shown["now"], np.exp(-(m**2) / 200), rtol=1e-4)
-    assert title(ax) == "K halves in 12 tokens"  # 10 times the square root of 2 ln 2
+    assert title(ax) == "K halves in 12 tokens, at first in 8"  # 10 times the square root of 2 ln 2
+    watch.draw(ax, [(0, first)], "v5", 40)
+    assert title(ax) == "K halves in 8 tokens"
     watch.draw(ax, [(0, np.ones(33)), (9, np.ones(33))], "v5", 40)
     assert title(ax) == "K halves beyond 32 tokens"
 

@@ -43,11 +43,11 @@ def draw(score: Axes, share: Axes, found: dict[str, Any]) -> None:
     away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
     title = "What distance takes from a score"
     labels = (title, "distance (tokens)", "score")
-    plots.draw_curves(score, away, found["scores"], *labels, x_span, (-20.0, 0.5), "lower left")
+    plots.draw_curves(score, away, found["scores"], *labels, x_span, (-20.0, 6.0), "upper right", 4)
     near, first = found["near"], next(iter(found["near"]))
     title = f"Within {found['distance']} tokens: head 1 {near[first]:.0%}, RoPE {near['RoPE']:.0%}"
     labels = (title, "distance (tokens)", "attention up to there")
-    plots.draw_curves(share, away, found["weights"], *labels, x_span, (0.0, 1.05), "lower right")
+    plots.draw_curves(share, away, found["weights"], *labels, x_span, (0.0, 1.05), "lower right", 2)
     plots.mark_place(share, found["distance"])
 
 
@@ -62,4 +62,4 @@ def alibi() -> Explorer:
         Scale("steepness", 1.0, 0.1, 10.0, "steepness"),
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
     ]
-    return Explorer("ALiBi", measure, draw, controls, widths=(1, 1), size=(8.8, 3.4))
+    return Explorer("ALiBi", measure, draw, controls, widths=(1, 1))

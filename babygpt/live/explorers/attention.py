@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,18 @@ from babygpt.models.transformer import Transformer
 MOST = 256  # letters of a sentence: each head has as many times as many weights
 
 
-def draw(ax: Axes, found: dict[str, Any]) -> None:
-    """One head's weights, with the letters along both sides."""
-    weights: np.ndarray = found["weights"]
+def draw(heads: Axes, row: Axes, found: dict[str, Any]) -> None:
+    """One head with the letters along both sides, all heads beside it, and what one letter looks at."""
+    layer, head, letter = found["chosen"]
+    weights: np.ndarray = found["weights"][layer, head]
     before = weights.diagonal(-1).mean() if len(weights) > 1 else 0.0
-    title = (
-        f"Layer {found['layer']}, head {found['head']}: {before:.0%} of the weight is on the letter before"
-    )
-    labels = ("letter looked at", "letter that looks")
-    plots.draw_matrix(ax, weights, title, *labels, ticks=plots.visible(found["text"]), top=1.0)
+    name = f"Layer {layer + 1}, head {head + 1}"
+    title = f"{name}: {before:.0%} of the weight is on the letter before"
+    letters = plots.visible(found["text"])
+    plots.draw_heads(heads, found["weights"], letters, (layer, head), title)
+    most = int(weights[letter].argmax())
+    finding = f"Letter {letter + 1}, “{letters[letter]}”: {weights[letter, most]:.0%} on “{letters[most]}”"
+    plots.draw_row(row, weights[letter], letters, finding)
 
 
 def number(name: str, n: int) -> Control:
@@ -37,7 +41,8 @@ def number(name: str, n: int) -> Control:
 def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explorer:
     """Type a sentence, and see what each head looks at.
 
-    The model is copied as it is now: what is shown does not change while it trains on.
+    The model is copied as it is now: what is shown does not change while it trains on. It is asked anew only
+    for another sentence. A letter beyond the end of the sentence is its last one.
 
     model      with attention, trained or not
     tokenizer  its characters
@@ -46,17 +51,22 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
     """
     model = copy.deepcopy(model)
 
-    def measure(text: str, layer: int, head: int) -> dict[str, Any]:
+    @lru_cache(maxsize=8)
+    def look(text: str) -> np.ndarray:
+        return attention_weights(model, tokenizer.encode(text))
+
+    def measure(text: str, layer: int, head: int, letter: int) -> dict[str, Any]:
         if not text:
             raise ValueError("type a sentence; there is nothing to look at")
         if len(text) > MOST:
             raise ValueError(f"{len(text)} letters are more than the picture has room for: {MOST}")
-        weights = attention_weights(model, tokenizer.encode(text))[layer - 1, head - 1]
-        return {"weights": weights, "text": text, "layer": layer, "head": head}
+        chosen = layer - 1, head - 1, min(letter, len(text)) - 1
+        return {"weights": look(text), "text": text, "chosen": chosen}
 
     controls: list[Control] = [
         number("layer", model.config.n_layer),
         number("head", model.config.n_head),
+        Slider("letter", max(1, min(len(text), MOST)), 1, MOST, "letter that looks"),
         Line("text", text, "sentence"),
     ]
-    return Explorer("attention", measure, draw, controls, size=(8.0, 6.4))
+    return Explorer("attention", measure, draw, controls, widths=(2.3, 1), height=4.0)

@@ -42,14 +42,15 @@ def draw(added: Axes, turned: Axes, curve: Axes, found: dict[str, Any]) -> None:
     n = len(found["fourier"])
     marks = [str(b) for b in range(n)]
     near = f"{found['fourier'][0, 1]:.0%} alike, {found['distance']:.1f} apart"
-    plots.draw_matrix(added, found["fourier"], f"Fourier: {near}", "", "branch", marks, True, 1.0)
+    look = ("branch", "branch", marks, True, 1.0, True)
+    plots.draw_matrix(added, found["fourier"], f"Fourier: {near}", *look)
     apart = np.abs(found["fourier"] - found["rope"]).max()
     same = f"2-D RoPE: the same to {apart:.0e}"
-    plots.draw_matrix(turned, found["rope"], same, "", "branch", marks, True, 1.0)
+    plots.draw_matrix(turned, found["rope"], same, *look)
     title = "What the slowest pair hides"
     names = (title, "branch", "cosine with branch 0")
     plots.draw_curves(
-        curve, np.arange(n), found["to first"], *names, (0.0, 15.0), (-1.05, 1.05), "lower left"
+        curve, np.arange(n), found["to first"], *names, (0.0, n - 1.0), (-1.05, 1.6), "upper right"
     )
 
 
@@ -64,4 +65,4 @@ def branches() -> Explorer:
         Slider("width", 512, 8, 512, "width (channels)", step=8),
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
     ]
-    return Explorer("branches", measure, draw, controls, widths=(1.15, 1.15, 1), size=(11.0, 3.4))
+    return Explorer("branches", measure, draw, controls, widths=(1.15, 1.15, 1))

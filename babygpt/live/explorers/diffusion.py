@@ -26,8 +26,9 @@ def draw(page: Axes, steps: Axes, found: dict[str, Any]) -> None:
     left = f"{hidden.sum()} character{'' if hidden.sum() == 1 else 's'} left"
     shown = sure.copy()
     shown[hidden] = float("nan")
-    plots.draw_text(page, characters, shown, f"Step {step} of {total}: {left}", found["note"])
     holes = when > 0
+    title = f"Step {step} of {total}: {left}"
+    plots.draw_text(page, characters, shown, title, found["note"], given=~holes)
     pace = f"{holes.sum() / total:.1f} characters a step"
     ends = (step, found["longest"], found["threshold"])
     plots.draw_appearing(steps, when[holes], sure[holes], *ends, pace)
@@ -70,7 +71,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
         Slider("number", 0, 0, 9, "draw"),
         Line("text", text, "text"),
     ]
-    return Explorer("diffusion", measure, draw, controls, widths=(1.9, 1), size=(11.0, 3.2))
+    return Explorer("diffusion", measure, draw, controls, widths=(1.9, 1))
 
 
 def as_it_stood(tokenizer: CharTokenizer, filled: Filled, step: int) -> dict[str, Any]:

@@ -68,11 +68,11 @@ def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
         fall.set_yscale("log")
     artists.ticks(fall.yaxis, POWERS, [f"{power:g}" for power in POWERS])
     half, hundredth = found["reach"].values()
-    title = f"K halves in {half:,}, 1/100 in {hundredth:,} tokens"
+    title = f"K: half at {half:,}, 1/100 at {hundredth:,}"
     away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
     labels = (title, "m (tokens)", "K(m), powers of ten")
     floored = {name: np.maximum(values, 1e-12) for name, values in found["K"].items()}
-    plots.draw_curves(fall, away, floored, *labels, x_span, (1e-4, 30.0), "upper right")
+    plots.draw_curves(fall, away, floored, *labels, x_span, (1e-4, 1000.0), "upper right", 2)
     title = f"Along a diagonal it changes by {found['step']:.2f}"
     labels = (title, "position of the key n", "position of the query m")
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
@@ -87,8 +87,8 @@ def draw_row(ax: Axes, rows: dict[str, np.ndarray], place: int) -> None:
     later = (0, FURTHEST - place)
     shown = {name: np.pad(weights, later, constant_values=np.nan) for name, weights in rows.items()}
     labels = (title, "position of the key n", "share of attention")
-    spans = (0.0, float(FURTHEST)), (0.0, 1.0)
-    plots.draw_curves(ax, np.arange(FURTHEST + 1), shown, *labels, *spans, "upper right")
+    spans = (0.0, float(FURTHEST)), (0.0, 1.25)  # with room for the legend
+    plots.draw_curves(ax, np.arange(FURTHEST + 1), shown, *labels, *spans, "upper right", 2)
 
 
 def gaussian() -> Explorer:
@@ -104,4 +104,4 @@ def gaussian() -> Explorer:
         Scale("alpha1", ALPHAS[0], 0.01, 10.0, "α₁"),
         Scale("alpha2", ALPHAS[1], 0.01, 10.0, "α₂"),
     ]
-    return Explorer("Gaussian kernel", measure, draw, controls, widths=(1, 1.15, 1), size=(11.6, 3.4))
+    return Explorer("Gaussian kernel", measure, draw, controls, widths=(1, 1.1, 1.15))

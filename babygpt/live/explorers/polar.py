@@ -68,7 +68,8 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
     phi      degrees, the same for every dimension
     returns  what was set; gates and scores with some tokens MASK; by how much alpha changes a score;
              without MASK, by how much a score changes along a diagonal, and when i and j are exchanged;
-             and for some i + j the scores over i - j
+             for some i + j the scores over i - j; and where the colours of gates and scores end, which
+             no slider moves
     """
     radians = math.radians(phi)
     scores = scores_of(gate, order, alpha, radians, theta, True)
@@ -80,6 +81,7 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
         "moved": float((scores - scores_of(gate, order, 1.0, radians, theta, True)).abs().max()),
         "step": float((plain[1:, 1:] - plain[:-1, :-1]).abs().max()),
         "uneven": float((plain - plain.T).abs().max()),
+        "tops": {"gates": 1.0 if order == ORDERS[1] else 2.0, "scores": doubled(plain, 12.0)},
         "across": {f"i + j = {n}": across(plain, n) for n in SUMS},
     }
 
@@ -93,24 +95,24 @@ def across(scores: Tensor, total: int) -> np.ndarray:
 def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     """Gates over place and dimension, the score map, and scores across it."""
     title = f"α = {found['set']['α']} moves scores by {found['moved']:.2f}"
-    labels = (title, f"channel (φ = {found['set']['φ']}°)", "position (tokens)")
-    plots.draw_matrix(gates, found["gates"], *labels, diverging=True, top=highest(found["gates"], 1.0))
+    mask, names = HIDDEN.numpy(), ("channel", "MASK")
+    plots.draw_gates(gates, found["gates"], mask, title, *names, top=found["tops"]["gates"])
     same = found["step"] < 1e-9
-    title = "Constant along diagonals" if same else f"Diagonals change by {found['step']:.2f}"
-    labels = (title, "position of the key j", "position of the query i")
-    top = highest(found["scores"], 3.0)
+    title = "constant along diagonals" if same else f"diagonals change by {found['step']:.2f}"
+    labels = (f"φ = {found['set']['φ']}°: {title}", "position of the key j", "position of the query i")
+    top = found["tops"]["scores"]
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=top)
     even = found["uneven"] < 1e-9
     title = "i ↔ j changes nothing" if even else f"i ↔ j changes it by {found['uneven']:.1f}"
     labels = (title, "i − j (tokens)", "score")
-    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.8 * top)  # with room for the legend
-    away = np.arange(-SUMS[0], SUMS[0] + 1, 2)
-    plots.draw_curves(curve, away, found["across"], *labels, *spans, "upper right")
+    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.9 * top)  # with room for the legend
+    look: Any = ("upper right", 1, dict(zip(found["across"], plots.SHADES, strict=True)))
+    plots.draw_curves(curve, np.arange(-SUMS[0], SUMS[0] + 1, 2), found["across"], *labels, *spans, *look)
 
 
-def highest(values: np.ndarray, step: float) -> float:
-    """Where an axis about 0 must end to hold all of them: a multiple of a step, so that it seldom moves."""
-    return step * float(np.ceil(np.abs(values).max() / step))
+def doubled(values: Tensor, least: float) -> float:
+    """Where an axis about 0 ends that holds them: `least`, doubled as often as it must be."""
+    return least * 2.0 ** max(0.0, math.ceil(math.log2(float(values.abs().max()) / least + 1e-9)))
 
 
 def polar() -> Explorer:
@@ -125,4 +127,4 @@ def polar() -> Explorer:
         Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
     ]
-    return Explorer("polar gates", measure, draw, controls, widths=(1, 1.15, 1), size=(11.6, 3.4))
+    return Explorer("polar gates", measure, draw, controls, widths=(1, 1.15, 1))

@@ -15,7 +15,7 @@ from babygpt.live.controls import Control, Scale, Slider
 from babygpt.live.explorer import Explorer
 
 HEAD_DIM, FURTHEST = 32, 64
-WIDTHS, SIZE = (1.0, 1.7), (8.8, 3.6)
+LATER = 37  # tokens from one pair to the other, which stands at the same distance
 CONTROLS: tuple[Control, ...] = (
     Slider("place", 20, 16, 100, "place of q"),
     Slider("distance", 3, 0, 16, "distance (tokens)"),
@@ -27,23 +27,29 @@ CONTROLS: tuple[Control, ...] = (
 def measure(place: int, distance: int, pair: int, theta: float) -> dict[str, Any]:
     """Where a query at `place` and a key `distance` before it point, and what every distance scores.
 
-    returns  angles of q and k in one pair, radians; the score of q = k = (1, ..., 1) at each distance,
-             as a share of the score at distance 0
+    returns  angles of q and k in one pair, radians, and those of a query and a key LATER tokens on; the
+             score of q = k = (1, ..., 1) at each distance, as a share of the score at distance 0
     """
     omega = float(frequencies(HEAD_DIM, theta)[pair - 1])
     ones = torch.ones(1, 1, FURTHEST + 1, HEAD_DIM, dtype=torch.float64)
     turned = rotate(ones, torch.arange(FURTHEST + 1), theta)[0, 0]
     scores = (turned @ turned[0] / HEAD_DIM).numpy()
-    hands = {f"q at {place}": place * omega, f"k at {place - distance}": (place - distance) * omega}
-    return {"hands": hands, "scores": scores, "distance": distance, "between": distance * omega}
+    here, later = (
+        {f"q at {q}": q * omega, f"k at {q - distance}": (q - distance) * omega}
+        for q in (place, place + LATER)
+    )
+    between = {"distance": distance, "between": distance * omega}
+    return {"hands": here, "later": later, "scores": scores, **between}
 
 
-def draw(clock: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """The two hands on their circle, and the score over the distance with the present one marked."""
-    title = f"Angle between q and k: {found['between']:.2f} rad"
-    plots.draw_clock(clock, list(found["hands"].values()), list(found["hands"]), title)
+def draw(here: Axes, later: Axes, curve: Axes, found: dict[str, Any]) -> None:
+    """Two hands on their circle, two more further on, and the score over the distance."""
+    angle = f"{found['between']:.2f} rad"
+    titles = f"From k to q: {angle}", f"{LATER} tokens on: again {angle}"
+    for clock, hands, title in zip((here, later), (found["hands"], found["later"]), titles, strict=True):
+        plots.draw_clock(clock, list(hands.values()), list(hands), title, arcs=[(1, 0)])
     at, score = found["distance"], found["scores"][found["distance"]]
-    title = f"Score at distance {at}: {score:.2f} of the highest"
+    title = f"Score at distance {at}: {score:.2f} of the most"
     distances = np.arange(FURTHEST + 1)
     spans = (0.0, float(FURTHEST)), (-0.6, 1.1)
     labels = (title, "distance m − n (tokens)", "score (share of q·k)")
@@ -56,4 +62,4 @@ def rotary() -> Explorer:
 
     Source: Su et al. 2021, arXiv:2104.09864.
     """
-    return Explorer("RoPE", measure, draw, CONTROLS, WIDTHS, SIZE)
+    return Explorer("RoPE", measure, draw, CONTROLS, widths=(1.15, 1.15, 1.5), height=3.5)

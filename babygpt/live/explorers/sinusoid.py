@@ -53,4 +53,4 @@ def sinusoidal() -> Explorer:
         Slider("width", 64, 8, 128, "width (channels)", step=8),
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
     ]
-    return Explorer("sinusoid", measure, draw, controls, widths=(1.3, 1), size=(8.8, 3.4))
+    return Explorer("sinusoid", measure, draw, controls, widths=(1.3, 1))
