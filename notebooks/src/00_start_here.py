@@ -111,7 +111,7 @@ floors = {"bigram floor": corpus.bigram_floor, "entropy floor": corpus.floor}
 run = live.train(model, NextToken(corpus, 96), recipe, "v4", floors, watches)
 
 # %% [markdown]
-# The two lines below the curve are explained in a moment. The next cell waits for the end and keeps the last picture. Afterwards the slider **replay** takes you back through the training: find the step at which the first pattern appears in the squares.
+# The two lines below the curve are explained in a moment. The next cell waits for the end and hands over the records; the dashboard keeps its last picture. Afterwards its slider **replay** takes you back through the training: find the step at which the first pattern appears in the squares.
 
 # %% tags=["nbval-ignore-output"]
 history = run.result()

@@ -161,7 +161,7 @@ model = build("v1", shape)
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, table_now])
 
 # %% [markdown]
-# The training goes on in the background, and the page stays yours. Press *pause*, if you are quick enough: all of it takes a few seconds at most. (For more time, write `steps=1000` into the recipe and run the two cells above again. *stop* ends a run for good, and what follows here wants a finished one.) The next cell waits for the end and keeps the last picture.
+# The training goes on in the background, and the page stays yours. Press *pause* and *resume*, if you like; all of it takes a few seconds at most. (For more time, write `steps=1000` into the recipe and run the two cells above again. *stop* ends a run for good, and what follows here wants a finished one.) The next cell waits for the end and hands over the records; the dashboard above keeps its last picture.
 
 # %% tags=["nbval-ignore-output"]
 history = run.result()
@@ -215,7 +215,7 @@ assert off["counted"] < off["trained"] < 0.05
 
 # %% tags=["nbval-ignore-output"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5))
-marks = ["↵" if c == "\n" else "␣" if c == " " else c for c in corpus.tokenizer.characters]
+marks = plots.visible(corpus.tokenizer.characters)
 left_title = f"The exact table: about {math.exp(floor):.0f} of {vocab_size} characters in question"
 right_title = f"After training: {off['trained']:.0%} of the probability stands elsewhere"
 for ax, title, what in ((left, left_title, exact), (right, right_title, trained)):
@@ -225,7 +225,7 @@ for bar in fig.axes[2:]:
 plt.show()
 
 # %% [markdown]
-# Read a row of the picture: after a space (␣) many letters may come; after a question mark, always a space. Find a bright pair of letters, and guess which words it comes from. It is all that v1 knows, and it is all that can be known without looking back.
+# Read a row of the picture: after a space (•) many letters may come; after a question mark, always a space. Find a bright pair of letters, and guess which words it comes from. It is all that v1 knows, and it is all that can be known without looking back.
 
 # %% [markdown]
 # ## Who did it?

@@ -236,7 +236,7 @@ fig, ax = plt.subplots(figsize=(10, 6))
 title = "Aligned: the first places have strong opinions, the last ones hardly any"
 labels = ("position (tokens)", "candidate for the next character")
 plots.draw_matrix(ax, votes["aligned"].numpy().T, title, *labels, diverging=True)
-names = [{"\n": "↵", " ": "␣"}.get(c, c) for c in corpus.tokenizer.characters]
+names = plots.visible(corpus.tokenizer.characters)
 ax.set_yticks(range(len(names)), names, fontsize=8)
 fig.axes[1].set_ylabel("vote (nats)")
 plt.show()

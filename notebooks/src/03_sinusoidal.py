@@ -19,6 +19,7 @@
 import math
 
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -393,7 +394,7 @@ text = questions[0].prompt.removeprefix("\n")
 looked_at = attention_weights(models["v3"], corpus.tokenizer.encode(text))  # (L, H, T, T)
 one_back = looked_at.diagonal(-1, axis1=2, axis2=3).mean(axis=-1)  # (L, H)
 layer, head = divmod(int(one_back.argmax()), shape.n_head)
-marks = ["␣" if char == " " else char for char in text]
+marks = plots.visible(text)
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7.5, 6.2))
@@ -410,6 +411,46 @@ plt.show()
 live.attention(models["v3"], tokenizer, text)
 
 # %% [markdown]
+# ## Turn it while it learns
+#
+# Everything v3 has learned, it has learned for *this* table. The table has one dial, θ, and nobody turns it once training has begun. You may. Below, the same v3 starts once more: the same first weights, the same batches, the same steps. Its dashboard has a slider, **θ**; a new value holds from the next step on, and the next picture shows what the heads make of it.
+#
+# > **Predict.** Half-way through, θ goes from 10000 to 10. Every pair but the first then turns faster, and each place gets another code. What will the loss do at that step? And the diagonals in the squares? And will the model, at the end, be where the untouched one was?
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(1337)
+dial = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
+steered = live.train(build("v3", shape), objective, recipe, "v3, steered", floor, watches, knobs=[dial])
+
+# %% [markdown]
+# Turn it whenever you like. If you have not by step 200, the next cell does it for you.
+
+# %% tags=["nbval-ignore-output"]
+steered.reach(200)
+by_hand = any(step.changed for step in steered.history)
+if not by_hand:
+    steered.steer("theta", 10.0)
+history = steered.result()
+
+# %% [markdown]
+# And here it is beside the run that nobody touched.
+
+# %% tags=["nbval-ignore-output"]
+alone, losses = curves["v3"][: len(history)], [step.loss for step in history]
+at = next((step.step for step in history if step.changed), len(history)) - 1  # steps before the turn
+apart = np.subtract(losses, alone)  # nats
+assert np.abs(apart[:at]).max(initial=0) < 0.1  # one and the same run, until it is turned
+assert by_hand or apart[at] > 1 > 0.5 > apart[-10:].mean() > 0
+
+# %% tags=["nbval-ignore-output"]
+fig, ax = plt.subplots(figsize=(7, 4))
+title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+plots.draw_losses(ax, {"v3": alone, "v3, steered": losses}, floor, title)
+plt.show()
+
+# %% [markdown]
+# With θ = 10 the loss leaps by more than a nat in a single step. Nothing is wrong with the new table: every place has a code of its own, and a step is a rotation still. But the matrices of this model were fitted to the old one, and to them the new one is a foreign alphabet. Then they learn it, and by the end most of the leap is gone; what is left is what the turn has cost, in the steps that there were. (A θ close to the old one costs less. How close is close? Run the cells again and see.)
+#
 # ## Past the window
 #
 # A table of sines has a row for *every* position: for 64, for 6400. Learned positions end with their table and have to refuse. The authors of the sinusoid hoped that it would go on: it "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training".

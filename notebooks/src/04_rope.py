@@ -17,7 +17,6 @@
 
 # %% tags=["nbval-ignore-output"]
 import math
-import time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -89,11 +88,11 @@ fig, ax = plt.subplots(figsize=(4.8, 4.8))
 omega = 0.5  # radians a token
 hands = {"q at 3": 3.0, "k at 1": 1.0, "q at 8": 8.0, "k at 6": 6.0}
 title = "q at 3 and k at 1, q at 8 and k at 6: the same angle"
-plots.draw_clock(ax, [omega * m for m in hands.values()], list(hands), title)
+plots.draw_clock(ax, [omega * m for m in hands.values()], list(hands), title, arcs=[(1, 0), (3, 2)])
 plt.show()
 
 # %% [markdown]
-# Now move them yourself. In notebook 00 these sliders came without an explanation; here is the whole of it. **Place** moves both hands, **distance** only the key, **pair** chooses a slower or a quicker clock, and **θ** sets the speeds of all.
+# Now move them yourself. In notebook 00 these sliders came without an explanation; here is the whole of it. **Place** moves both hands, **distance** only the key, **pair** chooses a slower or a quicker clock, and **θ** sets the speeds of all. The second clock shows the same two, 37 tokens further on: other hands, the same arc between them.
 
 # %%
 live.rotary()
@@ -323,7 +322,7 @@ Table(("", "on the right name", "on the wrong one"), rows, stable=3)
 ask = max(questions[:40], key=lambda question: -len(question.prompt))
 text = (ask.prompt + ask.answer).removeprefix("\n")
 looked_at = attention_weights(models["v4"], corpus.tokenizer.encode("\n" + text))[layer, head, 1:, 1:]
-marks = ["␣" if char == " " else char for char in text]
+marks = plots.visible(text)
 fig, ax = plt.subplots(figsize=(8, 6.6))
 share = f"{on_right[layer, head]:.0%} on the right name, {on_wrong[layer, head]:.0%} on the wrong one"
 title = f"Layer {layer + 1}, head {head + 1} while it answers: {share}"
@@ -339,38 +338,48 @@ plt.show()
 live.attention(models["v4"], tokenizer, text)
 
 # %% [markdown]
-# ## Turn the dial while it learns
+# ## Turn it while it learns
 #
-# RoPE has nothing to train. Its one dial is θ, and nobody turns it once training has begun. You may. The dashboard below has a slider for the θ of the model that is just learning; a new value holds from the next step on.
+# RoPE has nothing to train. Its one dial is θ, as it was v3's. Here is the v4 of above once more, with the same first weights, the same batches and the same steps, and a slider for its θ; a new value holds from the next step on.
 #
-# > **Predict.** Half-way through we turn θ from 10000 to 10, so that all pairs but the first go faster. The weights stay as they are. What will the loss do at that step, and what after it?
+# > **Predict.** Half-way through, θ goes from 10000 to 10, so that all pairs but the first turn faster. The weights stay as they are. What will the loss do at that step, and what after it? Which of the heads in the squares will look elsewhere at once?
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
 dial = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
-steered, short = build("v4", shape), TrainConfig(steps=240, lr_matrix=0.03, lr_other=0.02)
-run = live.train(steered, objective, short, "v4", floor, watches, knobs=[dial])
+steered = live.train(build("v4", shape), objective, recipe, "v4, steered", floor, watches, knobs=[dial])
 
 # %% [markdown]
-# Turn it whenever you like. In case your hand is slow, the next cell turns it once, after 120 steps, the way a program does it.
+# Turn it whenever you like. If you have not by step 225, the next cell does it for you.
 
 # %% tags=["nbval-ignore-output"]
-while len(run.history) < 120 and not run.state.over:
-    time.sleep(0.05)
-run.steer("theta", 10.0)
-history = run.result()
+steered.reach(225)
+by_hand = any(step.changed for step in steered.history)
+if not by_hand:
+    steered.steer("theta", 10.0)
+history = steered.result()
+
+# %% [markdown]
+# Beside it, the run that nobody touched: the v4 that you have known since above. Until the turn the two are one and the same.
 
 # %% tags=["nbval-ignore-output"]
-losses = [step.loss for step in history]
-turned = next(step.step for step in history if step.changed)
-before, after = np.mean(losses[turned - 11 : turned - 1]), losses[turned - 1]
-assert after > before + 0.3
-print(f"turned before step {turned}: {before:.2f} nats before, {after:.2f} at once")
-print(f"{np.mean(losses[-10:]):.2f} at the end")
+alone, losses = curves["v4"][: len(history)], [step.loss for step in history]
+at = next((step.step for step in history if step.changed), len(history)) - 1  # steps before the turn
+apart = np.subtract(losses, alone)  # nats
+assert np.abs(apart[:at]).max(initial=0) < 0.1
+later = [apart[at + 45 : at + 55].mean() if at + 55 < len(apart) else np.nan, apart[-10:].mean()]
+assert by_hand or (apart[at] > max(0.3, 2 * later[0]) and min(later) > 0)
+print(f"{apart[at]:+.2f} nats at once, {later[0]:+.2f} fifty steps on, {later[1]:+.2f} at the end")
+
+# %% tags=["nbval-ignore-output"]
+fig, ax = plt.subplots(figsize=(7, 4))
+title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {later[1]:+.2f} at the end"
+plots.draw_losses(ax, {"v4": alone, "v4, steered": losses}, floor, title)
+plt.show()
 
 
 # %% [markdown]
-# The loss leaps, in a single step, and heals within some fifty more. There is nothing to learn in a rotation, and yet all that *is* learnt is learnt **for these rotations**: a head that looks one letter back does it by turning its query against a known angle, and the angles are suddenly others. (Every step keeps what you turned in its record, as `changed`, so that a steered run can be repeated to the last bit: `train(…, steering=as_in(history))`.)
+# The loss leaps, in a single step. There is nothing to learn in a rotation, and yet all that *is* learnt is learnt **for these rotations**: a head that looks one letter back does it by turning its query against a known angle, and the angles are suddenly others. Then the weights follow. When θ goes to 10, more than half of the leap is gone fifty steps later; the rest goes slowly, for the learning rate is falling, and when the steps are used up the steered run is still behind the one that nobody touched. The printed line has the three numbers of your run. (Every step keeps what you turned in its record, as `changed`, so that a steered run can be repeated to the last bit: `train(…, steering=as_in(history))`.)
 #
 # ## Move the text
 #

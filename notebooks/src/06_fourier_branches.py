@@ -201,6 +201,44 @@ Table(("code", "gap (nats per character)"), [(n, f"{gap:.3f}") for n, gap in gap
 #
 # The code of 2-D RoPE shows up in no stream: nothing is added, so *the input* is the same in all branches, and the branches are told apart only where a query meets a key.
 #
+# ## Turn it while it learns
+#
+# How far apart must two name tags be? The same Fourier model starts once more, from the same weights and with the same samples, and its **stride** is a slider. A stride of 128 makes two codes 41% alike at the note's width, a stride of 1 makes them 97% alike; the first square shows what it is here.
+#
+# > **Predict.** After 150 steps the stride goes from 128 to 1. Branch 0 keeps its code, for it stands at position 0 whatever the stride; branch 1 gets another, and one much like its neighbour's. What will the loss do? And will it matter at the end that the two are so alike?
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(1337)
+stride = live.Slider("stride", 128, 1, 256, "stride (positions)")
+again = build("v6", shape, stride=128)
+steered = live.train(again, objective, recipe, "v6, steered", floors, watches, knobs=[stride])
+
+# %% [markdown]
+# Move it whenever you like. If you have not by step 150, the next cell does it for you.
+
+# %% tags=["nbval-ignore-output"]
+steered.reach(150)
+by_hand = any(step.changed for step in steered.history)
+if not by_hand:
+    steered.steer("stride", 1)
+history = steered.result()
+
+# %% tags=["nbval-ignore-output"]
+alone, losses = curves["v6"], [step.loss for step in history]
+at = next((step.step for step in history if step.changed), len(history)) - 1  # steps before the turn
+apart = torch.tensor(losses) - torch.tensor(alone[: len(losses)])  # nats
+assert all(apart[:at].abs() < 0.1)  # one and the same run, until it is turned
+assert by_hand or apart[at] > apart[-10:].mean() + 0.1 > 0.1
+
+# %% tags=["nbval-ignore-output"]
+fig, ax = plt.subplots(figsize=(7, 3.8))
+title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+plots.draw_losses(ax, {"left alone": alone, "steered": losses}, floors, title)
+plt.show()
+
+# %% [markdown]
+# The loss leaps, for the model has learned *these* two tags. Then it learns the new ones, and the leap shrinks. With a stride of 1 it does not vanish in the steps that are left, probably because two codes that are nearly the same take longer to tell apart than two that are not. Whether a stride of 1 is any worse for a model that has had it from the beginning is another question; it waits in the tables of three seeds below.
+#
 # ## What leaks
 #
 # No gap does not mean no contact. We keep branch 0 as it is, put another text into branch 1, and compare branch 0's predictions before and after: their Kullback-Leibler divergence in nats per character is the **leakage**. The note promises that the outputs are *completely independent*.
