@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import ipywidgets
 
 DESCRIPTION = {"description_width": "9em"}
-WIDE = {"width": "100%"}  # of its column
+WIDE = {"width": "auto"}  # all of its column
 COLUMNS = "repeat(auto-fit, minmax(min(24em, 100%), 1fr))"  # as many as there is room for
 
 
