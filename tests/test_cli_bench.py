@@ -119,3 +119,19 @@ def test_another_version_does_not_take_the_place_of_the_usual_one(
     for more in ([], ["--version", "v7"]):
         assert run("step", *more, "--store", "--folder", tmp_path).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench_step.json", "bench_step_v7.json"]
+
+
+def test_some_notebooks_or_a_neighbour_do_not_take_the_place_of_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from babygpt.browser import bench
+
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(bench, "live", lambda *args: asked.append(args) or {"speed_kept": 1.0})
+    for more in ([], ["--notebooks", "00,05", "--neighbour"]):
+        assert run("live", *more, "--store", "--folder", tmp_path).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bench_live.json",
+        "bench_live_00_05_neighbour.json",
+    ]
+    assert asked == [(20, bench.NOTEBOOKS, False), (20, ["00", "05"], True)]

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from babygpt.browser.scripts import ARM, READY, RECORD, SCROLL, SLIDERS, STATE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -24,77 +25,9 @@ FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-# Focus a slider; from the next key press, wait for another picture, decoded and in a frame.
-ARM = """([area, nth, slider, timeout]) => {
-    const root = document.querySelectorAll(area)[nth];
-    const before = root.querySelector("img").src;
-    let start = null;
-    root.addEventListener("keydown", () => { start = performance.now(); }, { capture: true, once: true });
-    root.querySelectorAll(".noUi-handle")[slider].focus();
-    window.answered = new Promise(done => {
-        const watch = new MutationObserver(async () => {
-            const image = root.querySelector("img");
-            if (start === null || !image || image.src === before) return;
-            watch.disconnect();
-            await image.decode();
-            requestAnimationFrame(() => done(performance.now() - start));
-        });
-        watch.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ["src"] });
-        setTimeout(() => done(null), timeout);
-    });
-}"""
-# Watch whether a cell runs (the kernel's status tells of its other channel too: it may say idle meanwhile).
-# Then, from the kernel's first answer on, wait until the page has asked nothing more for half a second.
-READY = """() => {
-    window.kernelReady = window.cellAtWork = false;
-    const context = jupyterapp.shell.currentWidget.sessionContext;
-    const watch = (_, { msg }) => {
-        if (msg.header.msg_type === "status" && msg.parent_header.msg_type === "execute_request")
-            window.cellAtWork = msg.content.execution_state === "busy";
-    };
-    const quiet = kernel => new Promise(done => {
-        const rest = () => {
-            kernel.anyMessage.disconnect(heard);
-            done();
-        };
-        const heard = (_, { msg }) => {
-            if (msg.channel !== "shell") return;
-            clearTimeout(timer);
-            timer = setTimeout(rest, 500);
-        };
-        let timer = setTimeout(rest, 500);
-        kernel.anyMessage.connect(heard);
-        setTimeout(rest, 5000);  // live views may never be quiet
-    });
-    void context.ready.then(async () => {
-        const kernel = context.session.kernel;
-        kernel.anyMessage.connect(watch);
-        await kernel.info;
-        await quiet(kernel);
-        window.kernelReady = true;
-    });
-}"""
-# ipykernel 7.0 to 7.3 overlook a request that arrives just as they send a reply, and all that follow it,
-# until another connection is made (ipykernel's issue 1554, mended in 7.4). Make one: a web socket of its own.
-WAKE = """() => new Promise(done => {
-    const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-    const { wsUrl, token } = kernel.serverSettings;
-    const query = new URLSearchParams({ session_id: crypto.randomUUID(), ...(token ? { token } : {}) });
-    const link = new WebSocket(`${wsUrl}api/kernels/${kernel.id}/channels?${query}`);
-    const leave = () => { link.close(); done(); };
-    link.onopen = link.onerror = leave;
-    setTimeout(leave, 10000);
-})"""
-RESTS = """(kernel =>
-    kernel?.connectionStatus === "connected" && kernel.status !== "busy" && !window.cellAtWork
-)(jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel)"""
-RESTING = 5.0  # seconds that a kernel may rest with a request before it
-WAKES = 3  # times in one wait
+EXPLORER, DASHBOARD = ".babygpt-explorer", ".babygpt-dashboard"
+THERE = ("ArrowRight", "ArrowLeft")
 PATIENCE = 60.0  # seconds for JupyterLab to come up
-
-
-class OverlookedRequest(UserWarning):
-    """A kernel rested while a request was waiting for it, and had to be woken."""
 
 
 def find_chromium() -> str:
@@ -161,31 +94,67 @@ def _address(runtime: Path, server: subprocess.Popen[bytes], log: Path) -> str:
     raise TimeoutError(f"JupyterLab did not come up:\n{log.read_text()[-2000:]}")
 
 
+class Handle(NamedTuple):
+    """A slider in the page.
+
+    slider  which of its area's sliders, those at rest counted too
+    name    what it is called
+    keys    the key that moves it away from where it stands, and the one that moves it back
+    """
+
+    slider: int
+    name: str
+    keys: tuple[str, ...]
+
+
 class Notebook:
     """A notebook open in JupyterLab, with a kernel that is ready.
 
-    page  playwright's page; use it for anything that is not here
+    page   playwright's page; use it for anything that is not here
+    size   width and height of the window, CSS pixels
+    scale  pixels of the screen for each CSS pixel
+    dark   whether the page is in JupyterLab's dark theme, on a system that prefers dark pages
+    Raises TimeoutError, with what the page then shows, if the kernel is not ready within a minute.
     """
 
     RUN_ALL = "notebook:run-all-cells"
 
     def __init__(
-        self, browser: Browser, address: str, path: str, size: tuple[int, int] = (1280, 900)
+        self,
+        browser: Browser,
+        address: str,
+        path: str,
+        size: tuple[int, int] = (1280, 900),
+        scale: float = 1.0,
+        dark: bool = False,
     ) -> None:
-        self.page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+        self.page = browser.new_page(
+            viewport={"width": size[0], "height": size[1]},
+            device_scale_factor=scale,
+            color_scheme="dark" if dark else "light",
+        )
         self.page.set_default_timeout(60_000)
+        self.dark = dark
         place, _, query = address.partition("?")
         self.page.goto(f"{place}/tree/{path}?{query}")
         self.wait_for_kernel()
+        if dark:
+            self._wear("JupyterLab Dark")
 
     def wait_for_kernel(self) -> None:
-        """Wait until cells can be run: a run sent earlier may be dropped or overlooked.
+        """Wait until cells can be run: a run sent earlier may be dropped.
 
         Raises TimeoutError, with what the page then shows, after a minute.
         """
         self.page.wait_for_function("Boolean(window.jupyterapp?.shell?.currentWidget?.sessionContext)")
         self.page.evaluate(READY)
         self._until("window.kernelReady", PATIENCE, "a kernel has been getting ready")
+
+    def _wear(self, theme: str) -> None:
+        """Change JupyterLab's theme, which its server remembers."""
+        change = f"jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})"
+        self.page.evaluate(f"void {change}")
+        self.page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'")
 
     def command(self, name: str) -> None:
         """Start a command of JupyterLab's, and do not wait for its end."""
@@ -196,8 +165,19 @@ class Notebook:
 
         Raises TimeoutError with what the page then shows.
         """
+        self.start_all()
+        self.wait_for_all(timeout)
+
+    def start_all(self) -> None:
+        """Start to run all cells, and do not wait for their end."""
         done = f"jupyterapp.commands.execute('{self.RUN_ALL}').finally(() => {{ window.allRun = true }})"
         self.page.evaluate(f"window.allRun = false; void {done}")
+
+    def wait_for_all(self, timeout: float = 300.0) -> None:
+        """Wait for the end of the cells that `start_all` started, `timeout` seconds at most.
+
+        Raises TimeoutError with what the page then shows.
+        """
         self._until("window.allRun", timeout, "all cells have been running")
 
     def run(self, *cells: int, timeout: float = 300.0) -> None:
@@ -229,54 +209,31 @@ class Notebook:
         self._until("window.cellRun", timeout, "a cell has been running")
 
     def _until(self, done: str, timeout: float, what: str) -> None:
-        """Wait until the kernel's work is done, and wake the kernel if it rests instead.
+        """Wait until an expression is true in the page.
 
-        done     an expression that is true in the page from then on
         timeout  in seconds
         what     the words for it in the error
         Raises TimeoutError with what the page then shows.
         """
         from playwright.sync_api import TimeoutError as Late
 
-        end, wakes = time.monotonic() + timeout, 0
-        while (left := end - time.monotonic()) > 0:
-            try:
-                self.page.wait_for_function(done, timeout=1000 * min(left, RESTING))
-                return
-            except Late:
-                if wakes < WAKES and self._rests(done):
-                    wakes += 1
-                    self._wake(what)
-        raise TimeoutError(f"{what} for {timeout:.0f} s, with {wakes} wakes: {self.state()}")
-
-    def _rests(self, done: str) -> bool:
-        """Whether a kernel that can be reached is not at work, nor takes up work within a second."""
-        from playwright.sync_api import TimeoutError as Late
-
         try:
-            self.page.wait_for_function(f"{done} || !{RESTS}", timeout=1000)
+            self.page.wait_for_function(done, timeout=1000 * timeout)
         except Late:
-            return True
-        return False
-
-    def _wake(self, what: str) -> None:
-        """Have the kernel look at its requests, and warn that it took this."""
-        before = self.state()
-        self.page.evaluate(WAKE)
-        warnings.warn(f"{what}, but the kernel rested: woken. {before}", OverlookedRequest, stacklevel=4)
+            raise TimeoutError(f"{what} for {timeout:.0f} s: {self.state()}") from None
 
     def state(self) -> str:
         """In words: the kernel, the cells' numbers, and the dialogs that are open."""
-        found = """() => {
-            const context = jupyterapp.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
-            const prompts = [...document.querySelectorAll(".jp-InputPrompt")].map(p => p.innerText);
-            const dialogs = [...document.querySelectorAll(".jp-Dialog")].map(d => d.innerText);
-            return {kernel: kernel?.status, link: kernel?.connectionStatus,
-                    shown: context?.kernelDisplayStatus, pending: context?.pendingInput,
-                    terminating: context?.isTerminating, restarting: context?.isRestarting,
-                    prompts, dialogs};
-        }"""
-        return json.dumps(self.page.evaluate(found))
+        return json.dumps(self.page.evaluate(STATE))
+
+    def record(self) -> None:
+        """From now on, note each change of a dashboard's picture and words; `recorded` hands them over."""
+        self.page.evaluate(RECORD)
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """What has changed since `record`, in order; see `babygpt.browser.recording`."""
+        found: list[dict[str, Any]] = self.page.evaluate("Promise.all(window.recorded)")
+        return found
 
     def replace_cell(self, index: int, source: str) -> None:
         """Write other code into a cell."""
@@ -286,12 +243,26 @@ class Notebook:
             [index, source],
         )
 
+    def add_cell(self, source: str) -> int:
+        """Write a code cell under the last one, and tell its index."""
+        added: int = self.page.evaluate(
+            """source => {
+                const content = jupyterapp.shell.currentWidget.content;
+                content.model.sharedModel.addCell({ cell_type: "code", source });
+                return content.widgets.length - 1;
+            }""",
+            source,
+        )
+        return added
+
     def interrupt(self) -> None:
         """Interrupt the kernel, as the stop button of JupyterLab does."""
         self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
 
     def close(self) -> None:
         """Shut down the kernel and close the page."""
+        if self.dark:
+            self._wear("JupyterLab Light")  # the next page of this server has it too
         self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
         self.page.close()
 
@@ -299,9 +270,21 @@ class Notebook:
         """Save the notebook and wait until it is saved."""
         self.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
 
+    def reopen(self) -> None:
+        """Save the notebook, end its kernel, and open it again on a new one.
+
+        Raises TimeoutError, with what the page then shows, if that is not ready within a minute.
+        """
+        self.save()
+        self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+        self.page.reload()
+        self.wait_for_kernel()
+
     def picture(self, area: str, path: Path, nth: int = 0) -> Path:
-        """Store an area of the page as a PNG file: the nth of what a CSS selector finds."""
-        self.page.locator(area).nth(nth).screenshot(path=path, scale="css")
+        """Scroll to an area of the page, and store it as a PNG file: the nth of what a CSS selector finds."""
+        found = self.page.locator(area).nth(nth)
+        found.evaluate(SCROLL)  # cells come to their heights only as they are scrolled past
+        found.screenshot(path=path, scale="css")
         return path
 
     def answer(self, area: str, key: str, nth: int = 0, slider: int = 0, timeout: float = 10.0) -> float:
@@ -319,6 +302,19 @@ class Notebook:
         if took is None:
             raise TimeoutError(f"{key} on slider {slider} of {area} {nth} changed nothing in {timeout:.0f} s")
         return took
+
+    def sliders(self, area: str, nth: int = 0) -> list[Handle]:
+        """The sliders of an area that can be moved, with the keys that move them there and back.
+
+        area  a CSS selector; the nth of what it finds is meant
+        """
+        root = self.page.locator(area).nth(nth)
+        found: list[dict[str, Any]] = root.evaluate(SLIDERS)
+        return [
+            Handle(one["slider"], one["name"], THERE[:: -1 if one["now"] >= one["max"] else 1])
+            for one in found
+            if not one["disabled"]
+        ]
 
     def cells(self) -> list[dict[str, Any]]:
         """The notebook's code cells as they are now, outputs included."""
@@ -343,6 +339,29 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def opened(
+    browser: Browser, address: str, name: str, size: tuple[int, int] = (1280, 900)
+) -> Iterator[Notebook]:
+    """A notebook in a page of its own while the context lasts; see `Notebook`."""
+    notebook = Notebook(browser, address, name, size)
+    try:
+        yield notebook
+    finally:
+        notebook.close()
+
+
+def lesson(number: str) -> Path:
+    """The repository's notebook of this number. Raises ValueError if there is none."""
+    folder = Path(__file__).resolve().parents[2] / "notebooks"
+    found = sorted(folder.glob(f"{number}_*.ipynb"))
+    if not found:
+        raise ValueError(
+            f"there is no notebook {number} in notebooks/: it takes a checkout of the repository"
+        )
+    return found[0]
 
 
 def sheet(*cells: str) -> str:

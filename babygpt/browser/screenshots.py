@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from babygpt.browser.lab import Notebook, chromium, course, sheet
+from babygpt.browser.lab import DASHBOARD, EXPLORER, Notebook, chromium, course, lesson, opened, sheet
 
 SETUP = """
 from babygpt import live
@@ -34,20 +34,57 @@ EXPLORERS = {
 }
 
 
+# A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
+LIVE = {
+    "live_kernel": ("05", "v5"),
+    "live_similarity": ("06", "v6"),
+    "live_gates": ("07", "v7"),
+}
+SHARE = 0.6  # of such a run, when the picture is taken
+SIZE = (1400, 1100)
+REACHED = """([area, share]) => {
+    const made = /step ([\\d,]+) of ([\\d,]+)/.exec(document.querySelector(area)?.textContent);
+    const [step, total] = (made ?? []).slice(1).map(number => Number(number.replaceAll(",", "")));
+    return step >= share * total;
+}"""
+
+
 def take(folder: Path) -> list[Path]:
-    """Take a picture of every explorer and of a dashboard while v4 trains (about two minutes).
+    """Take a picture of every explorer and of dashboards while models train (about five minutes).
 
     folder   where the PNG files go
     returns  their paths
     Raises ValueError if there is no Chromium, RuntimeError with what went wrong in a cell.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    lessons = {name: lesson(number) for name, (number, _) in LIVE.items()}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in lessons.values()}
     cells = (SETUP, TRAIN, MOST_OF_IT, "run.result();", *EXPLORERS.values())
-    with chromium() as browser, course({"lab.ipynb": sheet(*cells)}) as address:
-        notebook = Notebook(browser, address, "lab.ipynb", size=(1400, 1100))
-        notebook.run(0, 1, 2)
-        paths = [notebook.picture(".babygpt-dashboard", folder / "dashboard.png")]
-        notebook.run(*range(3, len(cells)))
-        for nth, name in enumerate(EXPLORERS):
-            paths.append(notebook.picture(".babygpt-explorer", folder / f"{name}.png", nth))
+    with chromium() as browser, course({"lab.ipynb": sheet(*cells), **texts}) as address:
+        with opened(browser, address, "lab.ipynb", SIZE) as notebook:
+            notebook.run(0, 1, 2)
+            paths = [notebook.picture(DASHBOARD, folder / "dashboard.png")]
+            notebook.run(*range(3, len(cells)))
+            for nth, name in enumerate(EXPLORERS):
+                paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))
+        for name, path in lessons.items():
+            with opened(browser, address, path.name, SIZE) as notebook:
+                paths.append(while_it_trains(notebook, LIVE[name][1], folder / f"{name}.png"))
     return paths
+
+
+def while_it_trains(notebook: Notebook, title: str, path: Path) -> Path:
+    """Run a notebook, and store the picture of one of its dashboards before the run has ended.
+
+    title  of the run
+    path   of the PNG file
+    Raises RuntimeError with what went wrong in a cell.
+    """
+    area = f"{DASHBOARD}:has(img[alt^='training: {title}:'])"
+    notebook.start_all()
+    try:
+        notebook.page.wait_for_function(REACHED, arg=[area, SHARE], timeout=300_000)
+    finally:
+        if errors := notebook.errors():
+            raise RuntimeError("; ".join(errors))
+    return notebook.picture(area, path)

@@ -55,8 +55,9 @@ def told(measure: Callable[..., Mapping[str, Any]]) -> Command:
 
 def variant(ctx: click.Context) -> str:
     """What the numbers are kept as: the command's name, and what else was chosen to be measured."""
-    version, same_shape = ctx.params.get("version", "v4"), ctx.params.get("same_shape", False)
-    chosen = [version] * (version != "v4") + ["same_shape"] * same_shape
+    version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
+    chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
+    chosen += [flag for flag in ("same_shape", "neighbour") if ctx.params.get(flag)]
     return "_".join([str(ctx.info_name), *chosen])
 
 
@@ -105,13 +106,18 @@ same_shape = click.option("--same-shape", is_flag=True, help="ours has 4 layers,
 
 
 @bench.command()
-@click.option("--presses", default=60, show_default=True, help="key presses of each kind")
+@click.option(
+    "--presses", default=20, show_default=True, help="key presses of each slider, idle and training"
+)
+@click.option("--notebooks", help="numbers of those to be run, such as 00,05; seven of them if not told")
+@click.option("--neighbour", is_flag=True, help="another process keeps a core busy while the notebooks run")
 @told
-def live(presses: int) -> Mapping[str, Any]:
-    """Answer time of sliders and cost of dashboards, in a real browser (takes some four minutes)."""
-    from babygpt.browser.bench import live as measure  # only this command needs a browser
+def live(presses: int, notebooks: str | None, neighbour: bool) -> Mapping[str, Any]:
+    """How dashboards move in the notebooks, what they cost, how fast sliders answer (twelve minutes)."""
+    from babygpt.browser import bench as browser  # only this command needs one
 
-    return measure(presses)
+    chosen = notebooks.split(",") if notebooks else browser.NOTEBOOKS
+    return browser.live(presses, chosen, neighbour)
 
 
 @bench.command()

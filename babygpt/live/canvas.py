@@ -51,6 +51,7 @@ class Canvas:
             row = self.figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
         self.axes: list[Axes] = list(row)
         self.moved: list[tuple[Axes, Artist]] = []
+        self.titles: dict[Artist, tuple[str, Any]] = {}  # their words, and the pixels that they made
         self.laid_out = False
 
     def fit(self, room: int, ratio: float) -> None:
@@ -74,13 +75,27 @@ class Canvas:
             self.draw_background()
         self.agg.restore_region(self.background)
         for ax, artist in self.moved:
-            ax.draw_artist(artist)
+            self.put(ax, artist)
         return encode(np.asarray(self.agg.buffer_rgba()))
+
+    def put(self, ax: Axes, artist: Artist) -> None:
+        """Draw what moves. A title that has not changed is put back as it was: letters cost most."""
+        if not (isinstance(artist, Text) and artist.get_gid() == "title"):
+            ax.draw_artist(artist)
+            return
+        words, pixels = self.titles.get(artist, (None, None))
+        if words != artist.get_text():
+            ax.draw_artist(artist)
+            words, box = artist.get_text(), artist.get_window_extent(self.agg.get_renderer())
+            pixels = self.agg.copy_from_bbox(box.padded(2))
+            self.titles[artist] = (words, pixels)
+        self.agg.restore_region(pixels)
 
     def draw_background(self) -> None:
         """Draw all that does not move. The first time, find room for everything on the figure."""
+        self.titles.clear()
         if not self.laid_out:
-            self.agg.draw()
+            self.figure.draw_without_rendering()
             self.figure.set_layout_engine("none")
             self.laid_out = True
         self.moved = [(ax, artist) for ax in self.axes for artist in movable(ax)]

@@ -22,6 +22,7 @@ WORDS = 0.2  # seconds between two looks at bar and words
 PICTURES = 0.5  # seconds between two pictures while training, at least
 SHARE = 0.04  # of the time may go into pictures: a trainer cannot train while Matplotlib draws
 PATIENCE = 0.8  # seconds between two pictures at most, whatever they cost: nothing stands still
+LAYOUT = 5.0  # seconds that a first picture may take before a run begins without it
 COLOURS = {
     State.WAITING: "",
     State.PREPARING: "",
@@ -89,9 +90,10 @@ class Dashboard(View):
     # ------------------------------------------------------------ what the run calls
 
     def prepare(self) -> None:
-        """Lay the picture out, which takes longer than all later pictures."""
+        """Lay the picture out, which takes longer than all later ones, and let others finish with theirs."""
         self.painter.wake()
-        self.painter.rest()
+        for view in {self, *self.displayed()}:
+            view.painter.rest(LAYOUT)
 
     def hear(self, at_once: bool) -> None:
         """There is something new: words follow five times a second, pictures twice, or both at once."""

@@ -15,11 +15,13 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.device import available_cores
 from babygpt.live.history import History
-from babygpt.live.waiting import WaitInterrupted, wait_and_serve
+from babygpt.live.waiting import WaitInterrupted, cell_over, wait_and_serve
 from babygpt.live.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training
+
+WHOLE_CELL = 3.0  # seconds that a run waits at most for the other dashboards of its cell to appear
 
 
 class State(StrEnum):
@@ -102,6 +104,7 @@ class Run:
         self.measuring = False
         self.error: BaseException | None = None
         self.panel: Panel | None = None
+        self._cell = cell_over()
         self._work: Any = (model, objective, config)  # given up at the end, optimizers and all
         self._wanted: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
@@ -219,6 +222,7 @@ class Run:
         self._become(State.PREPARING)
         self.look_first()
         training = Training(model, objective, config)
+        self._cell.wait(WHOLE_CELL)
         if self.panel is not None:
             self.panel.prepare()
         return training

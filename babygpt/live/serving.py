@@ -1,9 +1,9 @@
 """What the page asks while a cell waits: sliders, buttons, and questions about the kernel. Nothing else.
 
 A kernel hears nothing while a cell runs (one with subshells does, in a front end that uses them). So the
-waiting cell takes the widgets' messages out of the kernel's queue. Other cells stay in it, in their order, and
-an error or an interrupt aborts them, as it does without any waiting. jupyter-ui-poll does the same by putting
-cells aside and running them again later: they then ran on after an error, now and then in another order.
+waiting cell takes the widgets' messages out of the kernel's queue. Other cells stay in it, in their order,
+and an error or an interrupt aborts them, as it does without any waiting. jupyter-ui-poll puts cells aside and
+runs them later: they then ran on after an error, and now and then in another order.
 
 This reads what ipykernel calls private, of 6.29 to 7.4; pyproject.toml holds it within that.
 """
@@ -45,7 +45,7 @@ def page_served() -> Iterator[Callable[[], None]]:
 
 
 def serve_queue(kernel: Any) -> None:
-    """Handle what has arrived at ipykernel 6, where all waits in one queue of (number, handler, (message,))."""
+    """Handle what has arrived at ipykernel 6: its one queue holds (number, handler, (message,))."""
     queue = kernel.msg_queue
     kernel.shell_stream.flush()
     served = []

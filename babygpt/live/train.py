@@ -48,5 +48,6 @@ def train(
         run.look_first()
     run.panel = Dashboard(run, floors or {}, knobs, trainer.ahead)
     display(run.panel)
+    run.panel.painter.wake()
     trainer.start()
     return run

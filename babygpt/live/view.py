@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from html import escape
@@ -18,6 +19,7 @@ from babygpt.live.painter import Painter
 from babygpt.live.picture import Picture
 
 Thing = TypeVar("Thing")
+REGISTER = threading.Lock()
 # A saved page that is opened again finds no widget and says so: where the still copy follows, that is hidden.
 NO_WIDGET = (
     ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets:not(:has(*)))"
@@ -133,11 +135,18 @@ class View:
     def _take_place(self) -> None:
         """Close the views that an earlier run of this cell has left."""
         self.shown, self.shown_in = True, cell()
-        for other in list(self.on_display):
+        for other in self.displayed():
             if self.shown_in and other.shown_in and _run_again(other.shown_in, self.shown_in):
                 other.close()
                 self.on_display.discard(other)
-        self.on_display.add(self)
+        with REGISTER:
+            self.on_display.add(self)
+
+    @classmethod
+    def displayed(cls) -> list[View]:
+        """The views on the page, from any thread."""
+        with REGISTER:
+            return list(cls.on_display)
 
 
 def show(data: dict[str, str], **options: Any) -> None:

@@ -9,11 +9,6 @@ from playwright.sync_api import Browser
 from babygpt.browser.lab import chromium, find_chromium
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """A kernel that had to be woken is reported at the end; it fails no test, for it is not our fault."""
-    config.addinivalue_line("filterwarnings", "default::babygpt.browser.lab.OverlookedRequest")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a Chromium, one skipped test says so for all, in one line."""
     need = [item for item in items if "browser" in getattr(item, "fixturenames", ())]

@@ -1,5 +1,7 @@
 """The live benchmark's own arithmetic, and what it says without a browser. What it measures, it measures."""
 
+from unittest.mock import MagicMock
+
 import pytest
 from click.testing import CliRunner
 
@@ -8,8 +10,28 @@ from babygpt.cli import main
 from babygpt.data.corpus import load_corpus
 
 
-def test_the_summary_is_median_and_95th_percentile():
-    assert bench.summary("ms", [float(n) for n in range(1, 102)]) == {"ms_median": 51.0, "ms_p95": 96.0}
+def test_of_each_kind_of_answer_the_slowest_control_counts():
+    controls = {"σ₁": {"idle_ms": 40.0, "training_ms": 60.0}, "σ₂": {"idle_ms": 45.0, "training_ms": 50.0}}
+    assert bench.slowest(controls) == {"idle_ms": 45.0, "training_ms": 60.0}
+    assert bench.slowest({}) == {}
+
+
+def test_the_median_of_each_slider_is_told_by_its_explorer_and_name(monkeypatch):
+    """The usual way is there for the first explorer alone."""
+    idle = {(0, "σ₁"): [30.0, 50.0, 40.0], (1, "θ"): [20.0]}
+    times = iter([idle, {key: [2 * ms for ms in found] for key, found in idle.items()}, {(0, "σ₁"): [200.0]}])
+    monkeypatch.setattr(bench, "pressed", lambda *_: next(times))
+    monkeypatch.setattr(bench, "until_it_trains", lambda _: None)
+    assert bench.answers(MagicMock(), 3, "05") == {
+        "05, explorer 0: σ₁": {"idle_ms": 40.0, "training_ms": 80.0, "usual_ms": 200.0},
+        "05, explorer 1: θ": {"idle_ms": 20.0, "training_ms": 40.0},
+    }
+
+
+def test_the_notebooks_of_the_benchmark_are_there():
+    assert [lab.lesson(number).name[:2] for number in bench.NOTEBOOKS] == list(bench.NOTEBOOKS)
+    with pytest.raises(ValueError, match="no notebook 99"):
+        lab.lesson("99")
 
 
 def test_what_is_compared_runs_in_turn_and_every_other_turn_backwards():

@@ -7,21 +7,21 @@ import pytest
 from playwright.sync_api import Browser
 
 from babygpt.browser import lab
-from babygpt.browser.lab import Notebook, OverlookedRequest, course, find_chromium, sheet
+from babygpt.browser.lab import Notebook, course, find_chromium, sheet
 
-# Hold back the next kernel_info_reply until a request is there, and send it past the stream that reads them:
-# what ipykernel 7.0 to 7.3 do by chance, and what makes them overlook the request.
-OVERLOOKING = """
-import select
-kernel = get_ipython().kernel
-manager, reader = kernel.shell_channel_thread.manager, kernel.shell_stream
-replies = manager._main_to_shell_channel.to_stream
-def late(message):
-    if any(b"kernel_info_reply" in part.bytes for part in message):
-        replies.on_recv(manager._send_on_shell_channel, copy=False)
-        select.select([reader.socket.FD], [], [], 30)
-    reader.socket.send_multipart(message)
-reader.io_loop.add_callback(replies.on_recv, late, copy=False)
+# What a dashboard is to the page: words, a picture, another one, and the first one again.
+DASHBOARD = """
+import time
+import ipywidgets
+png = lambda red: bytes([137, 80, 78, 71, 13, 10, 26, 10, red])
+words, image = ipywidgets.HTML("<b>running</b> · step 1 of 9"), ipywidgets.Image(value=png(1))
+root = ipywidgets.VBox([words, image])
+root.add_class("babygpt-dashboard")
+display(root)
+for step, red in (2, 2), (3, 1):
+    time.sleep(0.3)
+    words.value = f"<b>running</b> · step {step} of 9"
+    image.value = png(red)
 """
 
 
@@ -53,23 +53,38 @@ def test_errors_are_seen_and_a_picture_that_stays_is_noticed(browser: Browser):
         notebook.close()
 
 
-def test_a_kernel_that_overlooks_a_cell_is_woken_and_the_harness_says_so(browser: Browser):
-    with course({"a.ipynb": sheet(OVERLOOKING, "6 * 7")}) as address:
+def test_a_recording_has_all_changes_and_knows_which_pictures_are_new(browser: Browser):
+    with course({"a.ipynb": sheet("1", DASHBOARD)}) as address:
         notebook = Notebook(browser, address, "a.ipynb")
-        notebook.run(0)
-        notebook.page.evaluate(
-            "void jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo()"
-        )
-        notebook.page.wait_for_timeout(1000)  # its reply is made, and held back
-        with pytest.warns(OverlookedRequest, match="a cell has been running, but the kernel rested"):
-            notebook.run(1, timeout=60)
-        assert notebook.cells()[1]["outputs"][0]["data"]["text/plain"] == "42"
+        notebook.record()
+        notebook.run_all()
+        notebook.page.wait_for_timeout(500)
+        events = notebook.recorded()
         notebook.close()
+    assert [e["t"] for e in events] == sorted(e["t"] for e in events)
+    assert {(e["dashboard"], e["cell"]) for e in events} == {(0, 1)}
+    said = [e["words"] for e in events if e["words"]]
+    assert list(dict.fromkeys(said)) == [f"running · step {step} of 9" for step in (1, 2, 3)]
+    pictures = [e["picture"] for e in events if e["picture"]]
+    assert len(pictures) == 3
+    assert len(set(pictures)) == 2
+    assert pictures[0] == pictures[2]
+
+
+def test_a_page_may_be_dark_sharp_and_of_any_size(browser: Browser):
+    with course({"a.ipynb": sheet("1")}) as address:
+        notebook = Notebook(browser, address, "a.ipynb", size=(1000, 700), scale=2.0, dark=True)
+        assert notebook.page.evaluate("[innerWidth, innerHeight, devicePixelRatio]") == [1000, 700, 2]
+        assert notebook.page.evaluate("document.body.dataset.jpThemeLight") == "false"
+        notebook.close()
+        light = Notebook(browser, address, "a.ipynb")
+        assert light.page.evaluate("document.body.dataset.jpThemeLight") == "true"
+        light.close()
 
 
 def test_a_cell_that_does_not_end_says_what_the_page_shows(browser: Browser):
     with course({"a.ipynb": sheet("import time; time.sleep(60)")}) as address:
         notebook = Notebook(browser, address, "a.ipynb")
-        with pytest.raises(TimeoutError, match=r'for 8 s, with 0 wakes: .*"prompts": \["\[\*\]:"\]'):
+        with pytest.raises(TimeoutError, match=r'for 8 s: .*"prompts": \["\[\*\]:"\]'):
             notebook.run_all(timeout=8)
         notebook.close()
