@@ -21,7 +21,7 @@ from babygpt.live.view import View, close_all, weakly
 WORDS = 0.2  # seconds between two looks at bar and words
 PICTURES = 0.5  # seconds between two pictures while training, at least
 SHARE = 0.04  # of the time may go into pictures: a trainer cannot train while Matplotlib draws
-PATIENCE = 0.8  # seconds between two pictures at most, whatever they cost: nothing stands still
+PATIENCE = 0.7  # seconds between two pictures at most, whatever they cost: nothing stands still
 LAYOUT = 5.0  # seconds that a first picture may take before a run begins without it
 COLOURS = {
     State.WAITING: "",

@@ -310,7 +310,7 @@ def test_pictures_are_made_now_and_then_or_when_they_must_be(clocked):
 
 def test_costly_pictures_are_made_less_often_and_never_stand_still_for_long(clocked):
     run, wakes, now = clocked
-    for cost, pause in ((0.001, 0.5), (0.026, 0.65), (9.0, 0.8)):  # of one picture, and to the next, seconds
+    for cost, pause in ((0.001, 0.5), (0.026, 0.65), (9.0, 0.7)):  # of one picture, and to the next, seconds
         wakes.clear()
         run.panel.cost, run.panel.next_picture = cost, 0.0
         for _ in range(1000):

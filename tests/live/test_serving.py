@@ -1,4 +1,4 @@
-"""A real kernel, and what it does for a page while a cell waits: requests as a page sends them, no browser."""
+"""A real kernel, and what it does for a page while a cell waits: requests as a page sends them."""
 
 import time
 from collections.abc import Iterator
