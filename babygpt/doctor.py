@@ -17,7 +17,7 @@ from packaging.version import Version
 
 FIX = "run `make env`, or `pip install -e .` in your own environment"
 KERNELS = (  # what was seen of each ipykernel: from which version on, whether it will do, in words
-    ("7.5", True, "not tested; 6.29 to 6.31 lose nothing"),
+    ("7.5", False, "not tested; 6.29 to 6.31 lose nothing"),
     ("7.4", False, "drops slider events while a cell runs"),
     ("7.0", False, "may lose a request now and then (ipykernel issue 1554)"),
     ("6.32", True, "not tested; 6.29 to 6.31 lose nothing"),

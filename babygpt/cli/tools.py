@@ -60,7 +60,7 @@ def figures(names: tuple[str, ...], folder: Path, redraw: bool) -> None:
 @click.command()
 @click.option("--folder", default="figures", show_default=True, type=click.Path(path_type=Path))
 def screenshots(folder: Path) -> None:
-    """Take pictures of the explorers and of a dashboard, in a real browser (takes about a minute)."""
+    """Take pictures of the explorers and of a dashboard, in a real browser (takes about five minutes)."""
     from babygpt.browser.screenshots import (
         take as photograph,
     )  # only this command and one bench need a browser

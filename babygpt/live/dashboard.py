@@ -20,7 +20,7 @@ from babygpt.live.view import View, close_all, weakly
 
 WORDS = 0.2  # seconds between two looks at bar and words
 PICTURES = 0.5  # seconds between two pictures while training, at least
-SHARE = 0.04  # of the time may go into pictures: a trainer cannot train while Matplotlib draws
+SHARE = 0.04  # of the time may go into pictures, as far as PATIENCE allows: drawing takes time from training
 PATIENCE = 0.7  # seconds between two pictures at most, whatever they cost: nothing stands still
 LAYOUT = 5.0  # seconds that a first picture may take before a run begins without it
 COLOURS = {
@@ -51,6 +51,8 @@ class Dashboard(View):
         self.seen: State | None = None  # the state that the buttons show
         self.next_words = self.next_picture = self.cost = 0.0  # seconds
         self.telling = threading.Lock()
+        self.handed: set[tuple[str, float]] = set()  # what the knobs themselves have handed to the run
+        self.following = ""  # the knob that is being moved after the run, and not the run after the knob
         self.bar = ipywidgets.IntProgress(max=run.total, layout={"width": "16em"})
         self.status = ipywidgets.HTML()
         self.status.add_class("babygpt-words")
@@ -92,8 +94,10 @@ class Dashboard(View):
     def prepare(self) -> None:
         """Lay the picture out, which takes longer than all later ones, and let others finish with theirs."""
         self.painter.wake()
-        for view in {self, *self.displayed()}:
-            view.painter.rest(LAYOUT)
+        end = time.monotonic() + LAYOUT
+        for view in (self, *self.displayed()):
+            if view is self or view.shown_in == self.shown_in:
+                view.painter.rest(max(0.0, end - time.monotonic()))
 
     def hear(self, at_once: bool) -> None:
         """There is something new: words follow five times a second, pictures twice, or both at once."""
@@ -105,12 +109,18 @@ class Dashboard(View):
             self.next_picture = now + min(PATIENCE, max(PICTURES, self.cost / SHARE))
             self.painter.wake()
 
-    def conclude(self) -> None:
-        """Wait for the last picture and leave it for readers without a kernel. Raises what was met in it."""
-        self.painter.rest()
+    def conclude(self, seconds: float) -> bool:
+        """Wait for the last picture and leave it for readers without a kernel. Raises what was met in it.
+
+        seconds  to wait at most
+        returns  whether that was enough
+        """
+        if not self.painter.rest(seconds):
+            return False
         self.renew()
         if self.error is not None:
             raise self.error
+        return True
 
     # ------------------------------------------------------------ in the painter's thread
 
@@ -145,6 +155,18 @@ class Dashboard(View):
                 self.seen = state
             self.bar.value = made
             self.status.value = describe(run)
+            for name, value in run.history[-1].changed.items() if made else ():
+                if name in self.knobs and (name, value) not in self.handed:
+                    self._follow(name, value)
+
+    def _follow(self, name: str, value: float) -> None:
+        """Move a knob to what the run was told by somebody else, or to the stop next to it."""
+        knob, self.following = self.knobs[name], name
+        try:
+            stops = [stop for _, stop in getattr(knob, "options", ())]
+            knob.value = min(stops, key=lambda stop: abs(stop - value)) if stops else value
+        finally:
+            self.following = ""
 
     def _become(self, state: State, made: int) -> None:
         """Show what can be done in another state."""
@@ -191,8 +213,9 @@ def toggle(run: Run) -> None:
 def turn(name: str, dashboard: Dashboard, change: Any) -> None:
     """Hand the new value of a knob to the run; what cannot be is said under the knobs."""
     run = dashboard.run()
-    if run is not None:
+    if run is not None and dashboard.following != name:
         try:
+            dashboard.handed.add((name, float(change["new"])))
             run.steer(name, float(change["new"]))
             dashboard.message.value = ""
         except ValueError as error:

@@ -34,8 +34,9 @@ class Painter:
             self.wanted = True
             self.change.notify_all()
             if self.thread is None:
-                self.thread = threading.Thread(target=self._work, name="babygpt painter", daemon=True)
-                self.thread.start()
+                thread = threading.Thread(target=self._work, name="babygpt painter", daemon=True)
+                thread.start()
+                self.thread = thread
 
     def rest(self, timeout: float | None = None) -> bool:
         """Wait until all that was asked for is painted; False if that took longer than `timeout` seconds."""
@@ -43,12 +44,19 @@ class Painter:
             return self.change.wait_for(lambda: not (self.wanted or self.painting), timeout)
 
     def _work(self) -> None:
-        while True:
-            while self._take():
-                self.paint()
-            self.at_rest()
-            if self._leaves():
-                return
+        try:
+            while True:
+                while self._take():
+                    self.paint()
+                self.at_rest()
+                if self._leaves():
+                    return
+        except BaseException:  # nobody waits for ever for a painter that is gone
+            with self.change:
+                self.wanted = self.painting = False
+                self.thread = None
+                self.change.notify_all()
+            raise
 
     def _take(self) -> bool:
         """Whether there is something to paint, now or in a moment."""

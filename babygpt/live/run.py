@@ -50,8 +50,8 @@ class Panel(Protocol):
     def hear(self, at_once: bool) -> None:
         """There is something new; it may wait a little unless `at_once`."""
 
-    def conclude(self) -> None:
-        """Show the last picture for good."""
+    def conclude(self, seconds: float) -> bool:
+        """Show the last picture for good; False if that took longer than so many seconds."""
 
 
 class Trainer(threading.Thread):
@@ -164,7 +164,7 @@ class Run:
         """
         self._attend(self.wait)
         if self.panel is not None:
-            self.panel.conclude()
+            self._attend(self.panel.conclude)
         if self.error is not None:
             raise self.error
         return self.history
@@ -205,7 +205,8 @@ class Run:
         model, objective, config = self._work
         if not self._stopping.is_set():
             training = self._get_ready(model, objective, config)
-            self._become(State.RUNNING)
+            if not self._stopping.is_set():
+                self._become(State.RUNNING)
             while training.step < self.total and self._may_go_on():
                 step = training.advance(self._steering)
                 self.history.append(step)
@@ -223,7 +224,7 @@ class Run:
         self.look_first()
         training = Training(model, objective, config)
         self._cell.wait(WHOLE_CELL)
-        if self.panel is not None:
+        if self.panel is not None and not self._stopping.is_set():
             self.panel.prepare()
         return training
 

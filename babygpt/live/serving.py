@@ -36,7 +36,8 @@ def page_served() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         kernel = None
     if hasattr(kernel, "msg_queue"):  # ipykernel 6
-        yield lambda: serve_queue(kernel)
+        passed: set[int] = set()
+        yield lambda: serve_queue(kernel, passed)
     elif pair := _pair(kernel):  # ipykernel 7
         with served_pair(kernel, pair) as serve:
             yield serve
@@ -44,22 +45,21 @@ def page_served() -> Iterator[Callable[[], None]]:
         yield nobody
 
 
-def serve_queue(kernel: Any) -> None:
-    """Handle what has arrived at ipykernel 6: its one queue holds (number, handler, (message,))."""
-    queue = kernel.msg_queue
+def serve_queue(kernel: Any, passed: set[int]) -> None:
+    """Handle what has arrived at ipykernel 6: its one queue holds (number, handler, (message,)).
+
+    Cells never leave the queue, so an interrupt cannot lose them.
+
+    passed  numbers of those that were looked at before, and are not for us
+    """
     kernel.shell_stream.flush()
-    served = []
-    for item in [queue.get_nowait() for _ in range(queue.qsize())]:
+    waiting = kernel.msg_queue._queue
+    for item in [item for item in waiting if item[0] not in passed]:
         if item[1] == kernel.dispatch_shell and kind(kernel, item[2][0]) in SERVED:
-            served.append(item)
+            waiting.remove(item)
+            answer(kernel, kernel.shell_stream, item[2][0])
         else:
-            queue.put_nowait(item)
-    try:
-        while served:
-            answer(kernel, kernel.shell_stream, served.pop(0)[2][0])
-    finally:  # an interrupt loses none of them
-        for item in served:
-            queue.put_nowait(item)
+            passed.add(item[0])
 
 
 @contextmanager
@@ -106,18 +106,20 @@ def kind(kernel: Any, frames: Any) -> str:
 def answer(kernel: Any, stream: Any, frames: Any) -> None:
     """Handle one message as the kernel does between two cells, then be the waiting cell again."""
     cell = kernel._parent_ident["shell"], kernel.get_parent("shell")
-    idents, parts = kernel.session.feed_identities(frames, copy=False)
-    message = kernel.session.deserialize(parts, content=True, copy=False)
-    kernel.set_parent(idents, message, channel="shell")
-    kernel._publish_status("busy", "shell")
     try:
-        work = kernel.shell_handlers[message["header"]["msg_type"]](stream, idents, message)
-        if iscoroutine(work):
-            _finish(work)
+        idents, parts = kernel.session.feed_identities(frames, copy=False)
+        message = kernel.session.deserialize(parts, content=True, copy=False)
+        kernel.set_parent(idents, message, channel="shell")
+        kernel._publish_status("busy", "shell")
+        try:
+            work = kernel.shell_handlers[message["header"]["msg_type"]](stream, idents, message)
+            if iscoroutine(work):
+                _finish(work)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            kernel._publish_status("idle", "shell")
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        kernel._publish_status("idle", "shell")
         kernel.set_parent(*cell)
         kernel._publish_status("busy", "shell")  # else the page takes this kernel for one at rest
 

@@ -138,7 +138,8 @@ class View:
         for other in self.displayed():
             if self.shown_in and other.shown_in and _run_again(other.shown_in, self.shown_in):
                 other.close()
-                self.on_display.discard(other)
+                with REGISTER:
+                    self.on_display.discard(other)
         with REGISTER:
             self.on_display.add(self)
 

@@ -447,6 +447,37 @@ def test_a_knob_of_whole_numbers_can_be_turned_twice(make, gated):
     assert [step.changed["theta"] for step in run.result() if step.changed] == [200, 300]
 
 
+def test_a_knob_follows_what_somebody_else_sets_and_does_not_set_it_again(make, gated):
+    run = start(make("v4"), gated, knobs=[live.Scale("theta", 10_000.0, 10.0, 1e6)])
+    gated.reach(2)
+    run.steer("theta", 510.0)
+    gated.let_go()
+    history = run.result()
+    assert run.panel.knobs["theta"].value == 501  # its stop beside that
+    assert [step.changed for step in history if step.changed] == [{"theta": 510.0}]
+
+
+def test_a_knob_does_not_go_back_to_where_a_hand_has_just_taken_it_from(make, gated):
+    run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 10, 1000)])
+    gated.reach(2)
+    for value in (200, 300):
+        run.panel.knobs["theta"].value = value
+        gated.tickets.release()
+        assert gated.arrived.acquire(timeout=LONG)
+    assert run.panel.knobs["theta"].value == 300
+    gated.let_go()
+    assert [s.changed["theta"] for s in run.result() if s.changed] == [200, 300]
+
+
+def test_what_a_knob_cannot_set_is_said_and_the_run_goes_on(make, gated):
+    run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 0, 1000)])
+    gated.reach(2)
+    run.panel.knobs["theta"].value = 0  # a base is above 0
+    assert "theta" in run.panel.message.value
+    gated.let_go()
+    assert not any(step.changed for step in run.result())
+
+
 @pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
 def test_a_knob_that_names_no_number_is_refused_before_anything_is_shown(
     make, objective, shown, version, name

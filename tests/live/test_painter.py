@@ -168,3 +168,21 @@ def test_two_hundred_wakes_from_several_threads_end_with_the_last_value(easel):
     assert easel.painted == sorted(easel.painted)
     assert easel.most == 1
     assert len(easel.painted) <= 201
+
+
+@pytest.mark.parametrize("where", ["paint", "at_rest"])
+def test_nobody_waits_for_ever_for_a_painter_that_is_gone(where, monkeypatch):
+    gone = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: gone.append(told.exc_type))
+
+    def fail():
+        raise KeyboardInterrupt
+
+    painter = Painter(**{"paint": lambda: None, "at_rest": lambda: None} | {where: fail})
+    for _ in range(2):  # and the next wake finds another one
+        painter.wake()
+        assert painter.rest(LONG)
+        for thread in threading.enumerate():
+            if thread.name == "babygpt painter":
+                thread.join(LONG)
+    assert gone == 2 * [KeyboardInterrupt]

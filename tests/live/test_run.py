@@ -65,8 +65,9 @@ class Listener:
     def prepare(self):
         self.prepared += 1
 
-    def conclude(self):
+    def conclude(self, seconds):
         self.concluded += 1
+        return True
 
     def until(self, state):
         while self.states.get(timeout=LONG) is not state:

@@ -1,11 +1,15 @@
 """A real kernel, and what it does for a page while a cell waits: requests as a page sends them."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
+
+from babygpt.live import serving
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 SETUP = """
@@ -73,6 +77,24 @@ def waits(client: BlockingKernelClient) -> Iterator[str]:
     found = reply(client, client.execute("", user_expressions={"id": "slider.model_id"}))
     client.slider = value(found, "id").strip("'")
     return "wait(); ran.append('waited')"
+
+
+def test_an_interrupt_at_any_moment_loses_no_queued_cell(monkeypatch):
+    """The reading of the fourth header is where it comes."""
+    queue = SimpleNamespace(_queue=deque((n, "dispatch", (n,)) for n in range(10)))
+    kernel = SimpleNamespace(
+        msg_queue=queue, dispatch_shell="dispatch", shell_stream=SimpleNamespace(flush=lambda: None)
+    )
+
+    def read(_: object, frames: int) -> str:
+        if frames == 3:
+            raise KeyboardInterrupt
+        return "execute_request"
+
+    monkeypatch.setattr(serving, "kind", read)
+    with pytest.raises(KeyboardInterrupt):
+        serving.serve_queue(kernel, set())
+    assert [number for number, *_ in queue._queue] == list(range(10))
 
 
 def test_a_slider_is_heard_by_the_cell_that_waits_and_queued_cells_follow_in_order(client, waits):
