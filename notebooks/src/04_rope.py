@@ -354,10 +354,11 @@ steered = live.train(build("v4", shape), objective, recipe, "v4, steered", floor
 
 # %% tags=["nbval-ignore-output"]
 steered.reach(225)
-by_hand = any(step.changed for step in steered.history)
-if not by_hand:
+if not any(step.changed for step in steered.history):
     steered.steer("theta", 10.0)
 history = steered.result()
+turns = [step.changed for step in history if step.changed]
+as_planned = turns == [{"theta": 10.0}]  # and not by your hand
 
 # %% [markdown]
 # Beside it, the run that nobody touched: the v4 that you have known since above. Until the turn the two are one and the same.
@@ -368,12 +369,12 @@ at = next((step.step for step in history if step.changed), len(history)) - 1  # 
 apart = np.subtract(losses, alone)  # nats
 assert np.abs(apart[:at]).max(initial=0) < 0.1
 later = [apart[at + 45 : at + 55].mean() if at + 55 < len(apart) else np.nan, apart[-10:].mean()]
-assert by_hand or (apart[at] > max(0.3, 2 * later[0]) and min(later) > 0)
+assert not as_planned or (apart[at] > max(0.3, 2 * later[0]) and min(later) > 0)
 print(f"{apart[at]:+.2f} nats at once, {later[0]:+.2f} fifty steps on, {later[1]:+.2f} at the end")
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 4))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {later[1]:+.2f} at the end"
+title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {later[1]:+.2f} at the end" if turns else "Never turned"
 plots.draw_losses(ax, {"v4": alone, "v4, steered": losses}, floor, title)
 plt.show()
 

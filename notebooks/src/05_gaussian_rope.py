@@ -323,23 +323,25 @@ steered = live.train(again, objective, recipe, "v5 fixed, steered", floor, watch
 
 # %% tags=["nbval-ignore-output"]
 steered.reach(200)
-by_hand = any(step.changed for step in steered.history)
-for sigma1, sigma2, until in [] if by_hand else [(2.0, 2.0, 225), (5.0, 20.0, 300)]:
+touched = any(step.changed for step in steered.history)
+for sigma1, sigma2, until in [] if touched else [(2.0, 2.0, 225), (5.0, 20.0, 300)]:
     steered.steer("sigma1", sigma1)
     steered.steer("sigma2", sigma2)
     steered.reach(until)
 history = steered.result()
+turns = [(name, value) for step in history for name, value in step.changed.items()]
+as_planned = turns == [("sigma1", 2.0), ("sigma2", 2.0), ("sigma1", 5.0), ("sigma2", 20.0)]  # not by your hand
 
 # %% tags=["nbval-ignore-output"]
 losses = [step.loss for step in history]
 at = next((step.step for step in history if step.changed), len(history)) - 1  # steps before the first turn
 apart = np.subtract(losses, alone[: len(losses)])  # nats
 assert np.abs(apart[:at]).max(initial=0) < 0.1  # one and the same run, until it is turned
-assert by_hand or (apart[at] > 0.1 and abs(apart[-10:].mean()) < 0.05)
+assert not as_planned or (max(apart[at : at + 3]) > 0.1 and abs(apart[-10:].mean()) < 0.05)
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.8))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end" if turns else "Never turned"
 plots.draw_losses(ax, {"left alone": alone, "steered": losses}, floor, title)
 plt.show()
 

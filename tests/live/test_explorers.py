@@ -78,9 +78,9 @@ def choices(widget):
 
 
 def move(explorer, values):
-    """Set the controls, and wait for the picture."""
-    for name, value in values.items():
-        explorer.controls[name].value = value
+    """Set the controls, in their order (the sentence ends the slider of its letters), and wait."""
+    for name in (name for name in explorer.controls if name in values):
+        explorer.controls[name].value = values[name]
     assert explorer.painter.rest(LONG)
 
 
@@ -88,7 +88,9 @@ def pixels(explorer):
     return np.asarray(Image.open(BytesIO(explorer.image.value)))
 
 
+@cache
 def values_of(explorer):
+    """Values for all controls; asked once, for one control may move the ends of another."""
     return st.fixed_dictionaries(
         {name: st.sampled_from(choices(widget)) for name, widget in explorer.controls.items()}
     )
@@ -206,6 +208,16 @@ def test_the_row_shown_is_that_of_the_letter_or_of_the_last_one(letter, shown):
     marks = "abc•dab"
     expected = f"Letter {shown + 1}, “{marks[shown]}”: {row.max():.0%} on “{marks[row.argmax()]}”"
     assert explorer.canvas.axes[1].get_title(loc="left") == expected
+
+
+def test_the_slider_of_letters_ends_with_the_sentence_and_comes_back_with_it():
+    explorer = live.attention(awake_model(), LETTERS, "abc dab")
+    letter = explorer.controls["letter"]
+    for text, ends, stands in (("abc", 3, 3), ("abc dabc", 8, 3)):
+        move(explorer, {"text": text})
+        assert (letter.max, letter.value) == (ends, stands)
+    explorer.reset()
+    assert (letter.max, letter.value) == (7, 7)
 
 
 @given(st.integers(16, 100), st.integers(0, 16), st.integers(1, 16), theta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -63,10 +63,18 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
         chosen = layer - 1, head - 1, min(letter, len(text)) - 1
         return {"weights": look(text), "text": text, "chosen": chosen}
 
+    last = min(len(text), MOST)
     controls: list[Control] = [
+        Line("text", text, "sentence"),
+        Slider("letter", max(1, last), 1, max(2, last), "letter that looks"),
         number("layer", model.config.n_layer),
         number("head", model.config.n_head),
-        Slider("letter", max(1, min(len(text), MOST)), 1, MOST, "letter that looks"),
-        Line("text", text, "sentence"),
     ]
-    return Explorer("attention", measure, draw, controls, widths=(2.3, 1), height=4.0)
+    explorer = Explorer("attention", measure, draw, controls, widths=(2.3, 1), height=4.0)
+    explorer.controls["text"].observe(partial(fit, explorer.controls["letter"]), names="value")
+    return explorer
+
+
+def fit(letter: Any, change: Any) -> None:
+    """Let the slider of letters end where the sentence does."""
+    letter.max = max(2, min(len(change["new"]), MOST))
