@@ -13,7 +13,7 @@
 #
 # So far no token has seen another. v1 looked at itself; v2 looked at itself and at its seat number. To answer *who chased Ada?* a model has to look back. The way to look back is **attention**, and it comes with a flaw that is famous and a cure that is beautiful: attention does not see order, and a table of sines and cosines can give it back. Together they make **v3**.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 40 seconds to run on two cores, half an hour to read. **You will have seen:** attention worked out by hand, a model without any position code that knows something of position all the same, and why moving along a text is turning a clock.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** attention worked out by hand, a model without any position code that knows something of position all the same, and why moving along a text is turning a clock.
 
 # %% tags=["nbval-ignore-output"]
 import math

@@ -13,7 +13,7 @@
 #
 # "The second word before me" means the same on page 1 and on page 100. What matters between two tokens is mostly the way from one to the other, not the page. v3 knows that only in a roundabout way: it adds an absolute code and leaves the subtraction to the model. In this notebook we write down what we *wish* a score to be, and see that the wish leaves just one answer: **rotate the queries and the keys**. That is RoPE, the code in most large language models of today, and it makes **v4**.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 75 seconds to run on two cores, half an hour to read. **You will have seen:** why it must be a rotation, two ways of writing it and the bug that mixes them, a model that looks up the right name, and five encodings sent four times further than they have ever been.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** why it must be a rotation, two ways of writing it and the bug that mixes them, a model that looks up the right name, and five encodings sent four times further than they have ever been.
 
 # %% tags=["nbval-ignore-output"]
 import math

@@ -13,7 +13,7 @@
 #
 # RoPE knows the distance between two tokens and treats all distances alike: sixty tokens back can be as loud as one. ALiBi fades with distance, in a straight line, and nothing can talk it out of it. Source note 001 proposes something between the two: keep RoPE, and multiply it by a **kernel** of two Gaussians, one narrow and one wide, that says how far attention may reach. The idea is good enough to deserve a careful look. Its formula has a catch, its code has three faults, and the repaired version, **v5**, has a surprise for us.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 70 seconds to run on two cores, half an hour to read. **You will have seen:** a formula that says one thing and a text that means another, a program that fails three times over, a kernel that trains itself short-sighted, the same kernel left alone, and who can still read at four times the trained length.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** a formula that says one thing and a text that means another, a program that fails three times over, a kernel that trains itself short-sighted, the same kernel left alone, and who can still read at four times the trained length.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt

@@ -15,7 +15,7 @@
 #
 # The note makes many promises: how far apart its codes are, how badly the rival does, what training needs. A second note takes one of them back. We shall measure all of them, and find that the two rivals are the same thing in one respect, and worlds apart in another, which neither note mentions.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 70 seconds to run on two cores, half an hour to read. **You will have seen:** two texts woven into one, why attention cannot tell them apart by itself, what a stride is worth, what leaks, two stories written at once, and a model that fails on a third text though it handled two without a flaw.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** two texts woven into one, why attention cannot tell them apart by itself, what a stride is worth, what leaks, two stories written at once, and a model that fails on a third text though it handled two without a flaw.
 
 # %% tags=["nbval-ignore-output"]
 import math

@@ -15,7 +15,7 @@
 #
 # We shall do the experiment. But first we look at the gate, and find that two of its three parts do nothing at all, and that the third does something else than it is meant to. Each fault can be repaired in a line or two, and we shall repair them one by one, until the gate meets RoPE, and see what it has turned into by then.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 65 seconds to run on two cores, half an hour to read. **You will have seen:** what holes teach, a loss that is a bound and one that is not, a number that cancels, a number that cannot learn, a model to which *wira* and *ariw* are the same word, and a text that appears in no order at all.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** what holes teach, a loss that is a bound and one that is not, a number that cancels, a number that cannot learn, a model to which *wira* and *ariw* are the same word, and a text that appears in no order at all.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
