@@ -445,7 +445,11 @@ assert not as_planned or apart[at] > 1 > 0.5 > apart[-10:].mean() > 0
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 4))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end" if turns else "Never turned"
+title = (
+    f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+    if turns
+    else "Never turned"
+)
 plots.draw_losses(ax, {"v3": alone, "v3, steered": losses}, floor, title)
 plt.show()
 

@@ -374,7 +374,11 @@ print(f"{apart[at]:+.2f} nats at once, {later[0]:+.2f} fifty steps on, {later[1]
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 4))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {later[1]:+.2f} at the end" if turns else "Never turned"
+title = (
+    f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {later[1]:+.2f} at the end"
+    if turns
+    else "Never turned"
+)
 plots.draw_losses(ax, {"v4": alone, "v4, steered": losses}, floor, title)
 plt.show()
 

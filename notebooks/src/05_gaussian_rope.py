@@ -330,7 +330,12 @@ for sigma1, sigma2, until in [] if touched else [(2.0, 2.0, 225), (5.0, 20.0, 30
     steered.reach(until)
 history = steered.result()
 turns = [(name, value) for step in history for name, value in step.changed.items()]
-as_planned = turns == [("sigma1", 2.0), ("sigma2", 2.0), ("sigma1", 5.0), ("sigma2", 20.0)]  # not by your hand
+as_planned = turns == [
+    ("sigma1", 2.0),
+    ("sigma2", 2.0),
+    ("sigma1", 5.0),
+    ("sigma2", 20.0),
+]  # not by your hand
 
 # %% tags=["nbval-ignore-output"]
 losses = [step.loss for step in history]
@@ -341,7 +346,11 @@ assert not as_planned or (max(apart[at : at + 3]) > 0.1 and abs(apart[-10:].mean
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.8))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end" if turns else "Never turned"
+title = (
+    f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+    if turns
+    else "Never turned"
+)
 plots.draw_losses(ax, {"left alone": alone, "steered": losses}, floor, title)
 plt.show()
 

@@ -233,7 +233,11 @@ assert not as_planned or apart[at] > apart[-10:].mean() + 0.1 > 0.1
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.8))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end" if turns else "Never turned"
+title = (
+    f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+    if turns
+    else "Never turned"
+)
 plots.draw_losses(ax, {"left alone": alone, "steered": losses}, floors, title)
 plt.show()
 

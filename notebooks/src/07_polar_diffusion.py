@@ -362,7 +362,11 @@ assert not as_planned or min(apart[at], apart[-10:].mean()) > 0.3
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.8))
-title = f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end" if turns else "Never turned"
+title = (
+    f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
+    if turns
+    else "Never turned"
+)
 plots.draw_losses(ax, {"left alone": alone, "steered": losses}, {}, title)
 plt.show()
 
