@@ -15,7 +15,7 @@ from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=40)
 settings.load_profile("same")
@@ -34,7 +34,7 @@ class Posterior(LanguageModel):
         self.anywhere = torch.nn.Parameter(torch.zeros(()))
         self.joint = joint
 
-    def forward(self, idx: torch.Tensor, places=None, cache=None) -> torch.Tensor:
+    def forward(self, idx: torch.Tensor, positions=None, cache=None) -> torch.Tensor:
         seen, which = idx.unique(dim=0, return_inverse=True)
         return torch.stack([self.answer(row) for row in seen])[which]
 
@@ -100,24 +100,24 @@ def text() -> Callable[..., torch.Tensor]:
 
 
 @pytest.fixture(scope="session")
-def standing() -> Callable[..., Places]:
-    """Places at these times as a version wants them.
+def standing() -> Callable[..., Positions]:
+    """Positions at these times as a version wants them.
 
     A model of parallel texts is told that this is text 0, one that fills in that every third token is MASK.
     """
 
-    def make(version: str, time: torch.Tensor) -> Places:
+    def make(version: str, time: torch.Tensor) -> Positions:
         branch = torch.zeros_like(time) if VERSIONS[version].branches else None
-        return Places(time, branch, time % 3 == 1 if VERSIONS[version].masks else None)
+        return Positions(time, branch, time % 3 == 1 if VERSIONS[version].masks else None)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def one_text(standing: Callable[..., Places]) -> Callable[..., Places]:
-    """Places of one text as a version wants them, at times one after the other."""
+def one_text(standing: Callable[..., Positions]) -> Callable[..., Positions]:
+    """Positions of one text as a version wants them, at times one after the other."""
 
-    def make(version: str, n: int, start: int = 0) -> Places:
+    def make(version: str, n: int, start: int = 0) -> Positions:
         return standing(version, torch.arange(start, start + n))
 
     return make

@@ -58,12 +58,14 @@ def faults(root: Path = ROOT) -> list[Fault]:
 def marked(path: Path, name: str) -> Iterator[Fault]:
     """The faults of one file. A string in two pieces is one string to Python, and here."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        marks = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-        for mark in (mark for mark in marks if ast.unparse(mark).startswith(MARKER)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for mark in (mark for mark in node.decorator_list if ast.unparse(mark).startswith(MARKER)):
             said = [getattr(x, "value", None) for x in getattr(mark, "args", [])]
-            if len(said) != 2 or not all(isinstance(x, str) and x.strip() for x in said):
+            words = [x for x in said if isinstance(x, str) and x.strip()]
+            if len(said) != 2 or len(words) != 2:
                 raise ValueError(f"{name}, {node.name}: survives(done, happens) takes two strings")
-            yield Fault(name, node.name, *said)
+            yield Fault(name, node.name, *words)
 
 
 def table(found: list[Fault]) -> str:

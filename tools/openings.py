@@ -37,7 +37,7 @@ import click
 import requests
 import websocket
 
-from babygpt.browser.lab import jupyterlab
+from tools.browser.lab import jupyterlab
 
 FRESH = 20  # openings in one kernel
 PATIENCE = 5.0  # seconds without a word from a kernel at rest

@@ -11,9 +11,9 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, turn
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.models.versions import build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 WIDTH, HEAD_DIM = 512, 64  # of the model that the notes speak of
 RUNS = "python -m babygpt figures branches"
@@ -45,7 +45,7 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH, seeds:
     The models are untrained, with random weights where ours begin with zeros; the head's are multiplied
     by `scale`.
     """
-    places = Places.count(16)
+    positions = Positions.arange(16)
     changes = []
     for seed in range(seeds):
         torch.manual_seed(seed)
@@ -54,7 +54,7 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH, seeds:
             if name.endswith(("out.weight", "head.weight")):
                 torch.nn.init.normal_(p, std=0.02 * (scale if name.startswith("head") else 1.0))
         idx = torch.randint(64, (1, 16))
-        one, other = (model(idx, Places(places.time, torch.full((16,), b))) for b in (0, 1))
+        one, other = (model(idx, Positions(positions.time, torch.full((16,), b))) for b in (0, 1))
         changes.append(float((one - other).abs().mean()))
     return mean(changes)
 
@@ -93,4 +93,4 @@ def better(one: list[float], other: list[float]) -> bool:
 
 @cache
 def _stored() -> dict[str, Any]:
-    return stored("branches")
+    return load_results("branches")

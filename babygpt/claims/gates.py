@@ -12,7 +12,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
 
 HEAD_DIM, LENGTH = 32, 64
@@ -23,7 +23,7 @@ def random_scores(encoding: Encoding, masked: Tensor, n: int = 256) -> Tensor:
     """Scores between the tokens of n random texts, as the body would compare them: (n, T, T)."""
     draw, T = torch.Generator().manual_seed(0), len(masked)
     q, k = norm(torch.randn(2, n, 1, T, HEAD_DIM, generator=draw))
-    q, k = encoding.multiply(q, k, Places(torch.arange(T), masked=masked))
+    q, k = encoding.transform_qk(q, k, Positions(torch.arange(T), masked=masked))
     return (q @ k.mT * score_scale(torch.empty(HEAD_DIM)))[:, 0].detach()
 
 
@@ -58,10 +58,10 @@ def bare_gate() -> GatesLast:
 
 def touched(encoding: Encoding) -> Tensor:
     """Whether a channel of a query counts in a channel of the placed query: (placed channels, channels)."""
-    places = Places(torch.tensor([5]), masked=torch.zeros(1, dtype=torch.bool))
+    positions = Positions(torch.tensor([5]), masked=torch.zeros(1, dtype=torch.bool))
 
     def placed(q: Tensor) -> Tensor:
-        return encoding.multiply(q.view(1, 1, 1, -1), q.view(1, 1, 1, -1), places)[0].flatten()
+        return encoding.transform_qk(q.view(1, 1, 1, -1), q.view(1, 1, 1, -1), positions)[0].flatten()
 
     q = torch.randn(HEAD_DIM, generator=torch.Generator().manual_seed(0))
     slopes: Tensor = torch.func.jacrev(placed)(q)
@@ -95,7 +95,9 @@ class Alike(LanguageModel):
         super().__init__(ModelConfig(3, length), Encoding())
         self.sure = nn.Parameter(torch.tensor(40.0))
 
-    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
         seen = torch.stack([(idx == letter).any(dim=1) for letter in range(3)], dim=-1)  # (B, 3)
         return (self.sure * seen)[:, None].expand(*idx.shape, 3)
 

@@ -26,12 +26,12 @@ from babygpt.claims.gates import (
 from babygpt.data import tales
 from babygpt.encodings import LearnedPhase, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.invariants.polar import phase_gradient
-from babygpt.measure.text import distinct, repeated
+from babygpt.metrics.text import distinct, repeated
 from babygpt.models.transformer import norm
 from babygpt.objectives import denoise
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 NOTE = "000_295e7101e184e601.txt"
 
@@ -44,7 +44,8 @@ def position_is_kept() -> Finding:
     q, k = norm(torch.randn(2, 1, 256, LENGTH, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
     encoding, nowhere = Polar(HEAD_DIM), torch.zeros(LENGTH, dtype=torch.bool)
     (queries, keys), (_, moved) = (
-        encoding.multiply(q, k, Places(torch.arange(LENGTH) + shift, masked=nowhere)) for shift in (0, 1)
+        encoding.transform_qk(q, k, Positions(torch.arange(LENGTH) + shift, masked=nowhere))
+        for shift in (0, 1)
     )
     change = float((queries @ (moved - keys).mT).std() / (queries @ keys.mT).std())
     both, rope = (
@@ -86,7 +87,7 @@ def shapes_fit() -> Finding:
     state = torch.where(masked, ALPHA, 1.0)[:, :, None, None]  # (B, T, 1, 1)
     by_note = norm(x * pos_gate[:, :T] * torch.zeros(HEAD_DIM).cos() * state)
     q = x.transpose(1, 2)
-    ours, _ = Polar(HEAD_DIM, ALPHA).multiply(q, q, Places(torch.arange(T), masked=masked))
+    ours, _ = Polar(HEAD_DIM, ALPHA).transform_qk(q, q, Positions(torch.arange(T), masked=masked))
     error = float((ours.transpose(1, 2) - by_note).abs().max())
     return Finding(verdict(error < 1e-4), error, "all shapes broadcast as the note says")
 
@@ -200,7 +201,7 @@ def metrics_are_not_readability() -> Finding:
 
 def replaces_rope(version: str) -> Finding:
     """Loss of gates on masked tokens after training, minus that of RoPE, nats per character."""
-    results = stored("polar")
+    results = load_results("polar")
     gates, rope, nothing = (results["val_loss"][name] for name in (version, "v7-rope", "v7-nope"))
     worse, finer = better(rope, gates), better(gates, nothing)
     return Finding(

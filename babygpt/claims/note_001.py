@@ -23,9 +23,9 @@ from babygpt.encodings.gaussian import (
 from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import frequencies
 from babygpt.experiments.gaussian import shape
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.models.transformer import norm, score_scale
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 NOTE = "001_e1f3ab19410e1e33.txt"
 HEAD_DIM = 32
@@ -57,11 +57,11 @@ class NoteRotary(nn.Module):
 
 def scored(encoding: Encoding, m: int, n: int = TEXTS) -> Tensor:
     """What a query at m thinks of itself and all before it: n random draws, (n, m + 1)."""
-    draw, places = torch.Generator().manual_seed(0), Places.count(m + 1)
+    draw, positions = torch.Generator().manual_seed(0), Positions.arange(m + 1)
     q, k = norm(torch.randn(2, n, 1, m + 1, HEAD_DIM, generator=draw))
-    q, k = encoding.multiply(q, k, places)
+    q, k = encoding.transform_qk(q, k, positions)
     scores = (q @ k.mT * score_scale(q))[:, 0]
-    bias = encoding.bias(places, places)
+    bias = encoding.score_bias(positions, positions)
     return (scores if bias is None else scores + bias)[:, -1]
 
 
@@ -128,7 +128,7 @@ def rope_cannot_choose_its_scale() -> Finding:
 def kernel_scales_the_vector() -> Finding:
     """Error of the length of f(x, m) against K(m) times that of x."""
     x, m = torch.randn(1, 1, 64, HEAD_DIM, generator=torch.Generator().manual_seed(0)), torch.arange(64)
-    q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).multiply(x, x, Places(m))
+    q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).transform_qk(x, x, Positions(m))
     error = float((q.norm(dim=-1) / x.norm(dim=-1) - note_kernel(m.float())).abs().max())
     return Finding(verdict(error < 1e-6), error, "a factor in front of a rotation scales every length")
 
@@ -139,7 +139,7 @@ def kernel_changes_the_rotation() -> Finding:
         torch.randn(1, 1, 64, HEAD_DIM, generator=torch.Generator().manual_seed(0)).double(),
         torch.arange(64),
     )
-    q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).double().multiply(x, x, Places(m))
+    q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).double().transform_qk(x, x, Positions(m))
     cosine = torch.cosine_similarity(q, rotate(x, m), dim=-1).clamp(-1, 1)
     angle = float(cosine.acos().max())
     return Finding(verdict(angle > 1e-3), angle, "it stretches vectors; their directions stay RoPE's")
@@ -230,7 +230,7 @@ def overtaking() -> Tensor:
     alone = (ALPHAS[0], 0.0), (0.0, ALPHAS[1])
     q = norm(torch.randn(TEXTS, 1, LATE, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
     formula = (AbsoluteGaussian(HEAD_DIM, alphas, learnable=False) for alphas in alone)
-    narrow, wide = (e.multiply(q, q, Places.count(LATE))[0].norm(dim=-1)[:, 0] for e in formula)
+    narrow, wide = (e.transform_qk(q, q, Positions.arange(LATE))[0].norm(dim=-1)[:, 0] for e in formula)
     distance = (RelativeGaussian(HEAD_DIM, alphas, learnable=False) for alphas in alone)
     near, far = (scored(e, LATE).flip(-1) for e in distance)
     return torch.stack([(more > less).int().argmax(dim=-1) for less, more in ((narrow, wide), (near, far))])
@@ -250,7 +250,7 @@ def scales_switch() -> Finding:
 
 
 def code_runs() -> Finding:
-    """Places that the note's own example can be given: 128 tokens of 64 channels, and none if it raises."""
+    """Tokens that the note's own example can be given: 128 tokens of 64 channels, and none if it raises."""
     try:
         out = NoteRotary()(torch.zeros(2, 128, 64))
     except RuntimeError as error:
@@ -312,7 +312,7 @@ def spread(gain: np.ndarray) -> str:
 
 def lowers_the_loss() -> Finding:
     """Nats per character that K(m - n) gains over RoPE in two worlds, α and σ fixed as in the note's code."""
-    results = stored("gaussian")
+    results = load_results("gaussian")
     worlds = "val_loss/plain-tales", "val_loss/tales"
     plain, full = (against(results, world, "v5 fixed") for world in worlds)
     trained = [against(results, world, "v5").mean() for world in worlds]
@@ -323,7 +323,7 @@ def lowers_the_loss() -> Finding:
 
 def formula_lowers_the_loss() -> Finding:
     """The same for the note's own formula, on the plain tales."""
-    results = stored("gaussian")
+    results = load_results("gaussian")
     fixed, trained = (
         against(results, "val_loss/plain-tales", v) for v in ("v5-absolute fixed", "v5-absolute")
     )
@@ -336,7 +336,7 @@ def helps_far_out() -> Finding:
 
     These are positions beyond the window. How far back a text's own dependencies reach was not varied.
     """
-    results = stored("gaussian")
+    results = load_results("gaussian")
     relative, absolute = (against(results, "far", v) for v in ("v5 fixed", "v5-absolute fixed"))
     reason = f"in the fourth window of a model trained on one, K(m − n) gains {spread(relative)} nats over "
     reason += f"RoPE, the formula {spread(absolute)}; the reach of dependencies was not varied"
@@ -345,7 +345,7 @@ def helps_far_out() -> Finding:
 
 def finds_the_range() -> Finding:
     """Right answers that kernels free to choose their range lose against one that stays as it is."""
-    results = stored("gaussian")
+    results = load_results("gaussian")
     lost = against(results, "accuracy", "v5", "v5 fixed")
     before, after = results["start"]["half"], {kernel["half"] for kernel in results["kernel"]["v5"]}
     halves = " or ".join(map(str, sorted(after)))
@@ -356,7 +356,7 @@ def finds_the_range() -> Finding:
 
 def formula_keeps_a_scale() -> Finding:
     """What the formula's kernel, free to adapt, has left at the end of the window: least share of K(0)."""
-    results = stored("gaussian")
+    results = load_results("gaussian")
     size, trained = results["block_size"], results["kernel"]["v5-absolute"]
     left = min(float(shape(numbers, size)[-1]) for numbers in trained)
     before = float(shape(results["start"], size)[-1])

@@ -24,7 +24,7 @@ from babygpt.claims.branches import (
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.models.versions import build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 NOTE = "002_79f4b48e18265706.txt"
 
@@ -178,8 +178,8 @@ def weights_do_not_carry_over() -> Finding:
     for p in rope.parameters():
         torch.nn.init.normal_(p, std=0.2)
     fourier.load_state_dict(rope.state_dict())  # they fit, name by name
-    idx, places = torch.randint(16, (1, 16)), Places(torch.arange(16), torch.arange(16) % 2)
-    change = float((rope(idx, places) - fourier(idx, places)).abs().mean())
+    idx, positions = torch.randint(16, (1, 16)), Positions(torch.arange(16), torch.arange(16) % 2)
+    change = float((rope(idx, positions) - fourier(idx, positions)).abs().mean())
     return Finding(
         verdict(change > 0.01),
         change,

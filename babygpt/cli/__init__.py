@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from babygpt.cli.base import Plain
-from babygpt.cli.bench import bench
 from babygpt.cli.branches import parallel_generate, pretrain
 from babygpt.cli.compare import compare
-from babygpt.cli.tools import analyze, doctor, figures, screenshots
+from babygpt.cli.tools import analyze, doctor, figures
 from babygpt.cli.train import generate, train
 
 COMMANDS = (
@@ -19,8 +18,6 @@ COMMANDS = (
     compare,
     analyze,
     figures,
-    screenshots,
-    bench,
     doctor,
 )
 

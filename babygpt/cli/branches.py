@@ -8,7 +8,6 @@ from typing import Any
 import click
 import torch
 
-from babygpt import checkpoint as checkpoints
 from babygpt.cli.base import corpus_option, flags, require_folder, take, tell_idle
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
@@ -19,6 +18,7 @@ from babygpt.experiments.pretrain import CodeConfig, Stage
 from babygpt.experiments.reading import ReadConfig
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
+from babygpt.training import checkpoint as checkpoints
 
 NOTES_CODE = {"rope": "rope2d"}  # the note's word for it
 

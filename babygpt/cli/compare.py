@@ -12,7 +12,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from babygpt.checkpoint import Checkpoint, write_atomically
 from babygpt.cli.base import corpus_option, flags, require_folder, take
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
@@ -22,6 +21,7 @@ from babygpt.experiments.compare import compare as run_all
 from babygpt.experiments.generations import GenerationConfig
 from babygpt.experiments.judge import STEPS, find_judge
 from babygpt.experiments.pretrain import require_characters
+from babygpt.training.checkpoint import Checkpoint, write_atomically
 
 JUDGE = Path("weights") / "judge.safetensors"
 Callback = Callable[[click.Context, click.Parameter, str], list[Any]]

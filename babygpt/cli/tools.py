@@ -55,15 +55,3 @@ def figures(names: tuple[str, ...], folder: Path, redraw: bool) -> None:
     """Measure and draw the course's figures (all of them, or those NAMED)."""
     for name in names or pictures.FIGURES:
         click.echo(f"{name}: {pictures.make(name, folder, redraw)}")
-
-
-@click.command()
-@click.option("--folder", default="figures", show_default=True, type=click.Path(path_type=Path))
-def screenshots(folder: Path) -> None:
-    """Take pictures of the explorers and of a dashboard, in a real browser (takes about five minutes)."""
-    from babygpt.browser.screenshots import (
-        take as photograph,
-    )  # only this command and one bench need a browser
-
-    for path in photograph(folder):
-        click.echo(path)

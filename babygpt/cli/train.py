@@ -12,22 +12,22 @@ import click
 import torch
 from click.core import ParameterSource
 
-from babygpt import checkpoint as checkpoints
 from babygpt.cli.base import corpus_option, flags, require_folder, take, tell_idle
-from babygpt.cli.kept import KeptRun, fingerprint, require_text, take_up
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
-from babygpt.distributed import Team, joined, processor
-from babygpt.measure.diffusion import nelbo
+from babygpt.metrics.diffusion import nelbo
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.records import Step, follow, interrupts_held, until
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
 from babygpt.training import Training, compile_in_place
+from babygpt.training import checkpoint as checkpoints
+from babygpt.training.distributed import Team, joined, processor
+from babygpt.training.records import Step, follow, interrupts_held, until
+from babygpt.training.saved_run import KeptRun, fingerprint, require_text, take_up
 
 
 @click.command()

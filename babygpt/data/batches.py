@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 IGNORED = -100  # a target that is none: what cross_entropy leaves out
 
@@ -76,9 +76,9 @@ class Columns(NamedTuple):
     branch: Tensor
 
     @property
-    def places(self) -> Places:
+    def positions(self) -> Positions:
         """Where the tokens stand."""
-        return Places(self.time, self.branch)
+        return Positions(self.time, self.branch)
 
 
 def weave(texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[int] | None = None) -> Columns:

@@ -13,7 +13,7 @@ from torch import Tensor
 from babygpt.data import tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.room import require_room
+from babygpt.memory import require_room
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from babygpt.encodings.base import Encoding, require_usable
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def slopes(n_head: int) -> Tensor:
@@ -37,6 +37,6 @@ class ALiBi(Encoding):
         self.steepness = float(steepness)
         self.register_buffer("slopes", slopes(n_head), persistent=False)
 
-    def bias(self, queries: Places, keys: Places) -> Tensor:
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         distance = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
         return -self.steepness * self.get_buffer("slopes")[:, None, None] * distance  # (B|, H, Tq, Tk)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def norm(x: Tensor) -> Tensor:
@@ -46,15 +46,15 @@ class Encoding(nn.Module):
     least: ClassVar[Mapping[str, float]] = {}
     whole: ClassVar[tuple[str, ...]] = ()
 
-    def embed(self, x: Tensor, places: Places) -> Tensor:
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
         """Add to the token embeddings: (B, T, C) -> (B, T, C)."""
         return x
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        """Change queries and keys before they meet: (B, H, T, D) each, both at `places`."""
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        """Change queries and keys before they meet: (B, H, T, D) each, both at `positions`."""
         return q, k
 
-    def bias(self, queries: Places, keys: Places) -> Tensor | None:
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
         """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where places have a B."""
         return None
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import look_up, require_table
 from babygpt.encodings.rotary import Rotary
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 class BranchCode(Encoding):
@@ -26,13 +26,13 @@ class BranchCode(Encoding):
         """The vector of each branch: (...,) whole numbers from 0 -> (..., C)."""
         raise TypeError(f"{type(self).__name__} does not say which vector a branch gets")
 
-    def embed(self, x: Tensor, places: Places) -> Tensor:
-        if places.branch is None:
-            raise ValueError("a branch code needs places.branch: which text each token belongs to")
-        return x + self.code(places.branch).to(x.dtype)
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        if positions.branch is None:
+            raise ValueError("a branch code needs positions.branch: which text each token belongs to")
+        return x + self.code(positions.branch).to(x.dtype)
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        return self.rotary.multiply(q, k, places)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        return self.rotary.transform_qk(q, k, positions)
 
 
 class LearnedBranches(BranchCode):

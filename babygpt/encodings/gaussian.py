@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import SMALLEST, require_usable
 from babygpt.encodings.rotary import Rotary
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
 
@@ -104,9 +104,9 @@ class AbsoluteGaussian(Gaussian):
     Source: note 001, f(x, m).
     """
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        q, k = super().multiply(q, k, places)
-        scale = self.kernel(places.time)[..., None, :, None].to(q.dtype)  # (B|, 1, T, 1)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        q, k = super().transform_qk(q, k, positions)
+        scale = self.kernel(positions.time)[..., None, :, None].to(q.dtype)  # (B|, 1, T, 1)
         return q * scale, k * scale
 
 
@@ -116,7 +116,7 @@ class RelativeGaussian(Gaussian):
     Source: note 001 ("relative distance" in its text); the form is that of ALiBi, arXiv:2108.12409.
     """
 
-    def bias(self, queries: Places, keys: Places) -> Tensor:
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         distance = queries.time[..., None, :, None] - keys.time[..., None, None, :]  # (B|, 1, Tq, Tk)
         return self.log_kernel(distance)
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
-from babygpt.places import Places
-from babygpt.room import require_room
+from babygpt.memory import require_room
+from babygpt.positions import Positions
 
 
 def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
@@ -56,5 +56,5 @@ class LearnedPositions(Encoding):
         self.max_positions = max_positions
         self.table = nn.Parameter(0.02 * torch.randn(max_positions, n_embd))
 
-    def embed(self, x: Tensor, places: Places) -> Tensor:
-        return x + look_up(self.table, places.time)
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        return x + look_up(self.table, positions.time)

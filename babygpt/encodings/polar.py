@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import SMALLEST, Encoding, norm, require_usable
 from babygpt.encodings.rotary import angles
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 ALPHA = 0.3  # the note's
 
@@ -40,11 +40,11 @@ class Waves(Encoding):
         if head_dim < 1:
             raise ValueError(f"head_dim ({head_dim}) must be at least 1")
         self.head_dim, self.theta = head_dim, float(theta)
-        self.wave(Places.count(1))  # refuses a wrong theta at once
+        self.wave(Positions.arange(1))  # refuses a wrong theta at once
 
-    def wave(self, places: Places) -> Tensor:
+    def wave(self, positions: Positions) -> Tensor:
         """How far each dimension's wave has come, i omega_k: (T, D) or (B, 1, T, D), radians, float64."""
-        return angles(places.time, 2 * self.head_dim, self.theta)  # RoPE's, for twice as many channels
+        return angles(positions.time, 2 * self.head_dim, self.theta)  # RoPE's, for twice as many channels
 
     def spread(self, x: Tensor, wave: Tensor) -> Tensor:
         """Two copies of every channel, times cosine and sine: (B, H, T, D) -> (B, H, T, 2 D)."""
@@ -64,11 +64,11 @@ class Gated(Waves):
         require_usable("alpha", alpha)
         self.alpha = float(alpha)
 
-    def state(self, places: Places) -> Tensor:
+    def state(self, positions: Positions) -> Tensor:
         """alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
-        if places.masked is None:
-            raise ValueError("gates need places.masked: which tokens are MASK (denoise tells them)")
-        return 1.0 + (self.alpha - 1.0) * places.masked[..., None, :, None]
+        if positions.masked is None:
+            raise ValueError("gates need positions.masked: which tokens are MASK (denoise tells them)")
+        return 1.0 + (self.alpha - 1.0) * positions.masked[..., None, :, None]
 
 
 class Polar(Gated):
@@ -85,20 +85,20 @@ class Polar(Gated):
         super().__init__(head_dim, alpha, theta)
         self.phi = nn.Parameter(torch.zeros(head_dim))
 
-    def gate(self, places: Places) -> Tensor:
+    def gate(self, positions: Positions) -> Tensor:
         """The gate of each position and dimension: (T, D) or (B, 1, T, D)."""
-        return self.wave(places).cos() * self.phi.cos()
+        return self.wave(positions).cos() * self.phi.cos()
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        gate = (self.gate(places) * self.state(places)).to(q.dtype)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        gate = (self.gate(positions) * self.state(positions)).to(q.dtype)
         return norm(q * gate), norm(k * gate)
 
 
 class ExactPhase(Polar):
     """Repair 1: cos(i omega + phi), of which the note's is an approximation. Now phi has a gradient at 0."""
 
-    def gate(self, places: Places) -> Tensor:
-        return (self.wave(places) + self.phi).cos()
+    def gate(self, positions: Positions) -> Tensor:
+        return (self.wave(positions) + self.phi).cos()
 
 
 class RandomPhase(ExactPhase):
@@ -112,17 +112,17 @@ class RandomPhase(ExactPhase):
 class GatesLast(RandomPhase):
     """Repair 3: no norm after the gates; the body has normalised q and k before them. Now alpha counts."""
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        gate = (self.gate(places) * self.state(places)).to(q.dtype)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        gate = (self.gate(positions) * self.state(positions)).to(q.dtype)
         return q * gate, k * gate
 
 
 class KeysOnly(GatesLast):
     """Repair 4: alpha on keys only. On queries it flattens the attention of just those to be predicted."""
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        gate = self.gate(places)
-        return q * gate.to(q.dtype), k * (gate * self.state(places)).to(q.dtype)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        gate = self.gate(positions)
+        return q * gate.to(q.dtype), k * (gate * self.state(positions)).to(q.dtype)
 
 
 class Quadrature(Gated):
@@ -136,9 +136,9 @@ class Quadrature(Gated):
     Source: note 000, repaired.
     """
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        wave = self.wave(places)
-        return self.spread(q, wave), self.spread(k, wave) * self.state(places).to(k.dtype)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        wave = self.wave(positions)
+        return self.spread(q, wave), self.spread(k, wave) * self.state(positions).to(k.dtype)
 
 
 def phases(n_head: int, head_dim: int) -> nn.Parameter:
@@ -161,10 +161,10 @@ class LearnedPhase(Quadrature):
         super().__init__(head_dim, alpha, theta)
         self.delta = phases(n_head, head_dim)
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        wave = self.wave(places)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        wave = self.wave(positions)
         ahead = wave + self.delta[:, None]  # (H, T, D) or (B, H, T, D)
-        return self.spread(q, wave), self.spread(k, ahead) * self.state(places).to(k.dtype)
+        return self.spread(q, wave), self.spread(k, ahead) * self.state(positions).to(k.dtype)
 
 
 class PoPE(Waves):
@@ -182,7 +182,7 @@ class PoPE(Waves):
         super().__init__(head_dim, theta)
         self.delta = phases(n_head, head_dim)
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        wave = self.wave(places)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        wave = self.wave(positions)
         ahead = wave + self.delta[:, None]  # (H, T, D) or (B, H, T, D)
         return self.spread(F.softplus(q), wave), self.spread(F.softplus(k), ahead)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from babygpt.encodings.base import SMALLEST, Encoding, require_usable
 from babygpt.encodings.sinusoidal import frequencies, precise
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def turn(x: Tensor, angle: Tensor) -> Tensor:
@@ -70,8 +70,8 @@ class Rotary(Encoding):
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
         self.theta = float(theta)
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        angle = angles(places.time, q.shape[-1], self.theta)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time, q.shape[-1], self.theta)
         return turn(q, angle), turn(k, angle)
 
 
@@ -98,10 +98,10 @@ class Rotary2D(Encoding):
         self.branch_width = 2 * round(branch_share * head_dim / 2)
         self.theta, self.stride = float(theta), float(stride)
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        if places.branch is None:
-            raise ValueError("2-D RoPE needs places.branch: which text each token belongs to")
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        if positions.branch is None:
+            raise ValueError("2-D RoPE needs positions.branch: which text each token belongs to")
         time_width = q.shape[-1] - self.branch_width
-        parts = [(precise(places.branch) * self.stride, self.branch_width), (places.time, time_width)]
+        parts = [(precise(positions.branch) * self.stride, self.branch_width), (positions.time, time_width)]
         angle = torch.cat([angles(p, width, self.theta) for p, width in parts if width], dim=-1)
         return turn(q, angle), turn(k, angle)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from babygpt.encodings.base import SMALLEST, Encoding
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
@@ -60,5 +60,5 @@ class Sinusoidal(Encoding):
         frequencies(n_embd, theta)  # refuses an odd width at once
         self.n_embd, self.theta = n_embd, float(theta)
 
-    def embed(self, x: Tensor, places: Places) -> Tensor:
-        return x + sinusoid(places.time, self.n_embd, self.theta).to(x.dtype)
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        return x + sinusoid(positions.time, self.n_embd, self.theta).to(x.dtype)

@@ -13,9 +13,9 @@ from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.measure.branches import cosines
-from babygpt.measure.kernels import reach
-from babygpt.room import require_room
+from babygpt.memory import require_room
+from babygpt.metrics.branches import cosines
+from babygpt.metrics.kernels import reach
 
 
 def table_numbers(table: torch.Tensor) -> dict[str, float]:

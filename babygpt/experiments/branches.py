@@ -11,7 +11,7 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.experiments.roles import SEEDS
-from babygpt.measure.branches import company_loss, leakage
+from babygpt.metrics.branches import company_loss, leakage
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives import Branches

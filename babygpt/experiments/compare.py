@@ -19,17 +19,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt import checkpoint as checkpoints
-from babygpt.checkpoint import Checkpoint, write_atomically
 from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.experiments.compared import Results, Run, read, summary
-from babygpt.measure.diffusion import nelbo
+from babygpt.memory import require_room
+from babygpt.metrics.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
-from babygpt.room import require_room
 from babygpt.training import Step, finish, train
+from babygpt.training import checkpoint as checkpoints
+from babygpt.training.checkpoint import Checkpoint, write_atomically
 
 RESULTS = "ablation_results.json"
 

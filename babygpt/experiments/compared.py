@@ -14,9 +14,9 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from babygpt.checkpoint import write_atomically
 from babygpt.plots.comparisons import draw_seed_bars, draw_seed_curves
 from babygpt.plots.style import STYLE
+from babygpt.training.checkpoint import write_atomically
 
 MEASURES = ("val_loss", "nelbo", "seconds_per_step")  # of every run
 LOSSES = MEASURES[:2]

@@ -12,9 +12,9 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.experiments.roles import SEEDS, questions
-from babygpt.measure.kernels import kernel_values, reach
-from babygpt.measure.losses import loss_by_position
-from babygpt.measure.roles import role_accuracy
+from babygpt.metrics.kernels import kernel_values, reach
+from babygpt.metrics.losses import loss_by_position
+from babygpt.metrics.roles import role_accuracy
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken

@@ -16,19 +16,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt import checkpoint as checkpoints
-from babygpt.checkpoint import Checkpoint
 from babygpt.config import require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.experiments.pretrain import require_characters
-from babygpt.measure.text import distinct, entropy, judged, repeated, words
+from babygpt.memory import require_room
+from babygpt.metrics.text import distinct, entropy, judged, repeated, words
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
-from babygpt.room import require_room
 from babygpt.sampling import Filled, by_confidence, continue_text
+from babygpt.training import checkpoint as checkpoints
+from babygpt.training.checkpoint import Checkpoint
 
 Each = dict[str, list[float]]  # measure -> a number for each prompt
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 
-from babygpt import checkpoint as checkpoints
-from babygpt.checkpoint import Checkpoint
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
@@ -18,7 +16,9 @@ from babygpt.experiments.compare import fingerprint
 from babygpt.experiments.pretrain import require_characters
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
+from babygpt.training import checkpoint as checkpoints
 from babygpt.training import finish, train
+from babygpt.training.checkpoint import Checkpoint
 
 STEPS, BLOCK_SIZE = 600, 128
 

@@ -14,14 +14,14 @@ from torch import Tensor
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.experiments.roles import SEEDS, questions
-from babygpt.measure.diffusion import answer_bounds, nelbo
-from babygpt.measure.losses import loss_by_position
-from babygpt.measure.roles import answer_log_probs, role_accuracy
+from babygpt.metrics.diffusion import answer_bounds, nelbo
+from babygpt.metrics.losses import loss_by_position
+from babygpt.metrics.roles import answer_log_probs, role_accuracy
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken, Objective
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.training import finish, train
 
 WORLD = "plain-tales"
@@ -64,9 +64,11 @@ class OneText(LanguageModel):
         super().__init__(model.config, model.encoding)
         self.model = model
 
-    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
-        places = places or Places.count(idx.shape[1], device=idx.device)
-        return self.model(idx, Places(places.time, torch.zeros_like(places.time)), cache)
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        positions = positions or Positions.arange(idx.shape[1], device=idx.device)
+        return self.model(idx, Positions(positions.time, torch.zeros_like(positions.time)), cache)
 
 
 def board(

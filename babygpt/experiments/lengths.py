@@ -8,7 +8,7 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.measure.losses import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import finish, train

@@ -16,7 +16,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives.lookup import Lookup
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.training import finish, train
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
@@ -34,8 +34,8 @@ class Signed(PoPE):
     Arguments are those of `PoPE`.
     """
 
-    def multiply(self, q: Tensor, k: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        wave = self.wave(places)
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        wave = self.wave(positions)
         return self.spread(q, wave), self.spread(k, wave + self.delta[:, None])
 
 

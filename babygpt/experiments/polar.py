@@ -11,7 +11,7 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.experiments.roles import SEEDS
-from babygpt.measure.diffusion import nelbo
+from babygpt.metrics.diffusion import nelbo
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import mask_of

@@ -10,19 +10,19 @@ from typing import Any
 
 import torch
 
-from babygpt import checkpoint as checkpoints
-from babygpt.checkpoint import Checkpoint
 from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.experiments.reading import ReadConfig, Reading
-from babygpt.measure.branches import company_loss
+from babygpt.metrics.branches import company_loss
 from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.training import Step, follow, train
+from babygpt.training import checkpoint as checkpoints
+from babygpt.training.checkpoint import Checkpoint
 
 NAME = "pretrain.safetensors"  # of the checkpoint in its folder
 NOTES_NAME = re.compile(r"pretrain_\d+\.pth")  # what note 002 calls it
@@ -64,9 +64,9 @@ def require_codes(model: LanguageModel, n: int) -> None:
     if n < 1:
         raise ValueError(f"{n} branches: at least 1 is needed")
     device = next(model.parameters()).device
-    places = Places(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
+    positions = Positions(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
     try:
-        model.encoding.embed(torch.zeros(1, 2, model.config.n_embd, device=device), places)
+        model.encoding.embed(torch.zeros(1, 2, model.config.n_embd, device=device), positions)
     except ValueError as error:
         raise ValueError(f"{n} branches are more than the code can tell apart: {error}") from None
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from babygpt.config import require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
+from babygpt.memory import require_room
 from babygpt.objectives import Branches
-from babygpt.room import require_room
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
-from babygpt.measure.roles import role_accuracy
+from babygpt.metrics.roles import role_accuracy
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import finish, train

@@ -5,6 +5,7 @@ notebooks and the checks of exercises. Some models break a promise on purpose: t
 """
 
 from babygpt.invariants.base import Verdict as Verdict
+from babygpt.invariants.base import promises as promises
 from babygpt.invariants.branches import branches_permute as branches_permute
 from babygpt.invariants.branches import nothing_leaks as nothing_leaks
 from babygpt.invariants.branches import one_branch_is_one_text as one_branch_is_one_text

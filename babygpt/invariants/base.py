@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,8 @@ from torch import Tensor
 
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.diffusion import mask_of
-from babygpt.places import Places
+from babygpt.positions import Positions
+from babygpt.tables import MARKS, Table
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class Verdict:
         return f"{'✓' if self.holds else '✗'} {self.promise}"
 
 
+def promises(verdicts: Iterable[Verdict]) -> Table:
+    """Which promises hold, with what was measured and what was allowed."""
+    rows = [
+        (MARKS["holds" if v.holds else "fails"], v.promise, f"{v.value:.1e}", f"{v.limit:.0e}")
+        for v in verdicts
+    ]
+    return Table(("", "promise", "measured", "allowed"), rows, stable=2)
+
+
 def random_heads(n_head: int, head_dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Eight queries and eight keys of every head: (8, H, 1, D) each, float64."""
     draw = torch.Generator().manual_seed(seed)
@@ -40,21 +51,21 @@ def random_heads(n_head: int, head_dim: int, seed: int = 0) -> tuple[Tensor, Ten
     return q, k
 
 
-def row(model: LanguageModel, idx: Tensor, places: Places) -> Tensor:
+def row(model: LanguageModel, idx: Tensor, positions: Positions) -> Tensor:
     """Logits of one sequence: (T,) token ids -> (T, vocab_size)."""
-    return model(idx[None], places)[0]
+    return model(idx[None], positions)[0]
 
 
-def some(places: Places, at: Tensor) -> Places:
+def some(positions: Positions, at: Tensor) -> Positions:
     """The places of some tokens of one sequence: those at these indices, or where a mask is true."""
-    branch, masked = (None if known is None else known[at] for known in (places.branch, places.masked))
-    return Places(places.time[at], branch, masked)
+    branch, masked = (None if known is None else known[at] for known in (positions.branch, positions.masked))
+    return Positions(positions.time[at], branch, masked)
 
 
-def count(n: int, start: int = 0, device: torch.device | None = None) -> Places:
-    """Places of n tokens in a row, none of them MASK: what any encoding can be asked about."""
-    time = Places.count(n, start, device).time
-    return Places(time, masked=torch.zeros_like(time, dtype=torch.bool))
+def count(n: int, start: int = 0, device: torch.device | None = None) -> Positions:
+    """Positions of n tokens in a row, none of them MASK: what any encoding can be asked about."""
+    time = Positions.arange(n, start, device).time
+    return Positions(time, masked=torch.zeros_like(time, dtype=torch.bool))
 
 
 def read(model: LanguageModel, idx: Tensor) -> Tensor:
@@ -62,5 +73,5 @@ def read(model: LanguageModel, idx: Tensor) -> Tensor:
 
     The last of the vocabulary is taken for MASK, as models that fill in have it; no others listen.
     """
-    places = Places(Places.count(len(idx), device=idx.device).time, masked=idx == mask_of(model))
-    return row(model, idx, places)
+    positions = Positions(Positions.arange(len(idx), device=idx.device).time, masked=idx == mask_of(model))
+    return row(model, idx, positions)

@@ -10,12 +10,12 @@ from babygpt.encodings import Fourier, Sinusoidal
 from babygpt.encodings.rotary import turn
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.invariants.base import Verdict
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def table_equals_closed_form(encoding: Sinusoidal) -> Verdict:
     """What the sinusoidal encoding adds is sin(m theta^(-2i/C)) and cos(m theta^(-2i/C))."""
-    added = encoding.embed(torch.zeros(1, 64, encoding.n_embd), Places.count(64))[0]
+    added = encoding.embed(torch.zeros(1, 64, encoding.n_embd), Positions.arange(64))[0]
     worst = 0.0
     for m in range(64):
         for i in range(encoding.n_embd // 2):

@@ -12,10 +12,10 @@ from babygpt.invariants.base import Verdict, count, random_heads
 def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
     """What attention would compare: scores of q placed at m with k placed at n, (B, H)."""
     queries, keys = count(1, m), count(1, n)
-    q_m, _ = encoding.multiply(q, q, queries)
-    _, k_n = encoding.multiply(k, k, keys)
+    q_m, _ = encoding.transform_qk(q, q, queries)
+    _, k_n = encoding.transform_qk(k, k, keys)
     scores = (q_m * k_n).sum(dim=-1)[..., 0]  # (B, H)
-    bias = encoding.bias(queries, keys)
+    bias = encoding.score_bias(queries, keys)
     return scores if bias is None else scores + bias[..., 0, 0]
 
 
@@ -24,7 +24,7 @@ def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furt
     """Placing a query anywhere leaves its length as it was."""
     q, k = random_heads(n_head, head_dim)
     changes = [
-        (encoding.multiply(q, k, count(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
+        (encoding.transform_qk(q, k, count(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
         for m in range(0, furthest, 31)
     ]
     return Verdict("a query keeps its length wherever it stands", float(max(changes)), 1e-6)
@@ -34,7 +34,7 @@ def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furt
 def shift_invariant(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Verdict:
     """The score of q at m and k at n depends on m - n only.
 
-    Measured on what `multiply` and `bias` do to fixed random q and k: the largest change of a score when
+    Measured on what `transform_qk` and `bias` do to fixed random q and k: the largest change of a score when
     both places move together.
     """
     q, k = random_heads(n_head, head_dim)

@@ -14,7 +14,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import norm
 from babygpt.objectives import cross_entropy, denoise
 from babygpt.objectives.diffusion import mask_of
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 MASKED = torch.arange(16) % 3 == 1  # of sixteen tokens in a row
 ALPHAS = (0.1, 0.3, 3.0)  # set against 1
@@ -26,7 +26,7 @@ def _scores(encoding: Encoding, alpha: float, n_head: int, head_dim: int) -> Ten
     changed.steer("alpha", alpha)
     draw = torch.Generator().manual_seed(0)
     q, k = norm(torch.randn(2, 1, n_head, len(MASKED), head_dim, generator=draw, dtype=torch.float64))
-    q, k = changed.multiply(q, k, Places(torch.arange(len(MASKED)), masked=MASKED))
+    q, k = changed.transform_qk(q, k, Positions(torch.arange(len(MASKED)), masked=MASKED))
     return (q @ k.mT)[0]
 
 

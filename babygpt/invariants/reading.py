@@ -8,7 +8,7 @@ from torch import Tensor
 from babygpt.invariants.base import Verdict, count, read, some
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 @torch.inference_mode()
@@ -39,28 +39,28 @@ def blind_to_the_past(model: LanguageModel, idx: Tensor) -> Verdict:
 
 
 @torch.inference_mode()
-def causal(model: LanguageModel, idx: Tensor, places: Places | None = None) -> Verdict:
+def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Verdict:
     """Changing the last token changes no prediction before it.
 
     idx     (T,)  token ids
-    places  where they stand; by default 0, 1, 2, ...
+    positions where they stand; by default 0, 1, 2, ...
     """
-    places = places or count(len(idx), device=idx.device)
+    positions = positions or count(len(idx), device=idx.device)
     other = torch.cat([idx[:-1], (idx[-1:] + 1) % model.config.vocab_size])
-    change = (model(idx[None], places) - model(other[None], places))[0, :-1].abs().max()
+    change = (model(idx[None], positions) - model(other[None], positions))[0, :-1].abs().max()
     return Verdict("no token sees the future", float(change), 1e-5)
 
 
 @torch.inference_mode()
-def cache_equals_full(model: LanguageModel, idx: Tensor, places: Places | None = None) -> Verdict:
+def cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Verdict:
     """Reading token by token with a cache gives the logits of reading all at once.
 
     idx     (T,)  token ids, at most block_size
-    places  (T,)  where they stand; by default 0, 1, 2, ...
+    positions (T,)  where they stand; by default 0, 1, 2, ...
     """
-    places, cache = places or count(len(idx), device=idx.device), KVCache(len(idx))
-    steps = [model(idx[at][None], some(places, at), cache) for at in torch.arange(len(idx)).split(1)]
-    change = (torch.cat(steps, dim=1) - model(idx[None], places)).abs().max()
+    positions, cache = positions or count(len(idx), device=idx.device), KVCache(len(idx))
+    steps = [model(idx[at][None], some(positions, at), cache) for at in torch.arange(len(idx)).split(1)]
+    change = (torch.cat(steps, dim=1) - model(idx[None], positions)).abs().max()
     return Verdict("reading with a cache changes nothing", float(change), 1e-4)
 
 
@@ -71,8 +71,8 @@ def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | 
     idx     (T,)  token ids; read at positions that begin where the window ends
     branch  (T,)  which text each belongs to, for models that have to be told; None for one text
     """
-    places = count(len(idx), model.config.block_size, idx.device)
-    beyond = Places(places.time, branch, places.masked)
+    positions = count(len(idx), model.config.block_size, idx.device)
+    beyond = Positions(positions.time, branch, positions.masked)
     try:
         broken = (~torch.isfinite(model(idx[None], beyond))).float().mean()
     except ValueError:

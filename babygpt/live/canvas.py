@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from babygpt import plots
-from babygpt.artists import drawn, movable
+from babygpt.plots.artists import drawn, movable
 
 WIDTH = 11.0  # inches of every figure, so that letters are as large in one view as in the next
 DPI = 100  # of a figure that nobody has told how much room there is

@@ -16,7 +16,7 @@ from babygpt.config import TrainConfig
 from babygpt.device import available_cores
 from babygpt.live.history import History
 from babygpt.live.waiting import WaitInterrupted, cell_over, wait_and_serve
-from babygpt.live.watch import Watch
+from babygpt.live.watches.base import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training

@@ -10,7 +10,7 @@ from babygpt.config import TrainConfig
 from babygpt.live.controls import Control
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.run import Run, Trainer
-from babygpt.live.watch import Watch
+from babygpt.live.watches.base import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
 

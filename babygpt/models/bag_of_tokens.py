@@ -8,7 +8,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 class BagOfTokens(LanguageModel):
@@ -22,7 +22,9 @@ class BagOfTokens(LanguageModel):
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.head = nn.Linear(config.n_embd, config.vocab_size)
 
-    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
-        locate(idx, places, cache)  # nothing to place, but the cache counts what was read
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        locate(idx, positions, cache)  # nothing to place, but the cache counts what was read
         x = self.token_embedding(idx)  # (B, T, C)
         return self.head(x)  # (B, T, vocab_size)

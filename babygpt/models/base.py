@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.cache import KVCache
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 class LanguageModel(nn.Module):
@@ -24,11 +24,13 @@ class LanguageModel(nn.Module):
         self.config = config
         self.encoding = encoding
 
-    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
         """Logits of the token after each token.
 
         idx       (B, T)  token ids
-        places    where they stand; by default 0, 1, 2, ... after what the cache holds
+        positions where they stand; by default 0, 1, 2, ... after what the cache holds
         cache     keys and values of the tokens before, extended in place; None for a fresh text
         returns   (B, T, vocab_size)
         Raises ValueError if a position is beyond what the encoding knows.
@@ -45,8 +47,8 @@ def require_causal(model: LanguageModel) -> None:
         )
 
 
-def locate(idx: Tensor, places: Places | None, cache: KVCache | None) -> tuple[Places, Places]:
-    """Places of the tokens in idx, and of all tokens they may look at, the cached ones first."""
-    if places is None:
-        places = Places.count(idx.shape[1], cache.length if cache else 0, idx.device)
-    return places, (cache.extend(places) if cache else places)
+def locate(idx: Tensor, positions: Positions | None, cache: KVCache | None) -> tuple[Positions, Positions]:
+    """Positions of the tokens in idx, and of all tokens they may look at, the cached ones first."""
+    if positions is None:
+        positions = Positions.arange(idx.shape[1], cache.length if cache else 0, idx.device)
+    return positions, (cache.extend(positions) if cache else positions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 class KVCache:
@@ -18,21 +18,21 @@ class KVCache:
             raise ValueError(f"capacity ({capacity}) must be at least 1 token")
         self.capacity = capacity
         self.length = 0
-        self.places: Places | None = None
+        self.positions: Positions | None = None
         self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
 
-    def extend(self, places: Places) -> Places:
-        """Make room for tokens at `places`; returns the places of all tokens held, old and new.
+    def extend(self, positions: Positions) -> Positions:
+        """Make room for tokens at `positions`; returns the places of all tokens held, old and new.
 
         Raises ValueError if they do not fit.
         """
-        if self.length + len(places) > self.capacity:
+        if self.length + len(positions) > self.capacity:
             raise ValueError(
-                f"the cache holds {self.length} of {self.capacity} tokens; {len(places)} more do not fit"
+                f"the cache holds {self.length} of {self.capacity} tokens; {len(positions)} more do not fit"
             )
-        self.length += len(places)
-        self.places = places if self.places is None else self.places.then(places)
-        return self.places
+        self.length += len(positions)
+        self.positions = positions if self.positions is None else self.positions.then(positions)
+        return self.positions
 
     def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Store one layer's new keys and values; returns all of them, (B, H, length, ...) each."""

@@ -8,7 +8,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 class BagWithPositions(LanguageModel):
@@ -24,9 +24,11 @@ class BagWithPositions(LanguageModel):
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.head = nn.Linear(config.n_embd, config.vocab_size)
 
-    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
-        if places is None and cache is None:
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
-        places, _ = locate(idx, places, cache)
-        x = self.encoding.embed(self.token_embedding(idx), places)  # (B, T, C)
+        positions, _ = locate(idx, positions, cache)
+        x = self.encoding.embed(self.token_embedding(idx), positions)  # (B, T, C)
         return self.head(x)  # (B, T, vocab_size)

@@ -13,7 +13,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
-from babygpt.places import Places, sees
+from babygpt.positions import Positions, sees
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Context:
     """What every block is told besides its input.
 
     encoding  turns q and k
-    places    where the tokens stand
+    positions where the tokens stand
     mask      None, or what to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
     causal    without a mask, whether a token sees only itself and what comes before it in the row
     cache     keys and values of earlier tokens, or None
     """
 
     encoding: Encoding
-    places: Places
+    positions: Positions
     mask: Tensor | None
     causal: bool
     cache: KVCache | None
@@ -60,7 +60,7 @@ class Attention(nn.Module):
             project(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
             for project in (self.to_q, self.to_k, self.to_v)
         )
-        q, k = context.encoding.multiply(norm(q), norm(k), context.places)
+        q, k = context.encoding.transform_qk(norm(q), norm(k), context.positions)
         return q, k, v
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
@@ -128,23 +128,25 @@ class Transformer(LanguageModel):
             if name.endswith(("out.weight", "head.weight")):
                 nn.init.zeros_(p)
 
-    def forward(self, idx: Tensor, places: Places | None = None, cache: KVCache | None = None) -> Tensor:
-        places, seen = locate(idx, places, cache)
-        mask = self.mask(places, seen)
-        context = Context(self.encoding, places, mask, self.causal, cache)
-        x = norm(self.encoding.embed(self.token_embedding(idx), places))  # (B, T, C)
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        positions, seen = locate(idx, positions, cache)
+        mask = self.mask(positions, seen)
+        context = Context(self.encoding, positions, mask, self.causal, cache)
+        x = norm(self.encoding.embed(self.token_embedding(idx), positions))  # (B, T, C)
         for block in self.blocks:
             x = block(x, context)
         return self.head(norm(x))  # (B, T, vocab_size)
 
-    def mask(self, queries: Places, keys: Places) -> Tensor | None:
+    def mask(self, queries: Positions, keys: Positions) -> Tensor | None:
         """What to add to the scores, or None where attention's own causal mask says it all.
 
         queries   places of Tq tokens
         keys      places of the Tk tokens they may look at
         returns   None or (B or 1, H or 1, Tq, Tk)
         """
-        bias = self.encoding.bias(queries, keys)
+        bias = self.encoding.score_bias(queries, keys)
         if bias is not None and bias.dim() == 3:
             bias = bias[None]  # three dimensions would send attention on a slower way
         if not self.causal or (not self.isolated and queries.ends(keys)):

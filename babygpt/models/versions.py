@@ -27,10 +27,10 @@ from babygpt.encodings import (
     Sinusoidal,
     gaussian,
 )
+from babygpt.memory import require_room_for
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.base import LanguageModel
 from babygpt.models.learned_positions import BagWithPositions
-from babygpt.models.size import require_room_for
 from babygpt.models.transformer import Transformer
 
 

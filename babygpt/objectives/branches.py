@@ -25,7 +25,7 @@ from babygpt.objectives.base import Batch, cross_entropy, targets_of
 
 def branch_losses(model: LanguageModel, columns: Columns) -> Tensor:
     """Negative log-likelihood of each target in its own branch, in nats: (B, T), 0 where there is none."""
-    return cross_entropy(model(columns.tokens, columns.places), columns.targets)
+    return cross_entropy(model(columns.tokens, columns.positions), columns.targets)
 
 
 @torch.inference_mode()

@@ -16,7 +16,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import Batch, cross_entropy, targets_of
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def mask_of(model: LanguageModel) -> int:
@@ -35,8 +35,10 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
         raise ValueError(
             "this model predicts what comes next; to fill in, train one that looks both ways: a v7"
         )
-    places = Places(Places.count(idx.shape[1], device=idx.device).time, masked=idx == mask_of(model))
-    return model(idx, places)[..., : mask_of(model)]
+    positions = Positions(
+        Positions.arange(idx.shape[1], device=idx.device).time, masked=idx == mask_of(model)
+    )
+    return model(idx, positions)[..., : mask_of(model)]
 
 
 def masking_rates(n: int, generator: torch.Generator) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from babygpt.artists import finish
+from babygpt.plots.artists import finish
 from babygpt.plots.style import COLOURS
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from babygpt import artists
-from babygpt.artists import finish
+from babygpt.plots import artists
+from babygpt.plots.artists import finish
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
 HEADROOM = 1.4  # of what is drawn: above it the legend stands

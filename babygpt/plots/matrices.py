@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from matplotlib.text import Annotation
 
-from babygpt import artists
-from babygpt.artists import finish
+from babygpt.plots import artists
+from babygpt.plots.artists import finish
 from babygpt.plots.style import COLOURS, DIVERGING, visible
 
 

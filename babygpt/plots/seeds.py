@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from babygpt.artists import finish, fit, keep, limits, line, ticks, upright
+from babygpt.plots.artists import finish, fit, keep, limits, line, ticks, upright
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from babygpt.data.batches import weave
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.sampling.draw import check, pick
 
 
@@ -54,15 +54,15 @@ def generate_parallel(
             start = now - (block_size + 1) // 2
             read, cache = start, KVCache(len(texts) * block_size)
         first = read if use_cache else start
-        tokens, places = _columns(texts, now, first, start)
-        logits = model(tokens.to(device), places.to(device), cache if use_cache else None)
+        tokens, positions = _columns(texts, now, first, start)
+        logits = model(tokens.to(device), positions.to(device), cache if use_cache else None)
         read = now
         drawn = pick(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
         texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
     return texts
 
 
-def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple[Tensor, Places]:
+def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple[Tensor, Positions]:
     """The tokens of all texts from time `first` on, column by column, when all texts end at `now`.
 
     start    the time that counts as 0
@@ -73,4 +73,4 @@ def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple
     pieces = [text[at - begin :] for text, at, begin in zip(texts, there, begins, strict=True)]
     ends = [torch.cat([piece, piece[-1:]]) for piece in pieces]  # weave drops the last token, a target
     columns = weave(ends, [at - start for at in there])
-    return columns.tokens, columns.places
+    return columns.tokens, columns.positions

@@ -41,8 +41,9 @@ import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.doctor import checks, report
-from babygpt.measure import role_accuracy
-from babygpt.panels import Table, promises
+from babygpt.metrics import role_accuracy
+from babygpt.invariants import promises
+from babygpt.tables import Table
 from babygpt.sampling import generate
 
 plots.set_style()

@@ -24,9 +24,11 @@ import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.data import CharTokenizer
-from babygpt.measure import answer_log_probs, role_accuracy
+from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
-from babygpt.panels import Table, findings, promises, source
+from babygpt.claims import findings
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 from babygpt.sampling import generate
 from babygpt.training import train
 

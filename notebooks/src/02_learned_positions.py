@@ -21,14 +21,16 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, live, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
 from babygpt.data import CharTokenizer, load_corpus
 from babygpt.data.batches import cut, line_starts
 from babygpt.encodings import LearnedPositions
-from babygpt.measure import role_accuracy
+from babygpt.metrics import role_accuracy
 from babygpt.models.learned_positions import BagWithPositions
 from babygpt.objectives import cross_entropy
-from babygpt.panels import Table, findings, promises, source
+from babygpt.claims import findings
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 from babygpt.training import train
 
 plots.set_style()
@@ -78,7 +80,7 @@ source(BagWithPositions)
 # %%
 encoding = LearnedPositions(max_positions=3, n_embd=2)
 encoding.load_state_dict({"table": P})
-assert torch.allclose(encoding.embed(E[one], Places.count(3)), code_one)
+assert torch.allclose(encoding.embed(E[one], Positions.arange(3)), code_one)
 
 # %% [markdown]
 # ## What it gains, and what not
@@ -378,7 +380,7 @@ assert torch.allclose(loss[0], cross_entropy(v2(x[:, -64:]), y[:, -64:])[0])
 
 # %%
 try:
-    v2(ids[None], Places.count(64, start=64))
+    v2(ids[None], Positions.arange(64, start=64))
 except ValueError as error:
     print(error)
 

@@ -29,9 +29,10 @@ from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.encodings.rotary import turn
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
-from babygpt.measure import attention_weights, role_accuracy
+from babygpt.metrics import attention_weights, role_accuracy
 from babygpt.models.transformer import Attention, Transformer
-from babygpt.panels import Table, promises, source
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 
 plots.set_style()
 
@@ -69,7 +70,7 @@ torch_mix = F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=
 assert torch.allclose(mix, torch_mix[0])
 
 # %% [markdown]
-# The last line compares with PyTorch's own attention, the one that every model of this course uses. That is all there is: **scores, mask, weights, mix.** A real layer does it in several *heads* side by side, each with fewer channels, and scales the scores so that they do not grow with the number of channels. Here is the package's, as it stands in its file. The line with `encoding.multiply` can wait until notebook 04; here it does nothing.
+# The last line compares with PyTorch's own attention, the one that every model of this course uses. That is all there is: **scores, mask, weights, mix.** A real layer does it in several *heads* side by side, each with fewer channels, and scales the scores so that they do not grow with the number of channels. Here is the package's, as it stands in its file. The line with `encoding.transform_qk` can wait until notebook 04; here it does nothing.
 
 # %%
 source(Attention)

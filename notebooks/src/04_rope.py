@@ -23,13 +23,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, live, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
 from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
 from babygpt.encodings.rotary import Rotary, angles, rotate, turn
-from babygpt.measure import attention_weights, loss_by_position, role_accuracy
-from babygpt.panels import Table, promises, source
+from babygpt.metrics import attention_weights, loss_by_position, role_accuracy
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 from babygpt.training import follow, train
 
 plots.set_style()
@@ -138,11 +139,11 @@ def rotate_real(x, position, theta=10_000.0):
 
 # %%
 torch.manual_seed(0)
-places = torch.arange(512)
+positions = torch.arange(512)
 x = torch.randn(2, 4, 512, 24, dtype=torch.float64)  # (B, H, T, D)
-assert (rotate(x, places) - rotate_real(x, places)).abs().max() < 1e-10
-assert (rotate(x.float(), places) - rotate_real(x.float(), places)).abs().max() < 1e-5
-assert torch.allclose(rotate(x, places).norm(dim=-1), x.norm(dim=-1))  # no vector is stretched
+assert (rotate(x, positions) - rotate_real(x, positions)).abs().max() < 1e-10
+assert (rotate(x.float(), positions) - rotate_real(x.float(), positions)).abs().max() < 1e-5
+assert torch.allclose(rotate(x, positions).norm(dim=-1), x.norm(dim=-1))  # no vector is stretched
 
 # %% [markdown]
 # The sixth digit in single precision, the eleventh in double, and no length changes. Now the wish itself. We let one random query and one random key stand at every place from 0 to 47 and draw all their scores.
@@ -220,8 +221,8 @@ def turn_mixed(x, angle):
 class Mixed(Encoding):
     """The mixture as an encoding, so that the invariants can examine it."""
 
-    def multiply(self, q, k, places):
-        angle = angles(places.time, q.shape[-1])
+    def transform_qk(self, q, k, positions):
+        angle = angles(positions.time, q.shape[-1])
         return turn_mixed(q, angle), turn_mixed(k, angle)
 
 
@@ -398,7 +399,7 @@ def moved_loss(model, start, length=48, n=64):
     starts = torch.linspace(0, len(corpus.val) - length - 1, n).long()
     windows = corpus.val[starts[:, None] + torch.arange(length + 1)]
     with torch.inference_mode():
-        logits = model(windows[:, :-1], Places.count(length, start))
+        logits = model(windows[:, :-1], Positions.arange(length, start))
     return F.cross_entropy(logits.transpose(1, 2), windows[:, 1:]).item()
 
 

@@ -20,15 +20,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, Places, TrainConfig, build, invariants, live, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
-from babygpt.experiments.stored import stored
-from babygpt.measure import loss_by_position, role_accuracy
-from babygpt.measure.kernels import kernel_values, reach
+from babygpt.experiments.results import load_results
+from babygpt.metrics import loss_by_position, role_accuracy
+from babygpt.metrics.kernels import kernel_values, reach
 from babygpt.models.transformer import norm
-from babygpt.panels import Table, findings, promises, source
+from babygpt.claims import findings
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 from babygpt.training import follow, train
 
 plots.set_style()
@@ -102,11 +104,11 @@ for query, key in ((3, 0), (63, 60)):
 
 # %%
 torch.manual_seed(0)
-places = Places.count(48)
+positions = Positions.arange(48)
 q, k = norm(torch.randn(2, 1, 1, 1, 32)).expand(2, 1, 1, 48, 32)  # one query, one key, everywhere
-turned_q, turned_k = rotate(q, places.time), rotate(k, places.time)
+turned_q, turned_k = rotate(q, positions.time), rotate(k, positions.time)
 rope = (turned_q @ turned_k.mT)[0, 0]  # (48, 48)
-rows = places.time.float()
+rows = positions.time.float()
 as_written = rope * K(rows)[:, None] * K(rows)
 as_meant = rope + K(rows[:, None] - rows).log()
 
@@ -114,8 +116,8 @@ as_meant = rope + K(rows[:, None] - rows).log()
 # %%
 def scores(encoding):
     """What an encoding of the package makes of them."""
-    there_q, there_k = encoding.multiply(q, k, places)
-    bias = encoding.bias(places, places)
+    there_q, there_k = encoding.transform_qk(q, k, positions)
+    bias = encoding.score_bias(positions, positions)
     return ((there_q @ there_k.mT)[0, 0] + (0 if bias is None else bias[0])).detach()
 
 
@@ -422,7 +424,7 @@ plt.show()
 # One seed may be luck. Three are stored, and so are runs in a larger world, the full tales, from which these plain ones were cut.
 
 # %%
-seeds = stored("gaussian")
+seeds = load_results("gaussian")
 formula = {name: np.mean(seeds["far"][name]) for name in ("v5-absolute", "v5-absolute fixed")}
 told = ", ".join(f"{name} {loss:.1f}" for name, loss in formula.items())
 print("far out, plain tales:", told)
@@ -511,7 +513,7 @@ def check(attempt):
 # %% tags=["nbval-ignore-output"]
 def package(x):
     """What the package makes of x."""
-    return AbsoluteGaussian(64, learnable=False).multiply(x[None], x[None], Places.count(x.shape[-2]))[0][0]
+    return AbsoluteGaussian(64, learnable=False).transform_qk(x[None], x[None], Positions.arange(x.shape[-2]))[0][0]
 
 
 assert all(verdict.holds for verdict in check(package))

@@ -23,16 +23,18 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
-from babygpt import Branches, ModelConfig, Places, TrainConfig, build, invariants, live, load_corpus, plots
+from babygpt import Branches, ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.data.batches import weave
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, turn
 from babygpt.experiments.branches import summary
 from babygpt.experiments.figures import draw_branches
-from babygpt.experiments.stored import stored
-from babygpt.measure.branches import interference_gap, leakage
-from babygpt.panels import Table, findings, promises, source
-from babygpt.places import sees
+from babygpt.experiments.results import load_results
+from babygpt.metrics.branches import interference_gap, leakage
+from babygpt.claims import findings
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
+from babygpt.positions import sees
 from babygpt.sampling import generate_parallel
 
 plots.set_style()
@@ -63,13 +65,13 @@ source(sees)
 
 # %%
 marks = [f"{letters[i]}{b}" for i, b in zip(row.tokens[0], row.branch[0].tolist(), strict=True)]
-visible = sees(row.places, row.places)[0, 0].float()
+visible = sees(row.positions, row.positions)[0, 0].float()
 assert visible[marks.index("W1"), marks.index("b0")] == 0  # the same time, another branch
 assert visible[marks.index("X1"), marks.index("b0")] == 1  # an earlier time of another branch
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4))
-alone = sees(row.places, row.places, isolated=True)[0, 0].float()
+alone = sees(row.positions, row.positions, isolated=True)[0, 0].float()
 titles = ("All earlier times, of every branch", "The same, isolated")
 for ax, mask, title in zip(axes, (visible, alone), titles, strict=True):
     plots.draw_matrix(ax, mask.numpy(), title, "token looked at", "token that looks", marks, top=1.0)
@@ -95,7 +97,7 @@ for model in models.values():
     b, w = marks.index("b0"), marks.index("W1")
     exchanged[0, [b, w]] = told[0, [w, b]]
     with torch.inference_mode():
-        change = model(told, row.places) - model(exchanged, row.places)
+        change = model(told, row.positions) - model(exchanged, row.positions)
     print(f"{change[0, w + 1 :].abs().max():.2f}")
 
 
@@ -268,13 +270,13 @@ Table(("leakage (nats per character)", "open mask", "isolated"), rows, stable=1)
 
 # %% tags=["nbval-ignore-output"]
 sample = weave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
-ids, places = sample.tokens[0], Places(sample.time[0], sample.branch[0])
+ids, positions = sample.tokens[0], Positions(sample.time[0], sample.branch[0])
 plain = build("v4", shape)
 plain.load_state_dict(models["v6-none"].state_dict())
 verdicts = [
-    invariants.sees_the_past_alone(models["v6"], ids, places),
-    invariants.branches_permute(models["v6"], ids, places),
-    invariants.parallel_cache_equals_full(models["v6"], ids, places),
+    invariants.sees_the_past_alone(models["v6"], ids, positions),
+    invariants.branches_permute(models["v6"], ids, positions),
+    invariants.parallel_cache_equals_full(models["v6"], ids, positions),
     invariants.one_branch_is_one_text(models["v6-none"], plain, corpus.val[:40]),
 ]
 assert all(verdict.holds for verdict in verdicts)
@@ -352,7 +354,7 @@ check(models.get("yours", models["v6"]))
 # One run is one run. The next table is read from `figures/branches.json`, which one command makes; the cell prints which, and how long it took. Each code was trained twice: on samples of one to eight branches, and on samples of two; some a third time, on two with any two of eight numbers. (A step takes twelve texts, or what of twelve fills whole samples: with up to eight branches that is a ninth less.) *Random* is the control: vectors drawn once and never trained. *RoPE's band* gives the Fourier code just the twelve channels of frequencies that 2-D RoPE has, repeated, so that the comparison is fair.
 
 # %%
-results = stored("branches")
+results = load_results("branches")
 print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds")
 
 # %%

@@ -23,15 +23,17 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, Places, TrainConfig, build, invariants, live, load_corpus, plots
+from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.encodings import polar, rotary
 from babygpt.experiments.figures import draw_lookup, draw_polar
 from babygpt.experiments.polar import REPAIRS
-from babygpt.experiments.stored import stored
-from babygpt.measure import role_accuracy
-from babygpt.measure.diffusion import answer_bounds, exact_nelbo, nelbo
+from babygpt.experiments.results import load_results
+from babygpt.metrics import role_accuracy
+from babygpt.metrics.diffusion import answer_bounds, exact_nelbo, nelbo
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
-from babygpt.panels import Table, findings, promises, source
+from babygpt.claims import findings
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 from babygpt.sampling import by_confidence, fill_in
 
 plots.set_style()
@@ -97,7 +99,7 @@ class AllKnowing(torch.nn.Module):
         super().__init__()
         self.idle = torch.nn.Parameter(torch.zeros(()))  # a model has parameters; this one needs none
 
-    def forward(self, idx, places=None):
+    def forward(self, idx, positions=None):
         fits = ((words == idx[:, None]) | (idx[:, None] == 2)).all(dim=-1)  # (B, 4)
         share = (fits * chances)[..., None, None] * F.one_hot(words, 3)  # (B, 4, T, V)
         return share.sum(dim=1).log()  # not normalised; softmax will see to that
@@ -138,13 +140,13 @@ Table(("word", "−log p", "NELBO", "plain mean, twice"), rows, stable=4)
 # %%
 D, T = 32, 48
 i, omega = torch.arange(T)[:, None], 10_000.0 ** (-torch.arange(D) / D)
-places = Places(torch.arange(T), masked=torch.arange(T)[None] % 3 == 1)
+positions = Positions(torch.arange(T), masked=torch.arange(T)[None] % 3 == 1)
 q, k = polar.norm(torch.randn(2, 1, 1, T, D, generator=torch.Generator().manual_seed(0)))
 
 # %%
-state, phi = torch.where(places.masked[0], 0.3, 1.0)[:, None], torch.zeros(D)
+state, phi = torch.where(positions.masked[0], 0.3, 1.0)[:, None], torch.zeros(D)
 by_hand = [polar.norm(x * (i * omega).cos() * phi.cos() * state) for x in (q, k)]
-for mine, theirs in zip(by_hand, polar.Polar(D).multiply(q, k, places), strict=True):
+for mine, theirs in zip(by_hand, polar.Polar(D).transform_qk(q, k, positions), strict=True):
     assert torch.allclose(mine, theirs, atol=1e-4)
 
 # %% [markdown]
@@ -166,8 +168,8 @@ live.polar()
 
 # %%
 for alpha in (0.03, 0.3, 3.0):
-    there, _ = polar.Polar(D, alpha=alpha).multiply(q, k, places)
-    assert torch.allclose(there, polar.Polar(D, alpha=1.0).multiply(q, k, places)[0], atol=2e-2)
+    there, _ = polar.Polar(D, alpha=alpha).transform_qk(q, k, positions)
+    assert torch.allclose(there, polar.Polar(D, alpha=1.0).transform_qk(q, k, positions)[0], atol=2e-2)
 assert invariants.alpha_is_idle(polar.Polar(D)).holds
 
 # %% [markdown]
@@ -264,7 +266,7 @@ source(polar.LearnedPhase)
 
 # %%
 there = [x[:, :, :1].expand(1, 4, T, D) for x in (q, k)]  # one query, one key, everywhere
-q_there, k_there = learned.multiply(*there, Places(places.time, masked=places.masked & False))
+q_there, k_there = learned.transform_qk(*there, Positions(positions.time, masked=positions.masked & False))
 for left, right in ((20, 23), (23, 20)):
     waves = ((left - right) * omega - learned.delta[0]).cos()
     assert torch.isclose((q * k)[0, 0, 0] @ waves, q_there[0, 0, left] @ k_there[0, 0, right], atol=1e-3)
@@ -492,7 +494,7 @@ Table(("threshold", "steps for 64 characters", "real words"), rows, stable=1)
 # One seed, few steps. Here is the whole path with three seeds each, and the rivals, at equal budget; the cell prints the command that made it.
 
 # %%
-results = stored("polar")
+results = load_results("polar")
 budget = f"{len(results['seeds'])} seeds, {results['steps']} steps each"
 print(f"{results['command']}: {results['minutes']:.0f} minutes, {budget}")
 
@@ -536,8 +538,8 @@ Table(("mean loss", "α = 0.3, on keys", "α = 1"), rows, stable=3)
 
 # %%
 pairs = torch.stack([q, torch.zeros_like(q)], dim=-1).flatten(-2)  # each channel, and a zero beside it
-turned = rotary.rotate(pairs, places.time)
-cosines, sines = polar.Quadrature(D).multiply(q, k, places)[0].chunk(2, dim=-1)
+turned = rotary.rotate(pairs, positions.time)
+cosines, sines = polar.Quadrature(D).transform_qk(q, k, positions)[0].chunk(2, dim=-1)
 assert torch.allclose(turned[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(turned[..., 1::2], sines, atol=1e-5)
 
@@ -557,7 +559,7 @@ assert torch.allclose(turned[..., 1::2], sines, atol=1e-5)
 # > **Predict.** PoPE, PoPE without its softplus, RoPE, and old v3: who learns it in a thousand steps?
 
 # %%
-riddle = stored("lookup")
+riddle = load_results("lookup")
 print(f"{riddle['command']}: {riddle['minutes']:.0f} minutes, {riddle['steps']} steps")
 for name, shares in riddle["accuracy"].items():
     print(f"{name:7}", *(f"{share:4.0%}" for share in shares))
@@ -578,7 +580,7 @@ findings("000")
 # %% [markdown]
 # ## Exercise
 #
-# Is it the *phase* that breaks the mirror, or is it the learning? Give quadrature gates a phase that is **fixed**: the wave of every key stands 45 degrees ahead of its query's, in all heads and channels, for good. Change the last line of `multiply`, and the checker asks for two promises: the score of a distance $d$ is $\sum_k q_k k_k \cos(d\,\omega_k - \pi/4)$, and it still knows nothing but $d$. When both hold, your gates are trained like the four above.
+# Is it the *phase* that breaks the mirror, or is it the learning? Give quadrature gates a phase that is **fixed**: the wave of every key stands 45 degrees ahead of its query's, in all heads and channels, for good. Change the last line of `transform_qk`, and the checker asks for two promises: the score of a distance $d$ is $\sum_k q_k k_k \cos(d\,\omega_k - \pi/4)$, and it still knows nothing but $d$. When both hold, your gates are trained like the four above.
 #
 # > **Predict.** Where between quadrature and v7 will they end?
 
@@ -586,17 +588,17 @@ findings("000")
 class Yours(polar.Quadrature):
     """Quadrature gates, with the waves of queries and keys 45 degrees apart."""
 
-    def multiply(self, q, k, places):
-        wave = self.wave(places)
-        return self.spread(q, wave), self.spread(k, wave) * self.state(places)
+    def transform_qk(self, q, k, positions):
+        wave = self.wave(positions)
+        return self.spread(q, wave), self.spread(k, wave) * self.state(positions)
 
 
 # %%
 def scores(encoding):
     """What a random query scores with a random key at sixteen places each, and the two."""
     x = polar.norm(torch.randn(2, 1, 1, 1, D, generator=torch.Generator().manual_seed(3)))
-    places = Places(torch.arange(16), masked=torch.zeros(1, 16, dtype=torch.bool))
-    there = encoding.multiply(*x.expand(2, 1, 1, 16, D), places)
+    positions = Positions(torch.arange(16), masked=torch.zeros(1, 16, dtype=torch.bool))
+    there = encoding.transform_qk(*x.expand(2, 1, 1, 16, D), positions)
     return (there[0] @ there[1].mT)[0, 0].detach(), (x[0] * x[1])[0, 0, 0]
 
 

@@ -29,9 +29,10 @@ from babygpt.claims import CLAIMS
 from babygpt.encodings import Rotary
 from babygpt.experiments.figures import draw_ladder
 from babygpt.experiments.ladder import kind, paired, row
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.models.transformer import Transformer
-from babygpt.panels import Table, promises, source
+from babygpt.invariants import promises
+from babygpt.tables import Table, source
 
 plots.set_style()
 
@@ -43,7 +44,7 @@ plots.set_style()
 # The board is read from `figures/ladder.json`, which one command makes; the cell prints which, and how long it took.
 
 # %%
-results = stored("ladder")
+results = load_results("ladder")
 board = results["board"]
 print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds")
 print(f"{results['steps']} steps, windows of {results['block_size']}; floor {results['floor']:.3f} nats")
@@ -225,7 +226,7 @@ source(Rotary)
 class Mine(Rotary):
     """RoPE, until you change it."""
 
-    def bias(self, queries, keys):
+    def score_bias(self, queries, keys):
         distance = queries.time[..., None, :, None] - keys.time[..., None, None, :]  # (1, Tq, Tk)
         return 0.0 * distance  # your idea here
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from babygpt.browser.lab import DASHBOARD, EXPLORER, Notebook, course
-from babygpt.browser.recording import Seen, seen
+from tools.browser.lab import DASHBOARD, EXPLORER, Notebook, course
+from tools.browser.recording import Seen, seen
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from babygpt.browser import lab
-from babygpt.browser.lab import Notebook, course, find_chromium, sheet
+from tools.browser import lab
+from tools.browser.lab import Notebook, course, find_chromium, sheet
 
 # What a dashboard is to the page: words, a picture, another one, and the first one again.
 DASHBOARD = """

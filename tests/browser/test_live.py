@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import TimeoutError as Late
 
-from babygpt.browser.lab import DASHBOARD, EXPLORER, Notebook, course, sheet
+from tools.browser.lab import DASHBOARD, EXPLORER, Notebook, course, sheet
 
 SETUP, EXPLORE, TRAIN, WAIT, COMPARE, COUNT = range(6)
 CELLS = (
@@ -44,7 +44,7 @@ assert same.image.alt == explorer.image.alt
 )
 TITLES = """
 from matplotlib.text import Text
-from babygpt.artists import drawn
+from babygpt.plots.artists import drawn
 print([drawn(ax, Text, "title").get_text() for ax in explorer.canvas.axes])
 """
 GRAVE = ("serious", "critical")  # findings of axe's

@@ -2,7 +2,7 @@
 
 import pytest
 
-from babygpt.browser.recording import seen, worst
+from tools.browser.recording import seen, worst
 
 
 def change(t: float, words: str, picture: str | None = None, alt: str = "", dashboard: int = 0) -> dict:

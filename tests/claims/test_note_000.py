@@ -10,7 +10,7 @@ import torch
 from babygpt.claims import gates
 from babygpt.claims import note_000 as claims
 from babygpt.encodings import ExactPhase, GatesLast, LearnedPhase, Polar, Quadrature, Rotary
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.sampling import by_confidence
 
 BY_TEXT = {claim.text: claim for claim in claims.CLAIMS}
@@ -95,8 +95,8 @@ def test_letters_that_do_not_know_each_other_are_alike_by_chance(threshold, shar
 
 def test_without_positions_none_would_be_kept(monkeypatch):
     class Constant(Polar):
-        def gate(self, places):
-            return torch.ones(len(places), 32, dtype=torch.float64)
+        def gate(self, positions):
+            return torch.ones(len(positions), 32, dtype=torch.float64)
 
     monkeypatch.setattr(claims, "Polar", Constant)
     assert claims.position_is_kept().verdict == "fails"
@@ -154,7 +154,7 @@ def tell(monkeypatch, folder, **losses):
     seeds = [-0.01, 0.0, 0.01]
     results = {"val_loss": {v.replace("_", "-"): [x + s for s in seeds] for v, x in losses.items()}}
     (folder / "polar.json").write_text(json.dumps(results | {"steps": 7, "seeds": [0, 1, 2]}))
-    monkeypatch.setattr(claims, "stored", partial(stored, folder=folder))
+    monkeypatch.setattr(claims, "load_results", partial(load_results, folder=folder))
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,6 @@ def test_gates_against_rope(monkeypatch, tmp_path, gates, verdict):
 
 
 def test_results_that_are_not_there_are_asked_for(monkeypatch, tmp_path):
-    monkeypatch.setattr(claims, "stored", partial(stored, folder=tmp_path))
+    monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))
     with pytest.raises(ValueError, match="python -m babygpt figures polar"):
         claims.replaces_rope("v7")

@@ -9,7 +9,7 @@ import torch
 from babygpt.claims import note_001 as claims
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
 from babygpt.encodings.rotary import Rotary, rotate
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 
 BY_TEXT = {claim.text: claim for claim in claims.CLAIMS}
 EXPECTED = {
@@ -137,11 +137,11 @@ def test_a_relative_kernel_in_place_of_the_formula_would_know_the_distance(monke
 
 def test_a_kernel_that_turns_or_grows_would_be_seen(monkeypatch):
     class Turning(AbsoluteGaussian):
-        def multiply(self, q, k, places):
-            return rotate(q, 2 * places.time), k
+        def transform_qk(self, q, k, positions):
+            return rotate(q, 2 * positions.time), k
 
     class Growing(AbsoluteGaussian):
-        def multiply(self, q, k, places):
+        def transform_qk(self, q, k, positions):
             return 2 * q, k
 
     monkeypatch.setattr(claims, "AbsoluteGaussian", Turning)
@@ -153,8 +153,8 @@ def test_a_kernel_that_turns_or_grows_would_be_seen(monkeypatch):
 
 def test_a_kernel_that_rises_would_give_the_far_more(monkeypatch):
     class Rising(RelativeGaussian):
-        def bias(self, queries, keys):
-            return -super().bias(queries, keys)
+        def score_bias(self, queries, keys):
+            return -super().score_bias(queries, keys)
 
     monkeypatch.setattr(claims, "RelativeGaussian", Rising)
     assert claims.kernel_gives_the_far_more().verdict == "holds"
@@ -168,20 +168,20 @@ def test_a_rope_that_neglects_the_far_would_be_called_so(monkeypatch):
 class HeedingPlaces(AbsoluteGaussian):
     """Its widths are the text's: the first query says how much wider they are."""
 
-    def multiply(self, q, k, places):
-        scale = self.kernel(places.time / (1 + q[:, 0, :1, 0].abs()))[:, None, :, None]  # (B, 1, T, 1)
-        q, k = Rotary.multiply(self, q, k, places)
+    def transform_qk(self, q, k, positions):
+        scale = self.kernel(positions.time / (1 + q[:, 0, :1, 0].abs()))[:, None, :, None]  # (B, 1, T, 1)
+        q, k = Rotary.transform_qk(self, q, k, positions)
         return q * scale, k * scale
 
 
 class HeedingDistances(RelativeGaussian):
     """The same for K of the distance."""
 
-    def multiply(self, q, k, places):
+    def transform_qk(self, q, k, positions):
         self.wider = 1 + q[:, 0, :1, :1].abs()  # (B, 1, 1)
-        return super().multiply(q, k, places)
+        return super().transform_qk(q, k, positions)
 
-    def bias(self, queries, keys):
+    def score_bias(self, queries, keys):
         return self.log_kernel((queries.time[:, None] - keys.time) / self.wider)  # (B, T, T)
 
 
@@ -221,7 +221,7 @@ def pretend(monkeypatch, better, sigma=5.0):
         "kernel": {v: [kernel(6, sigma)] * 3 for v in ("v5", "v5-absolute")},
         "start": kernel(8, 5.0),
     }
-    monkeypatch.setattr(claims, "stored", lambda name: results)
+    monkeypatch.setattr(claims, "load_results", lambda name: results)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_scale_is_kept_if_k_falls_within_the_window(monkeypatch, sigma, verdic
 
 
 def test_the_claims_read_what_the_figure_stored():
-    results = stored("gaussian")
+    results = load_results("gaussian")
     gain = np.mean(results["far"]["v4"]) - np.mean(results["far"]["v5 fixed"])
     assert BY_TEXT["K helps at other positions (those beyond the window)"].measure().value == pytest.approx(
         gain

@@ -43,8 +43,8 @@ def test_a_v2_with_a_nonlinear_head_would_mix_token_and_position(monkeypatch):
     """The measurement of interaction is not zero for every model."""
 
     class Mixing(claims.BagWithPositions):
-        def forward(self, idx, places=None, cache=None):
-            return super().forward(idx, places, cache) ** 2
+        def forward(self, idx, positions=None, cache=None):
+            return super().forward(idx, positions, cache) ** 2
 
     monkeypatch.setattr(claims, "BagWithPositions", Mixing)
     assert claims.adding_mixes_token_and_position().verdict == "holds"
@@ -52,8 +52,8 @@ def test_a_v2_with_a_nonlinear_head_would_mix_token_and_position(monkeypatch):
 
 def test_a_model_that_sees_the_past_would_make_the_other_verdict(monkeypatch):
     class Summing(claims.BagWithPositions):
-        def forward(self, idx, places=None, cache=None):
-            return super().forward(idx, places, cache).cumsum(dim=1)
+        def forward(self, idx, positions=None, cache=None):
+            return super().forward(idx, positions, cache).cumsum(dim=1)
 
     monkeypatch.setattr(claims, "BagWithPositions", Summing)
     torch.manual_seed(0)

@@ -118,8 +118,8 @@ def test_a_small_sample_by_eye() -> None:
     assert columns.targets.tolist() == [[2, 3, 8, 9]]
     assert columns.time.tolist() == [[0, 1, 1, 2]]
     assert columns.branch.tolist() == [[0, 0, 1, 1]]
-    assert columns.places.time is columns.time
-    assert columns.places.branch is columns.branch
+    assert columns.positions.time is columns.time
+    assert columns.positions.branch is columns.branch
 
 
 @given(samples=st.lists(TEXTS, min_size=1, max_size=4))
@@ -140,12 +140,12 @@ def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
     model = awake("v6", {"isolated": isolated})
     short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))
     batch, n = stack([short, long]), short.tokens.shape[1]
-    logits = model(batch.tokens, batch.places)
-    assert torch.allclose(logits[0, :n], model(short.tokens, short.places)[0], atol=1e-5)
-    assert torch.allclose(logits[1:], model(long.tokens, long.places), atol=1e-5)
+    logits = model(batch.tokens, batch.positions)
+    assert torch.allclose(logits[0, :n], model(short.tokens, short.positions)[0], atol=1e-5)
+    assert torch.allclose(logits[1:], model(long.tokens, long.positions), atol=1e-5)
     other = torch.where(batch.targets == IGNORED, 7, batch.tokens)
     assert not torch.equal(other, batch.tokens)
-    changed = model(other, batch.places)
+    changed = model(other, batch.positions)
     assert torch.equal(changed[0, :n], logits[0, :n])
     assert torch.equal(changed[1], logits[1])
     assert torch.isfinite(changed).all()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings.alibi import ALiBi, slopes
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def test_slopes_of_eight_heads_are_the_papers() -> None:
@@ -31,7 +31,7 @@ def test_no_heads_are_refused(n_head: int) -> None:
     n=st.lists(st.integers(0, 3000), min_size=1, max_size=5),
 )
 def test_bias_is_slope_times_distance(m: list[int], n: list[int]) -> None:
-    bias = ALiBi(4).bias(Places(torch.tensor(m)), Places(torch.tensor(n)))
+    bias = ALiBi(4).score_bias(Positions(torch.tensor(m)), Positions(torch.tensor(n)))
     assert bias.shape == (4, len(m), len(n))
     for h, slope in enumerate((2**-2, 2**-4, 2**-6, 2**-8)):
         expected = [[-slope * abs(a - b) for b in n] for a in m]
@@ -40,8 +40,10 @@ def test_bias_is_slope_times_distance(m: list[int], n: list[int]) -> None:
 
 @given(start=st.integers(0, 10_000))
 def test_bias_depends_on_distance_alone(start: int) -> None:
-    moved = Places.count(6, start)
-    assert torch.equal(ALiBi(2).bias(moved, moved), ALiBi(2).bias(Places.count(6), Places.count(6)))
+    moved = Positions.arange(6, start)
+    assert torch.equal(
+        ALiBi(2).score_bias(moved, moved), ALiBi(2).score_bias(Positions.arange(6), Positions.arange(6))
+    )
 
 
 @pytest.mark.parametrize("B", [1, 3, 4])
@@ -49,16 +51,16 @@ def test_bias_of_a_batch_is_that_of_each_row(B: int) -> None:
     """Four rows meet four heads: neither may be taken for the other."""
     time = torch.tensor([[0, 1, 2], [0, 3, 9], [5, 6, 20], [1, 40, 41]])[:B]
     scores = torch.zeros(B, 4, 3, 3)
-    together = scores + ALiBi(4).bias(Places(time), Places(time))
+    together = scores + ALiBi(4).score_bias(Positions(time), Positions(time))
     for b in range(B):
-        alone = scores[:1] + ALiBi(4).bias(Places(time[b]), Places(time[b]))
+        alone = scores[:1] + ALiBi(4).score_bias(Positions(time[b]), Positions(time[b]))
         assert torch.equal(together[b : b + 1], alone)
 
 
 @given(steepness=st.floats(0, 100), n_head=st.integers(1, 8))
 def test_a_steeper_alibi_takes_so_many_times_as_much(steepness: float, n_head: int) -> None:
-    here = Places.count(6)
-    bias, plain = ALiBi(n_head, steepness).bias(here, here), ALiBi(n_head).bias(here, here)
+    here = Positions.arange(6)
+    bias, plain = ALiBi(n_head, steepness).score_bias(here, here), ALiBi(n_head).score_bias(here, here)
     for h in range(n_head):
         for m in range(6):
             for n in range(6):
@@ -68,13 +70,13 @@ def test_a_steeper_alibi_takes_so_many_times_as_much(steepness: float, n_head: i
 
 def test_as_in_the_paper_steepness_is_one() -> None:
     assert ALiBi(4).steepness == 1.0
-    here = Places.count(6)
-    assert torch.equal(ALiBi(4).bias(here, here), ALiBi(4, steepness=1.0).bias(here, here))
+    here = Positions.arange(6)
+    assert torch.equal(ALiBi(4).score_bias(here, here), ALiBi(4, steepness=1.0).score_bias(here, here))
 
 
 def test_without_steepness_nothing_is_forgotten() -> None:
-    here = Places.count(6)
-    assert not ALiBi(4, steepness=0.0).bias(here, here).any()
+    here = Positions.arange(6)
+    assert not ALiBi(4, steepness=0.0).score_bias(here, here).any()
 
 
 def test_slopes_are_not_stored_with_the_weights() -> None:

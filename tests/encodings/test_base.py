@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Rotary2D, Sinusoidal
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 B, H, T, D = 3, 4, 6, 8
 C = H * D
@@ -28,19 +28,19 @@ ANSWERS = {
 }
 
 
-def places(start: int = 3) -> Places:
+def positions(start: int = 3) -> Positions:
     time = torch.arange(start, start + T)
-    return Places(time, branch=time % 2)
+    return Positions(time, branch=time % 2)
 
 
 def answered(encoding: Encoding) -> set[str]:
     """The questions to which an encoding answers anything but "nothing"."""
     x, q, k = torch.randn(B, T, C), torch.randn(B, H, T, D), torch.randn(B, H, T, D)
-    new_q, new_k = encoding.multiply(q, k, places())
+    new_q, new_k = encoding.transform_qk(q, k, positions())
     found = {
-        "embed": not torch.equal(encoding.embed(x, places()), x),
+        "embed": not torch.equal(encoding.embed(x, positions()), x),
         "multiply": not (torch.equal(new_q, q) or torch.equal(new_k, k)),
-        "bias": encoding.bias(places(), places()) is not None,
+        "bias": encoding.score_bias(positions(), positions()) is not None,
     }
     return {name for name, says in found.items() if says}
 
@@ -54,9 +54,9 @@ def test_each_encoding_answers_its_one_question(name: str) -> None:
 def test_answers_have_the_promised_shapes(name: str) -> None:
     encoding = ENCODINGS[name]
     x, q, k = torch.randn(B, T, C), torch.randn(B, H, T, D), torch.randn(B, H, T, D)
-    assert encoding.embed(x, places()).shape == (B, T, C)
-    assert [each.shape for each in encoding.multiply(q, k, places())] == [q.shape, k.shape]
-    bias = encoding.bias(places(), places())
+    assert encoding.embed(x, positions()).shape == (B, T, C)
+    assert [each.shape for each in encoding.transform_qk(q, k, positions())] == [q.shape, k.shape]
+    bias = encoding.score_bias(positions(), positions())
     assert bias is None or bias.shape in {(H, T, T), (1, T, T)}
 
 
@@ -65,16 +65,16 @@ def test_one_token_alone_is_placed_as_among_others(name: str) -> None:
     """Decoding asks for one place at a time."""
     encoding = ENCODINGS[name]
     x, q, k = torch.randn(B, T, C), torch.randn(B, H, T, D), torch.randn(B, H, T, D)
-    all_x, all_q = encoding.embed(x, places()), encoding.multiply(q, k, places())[0]
-    all_bias = encoding.bias(places(), places())
+    all_x, all_q = encoding.embed(x, positions()), encoding.transform_qk(q, k, positions())[0]
+    all_bias = encoding.score_bias(positions(), positions())
     for t in range(T):
-        here = Places(places().time[t : t + 1], places().branch[t : t + 1])
+        here = Positions(positions().time[t : t + 1], positions().branch[t : t + 1])
         one = slice(t, t + 1)
         assert torch.equal(encoding.embed(x[:, one], here), all_x[:, one])
-        alone = encoding.multiply(q[:, :, one], k[:, :, one], here)[0]
+        alone = encoding.transform_qk(q[:, :, one], k[:, :, one], here)[0]
         torch.testing.assert_close(alone, all_q[:, :, one], rtol=0, atol=1e-6)  # one is rounded unlike many
         if all_bias is not None:
-            assert torch.equal(encoding.bias(here, places()), all_bias[:, one])
+            assert torch.equal(encoding.score_bias(here, positions()), all_bias[:, one])
 
 
 @pytest.mark.parametrize("name", ["none", "learned", "sinusoidal", "rotary"])
@@ -82,12 +82,12 @@ def test_a_batch_of_places_is_each_row_alone(name: str) -> None:
     encoding = ENCODINGS[name]
     x, q, k = torch.randn(B, T, C), torch.randn(B, H, T, D), torch.randn(B, H, T, D)
     starts = torch.tensor([0, 5, 9])
-    together = Places(starts[:, None] + torch.arange(T))
+    together = Positions(starts[:, None] + torch.arange(T))
     for b, start in enumerate(starts.tolist()):
-        alone, row = Places.count(T, start), slice(b, b + 1)
+        alone, row = Positions.arange(T, start), slice(b, b + 1)
         assert torch.equal(encoding.embed(x, together)[row], encoding.embed(x[row], alone))
         assert torch.equal(
-            encoding.multiply(q, k, together)[0][row], encoding.multiply(q[row], k[row], alone)[0]
+            encoding.transform_qk(q, k, together)[0][row], encoding.transform_qk(q[row], k[row], alone)[0]
         )
 
 
@@ -105,10 +105,10 @@ def answers(encoding: Encoding) -> list[torch.Tensor]:
     """All that an encoding answers, from the same questions each time."""
     draw = torch.Generator().manual_seed(0)
     x, q, k = (torch.randn(B, *size, generator=draw) for size in ((T, C), (H, T, D), (H, T, D)))
-    bias = encoding.bias(places(), places())
+    bias = encoding.score_bias(positions(), positions())
     return [
-        encoding.embed(x, places()),
-        *encoding.multiply(q, k, places()),
+        encoding.embed(x, positions()),
+        *encoding.transform_qk(q, k, positions()),
         torch.zeros(1) if bias is None else bias,
     ]
 
@@ -158,7 +158,7 @@ def test_a_buffer_is_filled_too() -> None:
     encoding = ALiBi(H)
     encoding.steer("slopes", 0.25)
     assert encoding.slopes.tolist() == [0.25] * H
-    assert encoding.bias(places(), places())[0, 0, 2] == -0.5
+    assert encoding.score_bias(positions(), positions())[0, 0, 2] == -0.5
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from babygpt.checkpoint import Checkpoint, load, save
 from babygpt.config import TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Fourier, LearnedBranches, RandomBranches, Rotary, Rotary2D
 from babygpt.encodings.branches import BranchCode
 from babygpt.objectives import Branches
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.training import train
+from babygpt.training.checkpoint import Checkpoint, load, save
 
 D, C = 8, 16
 CODES = {"fourier": Fourier, "learned": LearnedBranches, "random": RandomBranches}
@@ -23,7 +23,7 @@ TABLES = {"learned": LearnedBranches, "random": RandomBranches}
 def test_the_code_of_its_branch_is_added_to_every_token(name: str) -> None:
     encoding, x = CODES[name](D, C), torch.randn(2, 4, C)
     branch = torch.tensor([[0, 1, 1, 2], [7, 0, 0, 3]])
-    got = encoding.embed(x, Places(torch.tensor([0, 0, 4, 9]), branch))
+    got = encoding.embed(x, Positions(torch.tensor([0, 0, 4, 9]), branch))
     for b in range(2):
         for t in range(4):
             expected = x[b, t] + encoding.code(branch[b, t])
@@ -34,9 +34,9 @@ def test_the_code_of_its_branch_is_added_to_every_token(name: str) -> None:
 def test_time_is_ropes_whatever_the_branch(name: str) -> None:
     q, k = torch.randn(1, 2, 4, D), torch.randn(1, 2, 4, D)
     time = torch.tensor([0, 0, 4, 9])
-    expected = Rotary(D).multiply(q, k, Places(time))
+    expected = Rotary(D).transform_qk(q, k, Positions(time))
     for branch in (torch.zeros(4, dtype=torch.long), torch.arange(4)):
-        got = CODES[name](D, C).multiply(q, k, Places(time, branch))
+        got = CODES[name](D, C).transform_qk(q, k, Positions(time, branch))
         assert all(torch.equal(one, other) for one, other in zip(got, expected, strict=True))
 
 
@@ -48,26 +48,26 @@ def test_codes_differ_from_branch_to_branch(name: str) -> None:
 
 @pytest.mark.parametrize("name", CODES)
 def test_a_code_needs_to_know_the_branch(name: str) -> None:
-    with pytest.raises(ValueError, match=r"needs places\.branch"):
-        CODES[name](D, C).embed(torch.randn(1, 3, C), Places.count(3))
+    with pytest.raises(ValueError, match=r"needs positions\.branch"):
+        CODES[name](D, C).embed(torch.randn(1, 3, C), Positions.arange(3))
 
 
 @pytest.mark.parametrize("version", ["v6", "v6-learned", "v6-random", "v6-rope2d"])
 def test_a_model_of_branches_does_not_guess_which_it_reads(awake, text, version: str) -> None:
-    with pytest.raises(ValueError, match=r"places\.branch"):
+    with pytest.raises(ValueError, match=r"positions\.branch"):
         awake(version)(text(1, 4))
 
 
 @pytest.mark.parametrize("name", CODES)
 def test_half_precision_stays_half(name: str) -> None:
     x = torch.randn(1, 2, C, dtype=torch.bfloat16)
-    got = CODES[name](D, C).embed(x, Places(torch.arange(2), torch.arange(2)))
+    got = CODES[name](D, C).embed(x, Positions(torch.arange(2), torch.arange(2)))
     assert got.dtype == torch.bfloat16
 
 
 def test_the_base_says_that_it_has_no_code() -> None:
     with pytest.raises(TypeError, match="BranchCode does not say"):
-        BranchCode(D).embed(torch.zeros(1, 1, C), Places(torch.zeros(1), torch.zeros(1)))
+        BranchCode(D).embed(torch.zeros(1, 1, C), Positions(torch.zeros(1), torch.zeros(1)))
 
 
 @pytest.mark.parametrize("encoding", [*CODES.values(), lambda D, C: Rotary2D(D)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from babygpt import invariants
 from babygpt.encodings import Fourier, Rotary, Rotary2D
 from babygpt.encodings.fourier import fourier
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 D, C = 8, 16
 THETAS = st.floats(1.5, 1e6)
@@ -65,22 +65,24 @@ def test_positions_of_any_shape() -> None:
 
 
 def test_it_is_added_by_branch_and_time_is_ropes() -> None:
-    encoding, places = Fourier(D, C), Places(torch.tensor([0, 0, 1, 5]), torch.tensor([0, 1, 0, 3]))
+    encoding, positions = Fourier(D, C), Positions(torch.tensor([0, 0, 1, 5]), torch.tensor([0, 1, 0, 3]))
     x, (q, k) = torch.randn(2, 4, C), (torch.randn(2, 2, 4, D) for _ in range(2))
-    added = encoding.embed(x, places) - x
-    for t, b in enumerate(places.branch.tolist()):
+    added = encoding.embed(x, positions) - x
+    for t, b in enumerate(positions.branch.tolist()):
         assert torch.allclose(added[:, t], encoding.code(torch.tensor(b)), atol=1e-6)
-    for got, expected in zip(encoding.multiply(q, k, places), Rotary(D).multiply(q, k, places), strict=True):
+    for got, expected in zip(
+        encoding.transform_qk(q, k, positions), Rotary(D).transform_qk(q, k, positions), strict=True
+    ):
         assert torch.equal(got, expected)
-    assert encoding.bias(places, places) is None
+    assert encoding.score_bias(positions, positions) is None
 
 
 def test_each_row_of_a_batch_has_its_own_branches() -> None:
     encoding, x = Fourier(D, C), torch.randn(2, 3, C)
     branch = torch.tensor([[0, 1, 2], [5, 5, 0]])
-    together = encoding.embed(x, Places(torch.zeros(2, 3), branch))
+    together = encoding.embed(x, Positions(torch.zeros(2, 3), branch))
     for b in range(2):
-        assert torch.equal(together[b], encoding.embed(x[b : b + 1], Places(torch.zeros(3), branch[b]))[0])
+        assert torch.equal(together[b], encoding.embed(x[b : b + 1], Positions(torch.zeros(3), branch[b]))[0])
 
 
 # ---------------------------------------------------------------- learnable
@@ -117,8 +119,8 @@ def test_with_its_band_a_code_is_as_similar_as_a_turned_vector(
     branch = torch.tensor(pair)
     codes = Fourier(band, C, theta, stride=stride, band=band).code(branch).double()
     ones = torch.ones(1, 1, 2, band, dtype=torch.float64)
-    places = Places(torch.zeros(2), branch)
-    turned = Rotary2D(band, 1.0, theta, stride).multiply(ones, ones, places)[1][0, 0]
+    positions = Positions(torch.zeros(2), branch)
+    turned = Rotary2D(band, 1.0, theta, stride).transform_qk(ones, ones, positions)[1][0, 0]
     code, turn = (torch.cosine_similarity(*two, dim=0).item() for two in (codes, turned))
     assert code == pytest.approx(turn, abs=1e-6)
 
@@ -126,7 +128,9 @@ def test_with_its_band_a_code_is_as_similar_as_a_turned_vector(
 def test_without_it_the_two_are_not_alike() -> None:
     codes = Fourier(8, C).code(torch.tensor([0, 1])).double()
     ones = torch.ones(1, 1, 2, 8, dtype=torch.float64)
-    turned = Rotary2D(8, 1.0, stride=128).multiply(ones, ones, Places(torch.zeros(2), torch.arange(2)))[1]
+    turned = Rotary2D(8, 1.0, stride=128).transform_qk(
+        ones, ones, Positions(torch.zeros(2), torch.arange(2))
+    )[1]
     code, turn = (torch.cosine_similarity(*two, dim=0).item() for two in (codes, turned[0, 0]))
     assert abs(code - turn) > 0.01
 

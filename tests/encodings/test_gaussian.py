@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt import invariants
-from babygpt.checkpoint import Checkpoint, load, save
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.training import train
+from babygpt.training.checkpoint import Checkpoint, load, save
 
 D, H = 8, 3
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
@@ -94,9 +94,9 @@ def test_a_models_loss_reaches_weights_and_widths(awake, text, version: str) -> 
 
 @given(start=st.integers(0, 60), alphas=WEIGHTS, sigmas=WIDTHS)
 def test_absolute_is_rope_times_the_kernel_of_each_place(start: int, alphas: tuple, sigmas: tuple) -> None:
-    (q, k), places = heads(4), Places.count(4, start)
-    got = AbsoluteGaussian(D, alphas, sigmas).multiply(q, k, places)
-    for each, turned in zip(got, Rotary(D).multiply(q, k, places), strict=True):
+    (q, k), positions = heads(4), Positions.arange(4, start)
+    got = AbsoluteGaussian(D, alphas, sigmas).transform_qk(q, k, positions)
+    for each, turned in zip(got, Rotary(D).transform_qk(q, k, positions), strict=True):
         for t in range(4):
             expected = turned[:, :, t] * in_floats(start + t, alphas, sigmas)
             assert torch.allclose(each[:, :, t], expected, atol=1e-4)
@@ -108,7 +108,7 @@ def test_relative_adds_the_logarithm_at_each_distance(
 ) -> None:
     """Widths at which the kernel is still above the smallest double at a distance of 1000."""
     encoding = RelativeGaussian(D, alphas, sigmas)
-    got = encoding.bias(Places(torch.tensor(queries)), Places(torch.tensor(keys)))[0]
+    got = encoding.score_bias(Positions(torch.tensor(queries)), Positions(torch.tensor(keys)))[0]
     for i, m in enumerate(queries):
         for j, n in enumerate(keys):
             expected = math.log(in_floats(m - n, alphas, sigmas))
@@ -116,26 +116,28 @@ def test_relative_adds_the_logarithm_at_each_distance(
 
 
 def test_relative_turns_as_rope_and_absolute_adds_no_bias() -> None:
-    (q, k), places = heads(5), Places.count(5, start=3)
+    (q, k), positions = heads(5), Positions.arange(5, start=3)
     for got, expected in zip(
-        RelativeGaussian(D).multiply(q, k, places), Rotary(D).multiply(q, k, places), strict=True
+        RelativeGaussian(D).transform_qk(q, k, positions),
+        Rotary(D).transform_qk(q, k, positions),
+        strict=True,
     ):
         assert torch.equal(got, expected)
-    assert AbsoluteGaussian(D).bias(places, places) is None
+    assert AbsoluteGaussian(D).score_bias(positions, positions) is None
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_row_of_a_batch_has_its_own_times(kernel: str) -> None:
     encoding, (q, k) = gaussian(D, kernel), heads(4)
     time = torch.tensor([[0, 1, 2, 3], [2, 30, 31, 99]])
-    together = encoding.multiply(q, k, Places(time))
-    bias = encoding.bias(Places(time), Places(time))
+    together = encoding.transform_qk(q, k, Positions(time))
+    bias = encoding.score_bias(Positions(time), Positions(time))
     for b in range(2):
         row = slice(b, b + 1)
-        alone = encoding.multiply(q[row], k[row], Places(time[b]))
+        alone = encoding.transform_qk(q[row], k[row], Positions(time[b]))
         assert all(torch.equal(one[row], other) for one, other in zip(together, alone, strict=True))
         if bias is not None:
-            assert torch.equal(bias[b], encoding.bias(Places(time[b]), Places(time[b])))
+            assert torch.equal(bias[b], encoding.score_bias(Positions(time[b]), Positions(time[b])))
 
 
 def test_relative_scores_depend_on_distance_alone_and_absolute_ones_do_not() -> None:
@@ -156,8 +158,8 @@ def test_far_from_the_start_the_notes_score_is_next_to_nothing(distance: int) ->
     encoding = gaussian(D, "absolute")
 
     def scores(m: int) -> torch.Tensor:
-        placed_q, _ = encoding.multiply(q, k, Places.count(1, m + distance))
-        _, placed_k = encoding.multiply(q, k, Places.count(1, m))
+        placed_q, _ = encoding.transform_qk(q, k, Positions.arange(1, m + distance))
+        _, placed_k = encoding.transform_qk(q, k, Positions.arange(1, m))
         return (placed_q * placed_k).sum(dim=-1).abs().max()
 
     assert scores(0) > 1
@@ -170,10 +172,12 @@ def test_far_from_the_start_the_notes_score_is_next_to_nothing(distance: int) ->
 @pytest.mark.parametrize("kernel", KERNELS)
 @given(start=st.integers(0, 5000))
 def test_a_kernel_of_one_is_rope_bit_by_bit(kernel: str, start: int) -> None:
-    encoding, (q, k), places = gaussian(D, kernel, **EVERYWHERE_ONE), heads(5), Places.count(5, start)
-    for got, expected in zip(encoding.multiply(q, k, places), Rotary(D).multiply(q, k, places), strict=True):
+    encoding, (q, k), positions = gaussian(D, kernel, **EVERYWHERE_ONE), heads(5), Positions.arange(5, start)
+    for got, expected in zip(
+        encoding.transform_qk(q, k, positions), Rotary(D).transform_qk(q, k, positions), strict=True
+    ):
         assert torch.equal(got, expected)
-    bias = encoding.bias(places, places)
+    bias = encoding.score_bias(positions, positions)
     assert bias is None or not bias.any()
 
 

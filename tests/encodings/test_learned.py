@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from babygpt.encodings.learned import LearnedPositions, look_up
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def test_look_up_reads_the_rows_it_is_asked_for() -> None:
@@ -23,18 +23,18 @@ def test_a_position_without_a_row_is_refused_by_name(position: int) -> None:
 def test_embed_adds_the_rows_to_every_text_of_a_batch() -> None:
     encoding = LearnedPositions(8, 4)
     x = torch.randn(2, 3, 4)
-    added = encoding.embed(x, Places.count(3, start=5)) - x
+    added = encoding.embed(x, Positions.arange(3, start=5)) - x
     assert torch.allclose(added, encoding.table[5:8].expand(2, 3, 4), atol=1e-6)
 
 
 def test_the_last_row_is_there_and_the_next_is_not() -> None:
     encoding = LearnedPositions(8, 4)
-    encoding.embed(torch.zeros(1, 8, 4), Places.count(8))
+    encoding.embed(torch.zeros(1, 8, 4), Positions.arange(8))
     with pytest.raises(ValueError, match="position 8"):
-        encoding.embed(torch.zeros(1, 9, 4), Places.count(9))
+        encoding.embed(torch.zeros(1, 9, 4), Positions.arange(9))
 
 
 def test_only_rows_that_were_read_learn() -> None:
     encoding = LearnedPositions(8, 4)
-    encoding.embed(torch.zeros(2, 3, 4), Places.count(3, start=2)).sum().backward()
+    encoding.embed(torch.zeros(2, 3, 4), Positions.arange(3, start=2)).sum().backward()
     assert encoding.table.grad.abs().sum(dim=1).tolist() == [0, 0, 8, 8, 8, 0, 0, 0]

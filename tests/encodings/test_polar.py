@@ -21,7 +21,7 @@ from babygpt.encodings import (
 )
 from babygpt.encodings.polar import ALPHA
 from babygpt.models.transformer import norm
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 H, D, T = 3, 8, 12
 MASKED = torch.arange(T) % 4 == 1
@@ -36,12 +36,14 @@ def heads(t: int = T) -> tuple[torch.Tensor, torch.Tensor]:
     return norm(q), norm(k)
 
 
-def places(start: int = 0, masked: torch.Tensor | None = MASKED) -> Places:
-    return Places(torch.arange(start, start + T), masked=torch.zeros(T).bool() if masked is None else masked)
+def positions(start: int = 0, masked: torch.Tensor | None = MASKED) -> Positions:
+    return Positions(
+        torch.arange(start, start + T), masked=torch.zeros(T).bool() if masked is None else masked
+    )
 
 
-def scores(encoding, where: Places) -> torch.Tensor:
-    q, k = encoding.multiply(*heads(), where)
+def scores(encoding, where: Positions) -> torch.Tensor:
+    q, k = encoding.transform_qk(*heads(), where)
     return q @ k.mT  # (2, H, T, T)
 
 
@@ -66,7 +68,7 @@ def test_gates_are_the_notes(start: int, theta: float) -> None:
     encoding = somewhere(Polar(D, theta=theta))
     phi = encoding.phi.detach().double().numpy()
     expected = np.cos(np.arange(start, start + T)[:, None] * omega(theta)) * np.cos(phi)
-    got = encoding.gate(places(start)).detach().numpy()
+    got = encoding.gate(positions(start)).detach().numpy()
     assert np.abs(got - expected).max() < 1e-6
 
 
@@ -75,7 +77,7 @@ def test_the_exact_phase_stands_inside_the_cosine(kind: type) -> None:
     encoding = somewhere(kind(D))
     phi = encoding.phi.detach().double().numpy()
     expected = np.cos(np.arange(T)[:, None] * omega() + phi)
-    assert np.abs(encoding.gate(places()).detach().numpy() - expected).max() < 1e-6
+    assert np.abs(encoding.gate(positions()).detach().numpy() - expected).max() < 1e-6
 
 
 def factor(alpha: float) -> torch.Tensor:
@@ -85,8 +87,8 @@ def factor(alpha: float) -> torch.Tensor:
 
 def test_as_written_the_norm_comes_last() -> None:
     encoding, (q, k) = somewhere(Polar(D, alpha=0.4)), heads()
-    gate = encoding.gate(places()) * factor(0.4)
-    for got, x in zip(encoding.multiply(q, k, places()), (q, k), strict=True):
+    gate = encoding.gate(positions()) * factor(0.4)
+    for got, x in zip(encoding.transform_qk(q, k, positions()), (q, k), strict=True):
         assert torch.allclose(got, F.rms_norm(x * gate, (D,)))
         assert torch.allclose(got.square().mean(dim=-1), torch.ones(()).double())
 
@@ -94,8 +96,8 @@ def test_as_written_the_norm_comes_last() -> None:
 @pytest.mark.parametrize(("kind", "on_queries"), [(GatesLast, True), (KeysOnly, False)])
 def test_gates_last_are_products_and_nothing_else(kind: type, on_queries: bool) -> None:
     encoding, (q, k) = somewhere(kind(D, alpha=0.4)), heads()
-    gate, a = encoding.gate(places()), factor(0.4)
-    got_q, got_k = encoding.multiply(q, k, places())
+    gate, a = encoding.gate(positions()), factor(0.4)
+    got_q, got_k = encoding.transform_qk(q, k, positions())
     assert torch.allclose(got_q, q * gate * (a if on_queries else 1.0))
     assert torch.allclose(got_k, k * gate * a)
 
@@ -121,7 +123,7 @@ def test_the_product_keeps_a_wave_of_the_sum() -> None:
     i, j, w = np.arange(T)[:, None, None], np.arange(T)[None, :, None], omega()
     waves = torch.tensor((np.cos((i - j) * w) + np.cos((i + j) * w)) / 2)  # (T, T, D)
     expected = torch.einsum("bhid,bhjd,ijd->bhij", q, k, waves)
-    assert torch.allclose(scores(encoding, places()), expected, atol=1e-10)
+    assert torch.allclose(scores(encoding, positions()), expected, atol=1e-10)
 
 
 # ---------------------------------------------------------------- quadrature
@@ -141,28 +143,28 @@ def test_scores_are_waves_of_the_distance_wherever_the_text_begins(encoding, sta
     if isinstance(encoding, PoPE):
         q, k = F.softplus(q), F.softplus(k)
     expected = torch.einsum("bhid,bhjd,hijd->bhij", q, k, waves(delta))
-    got = scores(encoding, places(start, masked=None))
+    got = scores(encoding, positions(start, masked=None))
     assert (got - expected).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize("kind", [Quadrature, LearnedPhase])
 def test_quadrature_scales_a_masked_key_and_no_query(kind: type) -> None:
     make = (lambda **o: kind(D, **o)) if kind is Quadrature else (lambda **o: kind(H, D, **o))
-    plain, scaled = (scores(somewhere(make(alpha=a)), places()) for a in (1.0, 0.25))
+    plain, scaled = (scores(somewhere(make(alpha=a)), positions()) for a in (1.0, 0.25))
     assert torch.allclose(scaled, plain * factor(0.25)[:, 0])
 
 
 def test_pope_gates_no_token_and_its_phases_reach_every_head() -> None:
     encoding = somewhere(PoPE(H, D))
-    assert torch.equal(scores(encoding, places()), scores(encoding, places(masked=None)))
-    without = Places(torch.arange(T))
-    assert torch.equal(scores(encoding, places()), scores(encoding, without))
+    assert torch.equal(scores(encoding, positions()), scores(encoding, positions(masked=None)))
+    without = Positions(torch.arange(T))
+    assert torch.equal(scores(encoding, positions()), scores(encoding, without))
 
 
 def test_softplus_makes_magnitudes() -> None:
     """Cosine and sine squared add up to softplus squared, which has no sign."""
     q, k = heads()
-    for got, x in zip(somewhere(PoPE(H, D)).multiply(q, k, places()), (q, k), strict=True):
+    for got, x in zip(somewhere(PoPE(H, D)).transform_qk(q, k, positions()), (q, k), strict=True):
         size = (got[..., :D].square() + got[..., D:].square()).sqrt()
         assert torch.allclose(size, F.softplus(x), atol=1e-6)
 
@@ -175,8 +177,8 @@ def test_quadrature_is_even_and_a_phase_is_not(distance: int, seed: int) -> None
     q, k = torch.randn(2, 1, H, 1, D, generator=draw, dtype=torch.float64)
 
     def score(encoding, i: int, j: int) -> torch.Tensor:
-        here, there = (Places(torch.tensor([at]), masked=torch.tensor([False])) for at in (i, j))
-        return (encoding.multiply(q, q, here)[0] * encoding.multiply(k, k, there)[1]).sum()
+        here, there = (Positions(torch.tensor([at]), masked=torch.tensor([False])) for at in (i, j))
+        return (encoding.transform_qk(q, q, here)[0] * encoding.transform_qk(k, k, there)[1]).sum()
 
     for encoding, even in ((Quadrature(D), True), (somewhere(LearnedPhase(H, D)), False)):
         change = abs(float(score(encoding, 0, distance) - score(encoding, distance, 0)))
@@ -185,7 +187,7 @@ def test_quadrature_is_even_and_a_phase_is_not(distance: int, seed: int) -> None
 
 def test_a_phase_at_zero_has_a_gradient() -> None:
     for encoding in (LearnedPhase(H, D), PoPE(H, D)):
-        scores(encoding, places()).softmax(dim=-1)[..., 0].sum().backward()
+        scores(encoding, positions()).softmax(dim=-1)[..., 0].sum().backward()
         assert (encoding.delta.grad != 0).all()
 
 
@@ -195,7 +197,7 @@ def test_a_phase_at_zero_has_a_gradient() -> None:
 def logits(model, idx: torch.Tensor, alpha: float) -> torch.Tensor:
     model.encoding.steer("alpha", alpha)
     with torch.no_grad():
-        return model(idx, Places(torch.arange(16), masked=(idx == 10)))
+        return model(idx, Positions(torch.arange(16), masked=(idx == 10)))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,7 @@ def test_where_the_note_begins_its_phase_has_no_gradient_at_all(awake, text, ver
     with torch.no_grad():
         model.encoding.phi.zero_()
     F.cross_entropy(
-        model(idx, Places(torch.arange(16), masked=idx == 10)).flatten(0, 1), idx.flatten()
+        model(idx, Positions(torch.arange(16), masked=idx == 10)).flatten(0, 1), idx.flatten()
     ).backward()
     phi = model.encoding.phi.grad
     assert torch.equal(phi, torch.zeros(8)) == (version == "v7-polar")
@@ -231,7 +233,7 @@ def test_where_the_note_begins_its_phase_has_no_gradient_at_all(awake, text, ver
 @pytest.mark.parametrize("encoding", ALL, ids=lambda e: type(e).__name__)
 def test_half_precision_stays_half(encoding) -> None:
     q, k = (x.bfloat16() for x in heads())
-    for got in encoding.multiply(q, k, places()):
+    for got in encoding.transform_qk(q, k, positions()):
         assert got.dtype == torch.bfloat16
 
 
@@ -240,17 +242,19 @@ def test_each_row_has_its_own_masks_and_times(encoding) -> None:
     """Two rows and three heads, so that one cannot pass for the other."""
     time, masked = torch.stack([torch.arange(T), torch.arange(5, 5 + T)]), torch.stack([MASKED, ~MASKED])
     q, k = heads()
-    both = encoding.multiply(q, k, Places(time, masked=masked))
+    both = encoding.transform_qk(q, k, Positions(time, masked=masked))
     for row in range(2):
-        alone = encoding.multiply(q[row : row + 1], k[row : row + 1], Places(time[row], masked=masked[row]))
+        alone = encoding.transform_qk(
+            q[row : row + 1], k[row : row + 1], Positions(time[row], masked=masked[row])
+        )
         for together, own in zip(both, alone, strict=True):
             assert torch.allclose(together[row : row + 1], own)
 
 
 def test_gates_want_no_pairs() -> None:
     for encoding in (Polar(7), KeysOnly(7), Quadrature(7), LearnedPhase(2, 7)):
-        assert torch.isfinite(encoding.wave(places())).all()
-        assert encoding.wave(places()).shape == (T, 7)
+        assert torch.isfinite(encoding.wave(positions())).all()
+        assert encoding.wave(positions()).shape == (T, 7)
 
 
 # ---------------------------------------------------------------- bad arguments
@@ -271,5 +275,5 @@ def test_theta_must_be_above_0(encoding, theta: float) -> None:
 
 @pytest.mark.parametrize("kind", [Polar, KeysOnly, Quadrature])
 def test_gates_have_to_be_told_what_is_masked(kind: type) -> None:
-    with pytest.raises(ValueError, match=r"places\.masked"):
-        kind(D).multiply(*heads(), Places(torch.arange(T)))
+    with pytest.raises(ValueError, match=r"positions\.masked"):
+        kind(D).transform_qk(*heads(), Positions(torch.arange(T)))

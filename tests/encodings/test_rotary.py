@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings.rotary import Rotary, Rotary2D, angles, rotate, turn
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 DIMS = st.integers(1, 32).map(lambda pairs: 2 * pairs)
 THETAS = st.floats(1.5, 1e6)
@@ -60,8 +60,8 @@ def test_score_depends_on_distance_alone(D: int, theta: float, m: int, n: int, s
     encoding = Rotary(D, theta)
 
     def score(at_q: int, at_k: int) -> torch.Tensor:
-        placed_q, _ = encoding.multiply(q, k, Places.count(1, at_q))
-        _, placed_k = encoding.multiply(q, k, Places.count(1, at_k))
+        placed_q, _ = encoding.transform_qk(q, k, Positions.arange(1, at_q))
+        _, placed_k = encoding.transform_qk(q, k, Positions.arange(1, at_k))
         return (placed_q * placed_k).sum(dim=-1)
 
     assert torch.allclose(score(m, n), score(m + shift, n + shift), atol=1e-9, rtol=0)
@@ -102,8 +102,8 @@ def test_each_row_of_a_batch_has_its_own_positions() -> None:
 
 def test_module_turns_queries_and_keys_alike() -> None:
     q, k = heads(8, 5)
-    places = Places.count(5, start=2)
-    new_q, new_k = Rotary(8, theta=30.0).multiply(q, k, places)
+    positions = Positions.arange(5, start=2)
+    new_q, new_k = Rotary(8, theta=30.0).transform_qk(q, k, positions)
     for old, new in ((q, new_q), (k, new_k)):
         assert np.abs(as_complex(new) - turned(old, np.arange(2, 7), 30.0)).max() < 1e-10
 
@@ -148,7 +148,7 @@ def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
 ) -> None:
     q, k = heads(2 * pairs, 4)
     time, branch = torch.tensor([3, 4, 9, 9]), torch.tensor([0, 2, 1, 5])
-    new_q, _ = Rotary2D(2 * pairs, share, theta, stride).multiply(q, k, Places(time, branch))
+    new_q, _ = Rotary2D(2 * pairs, share, theta, stride).transform_qk(q, k, Positions(time, branch))
     n = round(share * pairs)  # pairs for the branch, and the first ones
     by_branch = turned(q[..., : 2 * n], branch.numpy() * stride, theta)
     by_time = turned(q[..., 2 * n :], time.numpy(), theta)
@@ -158,9 +158,9 @@ def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
 
 def test_2d_without_a_share_for_branches_is_rope() -> None:
     q, k = heads(8, 4)
-    places = Places(torch.arange(4), torch.tensor([0, 1, 0, 1]))
-    flat = Rotary(8).multiply(q, k, places)
-    for got, expected in zip(Rotary2D(8, branch_share=0).multiply(q, k, places), flat, strict=True):
+    positions = Positions(torch.arange(4), torch.tensor([0, 1, 0, 1]))
+    flat = Rotary(8).transform_qk(q, k, positions)
+    for got, expected in zip(Rotary2D(8, branch_share=0).transform_qk(q, k, positions), flat, strict=True):
         assert torch.equal(got, expected)
 
 
@@ -170,9 +170,9 @@ def test_2d_score_depends_on_both_distances(time: int, branch: int, by: int, ove
     encoding = Rotary2D(12, branch_share=0.5, stride=3.0)
 
     def score(shift: int, jump: int) -> torch.Tensor:
-        at_q = Places(torch.tensor([time + shift]), torch.tensor([branch + jump]))
-        at_k = Places(torch.tensor([shift]), torch.tensor([jump]))
-        return (encoding.multiply(q, k, at_q)[0] * encoding.multiply(q, k, at_k)[1]).sum(dim=-1)
+        at_q = Positions(torch.tensor([time + shift]), torch.tensor([branch + jump]))
+        at_k = Positions(torch.tensor([shift]), torch.tensor([jump]))
+        return (encoding.transform_qk(q, k, at_q)[0] * encoding.transform_qk(q, k, at_k)[1]).sum(dim=-1)
 
     assert torch.allclose(score(0, 0), score(by, over), atol=1e-9, rtol=0)
 
@@ -181,16 +181,16 @@ def test_2d_with_branch_and_time_of_a_batch() -> None:
     q, k = heads(8, 3)
     time, branch = torch.tensor([[0, 1, 2], [5, 6, 7]]), torch.tensor([[0, 0, 0], [1, 1, 1]])
     encoding = Rotary2D(8)
-    together = encoding.multiply(q, k, Places(time, branch))[0]
+    together = encoding.transform_qk(q, k, Positions(time, branch))[0]
     for b in range(2):
-        alone = encoding.multiply(q[b : b + 1], k[b : b + 1], Places(time[b], branch[b]))[0]
+        alone = encoding.transform_qk(q[b : b + 1], k[b : b + 1], Positions(time[b], branch[b]))[0]
         assert torch.equal(together[b : b + 1], alone)
 
 
 def test_2d_needs_to_know_the_branch() -> None:
     q, k = heads(8)
     with pytest.raises(ValueError, match="branch"):
-        Rotary2D(8).multiply(q, k, Places.count(1))
+        Rotary2D(8).transform_qk(q, k, Positions.arange(1))
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 WIDTHS = st.integers(1, 40).map(lambda pairs: 2 * pairs)
 THETAS = st.floats(1.5, 1e6)
@@ -53,7 +53,7 @@ def test_similarity_of_two_rows_depends_on_their_distance(m: int, n: int, shift:
 
 def test_embed_adds_the_row_of_each_place() -> None:
     x = torch.randn(2, 4, 6)
-    added = Sinusoidal(6, theta=50.0).embed(x, Places.count(4, start=9)) - x
+    added = Sinusoidal(6, theta=50.0).embed(x, Positions.arange(4, start=9)) - x
     for t in range(4):
         for b in range(2):
             assert added[b, t].tolist() == pytest.approx(closed_form(9 + t, 6, 50.0), abs=1e-6)
@@ -61,7 +61,7 @@ def test_embed_adds_the_row_of_each_place() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 def test_embed_keeps_the_precision_it_is_given(dtype: torch.dtype) -> None:
-    assert Sinusoidal(6).embed(torch.zeros(1, 2, 6, dtype=dtype), Places.count(2)).dtype == dtype
+    assert Sinusoidal(6).embed(torch.zeros(1, 2, 6, dtype=dtype), Positions.arange(2)).dtype == dtype
 
 
 def test_odd_width_is_refused_when_it_is_made() -> None:

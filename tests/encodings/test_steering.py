@@ -31,7 +31,7 @@ from babygpt.encodings import (
     gaussian,
 )
 from babygpt.models.transformer import Transformer
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.training import Training, as_in, train
 
 SHAPE = ModelConfig(vocab_size=11, block_size=12, n_layer=2, n_head=2, n_embd=16)
@@ -124,9 +124,9 @@ def model(encoding: Encoding) -> Transformer:
 def says(around: Transformer) -> Tensor:
     """What a model answers to two texts in two branches, with a MASK here and there: (B, T, V)."""
     ids = torch.arange(24).view(2, 12) * 7 % 11
-    places = Places(torch.arange(12) // 2, torch.arange(12) % 2, ids % 5 == 0)
+    positions = Positions(torch.arange(12) // 2, torch.arange(12) % 2, ids % 5 == 0)
     with torch.inference_mode():
-        return around(ids, places)
+        return around(ids, positions)
 
 
 @pytest.mark.parametrize("knob", KNOBS.values(), ids=KNOBS.keys())
@@ -167,7 +167,7 @@ def test_a_trained_number_is_set_where_it_is_and_goes_on_learning(make: Callable
     assert parameter.requires_grad
     says_something = model(encoding)
     ids = torch.arange(12)[None] % 11
-    says_something(ids, Places(torch.arange(12), masked=ids == 3)).square().sum().backward()
+    says_something(ids, Positions(torch.arange(12), masked=ids == 3)).square().sum().backward()
     assert parameter.grad.abs().max() > 0
 
 

@@ -8,7 +8,7 @@ import torch
 from babygpt.encodings.gaussian import Gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary2D
 from babygpt.experiments import analysis
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def test_likeness_of_vectors_known_by_hand() -> None:
@@ -76,8 +76,8 @@ def test_a_wider_stride_conditions_better() -> None:
 def test_a_whole_key_of_2d_rope_is_alike_as_half_its_pairs_say() -> None:
     """Half of a head's pairs turn with the branch, by the frequencies of a head of half the width."""
     c = analysis.fourier(16, 10_000.0, 128, 2)["2-D RoPE, branch pairs: cosine of branches 0 and 1"]
-    encoding, places = Rotary2D(32, stride=128), Places(torch.zeros(2), torch.tensor([0, 1]))
-    key, _ = encoding.multiply(*torch.ones(2, 1, 1, 2, 32), places)
+    encoding, positions = Rotary2D(32, stride=128), Positions(torch.zeros(2), torch.tensor([0, 1]))
+    key, _ = encoding.transform_qk(*torch.ones(2, 1, 1, 2, 32), positions)
     assert float(torch.cosine_similarity(*key[0, 0], dim=0)) == pytest.approx((1 + c) / 2, abs=1e-5)
 
 

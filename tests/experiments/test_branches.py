@@ -3,8 +3,8 @@
 import pytest
 
 from babygpt.experiments import branches as experiment
-from babygpt.experiments.stored import stored
-from babygpt.measure.branches import company_loss, interference_gap, leakage
+from babygpt.experiments.results import load_results
+from babygpt.metrics.branches import company_loss, interference_gap, leakage
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_one_run_gives_one_number_a_seed():
 
 
 def test_stored_results_hold_every_run_of_the_plan():
-    results = stored("branches")
+    results = load_results("branches")
     assert set(results["runs"]) == set(experiment.plans(results["steps"]))
     assert results["command"] == "python -m babygpt figures branches"
     assert all(len(values) == 3 for run in results["runs"].values() for values in run.values())
@@ -65,7 +65,7 @@ def test_stored_results_hold_every_run_of_the_plan():
 
 def test_results_that_nobody_has_stored_are_named_with_their_command(tmp_path):
     with pytest.raises(ValueError, match="python -m babygpt figures branches"):
-        stored("branches", tmp_path)
+        load_results("branches", tmp_path)
 
 
 def test_gaps_are_sorted_by_code_and_number():

@@ -5,13 +5,13 @@ import json
 import pytest
 import torch
 
-from babygpt import checkpoint
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
 from babygpt.experiments import compare as experiment
 from babygpt.experiments import compared
 from babygpt.experiments.compare import CompareConfig, Comparison, FixedBatches, variant, version_of
 from babygpt.models.versions import VERSIONS
+from babygpt.training import checkpoint
 
 TEXT = "the cat sat on the mat. " * 60
 

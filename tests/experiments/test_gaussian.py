@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS, Gaussian
 from babygpt.experiments import figures, gaussian
-from babygpt.measure.losses import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 
 
 @pytest.fixture(scope="module")

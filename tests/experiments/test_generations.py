@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from babygpt import checkpoint, records
-from babygpt.checkpoint import Checkpoint
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text
 from babygpt.experiments import generations as experiment
 from babygpt.experiments.generations import GenerationConfig
 from babygpt.experiments.judge import find_judge, load_judge, readable, train_judge
-from babygpt.measure.text import judged
+from babygpt.metrics.text import judged
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
+from babygpt.training import checkpoint, records
+from babygpt.training.checkpoint import Checkpoint
 
 TEXT = "the cat sat on the mat. " * 60
 CONFIG = GenerationConfig(num_prompts=3, prompt_len=8, gen_len=20, temp=1.0, top_k=4, seed=5)

@@ -7,7 +7,7 @@ from babygpt.config import ModelConfig
 from babygpt.experiments import ladder
 from babygpt.experiments.ladder import RUNGS, OneText, Rung, kind, paired, row, table
 from babygpt.models.versions import VERSIONS, build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 SMALL = (
     Rung("v1", "v1"),
@@ -73,7 +73,7 @@ def test_the_table_names_command_and_every_model_and_marks_bounds(results):
 
 def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
     model, idx = awake("v6"), text(1, 8)
-    told = model(idx, Places(torch.arange(8), torch.zeros(8, dtype=torch.long)))
+    told = model(idx, Positions(torch.arange(8), torch.zeros(8, dtype=torch.long)))
     assert torch.equal(OneText(model)(idx), told)
 
 

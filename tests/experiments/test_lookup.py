@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig
 from babygpt.experiments import figures, lookup
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.objectives.lookup import Lookup
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +45,12 @@ def test_signed_pope_differs_by_its_signs_alone():
     assert {n: p.shape for n, p in signed.named_parameters()} == {
         n: p.shape for n, p in pope.named_parameters()
     }
-    x, places = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(0)), Places.count(8)
-    q, k = signed.multiply(torch.nn.functional.softplus(x), torch.nn.functional.softplus(x), places)
-    expected = pope.multiply(x, x, places)
+    x, positions = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(0)), Positions.arange(8)
+    q, k = signed.transform_qk(torch.nn.functional.softplus(x), torch.nn.functional.softplus(x), positions)
+    expected = pope.transform_qk(x, x, positions)
     assert torch.equal(q, expected[0])
     assert torch.equal(k, expected[1])
-    assert not torch.equal(signed.multiply(x, x, places)[0], expected[0])
+    assert not torch.equal(signed.transform_qk(x, x, positions)[0], expected[0])
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_title_says_who_learned(accuracy, says):
 
 
 def test_stored_results_are_drawn_and_name_their_command():
-    found = stored("lookup")
+    found = load_results("lookup")
     assert found["command"] == "python -m babygpt figures lookup"
     figure = Figure(figsize=(12, 4))
     figures.FIGURES["lookup"].draw(figure, found)

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from babygpt.experiments import figures, polar
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.models.versions import VERSIONS
 
 
@@ -63,7 +63,7 @@ def test_the_gate_needs_no_results(tmp_path):
 
 @pytest.mark.parametrize("name", ["polar", "ladder", "trajectory"])
 def test_stored_results_are_drawn_and_name_their_command(name):
-    found = stored(name)
+    found = load_results(name)
     assert found["command"] == f"python -m babygpt figures {name}"
     figure = Figure(figsize=(8, 4))
     figures.FIGURES[name].draw(figure, found)

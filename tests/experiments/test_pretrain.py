@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from babygpt import checkpoint
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.experiments.pretrain import NAME, CodeConfig, Stage, begin, find, prepare, require_codes
 from babygpt.experiments.reading import ReadConfig, Reading
-from babygpt.measure.branches import company_loss
+from babygpt.metrics.branches import company_loss
+from babygpt.training import checkpoint
 
 LENGTH, TEXTS = 4, 30
 COUNTED = Corpus(  # so that a text's first token tells which one it is

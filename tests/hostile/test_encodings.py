@@ -23,7 +23,7 @@ from babygpt.encodings import (
     gaussian,
 )
 from babygpt.models.versions import VERSIONS, build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 HEADS, WIDTH = {"head_dim": 8}, {"n_embd": 16}
 BOTH = HEADS | WIDTH
@@ -67,10 +67,14 @@ EMPTY = {"no token": (1, 0), "no text": (0, 3)}
 def answers(encoding, time, branch=None, size=1):
     """All that a model asks an encoding, of tokens at these times."""
     branch = torch.zeros_like(time) if branch is None else branch
-    places = Places(time, branch, torch.zeros(size, len(time), dtype=torch.bool))
+    positions = Positions(time, branch, torch.zeros(size, len(time), dtype=torch.bool))
     x, q = torch.ones(size, len(time), 16), torch.ones(size, 2, len(time), 8)
-    bias = encoding.bias(places, places)
-    return [encoding.embed(x, places), *encoding.multiply(q, q, places), *([] if bias is None else [bias])]
+    bias = encoding.score_bias(positions, positions)
+    return [
+        encoding.embed(x, positions),
+        *encoding.transform_qk(q, q, positions),
+        *([] if bias is None else [bias]),
+    ]
 
 
 def finite_or_refused(ask, *named):

@@ -7,13 +7,13 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from babygpt import checkpoint
-from babygpt.checkpoint import Checkpoint
 from babygpt.cli import main
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text, load_corpus
 from babygpt.experiments import compared
 from babygpt.models.versions import build
+from babygpt.training import checkpoint
+from babygpt.training.checkpoint import Checkpoint
 
 TEXT = "the cat sat on the mat. " * 40
 RUN = {

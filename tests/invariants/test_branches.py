@@ -8,7 +8,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Fourier
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
 IDX = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 10])
@@ -23,21 +23,21 @@ def peeking(config):
 
 def row(columns):
     """Token ids and places of one sample: (T,) each."""
-    return columns.tokens[0], Places(columns.time[0], columns.branch[0])
+    return columns.tokens[0], Positions(columns.time[0], columns.branch[0])
 
 
 class InTheRow(Fourier):
     """Tells where a token stands in the row, which is nobody's business in parallel texts."""
 
-    def embed(self, x, places):
-        return super().embed(x, places) + torch.arange(x.shape[1])[:, None]
+    def embed(self, x, positions):
+        return super().embed(x, positions) + torch.arange(x.shape[1])[:, None]
 
 
 class SameTime(Transformer):
     """Looks at its own time in every branch."""
 
     def mask(self, queries, keys):
-        return super().mask(Places(queries.time), Places(keys.time + 0))
+        return super().mask(Positions(queries.time), Positions(keys.time + 0))
 
 
 @pytest.mark.parametrize("version", PARALLEL)
@@ -76,8 +76,8 @@ def test_who_looks_at_the_future_or_aside_is_found_out(wake, woven, make):
 
 def test_of_one_text_the_past_is_what_comes_before(wake):
     for version in ("v1", "v4", "v5"):
-        assert invariants.sees_the_past_alone(wake(build(version, CONFIG)), IDX, Places.count(10)).holds
-    assert not invariants.sees_the_past_alone(wake(peeking(CONFIG)), IDX, Places.count(10)).holds
+        assert invariants.sees_the_past_alone(wake(build(version, CONFIG)), IDX, Positions.arange(10)).holds
+    assert not invariants.sees_the_past_alone(wake(peeking(CONFIG)), IDX, Positions.arange(10)).holds
 
 
 def test_a_code_of_the_row_breaks_permutation_and_cache(wake, woven):
@@ -90,9 +90,9 @@ def test_a_code_of_the_row_breaks_permutation_and_cache(wake, woven):
 @pytest.mark.parametrize("version", PARALLEL)
 def test_codes_alone_tell_branches_apart(wake, woven, version):
     """Texts that exchange their codes are read otherwise; without a code, they are not."""
-    model, (idx, places) = wake(build(version, CONFIG)), row(woven())
-    exchanged = Places(places.time, (places.branch + 1) % 3)
-    change = (model(idx[None], exchanged) - model(idx[None], places)).abs().max()
+    model, (idx, positions) = wake(build(version, CONFIG)), row(woven())
+    exchanged = Positions(positions.time, (positions.branch + 1) % 3)
+    change = (model(idx[None], exchanged) - model(idx[None], positions)).abs().max()
     assert (change > 1e-2) == (version != "v6-none")
 
 
@@ -115,5 +115,5 @@ def test_one_branch_with_a_code_is_not(wake):
     [invariants.nothing_leaks, invariants.branches_permute, invariants.parallel_cache_equals_full],
 )
 def test_a_promise_about_branches_has_to_know_them(wake, promise):
-    with pytest.raises(ValueError, match=r"places\.branch is None"):
-        promise(wake(build("v4", CONFIG)), IDX, Places.count(10))
+    with pytest.raises(ValueError, match=r"positions\.branch is None"):
+        promise(wake(build("v4", CONFIG)), IDX, Positions.arange(10))

@@ -14,8 +14,8 @@ def test_the_sinusoid_keeps_its_promises():
 
 def test_a_wrong_table_is_found_out():
     class Halved(Sinusoidal):
-        def embed(self, x, places):
-            return x + (super().embed(x, places) - x) / 2
+        def embed(self, x, positions):
+            return x + (super().embed(x, positions) - x) / 2
 
     assert not invariants.table_equals_closed_form(Halved(16)).holds
 

@@ -21,9 +21,9 @@ from babygpt.encodings import (
 class Stretched(Rotary):
     """A rotation that also grows with position: it keeps neither norm nor relativity."""
 
-    def multiply(self, q, k, places):
-        q, k = super().multiply(q, k, places)
-        grow = 1 + places.time[:, None] / 100
+    def transform_qk(self, q, k, positions):
+        q, k = super().transform_qk(q, k, positions)
+        grow = 1 + positions.time[:, None] / 100
         return q * grow, k * grow
 
 

@@ -96,8 +96,8 @@ def test_the_other_sign_of_the_phase_is_found_out():
     class Behind(LearnedPhase):
         """The phase where the queries are, with the keys' sign."""
 
-        def multiply(self, q, k, places):
-            k, q = super().multiply(k, q, places)
+        def transform_qk(self, q, k, positions):
+            k, q = super().transform_qk(k, q, positions)
             return q, k
 
     wrong = Behind(4, 32)

@@ -8,7 +8,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Polar
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
 IDX = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 10])
@@ -24,15 +24,15 @@ def peeking(config):
 class Broken(Encoding):
     """Past position 20 its logits are not finite, and it says nothing."""
 
-    def embed(self, x, places):
-        return torch.where(places.time[:, None] > 20, torch.nan, x)
+    def embed(self, x, positions):
+        return torch.where(positions.time[:, None] > 20, torch.nan, x)
 
 
 class Nonsense(Polar):
     """Past position 20 its gates are not finite, and it says nothing."""
 
-    def gate(self, places):
-        return torch.where(places.time[:, None] > 20, torch.nan, super().gate(places))
+    def gate(self, positions):
+        return torch.where(positions.time[:, None] > 20, torch.nan, super().gate(positions))
 
 
 def test_v1_and_v2_see_one_token_at_a_time_and_v4_does_not(wake):
@@ -60,17 +60,17 @@ def test_a_code_opens_the_eyes(wake, version):
 
 @pytest.mark.parametrize("version", CAUSAL)
 def test_every_version_is_causal_and_reads_alike_with_a_cache(wake, one_text, version):
-    model, places = wake(build(version, CONFIG)), one_text(version, len(IDX))
-    assert invariants.causal(model, IDX, places).holds
-    assert invariants.cache_equals_full(model, IDX, places).holds
-    assert invariants.extrapolates_or_refuses(model, IDX, places.branch).holds
+    model, positions = wake(build(version, CONFIG)), one_text(version, len(IDX))
+    assert invariants.causal(model, IDX, positions).holds
+    assert invariants.cache_equals_full(model, IDX, positions).holds
+    assert invariants.extrapolates_or_refuses(model, IDX, positions.branch).holds
 
 
 def test_a_model_that_has_to_be_told_the_branch_is_not_taken_to_refuse_positions(wake):
     """It goes on past its window; an error about branches would have passed for a refusal."""
     model, beyond = (
         wake(build("v6", CONFIG)),
-        Places(torch.arange(16, 26), torch.zeros(10, dtype=torch.long)),
+        Positions(torch.arange(16, 26), torch.zeros(10, dtype=torch.long)),
     )
     assert torch.isfinite(model(IDX[None], beyond)).all()
 

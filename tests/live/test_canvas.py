@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from babygpt import plots
-from babygpt.artists import movable
 from babygpt.live import alibi, rotary, sinusoidal
 from babygpt.live.canvas import WIDTH, Canvas, drawing, encode
+from babygpt.plots.artists import movable
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
 

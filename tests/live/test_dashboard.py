@@ -20,14 +20,14 @@ from matplotlib.lines import Line2D
 from PIL import Image
 
 from babygpt import live, plots
-from babygpt.artists import drawn
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.live.run import Run, State, Trainer
 from babygpt.live.view import View
-from babygpt.live.watch import Watch
+from babygpt.live.watches.base import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
+from babygpt.plots.artists import drawn
 from babygpt.training import as_in
 from babygpt.training import train as plain_train
 

@@ -17,19 +17,19 @@ from matplotlib.text import Text
 from PIL import Image
 
 from babygpt import live, plots
-from babygpt.artists import drawn, line
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.rotary import rotate
-from babygpt.experiments.stored import stored
+from babygpt.experiments.results import load_results
 from babygpt.live.explorers.alibi import measure as measure_alibi
 from babygpt.live.explorers.gaussian import measure as measure_gaussian
 from babygpt.live.explorers.ladder import measure as measure_ladder
 from babygpt.live.explorers.rotary import measure as measure_rotary
 from babygpt.live.explorers.sinusoid import measure as measure_sinusoid
-from babygpt.measure.attention import attention_weights
+from babygpt.metrics.attention import attention_weights
 from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
+from babygpt.plots.artists import drawn, line
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar", "attention", "diffusion", "ladder"]
@@ -55,7 +55,7 @@ def make(name):
     if name == "diffusion":
         return live.diffusion(awake_model("v7"), FILLED, "ab__ef_hi ab__ef")
     if name == "ladder":
-        return live.ladder(stored("ladder"))
+        return live.ladder(load_results("ladder"))
     return getattr(live, name)()
 
 

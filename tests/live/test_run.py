@@ -16,7 +16,7 @@ import torch
 from babygpt import live
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.live.run import Run, State, Trainer
-from babygpt.live.watch import Watch
+from babygpt.live.watches.base import Watch
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import as_in, train

@@ -9,12 +9,12 @@ import pytest
 from matplotlib.lines import Line2D
 from PIL import Image
 
-from babygpt.artists import drawn, level
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
 from babygpt.live.canvas import Canvas
 from babygpt.live.picture import Picture
 from babygpt.live.view import View
+from babygpt.plots.artists import drawn, level
 
 
 @pytest.fixture(autouse=True)

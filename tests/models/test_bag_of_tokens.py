@@ -5,7 +5,7 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.models.bag_of_tokens import BagOfTokens
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def test_logits_are_a_row_of_one_table(awake, text) -> None:
@@ -24,7 +24,7 @@ def test_what_came_before_plays_no_part(awake, text) -> None:
 
 def test_where_it_stands_plays_no_part_and_no_text_is_too_long(awake, text) -> None:
     model, idx = awake("v1"), text(1, 99)  # block_size is 16
-    assert torch.equal(model(idx), model(idx, Places.count(99, start=1000)))
+    assert torch.equal(model(idx), model(idx, Positions.arange(99, start=1000)))
 
 
 def test_it_cannot_tell_who_loves_whom() -> None:

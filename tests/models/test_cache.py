@@ -12,7 +12,7 @@ from babygpt.encodings import Encoding, LearnedPhase, Rotary2D
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 CAUSAL = [name for name, version in VERSIONS.items() if not version.masks]  # who fills in reads all at once
 
@@ -98,8 +98,8 @@ def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str, B: int)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
     branch = torch.zeros_like(time) if VERSIONS[version].branches else None
 
-    def there(*at: slice) -> Places:
-        return Places(time[at], None if branch is None else branch[at])
+    def there(*at: slice) -> Positions:
+        return Positions(time[at], None if branch is None else branch[at])
 
     with torch.no_grad():
         pieces = [model(idx[:, t : t + 2], there(slice(None), slice(t, t + 2)), cache) for t in (0, 2)]
@@ -111,7 +111,7 @@ def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str, B: int)
 class OwnBranch(Encoding):
     """A bias that keeps to the text that a token belongs to."""
 
-    def bias(self, queries: Places, keys: Places) -> torch.Tensor:
+    def score_bias(self, queries: Positions, keys: Positions) -> torch.Tensor:
         same = queries.branch[:, None] == keys.branch
         return torch.where(same, 0.0, -3.0)[None]
 
@@ -120,10 +120,11 @@ class OwnBranch(Encoding):
 def test_branches_are_remembered(wake, text, encoding: Encoding) -> None:
     config = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
     model, idx, cache = wake(Transformer(config, encoding)), text(1, 6), KVCache(6)
-    whole = Places(torch.arange(6), branch=torch.tensor([0, 1, 0, 1, 1, 0]))
+    whole = Positions(torch.arange(6), branch=torch.tensor([0, 1, 0, 1, 1, 0]))
     with torch.no_grad():
         pieces = [
-            model(idx[:, a:b], Places(whole.time[a:b], whole.branch[a:b]), cache) for a, b in ((0, 2), (2, 6))
+            model(idx[:, a:b], Positions(whole.time[a:b], whole.branch[a:b]), cache)
+            for a, b in ((0, 2), (2, 6))
         ]
         assert torch.allclose(torch.cat(pieces, dim=1), model(idx, whole), atol=1e-5)
 
@@ -132,10 +133,10 @@ def test_keys_may_have_more_channels_than_values(wake, text) -> None:
     """Gates in quadrature double them; and what is MASK is remembered."""
     config = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
     model, idx, cache = wake(Transformer(config, LearnedPhase(2, 8))), text(1, 6), KVCache(6)
-    whole = Places(torch.arange(6), masked=torch.tensor([False, True, True, False, True, False]))
+    whole = Positions(torch.arange(6), masked=torch.tensor([False, True, True, False, True, False]))
     with torch.no_grad():
         pieces = [
-            model(idx[:, a:b], Places(whole.time[a:b], masked=whole.masked[a:b]), cache)
+            model(idx[:, a:b], Positions(whole.time[a:b], masked=whole.masked[a:b]), cache)
             for a, b in ((0, 2), (2, 6))
         ]
         assert torch.allclose(torch.cat(pieces, dim=1), model(idx, whole), atol=1e-5)

@@ -6,7 +6,7 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.models.learned_positions import BagWithPositions
 from babygpt.objectives import cross_entropy
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 
 def test_logits_come_from_token_plus_position(awake, text) -> None:
@@ -20,7 +20,7 @@ def test_what_came_before_plays_no_part_but_the_place_does(awake, text) -> None:
     other = idx.clone()
     other[:-1] = (other[:-1] + 1) % 11
     assert torch.equal(model(idx[None])[:, -1], model(other[None])[:, -1])
-    elsewhere = model(idx[None], Places.count(9, start=2))
+    elsewhere = model(idx[None], Positions.arange(9, start=2))
     assert (elsewhere - model(idx[None])).abs().max() > 0.1
 
 
@@ -41,7 +41,7 @@ def test_loss_of_a_long_text_is_that_of_its_last_window(awake, text) -> None:
 
 def test_a_place_beyond_the_table_is_refused(awake, text) -> None:
     with pytest.raises(ValueError, match=r"position 16 .* 0 to 15"):
-        awake("v2")(text(1, 3), Places.count(3, start=14))
+        awake("v2")(text(1, 3), Positions.arange(3, start=14))
 
 
 def test_the_notes_example_by_hand() -> None:

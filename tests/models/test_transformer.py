@@ -15,7 +15,7 @@ from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Rotary2
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import cross_entropy
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 V, C, H, D, BLOCK = 11, 16, 2, 8, 16
 CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)
@@ -39,9 +39,9 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def added(version: str, weights: dict, places: list[At]) -> np.ndarray:
+def added(version: str, weights: dict, positions: list[At]) -> np.ndarray:
     """What an encoding adds to the embeddings: (T, C)."""
-    time, branch = np.array(places).T
+    time, branch = np.array(positions).T
     if version == "learned":
         return weights["encoding.table"][time]
     if version in ("v6-learned", "v6-random"):
@@ -83,7 +83,7 @@ def score(version: str, weights: dict, h: int, q: np.ndarray, k: np.ndarray, at:
 
 
 def attention(
-    version: str, weights: dict, layer: int, x: np.ndarray, places: list[At], visible: np.ndarray
+    version: str, weights: dict, layer: int, x: np.ndarray, positions: list[At], visible: np.ndarray
 ) -> np.ndarray:
     T, name = len(x), f"blocks.{layer}.attention."
     w = {key.removeprefix(name): p for key, p in weights.items() if key.startswith(name)}
@@ -94,7 +94,7 @@ def attention(
         scores = np.array(
             [
                 [
-                    score(version, weights, h, q[i, h], k[j, h], places[i], places[j])
+                    score(version, weights, h, q[i, h], k[j, h], positions[i], positions[j])
                     if visible[i, j]
                     else -np.inf
                     for j in range(T)
@@ -107,13 +107,13 @@ def attention(
 
 
 def compute(
-    version: str, model: Transformer, idx: list[int], places: list[At], visible: np.ndarray
+    version: str, model: Transformer, idx: list[int], positions: list[At], visible: np.ndarray
 ) -> np.ndarray:
     """Logits of one sequence, (T, V), in float64 and without PyTorch."""
     weights = {name: p.detach().double().numpy() for name, p in model.state_dict().items()}
-    x = rms(weights["token_embedding.weight"][idx] + added(version, weights, places))
+    x = rms(weights["token_embedding.weight"][idx] + added(version, weights, positions))
     for layer in range(CONFIG.n_layer):
-        x = x + attention(version, weights, layer, rms(x), places, visible)
+        x = x + attention(version, weights, layer, rms(x), positions, visible)
         up, out = (weights[f"blocks.{layer}.mlp.{name}.weight"] for name in ("up", "out"))
         x = x + np.maximum(rms(x) @ up.T, 0) ** 2 @ out.T
     return rms(x) @ weights["head.weight"].T
@@ -123,11 +123,11 @@ def reference(
     version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True
 ) -> np.ndarray:
     """Logits of one text, (T, V)."""
-    places, T = [(start + t, 0) for t in range(len(idx))], len(idx)
-    return compute(version, model, idx, places, np.tri(T, dtype=bool) if causal else np.ones((T, T), bool))
+    positions, T = [(start + t, 0) for t in range(len(idx))], len(idx)
+    return compute(version, model, idx, positions, np.tri(T, dtype=bool) if causal else np.ones((T, T), bool))
 
 
-def visible(places: list[At], isolated: bool) -> np.ndarray:
+def visible(positions: list[At], isolated: bool) -> np.ndarray:
     """Who sees whom, pair by pair: (T, T)."""
 
     def sees(at: At, other: At) -> bool:
@@ -135,7 +135,7 @@ def visible(places: list[At], isolated: bool) -> np.ndarray:
         earlier = other[0] < at[0] or (same and other[0] == at[0])
         return earlier and (same or not isolated)
 
-    return np.array([[sees(at, other) for other in places] for at in places])
+    return np.array([[sees(at, other) for other in positions] for at in positions])
 
 
 @pytest.mark.parametrize("version", PARALLEL)
@@ -144,9 +144,9 @@ def test_parallel_texts_equal_the_reference(awake, text, version: str, isolated:
     """Three texts that begin at different times, in one sequence."""
     model = awake(version, {"isolated": isolated})
     columns = weave(text(17).split([5, 8, 4]), (2, 0, 5))
-    places = list(zip(columns.time[0].tolist(), columns.branch[0].tolist(), strict=True))
-    expected = compute(version, model, columns.tokens[0].tolist(), places, visible(places, isolated))
-    got = model(columns.tokens, columns.places)[0].detach().numpy()
+    positions = list(zip(columns.time[0].tolist(), columns.branch[0].tolist(), strict=True))
+    expected = compute(version, model, columns.tokens[0].tolist(), positions, visible(positions, isolated))
+    got = model(columns.tokens, columns.positions)[0].detach().numpy()
     assert np.abs(got - expected).max() < 1e-4
 
 
@@ -154,7 +154,7 @@ def test_parallel_texts_equal_the_reference(awake, text, version: str, isolated:
 @pytest.mark.parametrize("start", [0, 5])
 def test_logits_equal_the_reference(awake, text, version: str, start: int) -> None:
     model, idx = awake(version), text(2, 10)
-    got = model(idx, Places.count(10, start)).detach().numpy()
+    got = model(idx, Positions.arange(10, start)).detach().numpy()
     for b in range(2):
         expected = reference(version, model, idx[b].tolist(), start)
         assert np.abs(got[b] - expected).max() < 1e-4
@@ -180,12 +180,12 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
     """`F.multi_head_attention_forward`, given the queries and keys as they meet."""
     model = awake(version)
     layer, x = model.blocks[0].attention, torch.randn(3, 7, C)
-    places = Places.count(7)
-    context = Context(model.encoding, places, model.mask(places, places), True, None)
+    positions = Positions.arange(7)
+    context = Context(model.encoding, positions, model.mask(positions, positions), True, None)
     q, k, _ = layer.qkv(x, context)
     merged_q, merged_k = (each.transpose(1, 2).flatten(2).transpose(0, 1) for each in (q, k))
     mask = torch.full((7, 7), -torch.inf).triu(1).expand(3 * H, 7, 7)
-    bias = model.encoding.bias(places, places)
+    bias = model.encoding.score_bias(positions, positions)
     if bias is not None:
         mask = mask + bias.expand(H, 7, 7).repeat(3, 1, 1)
     expected, _ = F.multi_head_attention_forward(
@@ -215,7 +215,7 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
 def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake, version: str) -> None:
     """RoPE as a product of complex numbers; gates in quadrature as waves, with plain attention's scale."""
     model, x = awake(version).double(), torch.randn(2, 7, C, dtype=torch.float64)
-    layer, where = model.blocks[0].attention, Places(torch.arange(7), masked=torch.arange(7) == 3)
+    layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
     context = Context(model.encoding, where, model.mask(where, where), model.causal, None)
     q, k, v = (
         project(x).view(2, 7, H, D).transpose(1, 2) for project in (layer.to_q, layer.to_k, layer.to_v)
@@ -247,10 +247,10 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
 @pytest.mark.parametrize("version", CAUSAL)
 @given(at=st.integers(0, 15))
 def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) -> None:
-    model, idx, places = awake(version), text(1, 16), one_text(version, 16)
+    model, idx, positions = awake(version), text(1, 16), one_text(version, 16)
     other = idx.clone()
     other[:, at] = (other[:, at] + 1) % V
-    change = (model(idx, places) - model(other, places)).abs().amax(dim=-1)[0]
+    change = (model(idx, positions) - model(other, positions)).abs().amax(dim=-1)[0]
     assert (change[:at] < 1e-6).all()
     assert change[at] > 1e-3  # and does see itself
 
@@ -258,11 +258,11 @@ def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) 
 @pytest.mark.parametrize("version", DENOISERS)
 def test_who_fills_in_looks_both_ways(awake, text, one_text, version: str) -> None:
     """Every prediction answers to a change at any place."""
-    model, idx, places = awake(version), text(1, 12), one_text(version, 12)
+    model, idx, positions = awake(version), text(1, 12), one_text(version, 12)
     for at in range(12):
         other = idx.clone()
         other[:, at] = (other[:, at] + 1) % V
-        change = (model(idx, places) - model(other, places)).abs().amax(dim=-1)[0]
+        change = (model(idx, positions) - model(other, positions)).abs().amax(dim=-1)[0]
         assert (change > 1e-6).all()
 
 
@@ -312,7 +312,7 @@ def test_one_causal_layer_without_code_does_not(awake, text) -> None:
 @pytest.mark.parametrize("version", BODIES)
 def test_moving_the_whole_text_matters_to_absolute_codes_alone(awake, text, version: str) -> None:
     model, idx = awake(version), text(1, 8)
-    change = (model(idx, Places.count(8, start=8)) - model(idx)).abs().max()
+    change = (model(idx, Positions.arange(8, start=8)) - model(idx)).abs().max()
     assert (change < 1e-4) == (version in RELATIVE)
 
 
@@ -331,7 +331,7 @@ def test_past_its_window_a_model_goes_on_or_says_no(awake, text, version: str) -
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("B", [2, 3])
 def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, standing, version: str, B: int) -> None:
-    """Places of shape (B, T); as many rows as heads, so that one cannot pass for the other."""
+    """Positions of shape (B, T); as many rows as heads, so that one cannot pass for the other."""
     model, idx = awake(version), text(B, 4)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
     together = model(idx, standing(version, time))
@@ -345,7 +345,7 @@ def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, standing, version:
 def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:
     """Attention's own causal mask knows the row's order alone, so it must not be used here."""
     model, idx, at = awake(version), text(1, 9), torch.tensor(order)
-    assert torch.allclose(model(idx[:, at], Places(at)), model(idx)[:, at], atol=1e-5)
+    assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
 
 @pytest.mark.parametrize("version", PARALLEL)
@@ -354,10 +354,10 @@ def test_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str)
     model = awake(version, {"isolated": True})
     texts, starts = text(17).split([5, 8, 4]), (2, 0, 5)
     together = weave(texts, starts)
-    logits = model(together.tokens, together.places)[0]
+    logits = model(together.tokens, together.positions)[0]
     for b in range(3):
         alone = weave([texts[b]], [starts[b]], [b])
-        expected = model(alone.tokens, alone.places)[0]
+        expected = model(alone.tokens, alone.positions)[0]
         assert torch.allclose(logits[together.branch[0] == b], expected, atol=1e-5)
 
 
@@ -365,10 +365,10 @@ def test_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str)
 def test_a_branch_that_is_not_isolated_reads_the_others(awake, text, version: str) -> None:
     model, texts, starts = awake(version), text(17).split([5, 8, 4]), (2, 0, 5)
     together = weave(texts, starts)
-    logits = model(together.tokens, together.places)[0]
+    logits = model(together.tokens, together.positions)[0]
     for b in range(3):
         alone = weave([texts[b]], [starts[b]], [b])
-        expected = model(alone.tokens, alone.places)[0]
+        expected = model(alone.tokens, alone.positions)[0]
         assert (logits[together.branch[0] == b] - expected).abs().max() > 1e-2
 
 
@@ -378,23 +378,23 @@ def test_one_branch_without_a_code_is_v4(awake, text, isolated: bool, start: int
     parallel, plain = awake("v6-none", {"isolated": isolated}).double(), awake("v4").double()
     parallel.load_state_dict(plain.state_dict())
     idx, time = text(2, length), torch.arange(start, start + length)
-    got = parallel(idx, Places(time, torch.zeros_like(time)))
-    assert torch.allclose(got, plain(idx, Places(time)), atol=1e-12)
+    got = parallel(idx, Positions(time, torch.zeros_like(time)))
+    assert torch.allclose(got, plain(idx, Positions(time)), atol=1e-12)
 
 
 def test_isolation_needs_branches_and_causality(awake, text) -> None:
-    with pytest.raises(ValueError, match=r"places\.branch"):
+    with pytest.raises(ValueError, match=r"positions\.branch"):
         awake("v6-none", {"isolated": True})(text(1, 5))
     with pytest.raises(ValueError, match="causal is False"):
         Transformer(CONFIG, Rotary(D), causal=False, isolated=True)
 
 
 def test_branches_reach_the_attention(wake, text) -> None:
-    """2-D RoPE sees Places as the caller made them."""
+    """2-D RoPE sees Positions as the caller made them."""
     model, idx = wake(Transformer(CONFIG, Rotary2D(D))), text(1, 6)
     time = torch.arange(6)
-    one = model(idx, Places(time, branch=torch.zeros(6)))
-    two = model(idx, Places(time, branch=time % 2))
+    one = model(idx, Positions(time, branch=torch.zeros(6)))
+    two = model(idx, Positions(time, branch=time % 2))
     assert (one - two).abs().max() > 1e-3
 
 
@@ -411,7 +411,7 @@ def test_an_untrained_body_knows_nothing(text, version: str) -> None:
 
 def test_every_block_starts_as_identity() -> None:
     model, x = build("v4", CONFIG), torch.randn(2, 5, C)
-    context = Context(model.encoding, Places.count(5), None, True, None)
+    context = Context(model.encoding, Positions.arange(5), None, True, None)
     for block in model.blocks:
         assert torch.equal(block(x, context), x)
 

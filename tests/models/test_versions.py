@@ -31,7 +31,7 @@ from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.learned_positions import BagWithPositions
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
-from babygpt.optimizers import optimizers
+from babygpt.training.optimizers import optimizers
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=3, n_head=2, n_embd=16)
 ENCODINGS = {
@@ -204,10 +204,10 @@ def test_bfloat16_gives_nearly_the_same_logits_and_finite_gradients(
 ) -> None:
     """The arithmetic of a GPU, done by the processor."""
     model, idx = awake(version), text(2, 9, vocab_size=10)
-    places = standing(version, torch.arange(9)[None].expand(2, -1))
-    exact = model(idx, places)
+    positions = standing(version, torch.arange(9)[None].expand(2, -1))
+    exact = model(idx, positions)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough = model(idx, places)
+        rough = model(idx, positions)
     assert (rough.float() - exact).abs().mean() < 0.05 * exact.std()
     rough.float().square().mean().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())

@@ -75,9 +75,9 @@ def test_texts_begin_anywhere_in_the_text_and_in_the_window() -> None:
     """Equally often: 30 tokens have 20 texts of 10 with their targets, 16 times have 7 beginnings."""
     objective = Branches(numbers(train=30), 16, (1, 1), length=10)
     columns = Columns(*objective.batch(7000, draw()))
-    for found, places in ((columns.tokens[:, 0], 20), (columns.time[:, 0], 7)):
-        seen, expected = Counter(found.tolist()), 7000 / places
-        assert set(seen) == set(range(places))
+    for found, positions in ((columns.tokens[:, 0], 20), (columns.time[:, 0], 7)):
+        seen, expected = Counter(found.tolist()), 7000 / positions
+        assert set(seen) == set(range(positions))
         assert all(abs(n - expected) < 5 * math.sqrt(expected) for n in seen.values())
 
 
@@ -116,7 +116,7 @@ def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> 
         real = batch.targets[row] != IGNORED
         alone = Columns(*(part[row, real][None] for part in batch))
         losses.append(
-            nn.CrossEntropyLoss(reduction="none")(model(alone[0], alone.places)[0], alone.targets[0])
+            nn.CrossEntropyLoss(reduction="none")(model(alone[0], alone.positions)[0], alone.targets[0])
         )
     loss = objective.loss(model, batch)
     assert loss.item() == pytest.approx(torch.cat(losses).mean().item(), abs=1e-5)
@@ -142,8 +142,8 @@ class Listener(nn.Module):
         self.nothing = nn.Parameter(torch.zeros(()))
         self.heard: list[Columns] = []
 
-    def forward(self, idx: torch.Tensor, places) -> torch.Tensor:
-        self.heard.append(Columns(idx, torch.zeros_like(idx), places.time, places.branch))
+    def forward(self, idx: torch.Tensor, positions) -> torch.Tensor:
+        self.heard.append(Columns(idx, torch.zeros_like(idx), positions.time, positions.branch))
         return torch.zeros(*idx.shape, 6000)
 
 

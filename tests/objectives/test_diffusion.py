@@ -13,7 +13,7 @@ from torch import nn
 from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.measure.diffusion import exact_nelbo
+from babygpt.metrics.diffusion import exact_nelbo
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
 from babygpt.objectives.diffusion import mask_of, mask_out, masking_rates
@@ -124,8 +124,8 @@ class Listener(nn.Module):
         self.config = type("Config", (), {"vocab_size": vocab_size, "block_size": 16})
         self.nothing, self.heard = nn.Parameter(torch.zeros(())), []
 
-    def forward(self, idx: torch.Tensor, places) -> torch.Tensor:
-        self.heard.append((idx, places))
+    def forward(self, idx: torch.Tensor, positions) -> torch.Tensor:
+        self.heard.append((idx, positions))
         logits = torch.zeros(*idx.shape, self.config.vocab_size) + self.nothing
         logits[..., -1] += 100
         return logits
@@ -137,10 +137,10 @@ def test_a_model_is_told_what_is_masked_and_is_not_asked_for_mask() -> None:
     assert mask_of(model) == MASK
     assert logits.shape == (2, 4, 10)
     assert (logits == 0).all()
-    (heard, places), *_ = model.heard
+    (heard, positions), *_ = model.heard
     assert torch.equal(heard, idx)
-    assert places.time.tolist() == [0, 1, 2, 3]
-    assert places.masked.tolist() == [[False, True, False, True], [False] * 4]
+    assert positions.time.tolist() == [0, 1, 2, 3]
+    assert positions.masked.tolist() == [[False, True, False, True], [False] * 4]
 
 
 @pytest.mark.parametrize("version", DENOISERS)

@@ -7,7 +7,7 @@ import torch
 
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS
-from babygpt.places import Places
+from babygpt.positions import Positions
 from babygpt.sampling import generate, generate_parallel
 
 BLOCK = 16
@@ -37,7 +37,7 @@ def together_by_hand(model: LanguageModel, texts: list[torch.Tensor], n: int) ->
         ]
         time, branch, idx = torch.tensor(sorted(tokens)).T
         with torch.no_grad():
-            logits = model(idx[None], Places(time - start, branch))[0]
+            logits = model(idx[None], Positions(time - start, branch))[0]
         for b, own in enumerate(written):
             last = (branch == b).nonzero()[-1, 0]
             own.append(int(logits[last].argmax()))

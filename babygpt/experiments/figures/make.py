@@ -16,7 +16,6 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from babygpt import plots
-from babygpt.checkpoint import write_atomically
 from babygpt.experiments.branches import branches
 from babygpt.experiments.branches import table as branches_table
 from babygpt.experiments.figures.diffusion import draw_polar, draw_trajectory
@@ -30,8 +29,9 @@ from babygpt.experiments.ladder import table as ladder_table
 from babygpt.experiments.lengths import lengths
 from babygpt.experiments.lookup import lookup
 from babygpt.experiments.polar import trajectory, walk
+from babygpt.experiments.results import load_results
 from babygpt.experiments.roles import roles
-from babygpt.experiments.stored import stored
+from babygpt.training.checkpoint import write_atomically
 
 Results = dict[str, Any]
 
@@ -91,7 +91,7 @@ def _results(name: str, picture: Picture, store: Path, redraw: bool) -> Results:
     if redraw:
         if not store.exists():
             raise ValueError(f"no {store} to redraw from; leave --redraw out to measure")
-        return stored(name, store.parent)
+        return load_results(name, store.parent)
     start = time.perf_counter()
     results = picture.measure()
     minutes = round((time.perf_counter() - start) / 60, 1)

@@ -11,7 +11,7 @@ from babygpt import plots
 from babygpt.encodings import Encoding, LearnedPhase, Polar, Quadrature
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import sinusoid
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 Results = dict[str, Any]
 
@@ -27,8 +27,8 @@ def draw_rope(figure: Figure, _: Results) -> None:
     """The score of one random query and key, at every pair of positions, under RoPE."""
     draw = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, 1, 1, 32, generator=draw).expand(1, 1, 48, 32) for _ in range(2))
-    places = torch.arange(48)
-    scores = (rotate(q, places)[0, 0] @ rotate(k, places)[0, 0].T).numpy()
+    positions = torch.arange(48)
+    scores = (rotate(q, positions)[0, 0] @ rotate(k, positions)[0, 0].T).numpy()
     title = "RoPE: one query, one key; the score is constant along diagonals"
     plots.draw_matrix(
         figure.subplots(),
@@ -43,7 +43,7 @@ def draw_rope(figure: Figure, _: Results) -> None:
 def draw_gate(figure: Figure, _: Results) -> None:
     """The gate as the note has it; and the score of q = k = (1, ..., 1) under it, and under two repairs."""
     gate, *squares = figure.subplots(1, 4, width_ratios=(0.8, 1, 1, 1))
-    waves = Polar(32).gate(Places.count(64)).detach().numpy()
+    waves = Polar(32).gate(Positions.arange(64)).detach().numpy()
     plots.draw_matrix(gate, waves, "A gate for each dimension", "dimension k", "position i", None, True, 1.0)
     phase = LearnedPhase(1, 32)
     torch.nn.init.constant_(phase.delta, torch.pi / 4)
@@ -60,8 +60,8 @@ def draw_gate(figure: Figure, _: Results) -> None:
 @torch.inference_mode()
 def scores_of_ones(encoding: Encoding, n: int = 48, head_dim: int = 32) -> Any:
     """Score of q = k = (1, ..., 1) at every pair of places, as a share of its largest: (n, n)."""
-    places = Places(torch.arange(n), masked=torch.zeros(1, n, dtype=torch.bool))
+    positions = Positions(torch.arange(n), masked=torch.zeros(1, n, dtype=torch.bool))
     ones = torch.ones(1, 1, n, head_dim, dtype=torch.float64)
-    q, k = encoding.multiply(ones, ones, places)
+    q, k = encoding.transform_qk(ones, ones, positions)
     scores = (q @ k.mT)[0, 0]
     return (scores / scores.abs().max()).numpy()

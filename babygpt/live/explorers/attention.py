@@ -13,7 +13,7 @@ from babygpt import plots
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live.controls import Choice, Control, Line, Slider
 from babygpt.live.explorer import Explorer
-from babygpt.measure.attention import attention_weights
+from babygpt.metrics.attention import attention_weights
 from babygpt.models.transformer import Transformer
 
 MOST = 256  # letters of a sentence: each head has as many times as many weights

@@ -13,7 +13,7 @@ from babygpt.encodings.sinusoidal import frequencies
 from babygpt.experiments.analysis import branch_codes
 from babygpt.live.controls import Control, Scale, Slider
 from babygpt.live.explorer import Explorer
-from babygpt.measure.branches import cosines
+from babygpt.metrics.branches import cosines
 
 
 def measure(n: int, stride: float, theta: float, width: int) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from babygpt import plots
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.live.controls import Control, Line, Scale, Slider, readable
-from babygpt.live.diffusion_watch import with_holes, written
 from babygpt.live.explorer import Explorer
+from babygpt.live.watches.diffusion import with_holes, written
 from babygpt.models.base import LanguageModel
 from babygpt.sampling.diffusion import Filled, by_confidence, fill_in
 

@@ -9,18 +9,19 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from babygpt import artists, plots
+from babygpt import plots
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.rotary import Rotary
 from babygpt.live.controls import Choice, Control, Scale, Slider
 from babygpt.live.explorer import Explorer
-from babygpt.measure.kernels import kernel_values, reach
+from babygpt.metrics.kernels import kernel_values, reach
 from babygpt.models.transformer import norm, score_scale
-from babygpt.places import Places
+from babygpt.plots import artists
+from babygpt.positions import Positions
 
 FURTHEST, HEAD_DIM, NEAR = 64, 32, 8
 POWERS = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
-PLACES = Places.count(FURTHEST + 1)
+PLACES = Positions.arange(FURTHEST + 1)
 
 
 def one_pair() -> tuple[Tensor, Tensor]:
@@ -33,8 +34,8 @@ def one_pair() -> tuple[Tensor, Tensor]:
 def scores_of(encoding: Rotary) -> Tensor:
     """Scores of the pair with the query at every row, the key at every column: (FURTHEST + 1, same)."""
     q, k = (x.expand(1, 1, len(PLACES), HEAD_DIM) for x in one_pair())
-    q, k = encoding.multiply(q, k, PLACES)
-    scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.bias(PLACES, PLACES)
+    q, k = encoding.transform_qk(q, k, PLACES)
+    scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.score_bias(PLACES, PLACES)
     return scores if bias is None else scores + bias[0]
 
 

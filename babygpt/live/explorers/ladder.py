@@ -64,7 +64,7 @@ def ladder(results: dict[str, Any]) -> Explorer:
 
     A model that refuses long windows can be compared, but nothing is compared with it.
 
-    results  what `stored("ladder")` reads
+    results  what `load_results("ladder")` reads
     """
     rivals = [name for name, found in results["board"].items() if None not in found["4x"]]
     controls: list[Control] = [

@@ -15,7 +15,7 @@ from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPh
 from babygpt.live.controls import Choice, Control, Scale, Slider, readable
 from babygpt.live.explorer import Explorer
 from babygpt.models.transformer import norm, score_scale
-from babygpt.places import Places
+from babygpt.positions import Positions
 
 FURTHEST, HEAD_DIM = 48, 32
 HIDDEN = torch.arange(FURTHEST + 1) % 16 >= 13  # what is MASK: three tokens of sixteen
@@ -26,8 +26,8 @@ ORDERS = ("gates, then norm", "norm, then gates")
 class Product(GatesLast):
     """The note's gate, cos(i omega) cos(phi), without the norm after it."""
 
-    def gate(self, places: Places) -> Tensor:
-        return Polar.gate(self, places)
+    def gate(self, positions: Positions) -> Tensor:
+        return Polar.gate(self, positions)
 
 
 GATES: dict[str, type[Gated]] = {
@@ -49,10 +49,10 @@ def gated(gate: str, order: str, alpha: float, phi: float, theta: float, some: b
     encoding = GATES[gate](**heads, head_dim=HEAD_DIM, alpha=alpha, theta=theta)
     for phase in encoding.parameters():
         torch.nn.init.constant_(phase, phi)
-    places = Places(torch.arange(FURTHEST + 1), masked=(HIDDEN if some else HIDDEN & False)[None])
+    positions = Positions(torch.arange(FURTHEST + 1), masked=(HIDDEN if some else HIDDEN & False)[None])
     ones = torch.ones(1, 1, FURTHEST + 1, HEAD_DIM, dtype=torch.float64)
     with torch.inference_mode():
-        q, k = (x[0, 0] for x in encoding.multiply(ones, ones, places))
+        q, k = (x[0, 0] for x in encoding.transform_qk(ones, ones, positions))
     return (norm(q), norm(k)) if order == ORDERS[0] else (q, k)
 
 

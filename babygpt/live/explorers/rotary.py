@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from babygpt import artists, plots
+from babygpt import plots
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies
 from babygpt.live.controls import Control, Scale, Slider
 from babygpt.live.explorer import Explorer
+from babygpt.plots import artists
 
 HEAD_DIM, FURTHEST = 32, 64
 LATER = 37  # tokens from one pair to the other, which stands at the same distance

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from babygpt import artists, plots
+from babygpt import plots
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.live.controls import Control, Scale, Slider
 from babygpt.live.explorer import Explorer
+from babygpt.plots import artists
 
 PLACES = 64
 

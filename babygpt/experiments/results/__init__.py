@@ -1,0 +1,22 @@
+"""Results of runs that take minutes, as the last run of their command left them; the JSON files lie here."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+
+def load_results(name: str, folder: Path | None = None) -> dict[str, Any]:
+    """Read the results of `python -m babygpt figures NAME`.
+
+    name     of the figure
+    folder   where they are kept; by default here, in the package
+    returns  the numbers, with "command" and "minutes": how they were made, and how long it took
+    Raises ValueError naming the command if there are none.
+    """
+    path = (folder or files(__name__)) / f"{name}.json"
+    if not path.is_file():
+        raise ValueError(f"no {path}; `python -m babygpt figures {name}` measures it")
+    return dict(json.loads(path.read_text(encoding="utf-8")))

@@ -1,0 +1,124 @@
+"""Several texts in one sequence: what they cost each other, and what leaks from one into another."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import Columns, cut, in_company, require_branches, require_window, weave
+from babygpt.models.transformer import Block, Transformer
+from babygpt.objectives import mean_branch_loss
+from babygpt.positions import Positions
+
+
+def sample_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
+    """Texts spread evenly over a long row of token ids: (N,) -> (n_texts, length + 1)."""
+    require_window(ids, length)
+    return cut(ids, torch.linspace(0, len(ids) - length - 1, n_texts).long(), length + 1)
+
+
+def company_loss(
+    model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
+) -> float:
+    """Mean loss of texts that share a sequence with others.
+
+    ids      (N,)  text to take them from
+    n        texts in a sequence; 1 for alone. The texts are the same ones for every n that divides n_texts
+    length   tokens of each
+    seed     draws who keeps whom company, and at what offset in time
+    returns  nats per token
+    Raises ValueError if n is below 1, or a text longer than the window or than ids.
+    """
+    texts, draw = sample_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
+    return mean_branch_loss(model, in_company(texts, n, model.config.block_size, draw))
+
+
+def interference_gap(
+    model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
+) -> float:
+    """What company costs: the loss of texts with n - 1 others beside them, minus the same texts' alone.
+
+    returns  nats per token; the arguments are those of `company_loss`
+    """
+    alone, beside = (company_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
+    return beside - alone
+
+
+@torch.inference_mode()
+def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int = 32) -> float:
+    """How much branch 0's predictions change when all other branches hold other texts.
+
+    ids        (N,)  text to take them from
+    n          branches of a sample, at least 2
+    length     tokens of each; all begin at the same time
+    n_samples  how many times it is tried
+    returns    mean Kullback-Leibler divergence of the predictions, nats per token; 0 if nothing leaks
+    Raises ValueError if n is below 2.
+    """
+    if n < 2:
+        raise ValueError(f"{n} branches: for a leak there must be at least 2")
+    require_branches(n, n, length, model.config.block_size)
+    texts = sample_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
+    device, total = next(model.parameters()).device, 0.0
+    for group in texts:
+        found = []
+        for others in (group[1:n], group[n:]):  # one by one: the rows of a batch may round differently
+            row = Columns(*(part.to(device) for part in weave([group[0], *others], [0] * n)))
+            found.append(model(row.tokens, row.positions)[0, row.branch[0] == 0].float().log_softmax(dim=-1))
+        before, after = found  # (T, vocab_size) each
+        total += float((before.exp() * (before - after)).sum(dim=-1).mean())
+    return total / n_samples
+
+
+def cosines(codes: Tensor) -> Tensor:
+    """Cosine of each vector with each other: (..., n, C) -> (..., n, n)."""
+    unit = codes / codes.norm(dim=-1, keepdim=True)
+    return unit @ unit.mT
+
+
+@torch.inference_mode()
+def code_similarity(model: Transformer, n: int) -> np.ndarray:
+    """How alike the codes of n branches are, whatever the tokens.
+
+    returns  (n, n)  cosine of the vectors that are added; of one key as it is turned in each branch, where
+             nothing is added
+    """
+    device = next(model.parameters()).device
+    positions = Positions(torch.zeros(n, dtype=torch.long), torch.arange(n)).to(device)
+    codes = model.encoding.embed(torch.zeros(1, n, model.config.n_embd, device=device), positions)[0]
+    if not codes.any():
+        ones = torch.ones(1, 1, n, model.config.head_dim, device=device)
+        codes = model.encoding.transform_qk(ones, ones, positions)[1][0, 0]
+    return cosines(codes).cpu().numpy()
+
+
+@torch.inference_mode()
+def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
+    """How alike n branches look from inside, when all hold the same text.
+
+    idx      (T,)  token ids
+    n        branches
+    returns  (n_layer + 1, n, n)  mean cosine, over time, of the residual streams of two branches: after
+             the embedding, then after each block
+    """
+    found: list[Tensor] = []
+    here, device = threading.get_ident(), next(model.parameters()).device
+
+    def keep(stream: Tensor) -> None:
+        if threading.get_ident() == here:  # the model may be training in another thread
+            found.append(stream)
+
+    columns = weave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
+    blocks = [module for module in model.modules() if isinstance(module, Block)]
+    hooks = [blocks[0].register_forward_pre_hook(lambda _, inputs: keep(inputs[0]))]
+    hooks += [block.register_forward_hook(lambda _, __, out: keep(out)) for block in blocks]
+    try:
+        model(columns.tokens.to(device), columns.positions.to(device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    streams = torch.cat(found).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
+    return cosines(streams).mean(dim=1).cpu().numpy()

@@ -1,0 +1,92 @@
+"""Where each token stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What an encoding may know of a token besides which token it is.
+
+    time      (T,) or (B, T)  position in the text, in tokens, counted from 0
+    branch    (T,) or (B, T)  which of several parallel texts it belongs to, counted from 0, or None
+    masked    (B, T)          whether it is the MASK token, or None
+    start     the first time, where the others are known to follow one by one: nobody has to look, or to wait
+              for a GPU; else None
+    """
+
+    time: Tensor
+    branch: Tensor | None = None
+    masked: Tensor | None = None
+    start: int | None = None
+
+    @classmethod
+    def arange(cls, n: int, start: int = 0, device: torch.device | str | None = None) -> Positions:
+        """Positions of n tokens in a row, the first at position `start`."""
+        return cls(torch.arange(start, start + n, device=device), start=start)
+
+    def then(self, more: Positions) -> Positions:
+        """These places followed by others, which know of branch and masked if these do."""
+
+        def join(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+            return None if one is None or other is None else torch.cat([one, other], dim=-1)
+
+        time = torch.cat([self.time, more.time], dim=-1)
+        goes_on = self.start is not None and more.start == self.start + len(self)
+        start = self.start if goes_on else None
+        return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
+
+    def to(self, device: torch.device | str) -> Positions:
+        """The same places on a device."""
+        branch = None if self.branch is None else self.branch.to(device)
+        masked = None if self.masked is None else self.masked.to(device)
+        return Positions(self.time.to(device), branch, masked, self.start)
+
+    def __len__(self) -> int:
+        return self.time.shape[-1]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether these are tokens of one text, each later than the one before it."""
+        return self.branch is None and (self.start is not None or bool((self.time.diff(dim=-1) > 0).all()))
+
+    def ends(self, keys: Positions) -> bool:
+        """Whether this is known to be the last token of `keys`, a text of one token after the other."""
+        if self.start is None or keys.start is None:
+            return False
+        return len(self) == 1 and self.start == keys.start + len(keys) - 1
+
+    @property
+    def furthest(self) -> int:
+        """The largest position, in tokens."""
+        return int(self.time.max())
+
+
+def sees(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:
+    """Which tokens may look at which: at themselves, and at strictly earlier times of every branch.
+
+    queries   Tq tokens that look
+    keys      Tk tokens to be looked at
+    isolated  whether a token may look at its own branch only
+    returns   (1, Tq, Tk), with B before it where places have a B
+    Raises ValueError for isolated branches where no branches are given.
+    Source: note 002 (parallel branches in one sequence).
+    """
+
+    def pairs(of_query: Tensor, of_key: Tensor) -> tuple[Tensor, Tensor]:
+        return of_query[..., None, :, None], of_key[..., None, None, :]
+
+    when, whens = pairs(queries.time, keys.time)
+    if queries.branch is None or keys.branch is None:
+        if isolated:
+            raise ValueError("isolated branches need positions.branch: which text each token belongs to")
+        return whens <= when  # one text: nothing but the token itself has its time
+    which, whiches = pairs(queries.branch, keys.branch)
+    own = which == whiches
+    if isolated:
+        return own & (whens <= when)
+    return (whens < when) | (own & (whens == when))

@@ -1,0 +1,79 @@
+"""The plain recipe that ours is measured against: a GPT-2 of PyTorch's own layers, trained with AdamW."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from babygpt.config import ModelConfig
+from babygpt.data.batches import IGNORED
+from babygpt.encodings.base import Encoding
+from babygpt.models.base import LanguageModel
+from babygpt.models.cache import KVCache
+from babygpt.objectives import Objective
+from babygpt.positions import Positions
+from babygpt.training import Step
+
+
+class PlainGPT(LanguageModel):
+    """LayerNorm, GELU, learned positions, biases everywhere.
+
+    Source: Radford et al. 2019 (GPT-2), section 2.3.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config, Encoding())
+        C = config.n_embd
+        self.token_embedding = nn.Embedding(config.vocab_size, C)
+        self.position_embedding = nn.Embedding(config.block_size, C)
+        layer = nn.TransformerEncoderLayer(
+            C,
+            config.n_head,
+            4 * C,
+            dropout=0.0,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
+        )
+        self.blocks = nn.TransformerEncoder(
+            layer, config.n_layer, norm=nn.LayerNorm(C), enable_nested_tensor=False
+        )
+        self.head = nn.Linear(C, config.vocab_size, bias=False)
+        for p in self.parameters():
+            if p.ndim > 1:
+                nn.init.normal_(p, std=0.02)
+
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        T = idx.shape[1]
+        x = self.token_embedding(idx) + self.position_embedding(torch.arange(T, device=idx.device))
+        mask = nn.Transformer.generate_square_subsequent_mask(T, device=idx.device)
+        return self.head(self.blocks(x, mask=mask, is_causal=True))  # (B, T, vocab_size)
+
+
+def train_plain(
+    model: LanguageModel, objective: Objective, steps: int, batch_size: int, seed: int
+) -> Iterator[Step]:
+    """AdamW at 1e-3, 100 steps of warm-up, cosine to a tenth, weight decay 0.1, gradients clipped to 1."""
+    generator = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, fused=True
+    )
+    seconds, tokens = 0.0, 0
+    for step in range(steps):
+        start = time.perf_counter()
+        lr = 1e-3 * min(1.0, (step + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+        optimizer.param_groups[0]["lr"] = lr
+        batch = objective.batch(batch_size, generator)
+        loss = objective.loss(model, batch)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds, tokens = seconds + time.perf_counter() - start, tokens + int((batch[1] != IGNORED).sum())
+        yield Step(step + 1, loss.item(), lr, seconds, tokens)

@@ -1,0 +1,53 @@
+"""Deep or wide, few steps or many: what the same seconds of training come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from babygpt.config import ModelConfig
+from babygpt.data.corpus import Corpus
+from babygpt.models.versions import build
+from babygpt.objectives import NextToken
+from babygpt.training import Step, finish, train
+from benchmarks.race import shape
+from benchmarks.recipes import BLOCK_SIZE, NEXT_PLAN
+
+SHAPES = ((4, 128), (3, 128), (2, 128), (3, 96), (2, 96), (4, 64), (3, 64), (2, 64))  # layers, width
+TRIAL = 20  # steps that tell how long one takes
+
+
+def shapes(
+    corpus: Corpus, seconds: float, candidates: Sequence[tuple[int, int]] = SHAPES, seed: int = 1337
+) -> dict[str, Any]:
+    """The validation loss of v4 in several shapes, each trained for about the same time by our recipe.
+
+    corpus      the text; the loss is of its whole validation part, in nats per character
+    seconds     of training for each, above 0; a few steps more tell how many steps that makes
+    candidates  layers and width of each shape
+    returns     "shapes": by shape "steps", "seconds" and "val_loss"; and which is "best"
+    Raises ValueError if seconds is not above 0.
+    """
+    if not seconds > 0:
+        raise ValueError(f"seconds ({seconds}) must be above 0")
+    objective, found = NextToken(corpus, BLOCK_SIZE), {}
+
+    def trained(config: ModelConfig, steps: int) -> Step:
+        torch.manual_seed(seed)
+        run = train(build("v4", config), objective, replace(NEXT_PLAN, steps=steps, seed=seed))
+        return finish(run, steps, shape(config))[-1]
+
+    for n_layer, n_embd in candidates:
+        config = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE, n_layer=n_layer, n_embd=n_embd)
+        step_s = trained(config, TRIAL).seconds / TRIAL
+        last = trained(config, max(1, round(seconds / step_s)))
+        found[shape(config)] = {
+            "steps": last.step,
+            "seconds": round(last.seconds, 2),
+            "val_loss": round(float(last.val_loss or 0.0), 4),
+        }
+    best = min(found, key=lambda name: float(found[name]["val_loss"]))
+    return {"shapes": found, "best": best}

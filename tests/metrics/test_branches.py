@@ -1,0 +1,224 @@
+"""What branches cost each other and what leaks, against one sample at a time."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from babygpt.data.batches import weave
+from babygpt.metrics.branches import (
+    code_similarity,
+    company_loss,
+    interference_gap,
+    layer_similarity,
+    leakage,
+    sample_texts,
+)
+from babygpt.models.transformer import Block
+from babygpt.models.versions import VERSIONS
+from babygpt.positions import Positions
+
+PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
+WITH_CODE = [name for name in PARALLEL if name != "v6-none"]
+LENGTH = 9
+
+
+def log_probs(model, columns) -> torch.Tensor:
+    with torch.no_grad():
+        return model(columns.tokens, columns.positions)[0].log_softmax(dim=-1)
+
+
+# ---------------------------------------------------------------- which texts
+
+
+def test_texts_are_spread_from_the_first_token_to_the_last() -> None:
+    texts = sample_texts(torch.arange(1000), 10, 99)
+    assert texts.shape == (10, 100)
+    assert texts[:, 0].tolist() == np.linspace(0, 900, 10).astype(int).tolist()
+    assert (texts.diff(dim=1) == 1).all()
+    assert texts[-1, -1] == 999
+
+
+def test_a_text_too_short_for_one_is_refused() -> None:
+    sample_texts(torch.arange(11), 1, 10)
+    with pytest.raises(ValueError, match=r"10 tokens.* at least 11"):
+        sample_texts(torch.arange(10), 1, 10)
+
+
+# ---------------------------------------------------------------- company
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+def test_alone_the_loss_is_that_of_each_text_as_branch_0(awake, text, version: str) -> None:
+    """Time is RoPE's, so it does not matter when a text begins."""
+    model, ids = awake(version), text(200)
+    losses = []
+    for own in sample_texts(ids, 12, LENGTH):
+        columns = weave([own], [0])
+        losses.append(F.nll_loss(log_probs(model, columns), columns.targets[0]).item())
+    assert company_loss(model, ids, 1, LENGTH, n_texts=12) == pytest.approx(np.mean(losses), abs=1e-5)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_isolated_texts_without_a_code_lose_nothing_in_company(awake, text, n: int) -> None:
+    """Each of the same texts is read as if alone, so this checks that they are the same ones."""
+    model, ids = awake("v6-none", {"isolated": True}), text(200)
+    assert interference_gap(model, ids, n, LENGTH, n_texts=12) == pytest.approx(0, abs=1e-5)
+
+
+def test_the_gap_is_the_difference_of_the_losses(awake, text) -> None:
+    model, ids = awake("v6"), text(200)
+    alone, beside = (company_loss(model, ids, n, LENGTH, n_texts=12, seed=3) for n in (1, 3))
+    assert interference_gap(model, ids, 3, LENGTH, n_texts=12, seed=3) == pytest.approx(beside - alone)
+    assert abs(beside - alone) > 1e-3
+
+
+def test_the_seed_decides_the_company(awake, text) -> None:
+    model, ids = awake("v6"), text(200)
+    first, again, other = (company_loss(model, ids, 2, LENGTH, n_texts=12, seed=s) for s in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "says"),
+    [
+        (0, LENGTH, "0 branches"),
+        (2, 17, "a branch of 17 tokens does not fit: the window has 16"),
+        (13, LENGTH, "12 texts do not make one sample of 13"),
+    ],
+)
+def test_company_that_cannot_be_is_refused(awake, text, n: int, length: int, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        company_loss(awake("v6"), text(200), n, length, n_texts=12)
+
+
+# ---------------------------------------------------------------- leakage
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("n", [2, 3])
+def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n: int) -> None:
+    """Against PyTorch's divergence, with the same first text among these others and those."""
+    model, ids = awake(version), text(300)
+    groups = sample_texts(ids, 4 * (2 * n - 1), LENGTH).split(2 * n - 1)
+    divergences = []
+    for first, *others in groups:
+        here, there = (weave([first, *some], [0] * n) for some in (others[: n - 1], others[n - 1 :]))
+        before, after = (log_probs(model, columns)[columns.branch[0] == 0] for columns in (here, there))
+        divergences.append(F.kl_div(after, before, reduction="sum", log_target=True).item() / LENGTH)
+    got = leakage(model, ids, n, LENGTH, n_samples=4)
+    assert got == pytest.approx(np.mean(divergences), abs=1e-5)
+    assert got > 1e-3
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+@pytest.mark.parametrize("length", [1, 2, 7, 16])
+def test_from_isolated_branches_nothing_leaks_at_all(awake, text, version: str, n: int, length: int) -> None:
+    """Not a bit: the number is 0, not nearly 0."""
+    model = awake(version, {"isolated": True})
+    assert leakage(model, text(300), n, length, n_samples=3) == 0.0
+
+
+def test_one_token_cannot_leak(awake, text) -> None:
+    """All begin at one time, and nobody sees that time in another branch."""
+    assert leakage(awake("v6"), text(300), 3, 1, n_samples=3) == 0.0
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_leak_takes_two(awake, text, n: int) -> None:
+    with pytest.raises(ValueError, match=f"{n} branches: for a leak there must be at least 2"):
+        leakage(awake("v6"), text(300), n, LENGTH)
+
+
+def test_a_leak_between_texts_longer_than_the_window_is_refused(awake, text) -> None:
+    with pytest.raises(ValueError, match="17 tokens does not fit"):
+        leakage(awake("v6"), text(300), 2, 17)
+
+
+# ---------------------------------------------------------------- how alike
+
+
+def cosines(vectors: torch.Tensor) -> np.ndarray:
+    v = vectors.detach().double().numpy()
+    return np.array([[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in v] for a in v])
+
+
+@pytest.mark.parametrize("version", ["v6", "v6-learned", "v6-random"])
+def test_similarity_of_added_codes_is_their_cosine(awake, version: str) -> None:
+    model = awake(version)
+    expected = cosines(model.encoding.code(torch.arange(8)))
+    assert np.allclose(code_similarity(model, 8), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("share", "stride"), [(0.5, 1.0), (1.0, 128.0), (0.5, 3.0)])
+def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, stride: float) -> None:
+    """A pair that turns with the branch gives the cosine of its angle, one that does not gives 1."""
+    model = awake("v6-rope2d", {"branch_share": share, "stride": stride})
+    width = round(8 * share)
+    speed = 10_000 ** (-np.arange(0, width, 2) / width)
+    apart = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))[..., None] * stride * speed
+    expected = (np.cos(apart).sum(axis=-1) + (8 - width) / 2) / 4
+    assert np.allclose(code_similarity(model, 6), expected, atol=1e-5)
+
+
+def test_with_equal_bands_both_codes_are_as_alike(awake) -> None:
+    """The fair comparison: the same frequencies, the same stride."""
+    fourier = awake("v6", {"band": 8, "stride": 16})
+    turned = awake("v6-rope2d", {"branch_share": 1.0, "stride": 16})
+    assert np.allclose(code_similarity(fourier, 8), code_similarity(turned, 8), atol=1e-5)
+    assert not np.allclose(
+        code_similarity(awake("v6", {"stride": 16}), 8), code_similarity(turned, 8), atol=0.01
+    )
+
+
+def test_without_a_code_all_branches_are_the_same(awake) -> None:
+    assert np.allclose(code_similarity(awake("v6-none"), 5), 1.0)
+
+
+def test_similarity_of_more_branches_than_there_are_codes_is_refused(awake) -> None:
+    with pytest.raises(ValueError, match="position 8 is not in the table"):
+        code_similarity(awake("v6-learned"), 9)
+
+
+@pytest.mark.parametrize("version", PARALLEL)
+def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
+    """The residual stream by hand: block after block, then the mean of the cosines of each time."""
+    model, idx, n = awake(version), text(7), 3
+    seen: list[torch.Tensor] = []
+    blocks = [module for module in model.modules() if isinstance(module, Block)]
+    hooks = [
+        block.register_forward_hook(lambda _, inputs, out: seen.extend([inputs[0], out])) for block in blocks
+    ]
+    time, branch = torch.arange(7).repeat_interleave(n), torch.arange(n).repeat(7)
+    model(idx.repeat_interleave(n)[None], Positions(time, branch))
+    for hook in hooks:
+        hook.remove()
+    streams = [seen[0], *seen[1::2]]
+    expected = [np.mean([cosines(stream[0, time == t]) for t in range(7)], axis=0) for stream in streams]
+    got = layer_similarity(model, idx, n)
+    assert got.shape == (3, n, n)
+    assert np.allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_equal_texts_without_a_code_stay_equal_in_every_layer(awake, text, isolated: bool) -> None:
+    model = awake("v6-none", {"isolated": isolated})
+    assert np.allclose(layer_similarity(model, text(7), 4), 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("version", WITH_CODE)
+def test_a_code_tells_equal_texts_apart(awake, text, version: str) -> None:
+    last = layer_similarity(awake(version), text(7), 4)[-1]
+    assert last[~np.eye(4, dtype=bool)].max() < 0.999
+
+
+def test_looking_inside_leaves_nothing_behind(awake, text) -> None:
+    """Also if the model refuses to read."""
+    model = awake("v6-learned")
+    layer_similarity(model, text(5), 2)
+    with pytest.raises(ValueError, match="position 8"):
+        layer_similarity(model, text(5), 9)
+    hooks = [[*module._forward_hooks, *module._forward_pre_hooks] for module in model.modules()]
+    assert not any(hooks)

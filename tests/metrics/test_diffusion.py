@@ -1,0 +1,131 @@
+"""The bound: exact where the answers are, an average over orders elsewhere, and well estimated."""
+
+import math
+from itertools import permutations, product
+
+import pytest
+import torch
+
+from babygpt.metrics.diffusion import MOST_EXACT, exact_nelbo, nelbo
+from babygpt.objectives import denoise
+
+MASK = 10
+
+
+@pytest.mark.parametrize(("vocab_size", "length"), [(3, 3), (2, 5), (5, 1)])
+def test_with_exact_answers_the_bound_is_minus_log_p_of_every_text(
+    posterior, vocab_size: int, length: int
+) -> None:
+    model = posterior(vocab_size, length)
+    for text in product(range(vocab_size), repeat=length):
+        assert exact_nelbo(model, torch.tensor(text)) == pytest.approx(-math.log(model.joint[text]), abs=1e-6)
+
+
+@pytest.mark.parametrize("at", [[0], [2, 0], [1, 3], [0, 1, 3]])
+def test_of_some_places_it_is_their_surprise_given_the_rest(posterior, at: list[int]) -> None:
+    model = posterior(2, 4)
+    rest = [d for d in range(4) if d not in at]
+    given = model.joint.sum(dim=at)
+    for text in product(range(2), repeat=4):
+        p = model.joint[text] / given[tuple(text[d] for d in rest)]
+        assert exact_nelbo(model, torch.tensor(text), at) == pytest.approx(-math.log(p), abs=1e-6)
+
+
+def test_of_inexact_answers_it_is_the_mean_surprise_over_all_orders(awake, text) -> None:
+    """Token after token, in each of the 24 orders of four places."""
+    model, idx = awake("v7"), text(9, vocab_size=MASK)
+    at, total = [1, 4, 5, 8], 0.0
+    for order in permutations(at):
+        for done in range(4):
+            holes = idx.clone()
+            holes[list(order[done:])] = MASK
+            with torch.no_grad():
+                chances = denoise(model, holes[None])[0, order[done]].log_softmax(dim=-1)
+            total -= float(chances[idx[order[done]]]) / 24
+    assert exact_nelbo(model, idx, at) == pytest.approx(total, abs=1e-4)
+
+
+def test_inexact_answers_cost_more_than_the_entropy(posterior) -> None:
+    """In the mean over texts; that is what makes it a bound."""
+    model = posterior()
+    entropy = -float((model.joint * model.joint.log()).sum())
+    answer = model.answer
+    model.answer = lambda row: 0.5 * answer(row)  # the right order, too unsure
+    texts = list(product(range(3), repeat=3))
+    mean = sum(float(model.joint[text]) * exact_nelbo(model, torch.tensor(text)) for text in texts)
+    assert mean > entropy + 0.05
+
+
+@pytest.mark.parametrize("n", [0, MOST_EXACT + 1])
+def test_too_few_or_too_many_places_are_refused(awake, text, n: int) -> None:
+    with pytest.raises(ValueError, match=f"{n} places"):
+        exact_nelbo(awake("v7"), text(16), list(range(n)))
+
+
+def test_more_ways_to_mask_than_a_batch_holds_are_all_counted(awake, text) -> None:
+    """1023 of them; a model that knows nothing needs log 10 for each of ten places."""
+    model = awake("v7")
+    torch.nn.init.zeros_(model.head.weight)
+    assert exact_nelbo(model, text(10, vocab_size=MASK)) == pytest.approx(10 * math.log(10), abs=1e-6)
+
+
+# ---------------------------------------------------------------- the estimate
+
+
+@pytest.mark.parametrize("n", [20, 22, 3])
+def test_the_estimate_is_the_exact_bound_within_its_error(awake, text, n: int) -> None:
+    """Windows of five and what is left over, which counts by its length."""
+    model, ids = awake("v7", block_size=5), text(n, vocab_size=MASK)
+    exact = sum(exact_nelbo(model, part) for part in ids.split(5)) / n
+    estimate, error = nelbo(model, ids, repeats=600)
+    assert abs(estimate - exact) < 4 * error
+    assert error < 0.1
+
+
+def test_the_error_is_no_smaller_than_what_seeds_differ_by(awake, text) -> None:
+    model, ids = awake("v7", block_size=5), text(40, vocab_size=MASK)
+    found = [nelbo(model, ids, repeats=4, seed=seed) for seed in range(40)]
+    spread = torch.tensor([estimate for estimate, _ in found]).std()
+    assert spread < 1.2 * sum(error for _, error in found) / 40
+    assert spread > 0
+
+
+def test_a_seed_is_repeated_and_the_global_one_rests(awake, text) -> None:
+    model, ids = awake("v7"), text(50, vocab_size=MASK)
+    state = torch.random.get_rng_state()
+    assert nelbo(model, ids, seed=3) == nelbo(model, ids, seed=3)
+    assert nelbo(model, ids, seed=3) != nelbo(model, ids, seed=4)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_model_that_knows_nothing_needs_log_v(awake, text) -> None:
+    model = awake("v7-rope")
+    torch.nn.init.zeros_(model.head.weight)
+    estimate, error = nelbo(model, text(70, vocab_size=MASK))
+    assert estimate == pytest.approx(math.log(10), abs=1e-5)
+    assert error < 1e-5
+
+
+def test_one_window_has_no_standard_error(awake, text) -> None:
+    estimate, error = nelbo(awake("v7"), text(16, vocab_size=MASK))
+    assert math.isfinite(estimate)
+    assert math.isnan(error)
+
+
+@pytest.mark.parametrize(
+    ("n", "arguments", "says"),
+    [
+        (0, {}, r"tokens \(0\)"),
+        (9, {"repeats": 0}, r"repeats \(0\)"),
+        (9, {"length": -1}, r"length \(-1\)"),
+    ],
+)
+def test_bad_arguments_are_named(awake, text, n: int, arguments: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        nelbo(awake("v7"), text(n), **arguments)
+
+
+@pytest.mark.parametrize("at", [[0, 0], [3], [-1]])
+def test_places_that_do_not_exist_or_stand_twice_are_refused(posterior, at: list[int]) -> None:
+    with pytest.raises(ValueError, match="must be different ones of 0 to 2"):
+        exact_nelbo(posterior(), torch.tensor([0, 1, 2]), at)

@@ -1,0 +1,456 @@
+"""Drawing functions put the numbers they are given on the Axes they are given."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
+
+from babygpt import plots
+from babygpt.plots.artists import drawn
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def labelled(ax):
+    return bool(ax.get_title(loc="left") or ax.get_title()) and bool(ax.get_ylabel())
+
+
+def test_losses_are_smoothed_and_floors_drawn(ax):
+    plots.draw_losses(ax, {"v4": [4.0, 2.0, 2.0, 0.0]}, {"floor": 0.5}, "it falls", smooth=2)
+    curve, floor = ax.lines
+    np.testing.assert_allclose(curve.get_ydata(), [4.0, 3.0, 2.0, 1.0])  # the first has no step before it
+    np.testing.assert_allclose(curve.get_xdata(), [1, 2, 3, 4])
+    assert set(floor.get_ydata()) == {0.5}
+    assert labelled(ax)
+
+
+def test_a_curve_that_ends_early_is_drawn_to_its_end(ax):
+    plots.draw_by_position(ax, {"learned": np.ones(32), "v4": np.arange(64.0)}, 32, "how far", smooth=16)
+    short, long = ax.lines[:2]
+    assert list(short.get_xdata()) == [8, 24]
+    np.testing.assert_allclose(long.get_ydata(), np.arange(64).reshape(4, 16).mean(axis=1))
+
+
+def test_bars_show_the_mean_and_dots_each_seed(ax):
+    plots.draw_accuracies(ax, {"nope": [0.5, 0.7], "v4": [1.0, 1.0]}, "who did it")
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx([60, 100])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [50, 70])
+
+
+def test_a_diverging_matrix_is_centred_on_zero(ax):
+    plots.draw_matrix(ax, np.array([[1.0, -3.0]]), "m", "x", "y", diverging=True)
+    assert ax.images[0].get_clim() == (-3, 3)
+    np.testing.assert_allclose(ax.images[0].get_array(), [[1, -3]])
+
+
+def test_a_matrix_carries_its_ticks(ax):
+    plots.draw_matrix(ax, np.eye(2), "m", "x", "y", ticks=["a", "b"])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b"]
+
+
+def test_the_clock_points_where_the_angles_say(ax):
+    plots.draw_clock(ax, [0.0, np.pi / 2], ["right", "up"], "clock")
+    tips = [line.get_xydata()[1] for line in ax.lines if len(line.get_xdata()) == 2]
+    np.testing.assert_allclose(tips, [(1, 0), (0, 1)], atol=1e-12)
+
+
+def test_each_encoding_has_a_colour_of_its_own_beside_its_rivals():
+    rivals = ["nope", "learned", "v3", "v4", "alibi"]
+    assert len({plots.ENCODING_COLOURS[name] for name in rivals}) == len(rivals)
+
+
+# ---------------------------------------------------------------- a run that is not over
+
+LOSSES = [4.0 - n / 20 for n in range(60)]
+
+
+def draw_run(ax, made, **more):
+    plots.draw_losses(ax, {"v4": LOSSES[:made]}, {"floor": 0.5}, f"after {made} steps", total=60, **more)
+
+
+def test_the_axes_of_a_run_hold_all_of_it_from_the_start(ax):
+    spans = []
+    for made in (1, 2, 30, 60):
+        draw_run(ax, made)
+        spans.append((ax.get_xlim(), ax.get_ylim()))
+    assert set(spans) == {((0, 60), (0, 6))}  # room for the legend above 4
+
+
+def test_losses_above_the_axes_raise_them(ax):
+    plots.draw_losses(ax, {"v4": [4.0, 9.1]}, {"floor": 0.5}, "it grows", total=60)
+    assert ax.get_ylim() == (0, 13)
+
+
+@pytest.mark.parametrize("floors", [{"floor": 0.5}, {}])
+def test_a_run_without_a_step_is_drawn_as_an_empty_curve(ax, floors):
+    plots.draw_losses(ax, {"v4": []}, floors, "untrained", total=60, no_idea=2.2)
+    assert list(ax.lines[0].get_xdata()) == []
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 60), (0, 3.5))
+
+
+def test_a_run_that_goes_on_moves_its_curve_and_adds_nothing(ax):
+    draw_run(ax, 20, smooth=2)
+    count = len(ax.get_children())
+    draw_run(ax, 60, smooth=2)
+    assert len(ax.get_children()) == count
+    curve, floor = ax.lines
+    assert list(curve.get_xdata()) == list(range(1, 61))
+    assert curve.get_ydata()[-1] == pytest.approx(np.mean(LOSSES[58:60]))
+    assert set(floor.get_ydata()) == {0.5}
+    assert ax.get_title(loc="left") + ax.get_title() == "after 60 steps"
+
+
+def test_rising_shares_are_drawn_in_percent_over_the_whole_run(ax):
+    plots.draw_rising(ax, {"v4": ([0, 10], [0.5, 0.75])}, "who did it", 40)
+    curve, chance = ax.lines
+    np.testing.assert_allclose(curve.get_xydata(), [(0, 50), (10, 75)])
+    assert set(chance.get_ydata()) == {50}
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 40), (0, 105))
+    assert labelled(ax)
+
+
+def image(ax, name):
+    return drawn(ax, AxesImage, name)
+
+
+def values(shown):
+    return np.ma.filled(shown.get_array(), np.nan)
+
+
+def test_one_head_is_large_and_all_are_small_a_column_for_each_layer(ax):
+    weights = np.random.default_rng(0).random((2, 3, 20, 20))
+    plots.draw_heads(ax, weights, "x" * 20, (1, 0), "heads")
+    np.testing.assert_array_equal(values(image(ax, "head")), weights[1, 0])
+    small = values(image(ax, "heads"))
+    assert small.shape == (3 * 20 + 2, 2 * 20 + 1)  # a gap of one letter between squares
+    for layer in range(2):
+        for head in range(3):
+            square = small[21 * head : 21 * head + 20, 21 * layer : 21 * layer + 20]
+            np.testing.assert_array_equal(square, weights[layer, head])
+    assert np.isnan(small).sum() == small.size - weights.size  # the gaps hold nothing
+    assert {shown.get_clim() for shown in ax.images} == {(0, 1)}
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (4, 4), (6, 2)])
+def test_small_heads_stand_beside_the_large_one_and_are_square(ax, shape):
+    plots.draw_heads(ax, np.zeros((*shape, 30, 30)), "x" * 30, (0, 0), "heads")
+    left, right, bottom, top = image(ax, "heads").get_extent()
+    rows, columns = image(ax, "heads").get_size()
+    assert (right - left) / columns == pytest.approx((bottom - top) / rows)
+    assert left > 29.5
+    assert -0.5 < top < bottom < 29.6
+    assert right < ax.get_xlim()[1]  # with the heads' names
+    assert ax.get_aspect() == 1
+    assert {text.get_text() for text in ax.texts} == {
+        *(f"layer {i + 1}" for i in range(shape[0])),
+        *(f"head {i + 1}" for i in range(shape[1])),
+    }
+
+
+def test_the_large_head_is_framed_among_the_small_ones(ax):
+    for chosen in ((0, 0), (1, 2)):
+        plots.draw_heads(ax, np.zeros((2, 3, 20, 20)), "x" * 20, chosen, "heads")
+        left, right, _, top = image(ax, "heads").get_extent()
+        unit, (layer, head) = (right - left) / 41, chosen
+        frame = drawn(ax, Line2D, "frame").get_xydata()
+        np.testing.assert_allclose(frame.min(axis=0), (left + 21 * layer * unit, top + 21 * head * unit))
+        np.testing.assert_allclose(frame.max(axis=0) - frame.min(axis=0), 20 * unit)
+
+
+def test_a_short_text_stands_letter_by_letter_along_both_sides(ax):
+    plots.draw_heads(ax, np.zeros((1, 1, 3, 3)), ["a", "•", "b"], (0, 0), "heads")
+    for axis in (ax.xaxis, ax.yaxis):
+        assert list(zip(axis.get_ticklocs(), labels(axis), strict=True)) == [(0, "a"), (1, "•"), (2, "b")]
+
+
+def test_a_long_text_stands_there_in_words_each_at_its_middle(ax):
+    text = "ada chased ben. " * 4
+    T = len(text)
+    plots.draw_heads(ax, np.zeros((1, 1, T, T)), plots.visible(text), (0, 0), "heads")
+    for axis in (ax.xaxis, ax.yaxis):
+        found = list(zip(axis.get_ticklocs(), labels(axis), strict=True))
+        assert found[:4] == [(1, "ada"), (6.5, "chased"), (12.5, "ben."), (17, "ada")]
+        assert len(found) == 12
+
+
+def test_words_that_would_run_into_each_other_are_left_out(ax):
+    text = "a b " * 32  # 128 letters
+    plots.draw_row(ax, np.zeros(128), plots.visible(text), "row")
+    assert np.diff(ax.get_xticks()).min() >= 128 / 32
+
+
+def labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_heads_may_become_more_than_they_were(ax):
+    for shape in ((1, 1, 4, 4), (2, 3, 4, 4)):
+        plots.draw_heads(ax, np.full(shape, 0.25), "abcd", (0, 0), "heads")
+    assert image(ax, "heads").get_size() == (14, 9)
+
+
+def test_a_row_is_a_bar_over_each_letter(ax):
+    plots.draw_row(ax, np.array([0.25, 0.75]), "ab", "row")
+    (bars,) = ax.lines
+    np.testing.assert_allclose(bars.get_xydata(), [(-0.5, 0.25), (0.5, 0.75), (1.5, 0.75)])
+    assert bars.get_drawstyle() == "steps-post"
+    assert (ax.get_xlim(), ax.get_ylim()) == ((-0.5, 1.5), (0, 1.02))
+
+
+def test_masked_rows_of_gates_are_framed_and_named(ax):
+    masked = np.isin(np.arange(16), (4, 5, 6, 14, 15))
+    gates = np.random.default_rng(0).uniform(-1, 1, (16, 6))
+    plots.draw_gates(ax, gates, masked, "gates", "channel", "MASK × 0.3")
+    np.testing.assert_array_equal(image(ax, "matrix").get_array(), gates)
+    assert image(ax, "matrix").get_clim() == (-1, 1)
+    edges = drawn(ax, Line2D, "edges").get_xydata()
+    assert sorted(set(edges[:, 1])) == [3.5, 6.5, 13.5, 15.5]
+    assert set(edges[:, 0]) == {-0.5, 5.5}
+    named = list(zip(ax.get_yticks(), labels(ax.yaxis), strict=True))
+    assert named == [(0, "0"), (5, "MASK × 0.3"), (8, "8"), (14.5, "MASK × 0.3")]
+
+
+def test_gates_of_a_text_without_mask_have_no_frame(ax):
+    plots.draw_gates(ax, np.zeros((16, 6)), np.zeros(16, bool), "gates", "channel")
+    assert len(drawn(ax, Line2D, "edges").get_xdata()) == 0
+    assert labels(ax.yaxis) == ["0", "8"]
+
+
+def test_what_is_now_is_drawn_over_what_was_with_the_legend_above_both(ax):
+    x, first, now = np.arange(3), np.array([1.0, 0.5, 0.1]), np.array([1.0, 0.9, 0.8])
+    plots.draw_then_and_now(ax, x, first, now, "a finding", "m", "K")
+    lines = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_array_equal(lines["at first"].get_ydata(), first)
+    np.testing.assert_array_equal(lines["now"].get_ydata(), now)
+    assert lines["now"].get_linewidth() > lines["at first"].get_linewidth()
+    assert lines["at first"].get_linestyle() == "--"  # seen on the other where they are the same
+    assert ax.lines[-1] is lines["at first"]
+    ax.figure.canvas.draw()
+    bottom = ax.get_legend().get_window_extent().transformed(ax.transData.inverted()).y0
+    assert bottom > 1  # of shares, the highest there can be
+
+
+def test_the_legend_of_a_run_stands_above_all_its_losses():
+    with matplotlib.rc_context(plots.STYLE):
+        ax = Figure(figsize=(3.4, 3.3)).subplots()
+        floors = {"bigram floor": 1.6, "entropy floor": 0.4}
+        plots.draw_losses(ax, {"v4": [3.3] * 60}, floors, "it does not learn", total=60, no_idea=3.3)
+        ax.figure.canvas.draw()
+    bottom = ax.get_legend().get_window_extent().transformed(ax.transData.inverted()).y0
+    assert bottom > 3.3
+
+
+def test_curves_that_are_gone_are_dropped_and_what_marks_a_place_stays(ax):
+    x = np.arange(3.0)
+    plots.draw_curves(ax, x, {"a": x, "b": -x}, "two", "x", "y")
+    plots.mark_place(ax, 1.0)
+    plots.draw_curves(ax, x, {"b": 2 * x}, "one", "x", "y")
+    assert {line.get_gid() for line in ax.lines} == {"b", "place"}
+    assert next(line for line in ax.lines if line.get_gid() == "b").get_ydata().tolist() == [0, 2, 4]
+    assert ax.get_legend() is None
+
+
+def test_a_marked_place_moves(ax):
+    for x in (1.0, 2.0):
+        plots.mark_place(ax, x)
+    (line,) = ax.lines
+    assert set(line.get_xdata()) == {2}
+
+
+def test_a_span_holds_an_axis_where_it_is(ax):
+    x = np.arange(3.0)
+    for scale in (1, 100):
+        plots.draw_curves(ax, x, {"a": scale * x}, "a", "x", "y", x_span=(0.0, 5.0), y_span=(-1.0, 1.0))
+        assert (ax.get_xlim(), ax.get_ylim()) == ((0, 5), (-1, 1))
+
+
+def test_a_fixed_top_keeps_the_colours_whatever_the_matrix(ax):
+    for scale in (1, 9):
+        plots.draw_matrix(ax, scale * np.eye(2), "m", "x", "y", diverging=True, top=4)
+        assert ax.images[0].get_clim() == (-4, 4)
+
+
+def test_spaces_and_line_ends_can_be_seen():
+    assert plots.visible("a b\n") == ["a", "•", "b", "↵"]
+
+
+def test_rows_are_labelled_in_their_order(ax):
+    plots.draw_matrix(ax, np.eye(3), "m", "x", "y")
+    plots.label_rows(ax, ["a", "b", "c"])
+    assert list(zip(ax.get_yticks(), (t.get_text() for t in ax.get_yticklabels()), strict=True)) == [
+        (0, "a"),
+        (1, "b"),
+        (2, "c"),
+    ]
+
+
+def test_a_clock_drops_the_hands_it_no_longer_has(ax):
+    plots.draw_clock(ax, [0.0, 1.0, 2.0], ["a", "b", "c"], "three")
+    plots.draw_clock(ax, [3.0], ["d"], "one")
+    assert len(ax.lines) == 2  # the ring and a hand
+    assert [word.get_text() for word in ax.texts] == ["d"]
+
+
+# ---------------------------------------------------------------- one function, every frame
+
+SPANS = {"x_span": (0.0, 9.0), "y_span": (-3.0, 3.0)}
+
+
+def curves(ax, n, names, **spans):
+    x = np.linspace(0, 9, 30)
+    plots.draw_curves(
+        ax, x, {name: np.sin(n * x + i) for i, name in enumerate(names)}, f"{n}", "x", "y", **spans
+    )
+    plots.mark_place(ax, float(n))
+
+
+def noise(*shape):
+    return np.random.default_rng(0).random(shape)
+
+
+FRAMES = {
+    "losses": lambda ax, n: plots.draw_losses(ax, {"v4": LOSSES[: 20 * n]}, {"floor": 0.5}, f"{n}"),
+    "losses of a run": lambda ax, n: draw_run(ax, 20 * n),
+    "losses from nothing": lambda ax, n: draw_run(ax, 20 * (n - 1)),
+    # A floor that moves is named anew in the legend.
+    "floors": lambda ax, n: plots.draw_losses(ax, {"v4": LOSSES}, {"floor": 0.5 * n}, "f", total=60),
+    "rising": lambda ax, n: plots.draw_rising(ax, {"v4": (range(9 * n), noise(9 * n))}, f"{n}", 18),
+    "matrix": lambda ax, n: plots.draw_matrix(ax, noise(2 * n, 2 * n), f"{n}", "x", "y", "abcd"[: 2 * n]),
+    "diverging": lambda ax, n: plots.draw_matrix(ax, n * noise(5, 5) - 1, f"{n}", "x", "y", diverging=True),
+    "heads": lambda ax, n: plots.draw_heads(ax, noise(n, n, 4, 4), "abcd", (n - 1, 0), f"{n}"),
+    "curves": lambda ax, n: curves(ax, n, ["a", "b"]),
+    "curves between fixed ends": lambda ax, n: curves(ax, n, ["a", "b"], **SPANS),
+    "one curve fewer": lambda ax, n: curves(ax, n, ["a", "b", "c", "d"][: 4 - n], **SPANS),
+    # A curve that comes takes the colour, the depth and the row of the legend that it has in a fresh figure.
+    "one curve more": lambda ax, n: curves(ax, n, [*["a", "b", "c"][: 1 + n], "RoPE"], **SPANS),
+    "rows": lambda ax, n: plots.draw_rows(
+        ax, {name: noise(3) + n for name in "abc"[n - 1 : 2]}, f"{n}", "x", {"zero": 0.5}, (0.0, 3.0)
+    ),
+    "a row more": lambda ax, n: plots.draw_rows(ax, {f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
+    "text": lambda ax, n: plots.draw_text(ax, "abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", columns=2),
+    "appearing": lambda ax, n: plots.draw_appearing(
+        ax, np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"
+    ),
+    "clock": lambda ax, n: plots.draw_clock(ax, [n, 2 * n], [f"q at {n}", "k"], f"{n}", [(0, 1)]),
+    "squares": lambda ax, n: plots.draw_squares(ax, noise(n, 2, 2), "abc"[:n], f"{n}"),
+    "gates": lambda ax, n: plots.draw_gates(ax, noise(16, n), np.arange(16) > 9 + n, f"{n}", "x"),
+    "row": lambda ax, n: plots.draw_row(ax, noise(9 * n), "abc def g" * n, f"{n}"),
+    "then and now": lambda ax, n: plots.draw_then_and_now(
+        ax, np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"
+    ),
+    "given text": lambda ax, n: plots.draw_text(
+        ax, "abc def", noise(7), f"{n}", columns=4, given=np.arange(7) > 4 - n
+    ),
+    "clock with one hand more": lambda ax, n: plots.draw_clock(ax, [n, 2 * n][:n], ["q", "k"][:n], f"{n}"),
+}
+
+
+def pixels(ax):
+    canvas = FigureCanvasAgg(ax.figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba()).astype(int)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
+    """So the same function makes the figure of a README and every frame of a live plot.
+
+    Without the constrained layout, which lands a rounding error away from where it was each time. Axes
+    that fit losses and a floor are a rounding error apart too: Matplotlib asks the screen where it is.
+    """
+    draw = FRAMES[name]
+    with matplotlib.rc_context({**plots.STYLE, "figure.constrained_layout.use": False}):
+        moved, fresh = Figure(figsize=(5, 3)).subplots(), Figure(figsize=(5, 3)).subplots()
+        draw(moved, 1)
+        before = pixels(moved)
+        draw(moved, 2)
+        draw(fresh, 2)
+        gap = np.abs(pixels(moved) - pixels(fresh)).max()
+        assert gap <= (1 if name == "losses" else 0)  # of 255
+    assert np.abs(pixels(fresh) - before).max() > 50
+
+
+def test_squares_stand_in_rows_with_the_number_of_each_pair(ax):
+    squares = np.linspace(-1, 1, 48).reshape(3, 4, 4)
+    names = ["one", "two", "three"]
+    plots.draw_squares(ax, squares, names, "three squares")
+    for name, square in zip(names, squares, strict=True):
+        np.testing.assert_array_equal(image(ax, name).get_array(), square)
+        assert image(ax, name).get_clim() == (-1, 1)
+        left, right, bottom, top = image(ax, name).get_extent()
+        assert (right - left, bottom - top) == (pytest.approx(4), 4)
+        for row, column in np.ndindex(4, 4):
+            word = drawn(ax, Annotation, f"{name} {row} {column}")
+            assert (word is None) == (column >= row)  # each pair once, and none with itself
+            if word is not None:
+                assert float(word.get_text()) == pytest.approx(square[row, column], abs=0.005)
+                assert word.get_position() == pytest.approx((left + column + 0.5, top + row + 0.5))
+    assert ax.get_aspect() == 1
+    ends = [image(ax, name).get_extent() for name in names]
+    assert ends[0][1] < ends[1][0]  # beside each other
+    assert ends[0][2] < ends[2][3]  # below each other
+    stand = {text.get_text(): text.get_position() for text in ax.texts if text.get_text() in names}
+    for name, (left, right, _, top) in zip(names, ends, strict=True):
+        assert left < stand[name][0] < right
+        assert stand[name][1] < top
+
+
+def test_squares_without_room_have_no_numbers_and_smaller_ones_leave_none_behind(ax):
+    for n, count in ((4, 2 * 6), (8, 0), (2, 2)):
+        plots.draw_squares(ax, np.ones((2, n, n)), ["one", "two"], "squares")
+        assert sum(isinstance(text, Annotation) for text in ax.texts) == count
+    plots.draw_squares(ax, np.ones((1, 2, 2)), ["one"], "squares")
+    assert len(ax.images) == 1
+
+
+def test_an_arc_goes_from_the_first_hand_to_the_second_and_counts_full_turns(ax):
+    plots.draw_clock(ax, [1.0, 1.0 - 7.0, 2.0], ["q", "k", "other"], "clock", arcs=[(1, 0)])
+    x, y = drawn(ax, Line2D, "arc 0").get_data()
+    ends = np.arctan2(y, x)[[0, -1]]
+    np.testing.assert_allclose(ends, [2 * np.pi - 6.0, 1.0])
+    assert np.unwrap(np.arctan2(y, x))[-1] - ends[0] == pytest.approx(7.0)
+    assert (np.hypot(x, y) < 1).all()
+    plots.draw_clock(ax, [1.0, 2.0], ["q", "k"], "clock")
+    assert drawn(ax, Line2D, "arc 0") is None
+
+
+@pytest.mark.parametrize("angles", [[0.0, 0.01], [0.5, 0.5], [3.1, -3.1], [0.0, 0.1, 0.2], [6.2, 0.1]])
+def test_labels_of_hands_that_nearly_meet_stand_apart(ax, angles):
+    plots.draw_clock(ax, angles, "abc"[: len(angles)], "clock")
+    at = [np.arctan2(word.xy[1] / 1.22, word.xy[0] / 1.15) for word in ax.texts]
+    gaps = np.diff(np.sort(np.mod(at, 2 * np.pi)))
+    assert min(*gaps, 2 * np.pi - gaps.sum()) > 0.4
+    assert np.abs(np.angle(np.exp(1j * (np.array(at) - angles)))).max() < 0.5
+
+
+def test_labels_of_hands_far_apart_stand_at_their_tips(ax):
+    plots.draw_clock(ax, [0.0, 2.0], "ab", "clock")
+    at = [np.arctan2(word.xy[1] / 1.22, word.xy[0] / 1.15) for word in ax.texts]
+    np.testing.assert_allclose(at, [0.0, 2.0])
+
+
+def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
+    gaps = {"none": {"2": [0.1, 0.2], "4": [0.3, 0.4]}, "Fourier": {"2": [-0.001, 0.0], "4": [1.0, 1.1]}}
+    plots.draw_gaps(ax, gaps, "what company costs")
+    shown = sorted((line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines())
+    assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier"]
+
+
+def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
+    plots.draw_rows(ax, {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}, "a finding", "nats", {"floor": 0.5})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v3"]
+    lines = {line.get_gid(): line for line in ax.lines}
+    assert list(lines["v4"].get_xdata()) == [1.0, 2.0, 6.0]
+    assert set(lines["v4"].get_ydata()) == {0}
+    assert list(lines["mean of v4"].get_xdata()) == [3.0, 3.0]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first name is on top
+    assert ax.get_xlabel() == "nats"

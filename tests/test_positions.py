@@ -1,0 +1,129 @@
+"""Where tokens stand."""
+
+from dataclasses import FrozenInstanceError
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.positions import Positions, sees
+
+
+@given(n=st.integers(1, 50), start=st.integers(0, 1000))
+def test_counting_gives_neighbours_from_start(n: int, start: int) -> None:
+    positions = Positions.arange(n, start)
+    assert positions.time.tolist() == list(range(start, start + n))
+    assert (len(positions), positions.furthest) == (n, start + n - 1)
+
+
+def test_rows_of_a_batch_count_as_one_length() -> None:
+    positions = Positions(torch.tensor([[0, 1, 2], [7, 8, 9]]))
+    assert (len(positions), positions.furthest) == (3, 9)
+
+
+def test_branch_and_mask_are_unknown_unless_told() -> None:
+    positions = Positions.arange(3)
+    assert positions.branch is None
+    assert positions.masked is None
+
+
+def test_places_do_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Positions.arange(3).time = torch.zeros(3)
+
+
+@given(times=st.lists(st.integers(0, 6), min_size=1, max_size=6))
+def test_in_order_is_each_later_than_the_one_before(times: list[int]) -> None:
+    expected = all(here < there for here, there in pairwise(times))
+    assert Positions(torch.tensor(times)).in_order == expected
+    assert (
+        Positions(torch.tensor([list(range(len(times))), times])).in_order == expected
+    )  # every row of a batch
+
+
+def test_several_texts_are_never_in_order() -> None:
+    """Even if they look so: attention's own causal mask knows nothing of branches."""
+    assert not Positions(torch.arange(4), torch.zeros(4)).in_order
+
+
+def test_one_place_after_others_keeps_what_both_know() -> None:
+    first, second = (
+        Positions(torch.arange(2), torch.tensor([0, 1])),
+        Positions(torch.arange(5, 7), torch.tensor([1, 1])),
+    )
+    both = first.then(second)
+    assert (both.time.tolist(), both.branch.tolist()) == ([0, 1, 5, 6], [0, 1, 1, 1])
+    assert first.then(Positions.arange(1)).branch is None
+
+
+@given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
+def test_what_was_counted_is_known_as_long_as_it_goes_on(n: int, start: int, m: int, gap: int) -> None:
+    """And what is known is what looking would tell."""
+    both = Positions.arange(n, start).then(Positions.arange(m, start + n + gap)).to("cpu")
+    assert both.start == (start if gap == 0 else None)
+    assert both.in_order == (gap >= 0) == Positions(both.time).in_order
+    assert not Positions(both.time, torch.zeros(n + m), start=both.start).in_order  # several texts never are
+
+
+# ---------------------------------------------------------------- who sees whom
+
+TOKENS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=7)  # time, branch
+
+
+def placed(tokens: list[tuple[int, int]], with_branch: bool = True) -> Positions:
+    time, branch = torch.tensor(tokens).T
+    return Positions(time, branch if with_branch else None)
+
+
+def may_look(at: tuple[int, int], other: tuple[int, int], isolated: bool) -> bool:
+    """The rule in words: at itself, and at strictly earlier times of every branch, or of its own."""
+    if at[1] == other[1]:
+        return other[0] <= at[0]
+    return not isolated and other[0] < at[0]
+
+
+@given(queries=TOKENS, keys=TOKENS, isolated=st.booleans())
+def test_mask_is_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
+    got = sees(placed(queries), placed(keys), isolated)
+    assert got.shape == (1, len(queries), len(keys))
+    for i, at in enumerate(queries):
+        for j, other in enumerate(keys):
+            assert got[0, i, j].item() == may_look(at, other, isolated)
+
+
+@given(queries=TOKENS, keys=TOKENS)
+def test_without_branches_time_alone_decides(queries: list, keys: list) -> None:
+    got = sees(placed(queries, with_branch=False), placed(keys, with_branch=False))
+    expected = [[other[0] <= at[0] for other in keys] for at in queries]
+    assert got[0].tolist() == expected
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=4, max_size=4), min_size=1
+    )
+)
+@pytest.mark.parametrize("isolated", [False, True])
+def test_each_row_of_a_batch_has_its_own_mask(isolated: bool, rows: list) -> None:
+    time, branch = torch.tensor(rows).permute(2, 0, 1)
+    got = sees(Positions(time, branch), Positions(time, branch), isolated)
+    assert got.shape == (len(rows), 1, 4, 4)
+    for b, row in enumerate(rows):
+        assert torch.equal(got[b], sees(placed(row), placed(row), isolated))
+
+
+@given(tokens=TOKENS)
+def test_every_token_sees_itself(tokens: list) -> None:
+    """So no row of the mask is empty, and no softmax is of nothing."""
+    for isolated in (False, True):
+        assert sees(placed(tokens), placed(tokens), isolated)[0].diagonal().all()
+
+
+@pytest.mark.parametrize("known", ["neither", "queries", "keys"])
+def test_isolation_of_unknown_branches_is_refused(known: str) -> None:
+    with_branch, without = Positions(torch.arange(3), torch.zeros(3)), Positions.arange(3)
+    queries, keys = (with_branch if known == name else without for name in ("queries", "keys"))
+    with pytest.raises(ValueError, match=r"positions\.branch"):
+        sees(queries, keys, isolated=True)

@@ -1,0 +1,234 @@
+"""Several processes train as one does, and none of them is left waiting when another is lost."""
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from click.testing import CliRunner
+
+import babygpt
+from babygpt.cli import main
+from babygpt.config import ModelConfig
+from babygpt.data.corpus import Corpus
+from babygpt.models.versions import build
+from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
+from babygpt.objectives.lookup import Lookup
+from babygpt.training import checkpoint as checkpoints
+from babygpt.training.distributed import ALONE, Team, joined
+
+SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "5"]
+HERE = str(Path(babygpt.__file__).parents[1])
+ALONE_HERE = {**{k: x for k, x in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}, "PYTHONPATH": HERE}
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tasks(small_corpus: Corpus, small_masked_corpus: Corpus) -> dict[str, tuple[str, Objective, int]]:
+    """Each objective, with a version that learns it and the number of its tokens."""
+    V, lookup = small_corpus.tokenizer.vocab_size, Lookup()
+    return {
+        "next token": ("v4", NextToken(small_corpus, 16), V),
+        "branches": ("v6", Branches(small_corpus, 16, n_branches=(1, 3), by_samples=True), V),
+        "holes": ("v7", MaskedDiffusion(small_masked_corpus, 16, 20), V + 1),
+        "bound": ("v7", DiffusionBound(small_masked_corpus, 16, 20), V + 1),
+        "lookup": ("v4", lookup, lookup.vocab_size),
+    }
+
+
+# ---------------------------------------------------------------- sharing a batch, in one process
+
+
+@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("task", ["next token", "branches", "holes", "bound", "lookup"])
+def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> None:
+    """And their gradients to its gradient, though some parts hold more targets than others."""
+    version, objective, V = tasks[task]
+    model = wake(build(version, ModelConfig(V, block_size=32, n_layer=1, n_head=2, n_embd=16)))
+    batch = objective.batch(5, torch.Generator().manual_seed(0))
+    shares = [Team(rank, size).rows(batch) for rank in range(size)]
+    assert sum(len(mine[0]) for mine in shares) == 5
+    whole = objective.loss(model, batch)
+    weights = [objective.count(mine) / objective.count(batch) for mine in shares]
+    parts = sum(objective.loss(model, mine) * w for mine, w in zip(shares, weights, strict=True))
+    assert parts.item() == pytest.approx(whole.item(), rel=1e-5)
+    one, other = (torch.autograd.grad(loss, list(model.parameters())) for loss in (whole, parts))
+    for p, q in zip(one, other, strict=True):
+        assert torch.allclose(p, q, atol=1e-5)
+
+
+def test_one_process_keeps_the_batch_as_it_is() -> None:
+    batch = (torch.arange(6).view(3, 2), torch.arange(3))
+    assert ALONE.rows(batch) is batch
+    mine = Team(1, 2).rows(batch)
+    assert mine[0].tolist() == [[2, 3]]
+    assert mine[1].tolist() == [1]
+
+
+def test_a_batch_too_small_to_share_is_told() -> None:
+    with pytest.raises(ValueError, match=r"batch_size \(3\) must be at least the number of processes \(4\)"):
+        Team(0, 4).rows((torch.zeros(3, 2),))
+
+
+def test_without_torchrun_nothing_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with joined() as team:
+        assert (team.rank, team.size, team.leads, team.first()) == (0, 1, True, True)
+        assert team.anyone(True)
+        assert not team.anyone(False)
+    assert not torch.distributed.is_initialized()
+
+
+def test_half_of_torchruns_variables_are_told(text: Path, tmp_path: Path, monkeypatch) -> None:
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = CliRunner().invoke(main, command(text, tmp_path / "m.safetensors", 2))
+    assert result.exit_code == 1
+    assert "MASTER_ADDR" in result.output
+
+
+# ---------------------------------------------------------------- two processes
+
+
+def torchrun(*args: object) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, *TORCHRUN, *[str(a) for a in args]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**ALONE_HERE, "OMP_NUM_THREADS": "1"},
+    )
+
+
+TRAINS = """
+import json, sys
+from pathlib import Path
+import torch
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import load_corpus
+from babygpt.training.distributed import joined
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import MaskedDiffusion, NextToken
+from babygpt.training import Training
+
+def losses(team):
+    for version in ("v4", "v7"):
+        torch.manual_seed(0)
+        corpus = load_corpus(sys.argv[1], with_mask=VERSIONS[version].masks)
+        objective = MaskedDiffusion(corpus, 16, 20) if VERSIONS[version].masks else NextToken(corpus, 16)
+        V = corpus.tokenizer.vocab_size
+        model = build(version, ModelConfig(V, block_size=16, n_layer=2, n_head=2, n_embd=16))
+        plan = TrainConfig(steps=12, batch_size=5, lr_matrix=0.01, lr_other=0.01, eval_every=4, seed=0)
+        steps = list(Training(model, objective, plan, team).steps())
+        weights = [p.flatten().tolist() for p in model.parameters()]
+        yield [(s.loss, s.tokens, s.val_loss) for s in steps], weights
+
+with joined() as team:
+    found = list(losses(team))
+    Path(sys.argv[2] + str(team.rank)).write_text(json.dumps(found))
+"""
+
+
+def test_two_processes_learn_what_one_does(text: Path, tmp_path: Path, monkeypatch) -> None:
+    """But for the order of additions; both get exactly the same. One of them has 3 rows, the other 2."""
+    script = tmp_path / "trains.py"
+    script.write_text(TRAINS)
+    process = torchrun(script, text, tmp_path / "two")
+    monkeypatch.setattr(sys, "argv", [str(script), str(text), str(tmp_path / "one")])
+    runpy.run_path(str(script))
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    one, first, second = (json.loads((tmp_path / name).read_text()) for name in ("one0", "two0", "two1"))
+    assert first == second
+    for (steps, weights), (shared_steps, shared_weights) in zip(one, first, strict=True):
+        for (loss, tokens, val_loss), (shared_loss, shared_tokens, shared_val_loss) in zip(
+            steps, shared_steps, strict=True
+        ):
+            assert shared_loss == pytest.approx(loss, abs=2e-3)
+            assert shared_val_loss == (val_loss and pytest.approx(val_loss, abs=2e-3))
+            assert shared_tokens == tokens
+        assert shared_steps[0][0] == pytest.approx(steps[0][0], abs=1e-6)
+        for p, q in zip(weights, shared_weights, strict=True):
+            assert torch.allclose(torch.tensor(p), torch.tensor(q), atol=5e-3)
+
+
+def command(text: Path, out: Path, every: int, *more: str) -> list[str]:
+    fixed = ["train", "v4", "--corpus", text, "--out", out, "--steps", 200, "--save-every", every]
+    return [str(a) for a in [*fixed, *SMALL, "--lr-matrix", 0.01, *more]]
+
+
+def wait_for(done: Callable[[], bool], process: subprocess.Popen) -> None:
+    while not done() and process.poll() is None:
+        time.sleep(0.02)
+    assert process.poll() is None, process.communicate()[0]
+
+
+def own_words(printed: str) -> list[str]:
+    """What our processes said of an error; torchrun has more to say."""
+    return [line for line in printed.replace("\r", "\n").splitlines() if line.startswith("Error: ")]
+
+
+@pytest.mark.survives(
+    "kill -9 of one of several processes",
+    "the others end with one message; the last checkpoint stands, and one process alone can go on from it",
+)
+def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None:
+    """Ctrl-C first, then one of two is killed; one process finishes what two began."""
+    out, whole = tmp_path / "run.safetensors", tmp_path / "whole.safetensors"
+    process = torchrun("-m", "babygpt", *command(text, out, 5))
+    wait_for(out.exists, process)
+    process.send_signal(signal.SIGINT)  # torchrun hands it on
+    printed, _ = process.communicate(timeout=120)
+    assert own_words(printed) == []
+    assert "interrupted after step" in printed
+    stopped, written = checkpoints.load(out).info["steps_done"], out.stat().st_mtime_ns
+    assert 0 < stopped < 200
+
+    process = torchrun("-m", "babygpt", *command(text, out, 5, "--resume"))
+    wait_for(lambda: out.stat().st_mtime_ns > written, process)
+    ranks = {child.environ()["RANK"]: child for child in psutil.Process(process.pid).children()}
+    ranks["1"].kill()
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    (words,) = own_words(printed)
+    stands = checkpoints.load(out).info["steps_done"]
+    assert f"the checkpoint of step {stands} stands at {out}" in words
+    assert "--resume" in words
+    assert stopped < stands < 200
+
+    for args in (command(text, out, 0, "--resume"), command(text, whole, 0)):
+        result = CliRunner().invoke(main, args)
+        assert result.exit_code == 0, result.output
+    one, other = (checkpoints.load(path).info for path in (whole, out))
+    assert other["steps_done"] == 200
+    assert other["val_loss"] == pytest.approx(one["val_loss"], abs=0.05)
+
+
+def test_bad_input_is_told_once(tmp_path: Path) -> None:
+    """By whichever process is first; the others end without a word."""
+    process = torchrun(
+        "-m", "babygpt", "train", "v4", "--corpus", "no/such/file.txt", "--out", tmp_path / "m"
+    )
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    (words,) = own_words(printed)
+    assert "no/such/file.txt" in words
+    assert "babygpt/" not in printed  # no trace of ours

@@ -1,0 +1,458 @@
+"""The loop: repeatable, honest about failure, and it leaves nothing behind."""
+
+import math
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.models.base import LanguageModel
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
+from babygpt.training import Step, as_in, compile_in_place, finish, follow, snapshot, train
+from babygpt.training.optimizers import schedule
+
+BLOCK = 24
+PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
+
+
+@pytest.fixture
+def make(small_corpus: Corpus):
+    """A fresh model of a version, always with the same weights."""
+
+    def fresh(version: str) -> LanguageModel:
+        torch.manual_seed(0)
+        V = small_corpus.tokenizer.vocab_size + VERSIONS[version].masks
+        return build(version, ModelConfig(V, block_size=BLOCK, n_layer=2, n_head=2, n_embd=32))
+
+    return fresh
+
+
+@pytest.fixture
+def objective(small_corpus: Corpus) -> NextToken:
+    return NextToken(small_corpus, BLOCK)
+
+
+@pytest.fixture
+def task(small_corpus: Corpus, small_masked_corpus: Corpus):
+    """What a version is trained to do."""
+    one, several = NextToken(small_corpus, BLOCK), Branches(small_corpus, BLOCK, n_branches=(1, 3))
+    holes = MaskedDiffusion(small_masked_corpus, BLOCK, val_windows=100)
+
+    def of(version: str) -> Objective:
+        return several if VERSIONS[version].branches else holes if VERSIONS[version].masks else one
+
+    return of
+
+
+def weights(model: LanguageModel) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in model.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(p, other[name]) for name, p in one.items())
+
+
+class Interrupted(NextToken):
+    """Someone presses Ctrl-C while the fourth batch is on its way."""
+
+    def __init__(self, corpus: Corpus, where: str) -> None:
+        super().__init__(corpus, BLOCK)
+        self.where, self.drawn = where, 0
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        self.drawn += 1
+        if self.where == "batch" and self.drawn == 4:
+            raise KeyboardInterrupt
+        return super().batch(batch_size, generator)
+
+    def loss(self, model: LanguageModel, batch: Batch) -> torch.Tensor:
+        loss = super().loss(model, batch)
+        if self.where == "backward" and self.drawn == 4:
+            model.token_embedding.weight.register_hook(self.press)
+        return loss
+
+    def press(self, _: torch.Tensor) -> None:
+        raise KeyboardInterrupt
+
+
+# ---------------------------------------------------------------- learning
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_training_lowers_the_loss(make, task, version: str) -> None:
+    model, objective = make(version), task(version)
+    before = objective.validate(model)
+    *_, last = train(model, objective, TrainConfig(steps=40, batch_size=8, seed=0))
+    assert last.val_loss < before - (0.1 if VERSIONS[version].masks else 0.5)  # holes teach more slowly
+
+
+def test_v1_lands_on_the_exact_bigram_floor() -> None:
+    """The floor comes from the grammar, in closed form; no model of pairs can be below it."""
+    corpus = load_corpus("tales", n_chars=300_000)
+    V = corpus.tokenizer.vocab_size
+    model = build("v1", ModelConfig(V, block_size=64, n_embd=64))
+    plan = TrainConfig(steps=300, batch_size=64, lr_other=0.03, seed=0)
+    *_, last = train(model, NextToken(corpus, 64), plan)
+    assert last.val_loss == pytest.approx(corpus.bigram_floor, abs=0.02)
+
+
+def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
+    """v4 learns what no bigram model can; in a window it does not pass the grammar's own floor."""
+    model = make("v4")
+    plan = TrainConfig(steps=150, batch_size=16, seed=0)
+    *_, last = train(model, NextToken(small_corpus, BLOCK), plan)
+    assert small_corpus.floor - 0.05 < last.val_loss < small_corpus.bigram_floor - 0.2
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_parameter_is_trained(make, task, version: str) -> None:
+    model = make(version)
+    before = weights(model)
+    list(train(model, task(version), PLAN))
+    for name, p in model.named_parameters():
+        rests = (version, name) == ("v7-polar", "encoding.phi")  # a finding of notebook 07
+        assert torch.equal(p, before[name]) == rests, name
+        assert torch.isfinite(p).all(), name
+
+
+@pytest.mark.parametrize("objective", [MaskedDiffusion, DiffusionBound])
+def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus: Corpus, objective) -> None:
+    """Through momentum, decay and many steps; the exact phase leaves at once."""
+    phases = {}
+    for version in ("v7-polar", "v7-exact"):
+        model = make(version)
+        list(train(model, objective(small_masked_corpus, BLOCK, 100), TrainConfig(steps=30, batch_size=4)))
+        phases[version] = model.encoding.phi.detach()
+    assert torch.equal(phases["v7-polar"], torch.zeros(16))
+    assert (phases["v7-exact"] != 0).all()
+
+
+# ---------------------------------------------------------------- the seed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_same_seed_same_curve(make, task, version: str) -> None:
+    curves, models = [], []
+    for _ in range(2):
+        models.append(make(version))
+        steps = list(train(models[-1], task(version), PLAN))
+        curves.append([(s.step, s.loss, s.lr, s.tokens, s.val_loss) for s in steps])
+    assert curves[0] == curves[1]
+    assert same(weights(models[0]), weights(models[1]))
+
+
+def test_another_seed_draws_other_batches(make, objective: NextToken) -> None:
+    losses = []
+    for seed in (0, 1):
+        plan = TrainConfig(steps=3, batch_size=4, seed=seed)
+        losses.append([s.loss for s in train(make("v4"), objective, plan)])
+    assert losses[0][1:] != losses[1][1:]
+
+
+def test_global_random_numbers_are_neither_used_nor_set(make, objective: NextToken) -> None:
+    """A slider that samples while a model trains must not change the run, nor be changed by it."""
+    model = make("v4")
+    quiet = [s.loss for s in train(make("v4"), objective, PLAN)]
+    before = torch.random.get_rng_state()
+    noisy = []
+    for step in train(model, objective, PLAN):
+        assert torch.equal(torch.random.get_rng_state(), before)
+        torch.rand(7)  # somebody else's sample
+        before = torch.random.get_rng_state()
+        noisy.append(step.loss)
+    assert noisy == quiet
+
+
+def test_measuring_in_between_changes_nothing(make, objective: NextToken) -> None:
+    quiet = [s.loss for s in train(make("v4"), objective, PLAN)]
+    plan = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0, eval_every=1)
+    assert [s.loss for s in train(make("v4"), objective, plan)] == quiet
+
+
+def test_gradients_from_before_play_no_part(make, objective: NextToken) -> None:
+    """Someone looked at a gradient in a cell above, or a run was interrupted in the middle."""
+    clean = [s.loss for s in train(make("v4"), objective, PLAN)]
+    model = make("v4")
+    for p in model.parameters():
+        p.grad = torch.randn_like(p)
+    assert [s.loss for s in train(model, objective, PLAN)] == clean
+
+
+# ---------------------------------------------------------------- the records
+
+
+def test_records_count_what_was_done(make, objective: NextToken) -> None:
+    steps = list(train(make("v4"), objective, PLAN))
+    assert [s.step for s in steps] == [1, 2, 3, 4, 5, 6]
+    assert [s.tokens for s in steps] == [4 * BLOCK * n for n in range(1, 7)]
+    assert all(later.seconds > s.seconds > 0 for s, later in pairwise(steps))
+
+
+def test_first_loss_is_that_of_the_untrained_model(make, objective: NextToken) -> None:
+    """A fresh Transformer's logits are all equal, so its loss is log V whatever the batch."""
+    model = make("v4")
+    first = next(train(model, objective, PLAN))
+    assert first.loss == pytest.approx(math.log(model.config.vocab_size), abs=1e-5)
+
+
+@pytest.mark.parametrize(("every", "due"), [(0, [6]), (1, [1, 2, 3, 4, 5, 6]), (4, [4, 6]), (9, [6])])
+def test_validation_is_measured_when_due_and_at_the_end(
+    make, objective: NextToken, every: int, due: list[int]
+) -> None:
+    plan = TrainConfig(steps=6, batch_size=4, seed=0, eval_every=every)
+    model = make("v2")
+    steps = []
+    for step in train(model, objective, plan):
+        steps.append(step)
+        if step.val_loss is not None:
+            assert step.val_loss == objective.validate(model)  # of the model after the step
+    assert [s.step for s in steps if s.val_loss is not None] == due
+    assert [s.step for s in steps if s.snapshot] == due
+
+
+def test_rate_is_the_schedule_times_the_peak(make, objective: NextToken) -> None:
+    peaks = {"v1": PLAN.lr_other, "v4": PLAN.lr_matrix}
+    for version, peak in peaks.items():
+        got = [s.lr for s in train(make(version), objective, PLAN)]
+        assert got == pytest.approx([peak * schedule(n, PLAN) for n in range(6)])
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+@pytest.mark.parametrize(("version", "names"), [("v2", {"table"}), ("learned", {"table"}), ("v4", set())])
+def test_snapshot_holds_what_the_encoding_learns(make, version: str, names: set[str]) -> None:
+    assert set(snapshot(make(version))) == names
+    assert snapshot(make("v1")) == {}
+
+
+def test_snapshots_are_copies(make, objective: NextToken) -> None:
+    plan = TrainConfig(steps=6, batch_size=4, seed=0, eval_every=1)
+    model = make("learned")
+    kept = [(s.snapshot["table"], s.snapshot["table"].copy()) for s in train(model, objective, plan)]
+    for table, then in kept:
+        assert np.array_equal(table, then)  # later steps did not change it
+    assert not np.array_equal(kept[0][0], kept[-1][0])
+    kept[-1][0][:] = 7.0
+    assert not (model.encoding.table == 7.0).any()
+
+
+# ---------------------------------------------------------------- steering
+
+
+def turning(changes: dict[int, dict[str, float]]):
+    """Steer at these steps, and remember which steps were asked about."""
+    asked: list[int] = []
+
+    def steer(step: int) -> dict[str, float]:
+        asked.append(step)
+        return changes.get(step, {})
+
+    return steer, asked
+
+
+def test_who_steers_is_asked_before_every_step(make, objective: NextToken) -> None:
+    steer, asked = turning({})
+    steered = []
+    for step in train(make("v4"), objective, PLAN, steer):
+        assert asked == list(range(1, step.step + 1))
+        steered.append(step)
+    plain = list(train(make("v4"), objective, PLAN))
+    assert [s.loss for s in steered] == [s.loss for s in plain]
+    assert all(s.changed == {} for s in [*steered, *plain])
+
+
+@pytest.mark.parametrize(("version", "name", "value"), [("alibi", "steepness", 40.0), ("v3", "theta", 3.0)])
+def test_a_number_holds_from_its_step_on(
+    make, objective: NextToken, version: str, name: str, value: float
+) -> None:
+    model = make(version)
+    steer, _ = turning({3: {name: value}})
+    numbers, losses = [], []
+    for step in train(model, objective, PLAN, steer):
+        numbers.append(getattr(model.encoding, name))
+        losses.append(step.loss)
+        assert step.changed == ({name: value} if step.step == 3 else {})
+    before = getattr(make(version).encoding, name)
+    assert numbers == [before, before, value, value, value, value]
+    plain = [s.loss for s in train(make(version), objective, PLAN)]
+    assert losses[:2] == plain[:2]
+    assert losses[2:] != plain[2:]
+
+
+def test_a_run_steered_as_an_earlier_one_repeats_it(make, objective: NextToken) -> None:
+    first, again = make("v4"), make("v4")
+    steer, _ = turning({2: {"theta": 30.0}, 5: {"theta": 700.0}})
+    history = list(train(first, objective, PLAN, steer))
+    repeated = list(train(again, objective, PLAN, as_in(history)))
+    assert [(s.loss, s.changed) for s in repeated] == [(s.loss, s.changed) for s in history]
+    assert same(weights(first), weights(again))
+    steering = as_in(history)
+    assert [steering(n) for n in (1, 2, 5, 6, 99)] == [{}, {"theta": 30.0}, {"theta": 700.0}, {}, {}]
+
+
+def test_a_learned_table_can_be_set_too(make, objective: NextToken) -> None:
+    model = make("learned")
+    steer, _ = turning({1: {"table": 0.0}})
+    steps = train(model, objective, PLAN, steer)
+    assert next(steps).changed == {"table": 0.0}
+    blank = make("learned")
+    torch.nn.init.zeros_(blank.encoding.table)
+    next(train(blank, objective, PLAN))
+    assert same(weights(model), weights(blank))
+
+
+def test_what_was_changed_is_recorded_as_it_was_then(make, objective: NextToken) -> None:
+    """One mapping, changed from step to step."""
+    knobs: dict[str, float] = {}
+
+    def steer(step: int) -> dict[str, float]:
+        knobs["steepness"] = float(step)
+        return knobs
+
+    history = list(train(make("alibi"), objective, PLAN, steer))
+    assert [s.changed["steepness"] for s in history] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: NextToken) -> None:
+    model, expected = make("v4"), make("v4")
+    steer, _ = turning({4: {"steepness": 2.0}})
+    steps = train(model, objective, PLAN, steer)
+    assert [next(steps).step for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(ValueError, match="no number called 'steepness'"):
+        next(steps)
+    list(islice(train(expected, objective, PLAN), 3))
+    assert same(weights(model), weights(expected))
+
+
+# ---------------------------------------------------------------- when it goes wrong
+
+
+def test_absurd_learning_rate_stops_with_what_to_try(make, objective: NextToken) -> None:
+    plan = TrainConfig(steps=20, batch_size=4, lr_other=1e30, lr_matrix=1e30, warmup=0, seed=0)
+    with pytest.raises(FloatingPointError) as caught:
+        list(train(make("v4"), objective, plan))
+    message = str(caught.value)
+    assert "nan" in message or "inf" in message
+    assert "lr_matrix" in message
+    assert "warmup" in message
+
+
+def test_poisoned_weight_stops_at_that_step_with_its_rate(make, objective: NextToken) -> None:
+    model = make("v4")
+    steps = train(model, objective, PLAN)
+    assert [next(steps).step for _ in range(3)] == [1, 2, 3]
+    model.head.weight.data[0, 0] = math.nan
+    with pytest.raises(FloatingPointError, match=r"loss is nan at step 4, learning rate") as caught:
+        next(steps)
+    assert f"{PLAN.lr_matrix * schedule(3, PLAN):.2g}" in str(caught.value)
+
+
+def test_no_step_is_taken_on_a_loss_that_is_not_finite(make, objective: NextToken) -> None:
+    model = make("v4")
+    steps = train(model, objective, PLAN)
+    next(steps)
+    model.head.weight.data[0, 0] = math.nan
+    before = weights(model)
+    with pytest.raises(FloatingPointError):
+        next(steps)
+    for name, p in model.state_dict().items():
+        assert torch.equal(p.nan_to_num(99.0), before[name].nan_to_num(99.0)), name
+
+
+def test_a_run_that_breaks_in_its_last_step_does_not_end_as_if_nothing_was(
+    make, objective: NextToken
+) -> None:
+    """The last step's damage shows in no later batch, only in the validation loss."""
+    plan = TrainConfig(steps=1, batch_size=4, lr_other=1e38, lr_matrix=1e38, warmup=0, seed=0)
+    with pytest.raises(FloatingPointError):
+        list(train(make("v4"), objective, plan))
+
+
+@pytest.mark.parametrize("where", ["batch", "backward"])
+def test_interrupt_keeps_the_records_and_the_model(
+    make, small_corpus: Corpus, objective: NextToken, where: str, capsys: pytest.CaptureFixture
+) -> None:
+    model = make("v4")
+    history = follow(train(model, Interrupted(small_corpus, where), PLAN), PLAN.steps)
+    assert [s.step for s in history] == [1, 2, 3]
+    assert "interrupted after step 3" in capsys.readouterr().err
+    expected = make("v4")
+    list(islice(train(expected, objective, PLAN), 3))
+    assert same(weights(model), weights(expected))
+
+
+def test_training_goes_on_after_an_interrupt_as_after_a_pause(
+    make, small_corpus: Corpus, objective: NextToken
+) -> None:
+    """What an interrupted step left behind does not leak into the next run."""
+    stopped, paused = make("v4"), make("v4")
+    follow(train(stopped, Interrupted(small_corpus, "backward"), PLAN), PLAN.steps)
+    stopped.token_embedding.weight._backward_hooks.clear()
+    list(islice(train(paused, objective, PLAN), 3))
+    again = [[s.loss for s in train(model, objective, PLAN)] for model in (stopped, paused)]
+    assert again[0] == again[1]
+
+
+def test_leaving_the_loop_early_leaves_a_model_that_works(make, objective: NextToken) -> None:
+    model = make("v4")
+    for step in train(model, objective, PLAN):
+        if step.step == 3:
+            break
+    assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+    assert math.isfinite(objective.validate(model))
+
+
+def test_following_to_the_end_returns_every_record(make, objective: NextToken) -> None:
+    history = follow(train(make("v1"), objective, PLAN), PLAN.steps, "v1", leave=False)
+    assert [s.step for s in history] == [1, 2, 3, 4, 5, 6]
+    assert history[-1].val_loss is not None
+
+
+def test_following_does_not_hide_other_errors() -> None:
+    def broken() -> Iterator[Step]:
+        yield Step(1, 0.0, 0.0, 0.0, 0)
+        raise FloatingPointError("loss is nan")
+
+    with pytest.raises(FloatingPointError, match="loss is nan"):
+        follow(broken(), 2)
+
+
+def test_a_run_that_did_not_end_is_not_measured() -> None:
+    steps = [Step(1, 1.0, 0.1, 0.0, 1), Step(2, 1.0, 0.1, 0.0, 1)]
+    assert finish(iter(steps), 2) == steps
+    with pytest.raises(KeyboardInterrupt, match="run ended after 2 of 3 steps"):
+        finish(iter(steps), 3, "run")
+
+
+def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.CaptureFixture) -> None:
+    def steps() -> Iterator[Step]:
+        yield Step(5, 1.0, 0.1, 0.0, 1)
+        raise KeyboardInterrupt
+
+    assert len(follow(steps(), 9, done=4)) == 1
+    assert "interrupted after step 5" in capsys.readouterr().err
+    assert len(follow(steps(), 9, done=4, show=False)) == 1
+    assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- compiled
+
+
+def test_a_compiled_model_learns_the_same_under_the_same_names(make, objective: NextToken) -> None:
+    plain, compiled = make("v4"), make("v4")
+    compile_in_place(compiled, "eager")  # traced, and run as it was
+    expected, got = list(train(plain, objective, PLAN)), list(train(compiled, objective, PLAN))
+    assert [s.loss for s in got] == pytest.approx([s.loss for s in expected], abs=1e-4)
+    assert compiled.state_dict().keys() == plain.state_dict().keys()
+
+
+def test_where_nothing_can_be_compiled_it_is_told(make) -> None:
+    model = make("v1")
+    with pytest.raises(ValueError, match=r"torch.compile does not work on this machine: .*nonesuch"):
+        compile_in_place(model, "nonesuch")

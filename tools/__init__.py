@@ -1,0 +1,1 @@
+"""What makes and checks the course, and drives it in a headless browser."""
