@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from babygpt.errors import BadInput
+
 
 def setting(default: Any, help: str) -> Any:
     """A dataclass field with a default and the sentence that `--help` shows for it."""
@@ -19,9 +21,9 @@ def require_positive(config: Any, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if not value > 0:  # refuses nan too
-            raise ValueError(f"{name} ({value}) must be above 0")
+            raise BadInput(f"{name} ({value}) must be above 0")
         if isinstance(value, int) and value >= BEYOND:
-            raise ValueError(f"{name} ({value}) must be below 2^63")
+            raise BadInput(f"{name} ({value}) must be below 2^63")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         require_positive(self, *(f.name for f in fields(self)))
         if self.n_embd % self.n_head:
-            raise ValueError(f"n_embd ({self.n_embd}) must be divisible by n_head ({self.n_head})")
+            raise BadInput(f"n_embd ({self.n_embd}) must be divisible by n_head ({self.n_head})")
 
     @property
     def head_dim(self) -> int:
@@ -62,16 +64,16 @@ class TrainConfig:
     def __post_init__(self) -> None:
         require_positive(self, "steps", "batch_size", "lr_matrix", "lr_other")
         if not min(self.warmup, self.eval_every, self.weight_decay) >= 0:
-            raise ValueError(
+            raise BadInput(
                 f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
                 f"({self.weight_decay}) must not be negative"
             )
         if not max(self.warmup, self.eval_every, self.weight_decay) < BEYOND:
-            raise ValueError(
+            raise BadInput(
                 f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
                 f"({self.weight_decay}) must be below 2^63"
             )
         if not -BEYOND <= self.seed < BEYOND:
-            raise ValueError(f"seed ({self.seed}) must lie between -2^63 and 2^63 - 1")
+            raise BadInput(f"seed ({self.seed}) must lie between -2^63 and 2^63 - 1")
         if not 0 <= self.final_lr <= 1:
-            raise ValueError(f"final_lr ({self.final_lr}) must lie between 0 and 1")
+            raise BadInput(f"final_lr ({self.final_lr}) must lie between 0 and 1")

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from babygpt.config import ModelConfig, TrainConfig
+from babygpt.errors import BadInput
 
 BYTES = 4  # of a weight
 COPIES = 3  # of every weight in training: itself, its gradient, and the optimizer's memory of it
@@ -31,7 +32,7 @@ def require_room(what: str, size: int, device: torch.device | None = None) -> No
     there = memory(device or torch.device("cpu"))
     if size > there:
         wanted, have = (Decimal(number) / 10**9 for number in (size, there))  # no float is too small for it
-        raise ValueError(f"{what} need at least {wanted:.4g} GB of memory; there are {have:.4g}")
+        raise BadInput(f"{what} need at least {wanted:.4g} GB of memory; there are {have:.4g}")
 
 
 def require_room_for(config: ModelConfig, blocks: bool = True) -> None:

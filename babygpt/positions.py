@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
+
 
 @dataclass(frozen=True)
 class Positions:
@@ -83,7 +85,7 @@ def sees(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:
     when, whens = pairs(queries.time, keys.time)
     if queries.branch is None or keys.branch is None:
         if isolated:
-            raise ValueError("isolated branches need positions.branch: which text each token belongs to")
+            raise BadInput("isolated branches need positions.branch: which text each token belongs to")
         return whens <= when  # one text: nothing but the token itself has its time
     which, whiches = pairs(queries.branch, keys.branch)
     own = which == whiches

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 import benchmarks as benches
 from babygpt.cli.base import Command, Plain, corpus_option, require_folder
 from babygpt.data.corpus import load_corpus
+from babygpt.errors import BadInput
 
 
 @click.group(cls=Plain)
@@ -80,7 +81,7 @@ def set_threads(ctx: click.Context, option: click.Parameter, threads: int | None
 def device_at_hand(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
     """The device of this name. Raises ValueError for CUDA without a GPU."""
     if name == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device (cuda) must be cpu here: PyTorch finds no GPU (`python -m babygpt doctor`)")
+        raise BadInput("device (cuda) must be cpu here: PyTorch finds no GPU (`python -m babygpt doctor`)")
     return torch.device(name)
 
 

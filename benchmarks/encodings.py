@@ -10,6 +10,7 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build
 from babygpt.training import Step, train
 from benchmarks.step import suited
@@ -45,7 +46,7 @@ def encodings(
     Raises ValueError for another version, or turns below 1.
     """
     if wrong := [version for version in versions if version not in MEASURED]:
-        raise ValueError(f"version ({wrong[0]}) must be one of {', '.join(MEASURED)}")
+        raise BadInput(f"version ({wrong[0]}) must be one of {', '.join(MEASURED)}")
     require_turns(turns)
     texts = {masks: load_corpus("tales", n_chars, with_mask=masks) for masks in (False, True)}
     ways = {}

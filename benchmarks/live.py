@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
 from babygpt.live.run import Run, Trainer
 from babygpt.live.waiting import wait_and_serve
 from babygpt.models.base import LanguageModel
@@ -69,7 +70,7 @@ def live(presses: int, notebooks: Sequence[str] = NOTEBOOKS, neighbour: bool = F
     what went wrong in a cell.
     """
     if presses < 1:
-        raise ValueError(f"presses ({presses}) must be at least 1")
+        raise BadInput(f"presses ({presses}) must be at least 1")
     sheets = {path.name: path.read_text(encoding="utf-8") for path in map(lesson, notebooks)}
     runs: dict[str, list[Seen]] = {}
     controls: dict[str, dict[str, float]] = {}

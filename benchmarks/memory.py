@@ -17,6 +17,7 @@ import psutil
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
 from babygpt.live.controls import Scale
 from babygpt.live.run import Run
 from babygpt.live.train import train
@@ -33,11 +34,9 @@ BLOCK_SIZE = 64
 def require(minutes: float, runs: int) -> None:
     """Raise a ValueError unless so long a run and so many runs can be measured."""
     if not 0 < minutes < math.inf:
-        raise ValueError(f"minutes ({minutes}) must be a number above 0")
+        raise BadInput(f"minutes ({minutes}) must be a number above 0")
     if runs < 3:
-        raise ValueError(
-            f"runs ({runs}) must be at least 3: the first ones warm up, and growth needs two more"
-        )
+        raise BadInput(f"runs ({runs}) must be at least 3: the first ones warm up, and growth needs two more")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def settled(readings: Sequence[Reading]) -> list[Reading]:
     """The readings after the warm-up. Raises ValueError if fewer than two are left."""
     kept = list(readings[round(WARM_UP * len(readings)) :])
     if len(kept) < 2:
-        raise ValueError(f"{len(readings)} readings are too few: two must be left after the warm-up")
+        raise BadInput(f"{len(readings)} readings are too few: two must be left after the warm-up")
     return kept
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, train
@@ -52,7 +53,7 @@ def race(ours: Runner, plain: Runner, objective: Objective, target: float) -> Nu
     """
     for name, runner in (("steps", ours), ("plain_steps", plain)):
         if runner.total < 1 or runner.total % TURNS:
-            raise ValueError(
+            raise BadInput(
                 f"{name} ({runner.total}) must be a multiple of {TURNS}: the runs take {TURNS} turns"
             )
     for _ in tqdm(range(TURNS), desc="turns"):

@@ -10,6 +10,7 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import Step, finish, train
@@ -32,7 +33,7 @@ def shapes(
     Raises ValueError if seconds is not above 0.
     """
     if not seconds > 0:
-        raise ValueError(f"seconds ({seconds}) must be above 0")
+        raise BadInput(f"seconds ({seconds}) must be above 0")
     objective, found = NextToken(corpus, BLOCK_SIZE), {}
 
     def trained(config: ModelConfig, steps: int) -> Step:

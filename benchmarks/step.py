@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken, Objective
 from babygpt.training import Training
@@ -50,7 +51,7 @@ def step(
     Raises ValueError for a version that does not exist, or turns below 1.
     """
     if version not in VERSIONS:
-        raise ValueError(f"version ({version}) must be one of {', '.join(VERSIONS)}")
+        raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
     require_turns(turns)
     text = load_corpus("tales", n_chars, with_mask=VERSIONS[version].masks)
     config = ModelConfig(text.tokenizer.vocab_size, block_size, **shape)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from tqdm import tqdm
 
+from babygpt.errors import BadInput
+
 Way = Callable[[], object]
 
 
@@ -26,7 +28,7 @@ def clock(device: torch.device) -> Callable[[], float]:
 def require_turns(turns: int) -> None:
     """Raise a ValueError unless something is measured at least once."""
     if turns < 1:
-        raise ValueError(f"turns ({turns}) must be at least 1")
+        raise BadInput(f"turns ({turns}) must be at least 1")
 
 
 def in_turn(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from babygpt.claims import note_000, note_001, note_002, note_003, note_004
 from babygpt.claims.base import Claim as Claim
 from babygpt.claims.base import Finding as Finding
+from babygpt.errors import BadInput
 from babygpt.tables import MARKS, Table
 
 CLAIMS: tuple[Claim, ...] = (
@@ -29,7 +30,7 @@ def findings(note: str, only: Sequence[str] = ()) -> Table:
     """
     chosen = [c for c in CLAIMS if c.note.startswith(note) and (not only or c.text in only)]
     if not chosen:
-        raise ValueError(f"no claim of note {note!r} among {sorted({c.note for c in CLAIMS})}")
+        raise BadInput(f"no claim of note {note!r} among {sorted({c.note for c in CLAIMS})}")
     measured: list[tuple[str, Finding]] = [(c.text, c.measure()) for c in chosen]
     rows = [(MARKS[f.verdict], text, f.verdict, f"{f.value:.3g}", f.reason) for text, f in measured]
     return Table(("", "the note says", "verdict", "measured", "because"), rows, stable=3)

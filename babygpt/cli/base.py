@@ -11,6 +11,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from babygpt.errors import BadInput
+
 Command = Callable[..., None]
 
 
@@ -69,9 +71,9 @@ def require_folder(folder: Path, flag: str) -> None:
     """Raise a ValueError naming the flag unless a folder is there, or can be made, and may be written to."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise ValueError(f"{folder} cannot be made: {there} is a file; choose another {flag}")
+        raise BadInput(f"{folder} cannot be made: {there} is a file; choose another {flag}")
     if not os.access(there, os.W_OK):
-        raise ValueError(f"{folder} cannot be made: {there} may not be written to; choose another {flag}")
+        raise BadInput(f"{folder} cannot be made: {there} may not be written to; choose another {flag}")
 
 
 corpus_option = click.option(

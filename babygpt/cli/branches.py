@@ -13,6 +13,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
+from babygpt.errors import BadInput
 from babygpt.experiments import pretrain as stages
 from babygpt.experiments.pretrain import CodeConfig, Stage
 from babygpt.experiments.reading import ReadConfig
@@ -26,7 +27,7 @@ NOTES_CODE = {"rope": "rope2d"}  # the note's word for it
 def two_rates(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     """Refuse the note's one learning rate: Muon and AdamW have one each, of different sizes."""
     if value is not None:
-        raise ValueError(
+        raise BadInput(
             f"--learning-rate ({value}): there are two, use --lr-matrix (Muon, {TrainConfig.lr_matrix:g} "
             f"unless told) and --lr-other (AdamW, {TrainConfig.lr_other:g})"
         )
@@ -107,7 +108,7 @@ def pretrain(
 def require_free(folder: Path) -> None:
     """Raise a ValueError unless a folder can be made, or is there and empty."""
     if folder.is_dir() and any(folder.iterdir()):
-        raise ValueError(f"{folder} holds something already; choose another --out-dir")
+        raise BadInput(f"{folder} holds something already; choose another --out-dir")
     require_folder(folder, "--out-dir")
 
 
@@ -171,7 +172,7 @@ def parallel_generate(
     path = locate(model)
     loaded = checkpoints.load(path)
     if not VERSIONS[loaded.version].branches:
-        raise ValueError(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
+        raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
     stages.require_codes(loaded.model, branches)
     begun = beginnings(loaded.tokenizer, prompt, branches)
     draw = torch.Generator().manual_seed(seed)
@@ -183,9 +184,9 @@ def parallel_generate(
 def beginnings(tokenizer: CharTokenizer, prompts: tuple[str, ...], n: int) -> list[torch.Tensor]:
     """The token ids that each of n branches begins with: its prompt, or a line end."""
     if len(prompts) > n:
-        raise ValueError(f"{len(prompts)} prompts are more than {n} branches")
+        raise BadInput(f"{len(prompts)} prompts are more than {n} branches")
     if len(prompts) < n and "\n" not in tokenizer.ids:
-        raise ValueError(
+        raise BadInput(
             f"{len(prompts)} prompts for {n} branches, and the model knows no line end to begin with"
         )
     return [tokenizer.encode(text) for text in (*prompts, *["\n"] * (n - len(prompts)))]

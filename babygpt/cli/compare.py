@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from babygpt.cli.base import corpus_option, flags, require_folder, take
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.errors import BadInput
 from babygpt.experiments import compared, generations
 from babygpt.experiments.compare import CompareConfig, Comparison, short, variant
 from babygpt.experiments.compare import compare as run_all
@@ -37,7 +38,7 @@ def listed(kind: type[int] | type[float] | type[str]) -> Callback:
                 found += [kind(part)] if part else []
             except ValueError:
                 what = "whole numbers" if kind is int else "numbers"
-                raise ValueError(
+                raise BadInput(
                     f"--{param.human_readable_name.replace('_', '-')} ({value}): {part!r} is not "
                     f"one of {what} with commas between them"
                 ) from None
@@ -186,9 +187,9 @@ def generation(
 def require_new(output: Path, overwrite: bool) -> None:
     """Raise a ValueError unless results can be written there."""
     if output.is_dir():
-        raise ValueError(f"{output} is a folder; --output names a file")
+        raise BadInput(f"{output} is a folder; --output names a file")
     if output.exists() and not overwrite:
-        raise ValueError(f"{output} exists already; choose another --output or say --overwrite")
+        raise BadInput(f"{output} exists already; choose another --output or say --overwrite")
     require_folder(output.parent, "--output")
 
 
@@ -199,7 +200,7 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
     if names[0] == names[1]:
         names = [path.stem for path in paths]
     if names[0] == names[1]:
-        raise ValueError(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
+        raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
     for flag, path, one, kind in zip(("rope", "polar"), paths, loaded, ("v7-rope", "v7-polar"), strict=True):
         if one.version != kind:
             click.echo(
@@ -213,11 +214,11 @@ def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[
     """The corpus of a name, or that which both models were trained on, if they know its characters."""
     said = [str(one.info.get("corpus", "tales")) for one in models.values()]
     if name is None and said[0] != said[1]:
-        raise ValueError(
+        raise BadInput(
             f"{paths[0]} was trained on {said[0]} and {paths[1]} on {said[1]}: say which --corpus to use"
         )
     if name is None and ".." in PurePath(said[0]).parts:
-        raise ValueError(
+        raise BadInput(
             f"{paths[0]} names a corpus outside of this folder, {said[0]}: say --corpus if you mean it"
         )
     text = load_corpus(said[0] if name is None else name, with_mask=True)
@@ -229,11 +230,11 @@ def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[
 def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds: list[float]) -> None:
     """Raise a ValueError for an alpha that no model has, or numbers that none can have."""
     if alphas and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
-        raise ValueError(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
+        raise BadInput(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
     for flag, values in (("alpha", alphas), ("threshold", thresholds)):
         for value in values:
             if not math.isfinite(value) or (flag == "threshold" and value < 0):
-                raise ValueError(f"--{flag}-grid: {value} must be a finite number, and no threshold negative")
+                raise BadInput(f"--{flag}-grid: {value} must be a finite number, and no threshold negative")
 
 
 def report(results: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from babygpt.cli.base import corpus_option, flags, require_folder, take, tell_id
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
+from babygpt.errors import BadInput
 from babygpt.metrics.diffusion import nelbo
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
@@ -27,7 +28,7 @@ from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.distributed import Team, joined, processor
 from babygpt.training.records import Step, follow, interrupts_held, until
-from babygpt.training.saved_run import KeptRun, fingerprint, require_text, take_up
+from babygpt.training.saved_run import KeptRun, require_text, take_up
 
 
 @click.command()
@@ -86,13 +87,13 @@ def prepare(ctx: click.Context, version: str, out: Path, values: dict[str, Any],
     """
     kind = VERSIONS[version]
     if kind.branches:
-        raise ValueError(
+        raise BadInput(
             f"{version} reads several texts at once; `python -m babygpt pretrain` trains such models"
         )
     if values["resume"] and values["overwrite"]:
-        raise ValueError("--resume goes on with what --overwrite would replace: choose one of them")
+        raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
     if out.exists() and not values["overwrite"] and not values["resume"]:
-        raise ValueError(f"{out} exists already; choose another --out, or say --overwrite or --resume")
+        raise BadInput(f"{out} exists already; choose another --out, or say --overwrite or --resume")
     require_folder(out.parent, "--out")
     if not kind.masks and team.leads:
         tell_idle(ctx, ["bound"], f"in training {version}")
@@ -111,7 +112,7 @@ def prepare(ctx: click.Context, version: str, out: Path, values: dict[str, Any],
     training = Training(model, objective, plan, team)
     if saved and saved.training:
         training.restore(saved.training)
-    info = {"corpus": values["corpus"], "text": fingerprint(text), "train": asdict(plan)}
+    info = {"corpus": values["corpus"], "text": text.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if kind.masks else {}
     return KeptRun(out, version, training, text, info, values["overwrite"] or values["resume"])
 
@@ -186,7 +187,7 @@ def generate(
     loaded = checkpoints.load(model)
     kind = VERSIONS[loaded.version]
     if kind.branches:
-        raise ValueError(
+        raise BadInput(
             f"{model} is a {loaded.version}, which writes several texts at once: "
             f"use `parallel-generate --model {model} --branches 2`"
         )

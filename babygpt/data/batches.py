@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 IGNORED = -100  # a target that is none: what cross_entropy leaves out
@@ -16,7 +17,7 @@ IGNORED = -100  # a target that is none: what cross_entropy leaves out
 def require_window(ids: Tensor, block_size: int) -> None:
     """Raise a ValueError if the text is too short for one window and its targets."""
     if len(ids) <= block_size:
-        raise ValueError(
+        raise BadInput(
             f"the text has {len(ids)} tokens; block_size {block_size} needs at least {block_size + 1}"
         )
 
@@ -47,7 +48,7 @@ def whole_split(ids: Tensor, block_size: int, batch_size: int = 64) -> Iterator[
     Raises ValueError if the text has fewer than 2 tokens.
     """
     if len(ids) < 2:
-        raise ValueError(f"the text has {len(ids)} tokens; a target needs at least 2")
+        raise BadInput(f"the text has {len(ids)} tokens; a target needs at least 2")
     x, y = ids[:-1], ids[1:]
     whole = len(x) // block_size * block_size
     if whole:
@@ -93,15 +94,15 @@ def weave(texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[in
     Source: note 002 (branches and times of a sample).
     """
     if not texts:
-        raise ValueError("0 branches: a sample needs at least 1 text")
+        raise BadInput("0 branches: a sample needs at least 1 text")
     if short := [b for b, text in enumerate(texts) if len(text) < 2]:
-        raise ValueError(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
+        raise BadInput(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
     of = list(range(len(texts)) if branches is None else branches)
     for name, given in (("offsets", offsets), ("branches", of)):
         if len(given) != len(texts):
-            raise ValueError(f"{len(given)} {name} for {len(texts)} texts; each text needs one")
+            raise BadInput(f"{len(given)} {name} for {len(texts)} texts; each text needs one")
     if len(set(of)) < len(of) or min(of) < 0:
-        raise ValueError(f"branches {of} must be different whole numbers of at least 0")
+        raise BadInput(f"branches {of} must be different whole numbers of at least 0")
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])
     time = torch.cat([torch.arange(len(t) - 1) + start for t, start in zip(texts, offsets, strict=True)])
     branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, of, strict=True)])
@@ -142,7 +143,7 @@ def in_company(
     """
     require_branches(n, n, texts.shape[1] - 1, block_size)
     if len(texts) < n:
-        raise ValueError(f"{len(texts)} texts do not make one sample of {n} branches")
+        raise BadInput(f"{len(texts)} texts do not make one sample of {n} branches")
     groups = torch.randperm(len(texts), generator=generator)[: len(texts) // n * n].view(-1, n)
     free = block_size - (texts.shape[1] - 1)
     for some in groups.split(batch_size):
@@ -154,8 +155,8 @@ def in_company(
 def require_branches(low: int, high: int, length: int, block_size: int) -> None:
     """Raise a ValueError unless between `low` and `high` texts of `length` tokens fit into a window."""
     if low < 1:
-        raise ValueError(f"{low} branches: a sample needs at least 1")
+        raise BadInput(f"{low} branches: a sample needs at least 1")
     if high < low:
-        raise ValueError(f"at most {high} branches are fewer than at least {low}")
+        raise BadInput(f"at most {high} branches are fewer than at least {low}")
     if not 1 <= length <= block_size:
-        raise ValueError(f"a branch of {length} tokens does not fit: the window has {block_size} times")
+        raise BadInput(f"a branch of {length} tokens does not fit: the window has {block_size} times")

@@ -13,6 +13,7 @@ from torch import Tensor
 from babygpt.data import tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.memory import require_room
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
@@ -51,6 +52,13 @@ class Corpus:
         """Conditional entropy in nats per character that no bigram model can pass, where known."""
         return self.grammar.bigram_floor() if self.grammar else None
 
+    def fingerprint(self) -> str:
+        """SHA-256 of its characters and of both its parts: the same for the same text, whatever it is called."""
+        total = hashlib.sha256(repr(self.tokenizer.characters).encode())
+        for part in (self.train, self.val):
+            total.update(f"{len(part)} ".encode() + part.numpy().tobytes())
+        return total.hexdigest()
+
 
 def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool = False) -> Corpus:
     """Load a corpus by name or path.
@@ -71,7 +79,7 @@ def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = Fa
     Raises ValueError if n_chars is below 1, or more than fit into memory.
     """
     if n_chars < 1:
-        raise ValueError(f"n_chars ({n_chars}) must be at least 1 character of training text")
+        raise BadInput(f"n_chars ({n_chars}) must be at least 1 character of training text")
     require_room(f"{n_chars} characters and their token ids", n_chars * BYTES)
     tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
@@ -82,7 +90,7 @@ def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = Fa
 def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
     """Split a text: the first 90% to learn from, the rest to be measured on."""
     if not text:
-        raise ValueError(f"{name} is empty; a corpus needs some text")
+        raise BadInput(f"{name} is empty; a corpus needs some text")
     tokenizer = CharTokenizer.fit(text, with_mask)
     ids = tokenizer.encode(text)
     n_train = int(TRAIN_SHARE * len(ids))
@@ -97,12 +105,12 @@ def read_text(path: Path) -> str:
     try:
         if not path.is_file():
             known = ", ".join([*GRAMMARS, "shakespeare"])
-            raise ValueError(f"no file at {path}; a corpus is {known}, or the path of a text file")
+            raise BadInput(f"no file at {path}; a corpus is {known}, or the path of a text file")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
+        raise BadInput(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
 
 
 def shakespeare() -> str:
@@ -117,7 +125,7 @@ def shakespeare() -> str:
     text = read_text(Path(local))
     found = hashlib.sha256(Path(local).read_bytes()).hexdigest()
     if found != SHAKESPEARE_SHA256:
-        raise ValueError(f"{local} has SHA-256 {found}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
+        raise BadInput(f"{local} has SHA-256 {found}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
     return text
 
 
@@ -130,9 +138,9 @@ def _download() -> str:
             path=pooch.os_cache("babygpt"),
         )
     except ValueError as error:
-        raise ValueError(f"the download of Tiny Shakespeare is not what it should be: {error}") from error
+        raise BadInput(f"the download of Tiny Shakespeare is not what it should be: {error}") from error
     except OSError as error:
-        raise ValueError(
+        raise BadInput(
             f"Tiny Shakespeare could not be downloaded ({type(error).__name__}). Two ways out: set "
             f"{SHAKESPEARE_VARIABLE} to the path of a copy, or use the corpus 'tales', which needs no network"
         ) from error

@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from babygpt.data.stories import END, Item, Question, Rule, Slot, Story, Template, read_template
+from babygpt.errors import BadInput
 
 START_RULE = "story"
 
@@ -83,7 +84,7 @@ class Grammar:
         words = self.words[slot.kind]
         free = [word for word in words if word not in taken] if taken else words
         if not free:
-            raise ValueError(f"a template has more variables of kind {slot.kind} than the {len(words)} words")
+            raise BadInput(f"a template has more variables of kind {slot.kind} than the {len(words)} words")
         return free
 
     def write(self, n_chars: int, seed: int) -> str:
@@ -109,7 +110,7 @@ class Grammar:
         Raises ValueError if n is odd or no story is short enough.
         """
         if n % 2:
-            raise ValueError(f"n ({n}) must be even: questions come in mirror pairs")
+            raise BadInput(f"n ({n}) must be even: questions come in mirror pairs")
         rng = random.Random(seed)
         found: list[Question] = []
         for _ in range(200 * n + 1):
@@ -120,7 +121,7 @@ class Grammar:
             mirror = question and story.swap(question.answer, question.rival).question()
             if question and mirror and max(question.length, mirror.length) <= max_chars:
                 found += [question, mirror]
-        raise ValueError(f"max_chars ({max_chars}) is too short: too few stories fit in it")
+        raise BadInput(f"max_chars ({max_chars}) is too short: too few stories fit in it")
 
     # ---- reading -------------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ class Grammar:
         """
         found = self.derivations(text)
         if not found:
-            raise ValueError(f"not a story of this grammar: {text!r}")
+            raise BadInput(f"not a story of this grammar: {text!r}")
         return math.log(sum(map(math.exp, found)))
 
     def _parse_rule(self, rule: str, text: str, start: int, names: Bindings) -> Iterator[tuple[float, int]]:
@@ -240,9 +241,7 @@ class Grammar:
             same = left.var == right.var
             return _mixture([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
         if self._named(left, -1) and self._named(right, 0):
-            raise ValueError(
-                f"names touch across a rule's border, between {left} and {right}: put text there"
-            )
+            raise BadInput(f"names touch across a rule's border, between {left} and {right}: put text there")
         ends, starts = self._edge(left, -1), self._edge(right, 0)
         joint: Pairs = Counter()
         for a, p in ends.items():

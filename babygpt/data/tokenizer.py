@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
+
 MASK = "░"  # how the MASK token is shown; it is never read from text
 
 
@@ -23,9 +25,9 @@ class CharTokenizer:
         self.ids = {char: i for i, char in enumerate(self.characters)}
         if len(self.ids) != len(self.characters):
             twice = next(c for i, c in enumerate(self.characters) if self.ids[c] != i)
-            raise ValueError(f"character {twice!r} stands twice in the vocabulary")
+            raise BadInput(f"character {twice!r} stands twice in the vocabulary")
         if with_mask and MASK in self.ids:
-            raise ValueError(f"the text holds {MASK!r}, which shows where MASK stands: use another character")
+            raise BadInput(f"the text holds {MASK!r}, which shows where MASK stands: use another character")
         self.mask_id = len(self.characters) if with_mask else None
 
     @classmethod
@@ -45,7 +47,7 @@ class CharTokenizer:
         except KeyError as unknown:
             char = unknown.args[0]
             known = "".join(self.characters)
-            raise ValueError(
+            raise BadInput(
                 f"character {char!r} at place {text.index(char)} is not in the vocabulary: {known!r}"
             ) from None
 
@@ -53,11 +55,9 @@ class CharTokenizer:
         """The text of token ids (T,). Raises ValueError for an id it does not have, or what is no id."""
         names = [*self.characters, MASK] if self.mask_id is not None else self.characters
         if isinstance(ids, Tensor) and ids.dim() != 1:
-            raise ValueError(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")
+            raise BadInput(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")
         numbers = ids.tolist() if isinstance(ids, Tensor) else ids
         for i in numbers:
             if not (hasattr(i, "__index__") and 0 <= i < len(names)):
-                raise ValueError(
-                    f"token id {i} must be a whole number, and lie between 0 and {len(names) - 1}"
-                )
+                raise BadInput(f"token id {i} must be a whole number, and lie between 0 and {len(names) - 1}")
         return "".join(names[i] for i in numbers)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from babygpt.encodings.base import Encoding, require_usable
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -19,7 +20,7 @@ def slopes(n_head: int) -> Tensor:
     power of two; the same geometric sequence is used here for every H.
     """
     if n_head < 1:
-        raise ValueError(f"n_head ({n_head}) must be at least 1")
+        raise BadInput(f"n_head ({n_head}) must be at least 1")
     return 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
 
 

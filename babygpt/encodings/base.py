@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -25,9 +26,9 @@ SMALLEST = 1 / LARGEST  # of a number that must be above 0, because something is
 def require_usable(name: str, value: Any) -> None:
     """Raise a ValueError unless a number is finite, and not so large that a product with it would not be."""
     if not isinstance(value, Real):
-        raise ValueError(f"{name} ({value!r}) must be a number")
+        raise BadInput(f"{name} ({value!r}) must be a number")
     if not abs(float(value)) <= LARGEST:  # refuses nan too
-        raise ValueError(f"{name} ({value}) must be a finite number, at most {LARGEST:g} in size")
+        raise BadInput(f"{name} ({value}) must be a finite number, at most {LARGEST:g} in size")
 
 
 class Encoding(nn.Module):
@@ -68,7 +69,7 @@ class Encoding(nn.Module):
         if name in self.whole or isinstance(getattr(self, name, None), float | Tensor):
             return
         has = ", ".join(self.numbers()) or "none"
-        raise ValueError(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
+        raise BadInput(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
 
     def require_steerable(self, name: str, value: float) -> None:
         """Raise a ValueError unless one of the encoding's numbers may be set to `value`; change nothing."""
@@ -76,10 +77,10 @@ class Encoding(nn.Module):
         require_usable(name, value)
         least = self.least.get(name)
         if name in self.whole and not float(value).is_integer():
-            raise ValueError(f"{name} ({value}) must be a whole number")
+            raise BadInput(f"{name} ({value}) must be a whole number")
         if least is not None and value < least:
             above = "above 0, and " if least < 1 else ""
-            raise ValueError(f"{name} ({value}) must be {above}at least {least:g}")
+            raise BadInput(f"{name} ({value}) must be {above}at least {least:g}")
 
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers between two steps of training.

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import look_up, require_table
 from babygpt.encodings.rotary import Rotary
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -28,7 +29,7 @@ class BranchCode(Encoding):
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         if positions.branch is None:
-            raise ValueError("a branch code needs positions.branch: which text each token belongs to")
+            raise BadInput("a branch code needs positions.branch: which text each token belongs to")
         return x + self.code(positions.branch).to(x.dtype)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:

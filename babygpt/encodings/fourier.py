@@ -11,6 +11,7 @@ from babygpt.encodings.base import SMALLEST
 from babygpt.encodings.branches import BranchCode
 from babygpt.encodings.learned import look_up, require_known, require_table
 from babygpt.encodings.sinusoidal import sinusoid
+from babygpt.errors import BadInput
 
 
 def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | None = None) -> Tensor:
@@ -26,7 +27,7 @@ def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | N
     """
     band = width if band is None else band
     if band < 2 or width % band:
-        raise ValueError(f"band ({band}) must be even, and divide the width ({width})")
+        raise BadInput(f"band ({band}) must be even, and divide the width ({width})")
     code = sinusoid(position, band, theta)
     return code.repeat(*[1] * position.dim(), width // band)
 
@@ -62,7 +63,7 @@ class Fourier(BranchCode):
         super().__init__(head_dim)
         for name, number in (("max_positions", max_positions), ("stride", stride)):
             if not (float(number).is_integer() and number >= 1):
-                raise ValueError(f"{name} ({number}) must be a whole number of at least 1")
+                raise BadInput(f"{name} ({number}) must be a whole number of at least 1")
         self.n_embd, self.theta, self.stride = n_embd, float(theta), int(stride)
         self.positions, self.band = int(max_positions), band
         self.formula(torch.zeros(1))  # refuses a width or a band that does not fit at once
@@ -73,13 +74,13 @@ class Fourier(BranchCode):
     def require_number(self, name: str) -> None:
         super().require_number(name)
         if name == "theta" and self.table is not None:
-            raise ValueError("theta made the table that is trained now: to steer it would change nothing")
+            raise BadInput("theta made the table that is trained now: to steer it would change nothing")
 
     def require_steerable(self, name: str, value: float) -> None:
         super().require_steerable(name, value)
         if name == "stride" and value >= self.positions:
             rows = f"max_positions ({self.positions})"
-            raise ValueError(f"stride ({value:g}) must be below {rows}: branch 1 would have no row")
+            raise BadInput(f"stride ({value:g}) must be below {rows}: branch 1 would have no row")
 
     def formula(self, position: Tensor) -> Tensor:
         """The code at branch positions, before any training: (...,) -> (..., n_embd)."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import SMALLEST, require_usable
 from babygpt.encodings.rotary import Rotary
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
@@ -91,7 +92,7 @@ class Gaussian(Rotary):
         """Set one weight or width, as a slider on a running model does."""
         if not value >= SMALLEST:
             what = f"{name.removeprefix('log_')[:-1]}{j + 1} ({value})"
-            raise ValueError(f"{what} must be above 0, and at least {SMALLEST:g}")
+            raise BadInput(f"{what} must be above 0, and at least {SMALLEST:g}")
         with torch.no_grad():
             self.get(name)[j] = math.log(value)
 
@@ -139,24 +140,24 @@ def gaussian(
     Raises ValueError for another kernel.
     """
     if kernel not in KERNELS:
-        raise ValueError(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
+        raise BadInput(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
     return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable)
 
 
 def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: bool) -> None:
     """Raise a ValueError unless these weights and widths make a kernel (and one that can be trained)."""
     if len(alphas) != 2 or len(sigmas) != 2:
-        raise ValueError(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
+        raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
     for sigma in sigmas:
         if not sigma >= SMALLEST:
-            raise ValueError(f"sigma ({sigma}) must be above 0 tokens, and at least {SMALLEST:g}")
+            raise BadInput(f"sigma ({sigma}) must be above 0 tokens, and at least {SMALLEST:g}")
         if learnable and math.isinf(sigma):
-            raise ValueError("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
+            raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
     for alpha in alphas:
         if not (alpha >= 0 and math.isfinite(alpha)):
-            raise ValueError(f"alpha ({alpha}) must be a finite number of at least 0")
+            raise BadInput(f"alpha ({alpha}) must be a finite number of at least 0")
         require_usable("alpha", alpha)
         if learnable and alpha == 0:
-            raise ValueError("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
+            raise BadInput("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
     if not any(alphas):
-        raise ValueError(f"alphas {tuple(alphas)} are all 0: a kernel of nothing hides every token")
+        raise BadInput(f"alphas {tuple(alphas)} are all 0: a kernel of nothing hides every token")

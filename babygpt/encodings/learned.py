@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
+from babygpt.errors import BadInput
 from babygpt.memory import require_room
 from babygpt.positions import Positions
 
@@ -18,14 +19,14 @@ def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
     if low < 0 or high >= rows:
         wrong = low if low < 0 else high
         where = "" if stride == 1 else f" (branch {wrong // stride} at stride {stride})"
-        raise ValueError(f"position {wrong} is not in the table: it has 0 to {rows - 1}{where}")
+        raise BadInput(f"position {wrong} is not in the table: it has 0 to {rows - 1}{where}")
 
 
 def require_table(name: str, rows: int, width: int) -> None:
     """Raise a ValueError naming its rows unless a table, (rows, width), has one and fits into memory."""
     for what, number in ((name, rows), ("channels", width)):
         if not (isinstance(number, int) and number >= 1):
-            raise ValueError(f"{what} ({number}) must be at least 1, and a whole number")
+            raise BadInput(f"{what} ({number}) must be at least 1, and a whole number")
     require_room(f"tables with {name} {rows} and {width} channels", 4 * rows * width)
 
 

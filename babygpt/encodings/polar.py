@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import SMALLEST, Encoding, norm, require_usable
 from babygpt.encodings.rotary import angles
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHA = 0.3  # the note's
@@ -38,7 +39,7 @@ class Waves(Encoding):
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
         if head_dim < 1:
-            raise ValueError(f"head_dim ({head_dim}) must be at least 1")
+            raise BadInput(f"head_dim ({head_dim}) must be at least 1")
         self.head_dim, self.theta = head_dim, float(theta)
         self.wave(Positions.arange(1))  # refuses a wrong theta at once
 
@@ -67,7 +68,7 @@ class Gated(Waves):
     def state(self, positions: Positions) -> Tensor:
         """alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
         if positions.masked is None:
-            raise ValueError("gates need positions.masked: which tokens are MASK (denoise tells them)")
+            raise BadInput("gates need positions.masked: which tokens are MASK (denoise tells them)")
         return 1.0 + (self.alpha - 1.0) * positions.masked[..., None, :, None]
 
 
@@ -144,7 +145,7 @@ class Quadrature(Gated):
 def phases(n_head: int, head_dim: int) -> nn.Parameter:
     """A phase for each head and dimension, 0 at first: (H, D). Raises ValueError if n_head is below 1."""
     if n_head < 1:
-        raise ValueError(f"n_head ({n_head}) must be at least 1")
+        raise BadInput(f"n_head ({n_head}) must be at least 1")
     return nn.Parameter(torch.zeros(n_head, head_dim))
 
 

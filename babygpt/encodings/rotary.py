@@ -14,6 +14,7 @@ from torch import Tensor
 
 from babygpt.encodings.base import SMALLEST, Encoding, require_usable
 from babygpt.encodings.sinusoidal import frequencies, precise
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -93,14 +94,14 @@ class Rotary2D(Encoding):
         super().__init__()
         frequencies(head_dim, theta)
         if not 0 <= branch_share <= 1:
-            raise ValueError(f"branch_share ({branch_share}) must lie between 0 and 1")
+            raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
         require_usable("stride", stride)
         self.branch_width = 2 * round(branch_share * head_dim / 2)
         self.theta, self.stride = float(theta), float(stride)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         if positions.branch is None:
-            raise ValueError("2-D RoPE needs positions.branch: which text each token belongs to")
+            raise BadInput("2-D RoPE needs positions.branch: which text each token belongs to")
         time_width = q.shape[-1] - self.branch_width
         parts = [(precise(positions.branch) * self.stride, self.branch_width), (positions.time, time_width)]
         angle = torch.cat([angles(p, width, self.theta) for p, width in parts if width], dim=-1)

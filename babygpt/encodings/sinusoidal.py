@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from babygpt.encodings.base import SMALLEST, Encoding
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -21,9 +22,9 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
     if width < 2 or width % 2:
-        raise ValueError(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
+        raise BadInput(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
     if not theta >= SMALLEST:
-        raise ValueError(f"theta ({theta}) must be above 0, and at least {SMALLEST:g}")
+        raise BadInput(f"theta ({theta}) must be above 0, and at least {SMALLEST:g}")
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 

@@ -13,6 +13,7 @@ from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.errors import BadInput
 from babygpt.memory import require_room
 from babygpt.metrics.branches import cosines
 from babygpt.metrics.kernels import reach
@@ -40,9 +41,9 @@ def _effective(singular: torch.Tensor) -> int:
 def require_table(width: int, length: int) -> None:
     """Raise a ValueError unless a table with neighbouring rows can be made, and compared row by row."""
     if width < 1:
-        raise ValueError(f"width ({width}) must be at least 1 channel")
+        raise BadInput(f"width ({width}) must be at least 1 channel")
     if length < 2:
-        raise ValueError(f"length ({length}) must be at least 2: rows are compared with their neighbours")
+        raise BadInput(f"length ({length}) must be at least 2: rows are compared with their neighbours")
     require_room(f"tables of width {width} and length {length}", 8 * length * (width + length))
 
 
@@ -109,7 +110,7 @@ def code_numbers(codes: torch.Tensor) -> dict[str, float]:
     Raises ValueError for fewer than 2 branches.
     """
     if len(codes) < 2:
-        raise ValueError(f"{len(codes)} branches: to be told apart there must be at least 2")
+        raise BadInput(f"{len(codes)} branches: to be told apart there must be at least 2")
     cosine, distance = likeness(codes)
     singular = torch.linalg.svdvals(codes.double())  # their squares are the Gram matrix's eigenvalues
     others = cosine - 3 * torch.eye(len(codes))  # no pair of a branch with itself
@@ -132,7 +133,7 @@ def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict
     """
     for name, number in (("width", width), ("stride", stride), ("branches", branches)):
         if not 1 <= number < 2**53:
-            raise ValueError(f"{name} ({number}) must be at least 1, and below 2^53")
+            raise BadInput(f"{name} ({number}) must be at least 1, and below 2^53")
     require_room(f"codes of width {width} for {branches} branches", 8 * branches * (width + branches))
     position = torch.arange(branches, dtype=torch.float64) * stride
     ones = torch.ones(1, 1, branches, width, dtype=torch.float64)

@@ -6,7 +6,6 @@ stopped. All variants of one seed see the same batches with the same masks, so t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from torch import Tensor
 from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
+from babygpt.errors import BadInput
 from babygpt.experiments.compared import Results, Run, read, summary
 from babygpt.memory import require_room
 from babygpt.metrics.diffusion import nelbo
@@ -94,15 +94,7 @@ class Comparison:
         """All that must be the same for two runs to be compared, by the names of their flags."""
         chosen = {**asdict(self.compare), **asdict(self.model), **asdict(self.training)}
         left = {name: v for name, v in chosen.items() if name not in ("seed", "steps", "eval_every")}
-        return {"corpus": self.corpus.name, "text": fingerprint(self.corpus), **left}
-
-
-def fingerprint(corpus: Corpus) -> str:
-    """The beginning of a SHA-256 of a corpus's characters and token ids."""
-    total = hashlib.sha256("".join(corpus.tokenizer.characters).encode())
-    for part in (corpus.train, corpus.val):
-        total.update(part.numpy().tobytes() + b"|")
-    return total.hexdigest()[:16]
+        return {"corpus": self.corpus.name, "text": self.corpus.fingerprint(), **left}
 
 
 # ---------------------------------------------------------------- names
@@ -120,7 +112,7 @@ def variant(name: str) -> str:
     """
     known = {short(v): v for v, made in VERSIONS.items() if made.masks}
     if name not in (*known, *known.values()):
-        raise ValueError(f"variant ({name}) must be one of {', '.join(known)}")
+        raise BadInput(f"variant ({name}) must be one of {', '.join(known)}")
     return short(name)
 
 
@@ -132,9 +124,9 @@ def version_of(name: str) -> str:
 def require_once(name: str, values: Sequence[Any]) -> None:
     """Raise a ValueError unless there is at least one value, and none twice."""
     if not values:
-        raise ValueError(f"no {name}: at least 1 is needed")
+        raise BadInput(f"no {name}: at least 1 is needed")
     if twice := [v for i, v in enumerate(values) if v in values[:i]]:
-        raise ValueError(f"{name} ({', '.join(map(str, values))}) name {twice[0]} twice")
+        raise BadInput(f"{name} ({', '.join(map(str, values))}) name {twice[0]} twice")
 
 
 # ---------------------------------------------------------------- results on disk
@@ -153,10 +145,10 @@ def begin(comparison: Comparison) -> Results:
     theirs = results["settings"]
     if theirs.get("text") != ours["text"]:
         told = f"--corpus ({ours['corpus']}) is not the text of {comparison.results} ({theirs.get('corpus')})"
-        raise ValueError(f"{told}; choose another --out-dir")
+        raise BadInput(f"{told}; choose another --out-dir")
     for name in ours:
         if name not in ("corpus", "text") and theirs.get(name) != ours[name]:
-            raise ValueError(
+            raise BadInput(
                 f"--{name.replace('_', '-')} ({ours[name]}) is not that of {comparison.results} "
                 f"({theirs.get(name)}); choose another --out-dir"
             )

@@ -14,6 +14,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from babygpt.errors import BadInput
 from babygpt.plots.comparisons import draw_seed_bars, draw_seed_curves
 from babygpt.plots.style import STYLE
 from babygpt.training.checkpoint import write_atomically
@@ -33,7 +34,7 @@ def read(path: Path) -> Results:
             return dict(results)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         pass
-    raise ValueError(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
+    raise BadInput(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
 
 
 def proper(run: Run) -> bool:

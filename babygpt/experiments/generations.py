@@ -21,6 +21,7 @@ from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
+from babygpt.errors import BadInput
 from babygpt.experiments.pretrain import require_characters
 from babygpt.memory import require_room
 from babygpt.metrics.text import distinct, entropy, judged, repeated, words
@@ -49,7 +50,7 @@ class GenerationConfig:
         require_positive(self, "num_prompts", "prompt_len", "gen_len", "top_k")
         for name in ("temp", "confidence_threshold"):
             if not 0 <= getattr(self, name) < math.inf:  # refuses nan too
-                raise ValueError(f"{name} ({getattr(self, name)}) must be a finite number, and not negative")
+                raise BadInput(f"{name} ({getattr(self, name)}) must be a finite number, and not negative")
 
 
 def load_denoiser(path: Path, corpus: Corpus | None = None) -> Checkpoint:
@@ -61,7 +62,7 @@ def load_denoiser(path: Path, corpus: Corpus | None = None) -> Checkpoint:
     """
     loaded = checkpoints.load(path)
     if not VERSIONS[loaded.version].masks:
-        raise ValueError(f"{path} is a {loaded.version}: it does not fill in masked tokens, as a v7 does")
+        raise BadInput(f"{path} is a {loaded.version}: it does not fill in masked tokens, as a v7 does")
     if corpus is not None:
         require_characters(loaded.tokenizer, corpus.tokenizer, path)
     return loaded
@@ -72,7 +73,7 @@ def require_fitting_prompt(model: LanguageModel, config: GenerationConfig, path:
     size = model.config.block_size
     block = min((size + 1) // 2, config.gen_len)
     if config.prompt_len > size - block:
-        raise ValueError(
+        raise BadInput(
             f"prompt_len ({config.prompt_len}) must be at most {size - block}: the window of {path} holds "
             f"{size} characters, and {block} of them are filled in at a time"
         )
@@ -87,7 +88,7 @@ def windows(corpus: Corpus, config: GenerationConfig) -> Tensor:
     length = config.prompt_len + config.gen_len
     require_room(f"num_prompts ({config.num_prompts}) windows", 8 * length * config.num_prompts)
     if (room := len(corpus.val) - length + 1) < 1:
-        raise ValueError(
+        raise BadInput(
             f"prompt_len ({config.prompt_len}) and gen_len ({config.gen_len}) need {length} characters of "
             f"validation text; {corpus.name} has {len(corpus.val)}"
         )

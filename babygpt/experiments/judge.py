@@ -12,7 +12,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
-from babygpt.experiments.compare import fingerprint
+from babygpt.errors import BadInput
 from babygpt.experiments.pretrain import require_characters
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
@@ -56,10 +56,10 @@ def load_judge(path: Path, corpus: Corpus, same_text: bool = False) -> Judge:
     loaded, plain = checkpoints.load(path), readable(corpus)
     kind = VERSIONS[loaded.version]
     if kind.masks or kind.branches:
-        raise ValueError(f"{path} is a {loaded.version}; a judge predicts the next token, as v4 does")
+        raise BadInput(f"{path} is a {loaded.version}; a judge predicts the next token, as v4 does")
     require_characters(loaded.tokenizer, plain.tokenizer, path)
-    if same_text and loaded.info.get("text") != fingerprint(corpus):
-        raise ValueError(f"{path} was trained on another text than {corpus.name}; give --judge another path")
+    if same_text and loaded.info.get("text") != corpus.fingerprint():
+        raise BadInput(f"{path} was trained on another text than {corpus.name}; give --judge another path")
     return measured(loaded, path, plain)
 
 
@@ -84,7 +84,7 @@ def train_judge(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 1337
     model = build("v4", ModelConfig(plain.tokenizer.vocab_size, block_size)).to(pick_device())
     history = finish(train(model, objective, plan), steps, "judge (v4)", leave=True)
     val_loss = history[-1].val_loss
-    info = {"corpus": corpus.name, "text": fingerprint(corpus), "train": asdict(plan), "steps_done": steps}
+    info = {"corpus": corpus.name, "text": corpus.fingerprint(), "train": asdict(plan), "steps_done": steps}
     checkpoint = Checkpoint("v4", model, plain.tokenizer, {**info, "val_loss": val_loss})
     checkpoints.save(path, checkpoint)
     return Judge(checkpoint, path, float(val_loss or objective.validate(model)))
@@ -104,5 +104,5 @@ def find_judge(path: Path | None, default: Path, corpus: Corpus, steps: int = ST
     kept = load_judge(default, corpus, same_text=True)
     made = kept.checkpoint.info.get("steps_done")
     if made != steps:
-        raise ValueError(f"{default} was trained for {made} steps, not {steps}: move it away, or say --judge")
+        raise BadInput(f"{default} was trained for {made} steps, not {steps}: move it away, or say --judge")
     return kept

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.errors import BadInput
 from babygpt.experiments.roles import SEEDS, questions
 from babygpt.metrics.diffusion import answer_bounds, nelbo
 from babygpt.metrics.losses import loss_by_position
@@ -220,7 +221,7 @@ def paired(results: dict[str, Any], name: str, rival: str, key: str = "1x") -> l
     """
     one, other = (results["board"][which] for which in (name, rival))
     if one["masks"] != other["masks"] and key != "roles":
-        raise ValueError(f"{name} and {rival}: a bound and a loss cannot be subtracted")
+        raise BadInput(f"{name} and {rival}: a bound and a loss cannot be subtracted")
     if None in one[key] or None in other[key]:
-        raise ValueError(f"{name} or {rival} has no {key}: it refuses such a length")
+        raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
     return [a - b for a, b in zip(one[key], other[key], strict=True)]

@@ -11,6 +11,7 @@ from torch import Tensor
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.encodings import PoPE
+from babygpt.errors import BadInput
 from babygpt.experiments.roles import SEEDS
 from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
@@ -58,7 +59,7 @@ def lookup(
     Raises ValueError if steps is no multiple of EVERY.
     """
     if steps < EVERY or steps % EVERY:
-        raise ValueError(f"steps ({steps}) must be a multiple of {EVERY}")
+        raise BadInput(f"steps ({steps}) must be a multiple of {EVERY}")
     task = Lookup(**TASK)
     config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
     curves: dict[str, list[list[float]]] = {name: [] for name in names}

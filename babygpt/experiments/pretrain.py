@@ -14,6 +14,7 @@ from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
+from babygpt.errors import BadInput
 from babygpt.experiments.reading import ReadConfig, Reading
 from babygpt.metrics.branches import company_loss
 from babygpt.models.base import LanguageModel
@@ -62,13 +63,13 @@ class CodeConfig:
 def require_codes(model: LanguageModel, n: int) -> None:
     """Raise a ValueError unless a model has a code for each of n branches."""
     if n < 1:
-        raise ValueError(f"{n} branches: at least 1 is needed")
+        raise BadInput(f"{n} branches: at least 1 is needed")
     device = next(model.parameters()).device
     positions = Positions(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
     try:
         model.encoding.embed(torch.zeros(1, 2, model.config.n_embd, device=device), positions)
     except ValueError as error:
-        raise ValueError(f"{n} branches are more than the code can tell apart: {error}") from None
+        raise BadInput(f"{n} branches are more than the code can tell apart: {error}") from None
 
 
 # ---------------------------------------------------------------- a stage
@@ -130,7 +131,7 @@ def prepare(
     Raises ValueError for another pe, for more branches than the code knows, and what `Reading` refuses.
     """
     if pe not in VERSION_OF:
-        raise ValueError(f"pe ({pe}) must be one of {', '.join(VERSION_OF)}")
+        raise BadInput(f"pe ({pe}) must be one of {', '.join(VERSION_OF)}")
     version, options = VERSION_OF[pe], code.options(pe)
     reading = Reading(corpus, config.block_size, read, settings.get("seed", TrainConfig.seed))
     plan = TrainConfig(steps=reading.steps(), batch_size=read.batch_size, **settings)
@@ -155,7 +156,7 @@ def find(path: Path) -> Path:
     folder = path.parent if noted else path
     found = folder / NAME if noted or path.is_dir() else path
     if not found.is_file():
-        raise ValueError(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
+        raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
     return found
 
 
@@ -169,7 +170,7 @@ def begin(stage: Stage, path: Path, other_code: bool = False) -> None:
     """
     loaded = checkpoints.load(path)
     if loaded.version != stage.version:
-        raise ValueError(
+        raise BadInput(
             f"{path} holds a {loaded.version}, not a {stage.version}: "
             "weights are not interchangeable between codes, begin anew"
         )
@@ -180,7 +181,7 @@ def begin(stage: Stage, path: Path, other_code: bool = False) -> None:
     for name in {**ours, **theirs}:
         if ours.get(name) != theirs.get(name) and not (other_code and name in free):
             hint = "; the weights would fit: --other-code uses them" if name in free else ""
-            raise ValueError(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)}){hint}")
+            raise BadInput(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)}){hint}")
     stage.model.load_state_dict(loaded.model.state_dict())
 
 
@@ -196,7 +197,7 @@ def require_characters(known: CharTokenizer, wanted: CharTokenizer, path: Path) 
         return
     pairs = ((wanted, known), (known, wanted))
     missing, more = ("".join(sorted({*one.characters} - {*other.characters})) for one, other in pairs)
-    raise ValueError(
+    raise BadInput(
         f"{path} was trained on other characters: it lacks {missing!r} of this corpus, "
         f"and has {more!r} that the corpus lacks"
     )

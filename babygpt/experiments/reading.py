@@ -12,6 +12,7 @@ from torch import Tensor
 from babygpt.config import require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
 from babygpt.memory import require_room
 from babygpt.objectives import Branches
 
@@ -47,7 +48,7 @@ class ReadConfig:
             self.max_branches_per_sample,
         )
         if both is not None and {low, high} - {None, both}:
-            raise ValueError(
+            raise BadInput(
                 f"branches_per_sample ({both}) sets the fewest and the most texts, and "
                 f"min_branches_per_sample ({low}) or max_branches_per_sample ({high}) says otherwise"
             )
@@ -108,7 +109,7 @@ class Reading(Branches):
 def require_texts(there: int, slices: int, n: int) -> None:
     """Raise a ValueError unless every slice has a text for each branch of a sample."""
     if there // slices < n:
-        raise ValueError(
+        raise BadInput(
             f"{there} texts in {slices} slices are too few for samples of {n} branches: "
             "take a longer corpus, shorter texts, fewer slices or fewer branches"
         )

@@ -8,6 +8,7 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
+from babygpt.errors import BadInput
 from babygpt.metrics.roles import role_accuracy
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
@@ -21,7 +22,7 @@ SEEDS = (1337, 2027, 9001)
 def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
     """The who questions that all models are asked: n of them, none longer than a window."""
     if corpus.grammar is None:
-        raise ValueError(f"{corpus.name} asks no who questions; tales and tales-zh do")
+        raise BadInput(f"{corpus.name} asks no who questions; tales and tales-zh do")
     return corpus.grammar.questions(n, QUESTION_SEED, block_size)
 
 

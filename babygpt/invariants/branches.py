@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
 from babygpt.invariants.base import Verdict, row, some
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
@@ -13,7 +14,7 @@ from babygpt.positions import Positions, sees
 
 def _known_branches(positions: Positions) -> Tensor:
     if positions.branch is None:
-        raise ValueError("positions.branch is None: this promise is about several texts in one sequence")
+        raise BadInput("positions.branch is None: this promise is about several texts in one sequence")
     return positions.branch
 
 

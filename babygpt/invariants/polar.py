@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from babygpt.encodings import Encoding, Quadrature
+from babygpt.errors import BadInput
 from babygpt.invariants.base import Verdict, random_heads
 from babygpt.invariants.encodings import score
 from babygpt.models.base import LanguageModel
@@ -67,14 +68,14 @@ def phase_gradient(model: LanguageModel, idx: Tensor, phase: str = "phi") -> flo
     """
     at = dict(model.encoding.named_parameters()).get(phase)
     if at is None:
-        raise ValueError(f"{type(model.encoding).__name__} has no parameter called {phase!r}")
+        raise BadInput(f"{type(model.encoding).__name__} has no parameter called {phase!r}")
     queries = [p for name, p in model.named_parameters() if name.endswith("to_q.weight")]
     holes = idx.clone()
     holes[::2] = mask_of(model)
     loss = cross_entropy(denoise(model, holes[None]), idx[None])[0, ::2].mean()
     here, *there = torch.autograd.grad(loss, [at, *queries])
     if not any(bool(g.any()) for g in there):
-        raise ValueError("no gradient reaches the queries: train the model for a few steps first")
+        raise BadInput("no gradient reaches the queries: train the model for a few steps first")
     return float(here.abs().max())
 
 

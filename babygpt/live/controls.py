@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import ipywidgets
 
+from babygpt.errors import BadInput
+
 DESCRIPTION = {"description_width": "9em"}
 WIDE = {"width": "auto"}  # all of its column
 COLUMNS = "repeat(auto-fit, minmax(min(24em, 100%), 1fr))"  # as many as there is room for
@@ -31,9 +33,9 @@ def readable(number: float) -> str:
 def require_inside(control: str, value: float, low: float, high: float) -> None:
     """Raise a ValueError naming the control if its value does not lie between its ends."""
     if not low < high:
-        raise ValueError(f"{control} ends at {high}, which must lie above its beginning, {low}")
+        raise BadInput(f"{control} ends at {high}, which must lie above its beginning, {low}")
     if not low <= value <= high:
-        raise ValueError(f"{control} starts at {value}, outside its ends {low} and {high}")
+        raise BadInput(f"{control} starts at {value}, outside its ends {low} and {high}")
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,10 @@ class Slider:
     def __post_init__(self) -> None:
         require_inside(self.name, self.value, self.low, self.high)
         if self.step < 1:
-            raise ValueError(f"{self.name} moves in steps of {self.step}; a step is at least 1")
+            raise BadInput(f"{self.name} moves in steps of {self.step}; a step is at least 1")
         for number in (self.value, self.high):
             if (number - self.low) % self.step:
-                raise ValueError(
+                raise BadInput(
                     f"{self.name} cannot stand at {number}: not {self.low} plus steps of {self.step}"
                 )
 
@@ -95,9 +97,9 @@ class Scale:
 
     def __post_init__(self) -> None:
         if not self.low > 0:
-            raise ValueError(f"{self.name} begins at {self.low}; a logarithmic scale begins above 0")
+            raise BadInput(f"{self.name} begins at {self.low}; a logarithmic scale begins above 0")
         if not math.isfinite(self.high):
-            raise ValueError(f"{self.name} ends at {self.high}; a scale has an end")
+            raise BadInput(f"{self.name} ends at {self.high}; a scale has an end")
         require_inside(self.name, self.value, self.low, self.high)
 
     def widget(self) -> ipywidgets.SelectionSlider:
@@ -135,7 +137,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         if not self.options:
-            raise ValueError(f"{self.name} has no options; a choice needs at least 1")
+            raise BadInput(f"{self.name} has no options; a choice needs at least 1")
 
     def widget(self) -> ipywidgets.Dropdown:
         """The menu itself."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from babygpt.data.batches import Columns, cut, in_company, require_branches, require_window, weave
+from babygpt.errors import BadInput
 from babygpt.models.transformer import Block, Transformer
 from babygpt.objectives import mean_branch_loss
 from babygpt.positions import Positions
@@ -59,7 +60,7 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     Raises ValueError if n is below 2.
     """
     if n < 2:
-        raise ValueError(f"{n} branches: for a leak there must be at least 2")
+        raise BadInput(f"{n} branches: for a leak there must be at least 2")
     require_branches(n, n, length, model.config.block_size)
     texts = sample_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0

@@ -14,6 +14,7 @@ from babygpt.data.batches import cut
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import mixed_precision
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import cross_entropy
 from babygpt.objectives.diffusion import denoise, mask_of, masking_rates
@@ -38,9 +39,9 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     at = list(range(len(idx))) if at is None else at
     n = len(at)
     if len(set(at)) < n or not all(0 <= place < len(idx) for place in at):
-        raise ValueError(f"places {at} must be different ones of 0 to {len(idx) - 1}")
+        raise BadInput(f"places {at} must be different ones of 0 to {len(idx) - 1}")
     if not 1 <= n <= MOST_EXACT:
-        raise ValueError(f"{n} places: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more")
+        raise BadInput(f"{n} places: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more")
     sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]
     masked = torch.zeros(len(sets), len(idx), dtype=torch.bool)
     for row, some in enumerate(sets):
@@ -77,7 +78,7 @@ def nelbo(
     length = model.config.block_size if length is None else length
     for name, value in (("repeats", repeats), ("length", length), ("tokens", len(ids))):
         if value < 1:
-            raise ValueError(f"{name} ({value}) must be at least 1")
+            raise BadInput(f"{name} ({value}) must be at least 1")
     generator = torch.Generator().manual_seed(seed)
     whole = len(ids) // length * length
     starts = torch.arange(0, whole, length).repeat(repeats)
@@ -105,7 +106,7 @@ def answer_bounds(
     def bound(question: Question, name: str) -> float:
         text = question.prompt + name + question.end
         if len(text) > model.config.block_size:
-            raise ValueError(
+            raise BadInput(
                 f"a question of {len(text)} characters does not fit: block_size is {model.config.block_size}"
             )
         first = len(question.prompt)

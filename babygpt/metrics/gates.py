@@ -9,6 +9,7 @@ from torch import Tensor
 
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.polar import LearnedPhase, Polar, PoPE, Quadrature, Waves
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -20,9 +21,7 @@ def gates_of(encoding: Encoding, positions: Positions) -> Tensor:
     returns  (H or 1, T, D), or (H or 1, T, 2 D) with the sines after the cosines
     Raises ValueError for an encoding that has no gates.
     """
-    raise ValueError(
-        f"{type(encoding).__name__} has no gates; v7, v7-polar and its repairs, and v7-pope have"
-    )
+    raise BadInput(f"{type(encoding).__name__} has no gates; v7, v7-polar and its repairs, and v7-pope have")
 
 
 @gates_of.register

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from babygpt.encodings.gaussian import Gaussian
+from babygpt.errors import BadInput
 
 
 @torch.inference_mode()
@@ -28,7 +29,7 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     Raises ValueError for a share outside its range.
     """
     if not 0 < share <= 1:
-        raise ValueError(f"share ({share}) must be above 0 and at most 1")
+        raise BadInput(f"share ({share}) must be above 0 and at most 1")
     peak, least = encoding.log_kernel(torch.tensor(0)), math.log(share)  # K itself may be too small a number
 
     def below(distance: int) -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
@@ -51,7 +52,7 @@ def _scores(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[st
     require_causal(model)
     length = max(len(prompt + end) for prompt, end in texts)
     if length - 1 > model.config.block_size:
-        raise ValueError(
+        raise BadInput(
             f"a question of {length} characters does not fit: block_size is {model.config.block_size}"
         )
     device = next(model.parameters()).device

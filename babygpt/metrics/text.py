@@ -14,6 +14,7 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
@@ -27,7 +28,7 @@ def words(text: str) -> list[str]:
 def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
     """How often each n units stand beside each other. Raises ValueError if n is below 1."""
     if n < 1:
-        raise ValueError(f"n ({n}) must be at least 1")
+        raise BadInput(f"n ({n}) must be at least 1")
     return Counter(tuple(units[i : i + n]) for i in range(len(units) - n + 1))
 
 
@@ -76,7 +77,7 @@ def judged(judge: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Ten
     """
     size, length = judge.config.block_size, texts.shape[1]
     if not 1 <= start < length:
-        raise ValueError(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
+        raise BadInput(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
     ids = texts.to(next(judge.parameters()).device)
     surprise, unsure = [], []
     for begin in range(start, length, stride := (size + 1) // 2):

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
+from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache
 from babygpt.positions import Positions
 
@@ -41,7 +42,7 @@ class LanguageModel(nn.Module):
 def require_causal(model: LanguageModel) -> None:
     """Raise a ValueError for a model that looks both ways: asked for the next token, it would just look."""
     if not model.causal:
-        raise ValueError(
+        raise BadInput(
             "this model sees what comes next, so the next token is no riddle to it: "
             "train it with MaskedDiffusion, write with continue_text"
         )

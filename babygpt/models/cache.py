@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -15,7 +16,7 @@ class KVCache:
 
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
-            raise ValueError(f"capacity ({capacity}) must be at least 1 token")
+            raise BadInput(f"capacity ({capacity}) must be at least 1 token")
         self.capacity = capacity
         self.length = 0
         self.positions: Positions | None = None
@@ -27,7 +28,7 @@ class KVCache:
         Raises ValueError if they do not fit.
         """
         if self.length + len(positions) > self.capacity:
-            raise ValueError(
+            raise BadInput(
                 f"the cache holds {self.length} of {self.capacity} tokens; {len(positions)} more do not fit"
             )
         self.length += len(positions)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel, locate
 from babygpt.models.cache import KVCache
 from babygpt.positions import Positions, sees
@@ -115,7 +116,7 @@ class Transformer(LanguageModel):
     ) -> None:
         super().__init__(config, encoding)
         if isolated and not causal:
-            raise ValueError("isolated branches are for causal models: causal is False")
+            raise BadInput("isolated branches are for causal models: causal is False")
         self.causal, self.isolated = causal, isolated
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))

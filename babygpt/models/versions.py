@@ -27,6 +27,7 @@ from babygpt.encodings import (
     Sinusoidal,
     gaussian,
 )
+from babygpt.errors import BadInput
 from babygpt.memory import require_room_for
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.models.base import LanguageModel
@@ -119,6 +120,6 @@ def build(version: str, config: ModelConfig, **options: Any) -> LanguageModel:
     Raises ValueError for a version that does not exist, or one whose weights do not fit into memory.
     """
     if version not in VERSIONS:
-        raise ValueError(f"version ({version}) must be one of {', '.join(VERSIONS)}")
+        raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
     require_room_for(config, VERSIONS[version].blocks)
     return VERSIONS[version].make(config, **options)

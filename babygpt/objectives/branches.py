@@ -19,6 +19,7 @@ from babygpt.data.batches import (
 )
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import Batch, cross_entropy, targets_of
 
@@ -67,11 +68,11 @@ class Branches:
         self.length = block_size * 3 // 4 if length is None else length
         require_branches(*n_branches, self.length, block_size)
         if numbers is not None and numbers < n_branches[1]:
-            raise ValueError(f"{numbers} numbers are too few for {n_branches[1]} branches")
+            raise BadInput(f"{numbers} numbers are too few for {n_branches[1]} branches")
         require_window(corpus.train, self.length)
         require_window(corpus.val, self.length)
         if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
-            raise ValueError(
+            raise BadInput(
                 f"the validation text makes {whole} texts of {self.length} tokens: "
                 f"too few for {n_branches[1]} branches"
             )

@@ -14,6 +14,7 @@ from torch import Tensor
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.device import mixed_precision
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import Batch, cross_entropy, targets_of
 from babygpt.positions import Positions
@@ -32,7 +33,7 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
     Raises ValueError for a causal model, which knows nothing of what follows a hole, nor of MASK.
     """
     if model.causal:
-        raise ValueError(
+        raise BadInput(
             "this model predicts what comes next; to fill in, train one that looks both ways: a v7"
         )
     positions = Positions(
@@ -76,14 +77,12 @@ class MaskedDiffusion:
 
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 60 * 64) -> None:
         if corpus.tokenizer.mask_id is None:
-            raise ValueError(
-                f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)"
-            )
+            raise BadInput(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
         for ids in (corpus.train, corpus.val):
             if len(ids) < block_size:
-                raise ValueError(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
+                raise BadInput(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
         if val_windows < 1:
-            raise ValueError(f"val_windows ({val_windows}) must be at least 1")
+            raise BadInput(f"val_windows ({val_windows}) must be at least 1")
         self.train, self.val = corpus.train, corpus.val
         self.block_size, self.val_windows = block_size, val_windows
         self.mask_id = corpus.tokenizer.mask_id
@@ -107,7 +106,7 @@ class MaskedDiffusion:
     def losses(self, model: LanguageModel, inputs: Tensor, targets: Tensor) -> Tensor:
         """Loss of each masked token, 0 elsewhere: (B, T). Raises ValueError for another MASK than its own."""
         if mask_of(model) != self.mask_id:
-            raise ValueError(
+            raise BadInput(
                 f"MASK is token {self.mask_id} in this corpus, but {mask_of(model)} to the model: "
                 "its vocab_size must be that of the corpus, loaded with_mask"
             )

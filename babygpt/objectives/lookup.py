@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from babygpt.data.batches import IGNORED
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import Batch, cross_entropy, targets_of
 
@@ -31,12 +32,12 @@ class Lookup:
         self, letters: int = 20, shortest: int = 6, longest: int = 10, furthest: int = 3, questions: int = 6
     ) -> None:
         if not 1 <= furthest < shortest <= longest <= letters:
-            raise ValueError(
+            raise BadInput(
                 f"furthest ({furthest}) must be at least 1 and below shortest ({shortest}), that at most "
                 f"longest ({longest}), and that at most letters ({letters})"
             )
         if questions < 1:
-            raise ValueError(f"questions ({questions}) must be at least 1")
+            raise BadInput(f"questions ({questions}) must be at least 1")
         self.letters, self.shortest, self.longest, self.furthest = letters, shortest, longest, furthest
         self.questions, self.blank = questions, letters
         self.vocab_size = letters + 1 + 2 * furthest

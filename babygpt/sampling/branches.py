@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from babygpt.data.batches import weave
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.models.cache import KVCache
 from babygpt.positions import Positions
@@ -41,11 +42,11 @@ def generate_parallel(
     """
     block_size = model.config.block_size
     if not prompts:
-        raise ValueError("0 branches: at least 1 prompt is needed")
+        raise BadInput("0 branches: at least 1 prompt is needed")
     for b, prompt in enumerate(prompts):
         check(prompt[None], n_tokens, temperature, top_k)
         if len(prompt) > block_size:
-            raise ValueError(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
+            raise BadInput(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
     device = next(model.parameters()).device
     texts, longest = [prompt.cpu() for prompt in prompts], max(map(len, prompts))
     start, read, cache = 0, 0, KVCache(len(texts) * block_size)

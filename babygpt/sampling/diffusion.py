@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_of
 from babygpt.sampling.draw import check, pick
@@ -49,7 +50,7 @@ def by_confidence(threshold: float = 0.95) -> Order:
     Source: note 000; Wu et al. 2025, arXiv:2505.22618 (a threshold for parallel decoding).
     """
     if not threshold >= 0:
-        raise ValueError(f"threshold ({threshold}) must not be negative")
+        raise BadInput(f"threshold ({threshold}) must not be negative")
 
     def choose(masked: Tensor, sure: Tensor) -> Tensor:
         sure = sure.masked_fill(~masked, -1.0)
@@ -66,7 +67,7 @@ def in_random_order(per_step: int = 1) -> Order:
     Raises ValueError if it is less.
     """
     if per_step < 1:
-        raise ValueError(f"per_step ({per_step}) must be at least 1")
+        raise BadInput(f"per_step ({per_step}) must be at least 1")
 
     def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
         lots = torch.rand(masked.shape, generator=generator).masked_fill(~masked.cpu(), 2.0)
@@ -85,7 +86,7 @@ def ancestral(n_steps: int) -> Order:
     Source: Sahoo et al. 2024, arXiv:2406.07524, section 3.2, with a rate that falls evenly.
     """
     if n_steps < 1:
-        raise ValueError(f"n_steps ({n_steps}) must be at least 1")
+        raise BadInput(f"n_steps ({n_steps}) must be at least 1")
 
     def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
         return _earliest(torch.randint(n_steps, masked.shape, generator=generator))
@@ -124,7 +125,7 @@ def fill_in(
     """
     check(idx, 0, temperature, top_k)
     if idx.shape[1] > model.config.block_size:
-        raise ValueError(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
+        raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
     text = idx.to(next(model.parameters()).device, copy=True)
     masked = text == mask_of(model)
     when, certain = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
@@ -164,9 +165,9 @@ def continue_text(
     size = model.config.block_size
     block = (size + 1) // 2 if block is None else block
     if not 1 <= block < size:
-        raise ValueError(f"block ({block}) must lie between 1 and {size - 1}: the window holds {size} tokens")
+        raise BadInput(f"block ({block}) must lie between 1 and {size - 1}: the window holds {size} tokens")
     if bool((idx == mask_of(model)).any()):
-        raise ValueError("the prompt holds a MASK: fill_in fills in, continue_text goes on after the end")
+        raise BadInput("the prompt holds a MASK: fill_in fills in, continue_text goes on after the end")
     text = idx.to(next(model.parameters()).device)
     when, sure = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
     for start in range(0, n_tokens, block):

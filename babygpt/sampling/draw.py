@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+from babygpt.errors import BadInput
+
 
 def pick(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None) -> Tensor:
     """Draw one token from each row of logits: (B, vocab_size) -> (B,)."""
@@ -23,10 +25,10 @@ def pick(logits: Tensor, temperature: float, top_k: int | None, generator: torch
 def check(idx: Tensor, n_tokens: int, temperature: float, top_k: int | None) -> None:
     """Raise a ValueError for an empty prompt (B, T), or numbers that no text can be written with."""
     if idx.shape[1] < 1:
-        raise ValueError("the prompt is empty; it needs at least 1 token")
+        raise BadInput("the prompt is empty; it needs at least 1 token")
     if n_tokens < 0:
-        raise ValueError(f"n_tokens ({n_tokens}) must not be negative")
+        raise BadInput(f"n_tokens ({n_tokens}) must not be negative")
     if not 0 <= temperature < math.inf:  # refuses nan too
-        raise ValueError(f"temperature ({temperature}) must be a finite number, and must not be negative")
+        raise BadInput(f"temperature ({temperature}) must be a finite number, and must not be negative")
     if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k ({top_k}) must be at least 1")
+        raise BadInput(f"top_k ({top_k}) must be at least 1")

@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 
@@ -62,7 +63,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
     Raises ValueError if it may not, and `Ruined`, which is one, if a weight is nan.
     """
     if path.exists() and not overwrite:
-        raise ValueError(f"{path} exists already; choose another path or say overwrite")
+        raise BadInput(f"{path} exists already; choose another path or say overwrite")
     tokenizer = checkpoint.tokenizer
     header = {
         "format": FORMAT,
@@ -84,7 +85,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
     write_atomically(path, to_bytes(stored, metadata={KEY: text, DIGEST: digest(text, stored)}))
 
 
-class Ruined(ValueError):
+class Ruined(BadInput):
     """A weight is nan."""
 
 
@@ -142,32 +143,32 @@ def load(path: Path) -> Checkpoint:
     it, if another format or version of babygpt did, or if its weights do not fit its shape.
     """
     if not path.is_file():
-        raise ValueError(f"no checkpoint at {path}")
+        raise BadInput(f"no checkpoint at {path}")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
+        raise BadInput(f"{path} is damaged or no safetensors file: {error}") from None
     header = _header(path, metadata)
     if metadata.get(DIGEST) != digest(metadata[KEY], tensors):
-        raise ValueError(f"{path} is damaged: its checksum is not that of what it holds")
+        raise BadInput(f"{path} is damaged: its checksum is not that of what it holds")
     try:
         return _assembled(header, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{path} does not fit together: {error}") from None
+        raise BadInput(f"{path} does not fit together: {error}") from None
 
 
 def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
     if KEY not in metadata:
-        raise ValueError(f"{path} holds weights, but babygpt did not write it")
+        raise BadInput(f"{path} holds weights, but babygpt did not write it")
     try:
         header = json.loads(metadata[KEY])
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: its header is no JSON ({error})") from None
+        raise BadInput(f"{path} is damaged: its header is no JSON ({error})") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else type(header).__name__
-        raise ValueError(f"{path} has checkpoint format {found}; this babygpt reads format {FORMAT}")
+        raise BadInput(f"{path} has checkpoint format {found}; this babygpt reads format {FORMAT}")
     return header
 
 
@@ -198,23 +199,23 @@ def _require(header: dict[str, Any], **kinds: type) -> None:
     for name, kind in kinds.items():
         if not isinstance(header[name], kind):
             found = type(header[name]).__name__
-            raise ValueError(f"{name} is of type {found}, and should be of type {kind.__name__}")
+            raise BadInput(f"{name} is of type {found}, and should be of type {kind.__name__}")
 
 
 def _require_sane(tokenizer: CharTokenizer, config: ModelConfig, weights: dict[str, Tensor]) -> None:
     """Raise a ValueError if the numbers of a config are none, or others than those of the weights."""
     for name, number in asdict(config).items():
         if type(number) is not int:
-            raise ValueError(f"{name} ({number!r}) must be a whole number")
+            raise BadInput(f"{name} ({number!r}) must be a whole number")
     if not all(isinstance(char, str) and len(char) == 1 for char in tokenizer.characters):
-        raise ValueError("its vocabulary must be made of single characters")
+        raise BadInput("its vocabulary must be made of single characters")
     if tokenizer.vocab_size != config.vocab_size:
-        raise ValueError(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
+        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
     if config.block_size > LONGEST:
-        raise ValueError(f"block_size ({config.block_size}) is beyond {LONGEST}")
+        raise BadInput(f"block_size ({config.block_size}) is beyond {LONGEST}")
     table, wanted = tuple(weights["token_embedding.weight"].shape), (config.vocab_size, config.n_embd)
     if table != wanted:
-        raise ValueError(f"token_embedding.weight is {table}; vocab_size and n_embd make it {wanted}")
+        raise BadInput(f"token_embedding.weight is {table}; vocab_size and n_embd make it {wanted}")
     require_numbers(weights)
 
 
@@ -232,7 +233,7 @@ class NothingLarge(TorchFunctionMode):
             sizes = args[0] if args and isinstance(args[0], tuple | list) else args
             wanted = math.prod(size for size in sizes if isinstance(size, int))
             if wanted > self.most:
-                raise ValueError(f"it asks for a table of {wanted} numbers, and holds {self.most} at most")
+                raise BadInput(f"it asks for a table of {wanted} numbers, and holds {self.most} at most")
         return func(*args, **(kwargs or {}))
 
 
@@ -245,16 +246,16 @@ def _built(
     """
     layers = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
     if layers and layers != config.n_layer:
-        raise ValueError(f"it holds {layers} blocks; n_layer is {config.n_layer}")
+        raise BadInput(f"it holds {layers} blocks; n_layer is {config.n_layer}")
     with NothingLarge(max(2**16, *(p.numel() for p in weights.values()))):
         model = build(version, replace(config, n_layer=max(layers, 1)), **options)
     shape = model.state_dict()
     if weights.keys() != shape.keys():
         different = ", ".join(sorted(weights.keys() ^ shape.keys())[:3])
-        raise ValueError(f"weights that are missing, or too many: {different}")
+        raise BadInput(f"weights that are missing, or too many: {different}")
     for name, p in shape.items():
         if (found := weights[name]).shape != p.shape or found.dtype != p.dtype:
-            raise ValueError(
+            raise BadInput(
                 f"{name} is {tuple(found.shape)} {found.dtype}, and should be {tuple(p.shape)} {p.dtype}"
             )
     return model if layers else build(version, config, **options)  # one without blocks takes any n_layer

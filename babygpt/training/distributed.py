@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 from babygpt.device import pick_device
+from babygpt.errors import BadInput
 
 WAIT = timedelta(hours=1)  # for the others; the leader validates and writes meanwhile
 
@@ -51,7 +52,7 @@ class Team:
         if self.size == 1:
             return batch
         if len(batch[0]) < self.size:
-            raise ValueError(
+            raise BadInput(
                 f"batch_size ({len(batch[0])}) must be at least the number of processes ({self.size})"
             )
         return tuple(part[self.rank :: self.size] for part in batch)
@@ -154,7 +155,7 @@ def join() -> Team:
     if torch.cuda.is_available():
         local, there = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
         if local >= there:
-            raise ValueError(f"{there} GPUs are too few for {os.environ['LOCAL_WORLD_SIZE']} processes")
+            raise BadInput(f"{there} GPUs are too few for {os.environ['LOCAL_WORLD_SIZE']} processes")
         torch.cuda.set_device(local)
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)

@@ -16,6 +16,7 @@ from torch import Tensor
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
+from babygpt.errors import BadInput
 from babygpt.memory import require_room_to_train
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Batch, Objective
@@ -144,9 +145,9 @@ class Training:
         try:
             self._put_back(dict(state))
         except (KeyError, IndexError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-            raise ValueError(f"this state of training does not fit: {error!r}") from None
+            raise BadInput(f"this state of training does not fit: {error!r}") from None
         if self._next_batch() != state.get("next_batch"):
-            raise ValueError(
+            raise BadInput(
                 "the next batch is not the one that this run would have drawn: "
                 "another text, another block_size or batch_size, or another babygpt"
             )
@@ -155,7 +156,7 @@ class Training:
         self.generator.set_state(state["generator"])
         self.step, self.seconds, self.tokens = (state[name] for name in ("step", "seconds", "tokens"))
         if not 0 <= self.step <= self.config.steps:
-            raise ValueError(f"step ({self.step}) must lie between 0 and steps ({self.config.steps})")
+            raise BadInput(f"step ({self.step}) must lie between 0 and steps ({self.config.steps})")
         self.steered = dict(state["steered"])
         for name, number in self.steered.items():
             if not isinstance(getattr(self.model.encoding, name), Tensor):
@@ -201,7 +202,7 @@ def require_moments(
     params = sum(len(group["params"]) for group in optimizer.param_groups)
     names = {tuple(sorted(moments.get(j, {}))) for j in range(params)}
     if len(names) > 1 or (step > 0 and () in names):
-        raise ValueError(f"moments of {type(optimizer).__name__} are missing: {sorted(map(list, names))}")
+        raise BadInput(f"moments of {type(optimizer).__name__} are missing: {sorted(map(list, names))}")
 
 
 def moved(batch: Batch, device: torch.device) -> Batch:
@@ -235,5 +236,5 @@ def compile_in_place(model: LanguageModel, backend: str = "inductor") -> None:
         torch.compile(torch.square, backend=backend)(next(model.parameters()).detach()[:1])
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"torch.compile does not work on this machine: {reason}") from error
+        raise BadInput(f"torch.compile does not work on this machine: {reason}") from error
     model.compile(backend=backend)

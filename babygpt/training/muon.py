@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from babygpt.errors import BadInput
 from babygpt.training.uncompiled import Uncompiled
 
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5, steep at 0: small singular values grow fast
@@ -34,7 +35,7 @@ class Muon(Uncompiled):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
-                    raise ValueError(f"Muon moves matrices; a parameter of shape {tuple(p.shape)} is none")
+                    raise BadInput(f"Muon moves matrices; a parameter of shape {tuple(p.shape)} is none")
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]

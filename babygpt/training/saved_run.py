@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
@@ -80,14 +80,6 @@ class KeptRun:
         return f"the checkpoint of step {done} stands at {self.path}: {how}"
 
 
-def fingerprint(text: Corpus) -> str:
-    """SHA-256 of a corpus: of its characters and of both its parts."""
-    total = hashlib.sha256(repr(text.tokenizer.characters).encode())
-    for part in (text.train, text.val):
-        total.update(f"{len(part)} ".encode() + part.numpy().tobytes())
-    return total.hexdigest()
-
-
 def take_up(path: Path, version: str, values: dict[str, Any], given: set[str]) -> Checkpoint:
     """Read a run that is to go on, and let its numbers take the place of flags that were not given.
 
@@ -103,16 +95,16 @@ def take_up(path: Path, version: str, values: dict[str, Any], given: set[str]) -
         began = {**asdict(saved.model.config), **asdict(plan), "bound": saved.info.get("bound", False)}
         corpus, done = str(saved.info["corpus"]), saved.info["steps_done"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} does not say how it was trained: {error!r}") from None
+        raise BadInput(f"{path} does not say how it was trained: {error!r}") from None
     if saved.training is None:
         kind = "is finished" if done == plan.steps else "holds no state of training, only the model"
-        raise ValueError(f"{path} {kind}, after {done} of {plan.steps} steps: nothing to resume")
+        raise BadInput(f"{path} {kind}, after {done} of {plan.steps} steps: nothing to resume")
     if saved.version != version:
-        raise ValueError(f"{path} holds a run of {saved.version}, not of {version}")
+        raise BadInput(f"{path} holds a run of {saved.version}, not of {version}")
     for name in sorted(began.keys() & values.keys()):
         if name in given and values[name] != began[name]:
             flag = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{flag} ({values[name]}): the run in {path} began with {began[name]}")
+            raise BadInput(f"{flag} ({values[name]}): the run in {path} began with {began[name]}")
         values[name] = began[name]
     if "corpus" not in given:
         values["corpus"] = corpus
@@ -121,5 +113,5 @@ def take_up(path: Path, version: str, values: dict[str, Any], given: set[str]) -
 
 def require_text(path: Path, saved: Checkpoint, text: Corpus) -> None:
     """Raise a ValueError unless a run learned from just this text; where it lies does not matter."""
-    if saved.info.get("text") != fingerprint(text):
-        raise ValueError(f"--corpus ({text.name}) is another text than the run in {path} began with")
+    if saved.info.get("text") != text.fingerprint():
+        raise BadInput(f"--corpus ({text.name}) is another text than the run in {path} began with")

@@ -5,9 +5,9 @@ from unittest.mock import MagicMock
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import main
 from babygpt.data.corpus import load_corpus
 from benchmarks import live as bench
+from benchmarks.cli import main
 from tools.browser import lab, lesson
 
 

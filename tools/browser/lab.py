@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from babygpt.errors import BadInput
 from tools.browser.scripts import ARM, READY, RECORD, SCROLL, SLIDERS, STATE
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def find_chromium() -> str:
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError as error:
-        raise ValueError("the browser needs playwright: pip install playwright") from error
+        raise BadInput("the browser needs playwright: pip install playwright") from error
     named = os.environ.get(CHROMIUM_VARIABLE)
     found = named if named else next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if not found or not Path(found).is_file():
-        raise ValueError(
+        raise BadInput(
             f"no Chromium {f'at {found}' if found else 'on the path'}: install one (Debian: apt install "
             f"chromium) or set {CHROMIUM_VARIABLE} to its path"
         )
@@ -361,9 +362,7 @@ def lesson(number: str) -> Path:
     """The repository's notebook of this number. Raises ValueError if there is none."""
     found = sorted((ROOT / "notebooks").glob(f"{number}_*.ipynb"))
     if not found:
-        raise ValueError(
-            f"there is no notebook {number} in notebooks/: it takes a checkout of the repository"
-        )
+        raise BadInput(f"there is no notebook {number} in notebooks/: it takes a checkout of the repository")
     return found[0]
 
 

@@ -16,6 +16,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from babygpt import plots
+from babygpt.errors import BadInput
 from babygpt.experiments.branches import branches
 from babygpt.experiments.branches import table as branches_table
 from babygpt.experiments.figures.diffusion import draw_polar, draw_trajectory
@@ -72,7 +73,7 @@ def make(name: str, folder: Path, redraw: bool = False) -> Path:
     Raises ValueError if there is no such figure, or nothing stored to redraw it from.
     """
     if name not in FIGURES:
-        raise ValueError(f"figure ({name}) must be one of {', '.join(FIGURES)}")
+        raise BadInput(f"figure ({name}) must be one of {', '.join(FIGURES)}")
     picture = FIGURES[name]
     folder.mkdir(parents=True, exist_ok=True)
     results = _results(name, picture, folder / f"{name}.json", redraw)
@@ -90,7 +91,7 @@ def _results(name: str, picture: Picture, store: Path, redraw: bool) -> Results:
         return {}
     if redraw:
         if not store.exists():
-            raise ValueError(f"no {store} to redraw from; leave --redraw out to measure")
+            raise BadInput(f"no {store} to redraw from; leave --redraw out to measure")
         return load_results(name, store.parent)
     start = time.perf_counter()
     results = picture.measure()

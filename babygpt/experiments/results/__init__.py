@@ -7,6 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from babygpt.errors import BadInput
+
 
 def load_results(name: str, folder: Path | None = None) -> dict[str, Any]:
     """Read the results of `python -m babygpt figures NAME`.
@@ -18,5 +20,5 @@ def load_results(name: str, folder: Path | None = None) -> dict[str, Any]:
     """
     path = (folder or files(__name__)) / f"{name}.json"
     if not path.is_file():
-        raise ValueError(f"no {path}; `python -m babygpt figures {name}` measures it")
+        raise BadInput(f"no {path}; `python -m babygpt figures {name}` measures it")
     return dict(json.loads(path.read_text(encoding="utf-8")))

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from babygpt import plots
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.live.controls import Choice, Control, Line, Slider
 from babygpt.live.explorer import Explorer
 from babygpt.metrics.attention import attention_weights
@@ -57,9 +58,9 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
 
     def measure(text: str, layer: int, head: int, letter: int) -> dict[str, Any]:
         if not text:
-            raise ValueError("type a sentence; there is nothing to look at")
+            raise BadInput("type a sentence; there is nothing to look at")
         if len(text) > MOST:
-            raise ValueError(f"{len(text)} letters are more than the picture has room for: {MOST}")
+            raise BadInput(f"{len(text)} letters are more than the picture has room for: {MOST}")
         chosen = layer - 1, head - 1, min(letter, len(text)) - 1
         return {"weights": look(text), "text": text, "chosen": chosen}
 

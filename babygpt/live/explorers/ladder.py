@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from babygpt import plots
+from babygpt.errors import BadInput
 from babygpt.experiments.ladder import paired
 from babygpt.live.controls import Choice, Control, Slider
 from babygpt.live.explorer import Explorer
@@ -33,7 +34,7 @@ def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> d
     key, factor, unit = COLUMNS[column]
     rows: dict[str, list[float]] = {}
     if None in results["board"][rival][key]:
-        raise ValueError(f"{rival} refuses such a length: choose another model to compare with")
+        raise BadInput(f"{rival} refuses such a length: choose another model to compare with")
     for name, found in results["board"].items():
         comparable = key == "roles" or found["masks"] == results["board"][rival]["masks"]
         if comparable and None not in found[key]:

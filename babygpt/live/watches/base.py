@@ -14,6 +14,7 @@ from babygpt import plots
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import Gaussian
+from babygpt.errors import BadInput
 from babygpt.metrics.attention import attention_weights
 from babygpt.metrics.kernels import kernel_values
 from babygpt.metrics.roles import role_accuracy
@@ -41,7 +42,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         if self.times < 1:
-            raise ValueError(
+            raise BadInput(
                 f"times ({self.times}) must be at least 1: before the first step and after the last"
             )
 
@@ -95,11 +96,11 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
     Raises ValueError if furthest is below 1; measuring raises one if the model's encoding has no kernel.
     """
     if furthest < 1:
-        raise ValueError(f"furthest ({furthest}) must be at least 1 token")
+        raise BadInput(f"furthest ({furthest}) must be at least 1 token")
 
     def measure(model: Any) -> np.ndarray:
         if not isinstance(model.encoding, Gaussian):
-            raise ValueError(f"{type(model.encoding).__name__} has no kernel to watch; v5 has one")
+            raise BadInput(f"{type(model.encoding).__name__} has no kernel to watch; v5 has one")
         return kernel_values(model.encoding, furthest)
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
@@ -148,5 +149,5 @@ def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
 def known(tokenizer: CharTokenizer, text: str) -> Tensor:
     """The token ids of a text that is looked at again and again. Raises ValueError if it is empty."""
     if not text:
-        raise ValueError("the text to look at is empty; it needs at least 1 character")
+        raise BadInput("the text to look at is empty; it needs at least 1 character")
     return tokenizer.encode(text)

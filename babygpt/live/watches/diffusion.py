@@ -12,6 +12,7 @@ from torch import Tensor
 
 from babygpt import plots
 from babygpt.data.tokenizer import MASK, CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.live.controls import readable
 from babygpt.live.watches.base import Frames, Watch
 from babygpt.metrics.gates import gates_of, phases_of
@@ -29,11 +30,11 @@ def with_holes(tokenizer: CharTokenizer, text: str) -> Tensor:
     Raises ValueError if there is no hole, a character that the tokenizer does not know, or no MASK token.
     """
     if tokenizer.mask_id is None:
-        raise ValueError("the tokenizer has no MASK token: load the corpus with_mask=True")
+        raise BadInput("the tokenizer has no MASK token: load the corpus with_mask=True")
     holes = MASK if HOLE in tokenizer.ids else HOLE + MASK
     hollow = torch.tensor([char in holes for char in text], dtype=torch.bool)
     if not hollow.any():
-        raise ValueError(f"{text!r} has no hole: write {holes[0]} for each character to be found")
+        raise BadInput(f"{text!r} has no hole: write {holes[0]} for each character to be found")
     some = tokenizer.characters[0]  # stands in a hole while the text is read
     ids = tokenizer.encode("".join(some if char in holes else char for char in text))
     return ids.masked_fill(hollow, tokenizer.mask_id)[None]
@@ -70,7 +71,7 @@ def gates(times: int = 40, length: int = 32) -> Watch:
     Raises ValueError for a length below 1; measuring raises one if the model's encoding has no gates.
     """
     if length < 1:
-        raise ValueError(f"length ({length}) must be at least 1 position")
+        raise BadInput(f"length ({length}) must be at least 1 position")
     masked = torch.arange(length) % 16 >= 12
 
     @torch.inference_mode()
