@@ -53,7 +53,7 @@ class Corpus:
         return self.grammar.bigram_floor() if self.grammar else None
 
     def fingerprint(self) -> str:
-        """SHA-256 of its characters and of both its parts: the same for the same text, whatever it is called."""
+        """SHA-256 of its characters and both its parts: the same for the same text, whatever it is called."""
         total = hashlib.sha256(repr(self.tokenizer.characters).encode())
         for part in (self.train, self.val):
             total.update(f"{len(part)} ".encode() + part.numpy().tobytes())
