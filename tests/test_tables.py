@@ -4,12 +4,12 @@ import pytest
 
 from babygpt.claims import findings
 from babygpt.claims.note_004 import parameters
-from babygpt.invariants import Verdict, promises
-from babygpt.tables import source
+from babygpt.invariants import Promise, promises
+from babygpt.tables import format_mean_sd, markdown, mean_sd, source
 
 
 def test_promises_hide_the_numbers_in_text_and_show_them_in_html():
-    table = promises([Verdict("kept", 1.5e-8, 1e-6), Verdict("broken <b>", 3.0, 1e-6)])
+    table = promises([Promise("kept", 1.5e-8, 1e-6), Promise("broken <b>", 3.0, 1e-6)])
     assert repr(table) == "✓  kept\n✗  broken <b>"
     html = table._repr_html_()
     assert "1.5e-08" in html
@@ -24,6 +24,25 @@ def test_findings_run_the_claims_they_show():
 def test_an_unknown_note_is_refused():
     with pytest.raises(ValueError, match="no claim of note '999'"):
         findings("999")
+
+
+@pytest.mark.parametrize(
+    ("values", "form", "text"),
+    [
+        ([1.0, 2.0, 3.0], ".3f", "2.000 ± 1.000"),
+        ([0.5, 0.7], ".0%", "60% ± 14%"),
+        ([2.0], ".1f", "2.0"),
+        ([], ".3f", "–"),
+    ],
+)
+def test_mean_and_deviation_as_far_as_there_are_any(values, form, text):
+    assert format_mean_sd(mean_sd(values), form) == text
+
+
+def test_markdown_has_a_line_for_each_row():
+    assert (
+        markdown(("a", "b"), [("1", "2"), ("3", "4")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
+    )
 
 
 def test_source_shows_the_file():

@@ -26,7 +26,7 @@ def findings(note: str, only: Sequence[str] = ()) -> Table:
 
     note   the beginning of its file name, such as "004"
     only   texts of the claims to run; all of the note's by default
-    Raises ValueError if the note makes no such claim.
+    Raises BadInput if the note makes no such claim.
     """
     chosen = [c for c in CLAIMS if c.note.startswith(note) and (not only or c.text in only)]
     if not chosen:

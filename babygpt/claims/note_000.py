@@ -8,26 +8,25 @@ from statistics import mean
 import torch
 
 from babygpt import invariants
-from babygpt.claims.base import Claim, Finding, verdict
-from babygpt.claims.branches import better
-from babygpt.claims.gates import (
+from babygpt.claims.base import Claim, Finding, clearly_lower, decide
+from babygpt.claims.polar_gates import (
     HEAD_DIM,
     LENGTH,
     LETTERS,
     attention_to_masked,
     bare_gate,
-    errors,
+    channel_dependence,
+    inconsistent_share,
     multiplications,
+    phase_errors,
     small_model,
-    spoilt,
-    touched,
-    waves,
+    wave_angles,
 )
 from babygpt.data import tales
 from babygpt.encodings import LearnedPhase, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
 from babygpt.experiments.results import load_results
-from babygpt.invariants.polar import phase_gradient
+from babygpt.invariants.encodings import phase_gradient
 from babygpt.metrics.text import distinct, repeated
 from babygpt.models.transformer import norm
 from babygpt.objectives import denoise
@@ -52,7 +51,7 @@ def position_is_kept() -> Finding:
         invariants.shift_invariant(e, head_dim=HEAD_DIM).value for e in (encoding, Rotary(HEAD_DIM))
     )
     return Finding(
-        verdict(change > 0.01),
+        decide(change > 0.01),
         change,
         f"but not on distance alone: moving both tokens changes a score by up to {both:.1f}, "
         f"under RoPE by {rope:.0e}",
@@ -72,8 +71,9 @@ def simpler_than_rope() -> Finding:
 
 def needs_no_pairs() -> Finding:
     """Other channels that a channel of a gated query is mixed with."""
-    gate, rope = (float(touched(e).sum(dim=1).float().mean()) - 1 for e in (bare_gate(), Rotary(HEAD_DIM)))
-    return Finding(verdict(gate == 0), gate, f"RoPE mixes each channel with {rope:.0f} other")
+    tables = map(channel_dependence, (bare_gate(), Rotary(HEAD_DIM)))
+    gate, rope = (float(table.sum(dim=1).float().mean()) - 1 for table in tables)
+    return Finding(decide(gate == 0), gate, f"RoPE mixes each channel with {rope:.0f} other")
 
 
 @torch.inference_mode()
@@ -89,7 +89,7 @@ def shapes_fit() -> Finding:
     q = x.transpose(1, 2)
     ours, _ = Polar(HEAD_DIM, ALPHA).transform_qk(q, q, Positions(torch.arange(T), masked=masked))
     error = float((ours.transpose(1, 2) - by_note).abs().max())
-    return Finding(verdict(error < 1e-4), error, "all shapes broadcast as the note says")
+    return Finding(decide(error < 1e-4), error, "all shapes broadcast as the note says")
 
 
 # ---------------------------------------------------------------- alpha
@@ -102,7 +102,7 @@ def mask_gets_less_attention() -> Finding:
     )
     change = written[1] - written[0]
     return Finding(
-        verdict(change < -0.01),
+        decide(change < -0.01),
         change,
         f"the norm after the gates divides α out; on keys, with no norm after it, α = {ALPHA} takes the "
         f"average share from {keys[0]:.0%} to {keys[1]:.0%}",
@@ -123,7 +123,7 @@ def alpha_matters() -> Finding:
 
     written, repaired = change("v7-polar"), change("v7")
     return Finding(
-        verdict(written > 1e-3),
+        decide(written > 1e-3),
         written,
         f"as written no logit depends on it, trained or not; after the repairs one changes by {repaired:.2f} "
         "of the spread",
@@ -138,7 +138,7 @@ def phase_is_learnable() -> Finding:
     (written, idx), (exact, _) = small_model("v7-polar"), small_model("v7-exact")
     slope = phase_gradient(written, idx)
     return Finding(
-        verdict(slope > 0),
+        decide(slope > 0),
         slope,
         f"the slope of cos φ is 0 at φ = 0, so φ stays there; inside the cosine it gets "
         f"{phase_gradient(exact, idx):.0e}",
@@ -147,11 +147,11 @@ def phase_is_learnable() -> Finding:
 
 def product_approximates_the_phase() -> Finding:
     """Error of the note's product at φ = 0.3, as a share of the error of having no phase."""
-    product, without = errors(0.3)
+    product, without = phase_errors(0.3)
     share = float((product.sum() / without.sum()).sqrt())
     fastest, slowest = (product / without).sqrt()[[0, -1]].tolist()
     return Finding(
-        verdict(share < 0.5),
+        decide(share < 0.5),
         share,
         f"it errs by sin(iω) sin φ, {fastest:.0%} as much as no phase where waves are fast; only waves that "
         f"have hardly begun within {LENGTH} places come out right ({slowest:.0%} for the slowest)",
@@ -160,15 +160,15 @@ def product_approximates_the_phase() -> Finding:
 
 def product_is_not_strict() -> Finding:
     """Largest gap between cos(iω) cos φ and cos(iω + φ) at φ = 0.3."""
-    wave, phi = waves(), torch.tensor(0.3)
+    wave, phi = wave_angles(), torch.tensor(0.3)
     gap = float((wave.cos() * phi.cos() - (wave + phi).cos()).abs().max())
-    return Finding(verdict(gap > 0.01), gap, "and the product does not learn, which the note does not say")
+    return Finding(decide(gap > 0.01), gap, "and the product does not learn, which the note does not say")
 
 
 def rope_has_no_phase() -> Finding:
     """Numbers to train in RoPE."""
     rope, gate = (sum(p.numel() for p in e.parameters()) for e in (Rotary(HEAD_DIM), Polar(HEAD_DIM)))
-    return Finding(verdict(rope == 0 < gate), float(rope), f"the gate has {gate}, one a channel")
+    return Finding(decide(rope == 0 < gate), float(rope), f"the gate has {gate}, one a channel")
 
 
 # ---------------------------------------------------------------- writing, and after training
@@ -176,9 +176,9 @@ def rope_has_no_phase() -> Finding:
 
 def threshold_matters() -> Finding:
     """Share of impossible texts at threshold 0.5, minus that at the note's 0.95, by a model without error."""
-    low, high = spoilt(0.5), spoilt(0.95)
+    low, high = inconsistent_share(0.5), inconsistent_share(0.95)
     return Finding(
-        verdict(low - high > 0.1),
+        decide(low - high > 0.1),
         low - high,
         f"eight letters that must be alike: {low:.0%} are spoilt at 0.5, {high:.0%} at 0.95; what appears in "
         "one step does not know of each other",
@@ -193,7 +193,7 @@ def metrics_are_not_readability() -> Finding:
     secret = text.translate(cipher)
     change = max(abs(distinct(text, 2) - distinct(secret, 2)), abs(repeated(text, 3) - repeated(secret, 3)))
     return Finding(
-        verdict(change == 0 and secret != text),
+        decide(change == 0 and secret != text),
         change,
         f"“{text[:20].strip()}” and “{secret[:20].strip()}” score alike",
     )
@@ -203,7 +203,7 @@ def replaces_rope(version: str) -> Finding:
     """Loss of gates on masked tokens after training, minus that of RoPE, nats per character."""
     results = load_results("polar")
     gates, rope, nothing = (results["val_loss"][name] for name in (version, "v7-rope", "v7-nope"))
-    worse, finer = better(rope, gates), better(gates, nothing)
+    worse, finer = clearly_lower(rope, gates), clearly_lower(gates, nothing)
     return Finding(
         "holds" if not worse else "depends" if finer else "fails",
         mean(gates) - mean(rope),

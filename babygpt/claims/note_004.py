@@ -5,11 +5,10 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from babygpt.claims.base import Claim, Finding, verdict
+from babygpt.claims.base import Claim, Finding, decide
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.models.bag_of_tokens import BagOfTokens
-from babygpt.models.learned_positions import BagWithPositions
+from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train
@@ -45,7 +44,7 @@ def v1_codes_do_not_know_their_place() -> Finding:
     model = BagOfTokens(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
     x = model.token_embedding(torch.tensor([0, 1, 0])).detach()
     gap = float((x[0] - x[2]).abs().max())
-    return Finding(verdict(gap == 0), gap, "the same row of one table is read both times")
+    return Finding(decide(gap == 0), gap, "the same row of one table is read both times")
 
 
 def v2_codes_know_their_place() -> Finding:
@@ -57,7 +56,7 @@ def v2_codes_know_their_place() -> Finding:
         [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66], [0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
     )
     error = float((codes - expected).abs().max())
-    return Finding(verdict(error < 1e-6), error, "the note's sums are right")
+    return Finding(decide(error < 1e-6), error, "the note's sums are right")
 
 
 def v2_tells_who_stood_before() -> Finding:
@@ -67,7 +66,7 @@ def v2_tells_who_stood_before() -> Finding:
     one, other = model(torch.tensor([[0, 1]]))[0, -1], model(torch.tensor([[2, 1]]))[0, -1]
     gap = float((one - other).abs().max().detach())
     return Finding(
-        verdict(gap > 0),
+        decide(gap > 0),
         gap,
         "a code for the place is not enough: without attention no token sees who stood before it",
     )
@@ -105,7 +104,7 @@ def counts_are_right() -> Finding:
     v1 = parameters(BagOfTokens(config)) - (V * D + D * V)
     v2 = parameters(BagWithPositions(config)) - (V * D + T * D + D * V)
     return Finding(
-        verdict(v1 == v2 == 0),
+        decide(v1 == v2 == 0),
         float(v1),
         f"nn.Linear has a bias: {v1} parameters are missing from both formulas, one for each of {V} tokens",
     )
@@ -115,7 +114,7 @@ def the_increment_is_one_table() -> Finding:
     """Parameters that v2 adds to v1, beyond block_size n_embd."""
     config = ModelConfig(65, 8, n_embd=32)
     extra = parameters(BagWithPositions(config)) - parameters(BagOfTokens(config)) - 8 * 32
-    return Finding(verdict(extra == 0), float(extra), "one row of n_embd numbers a position")
+    return Finding(decide(extra == 0), float(extra), "one row of n_embd numbers a position")
 
 
 def truncation_is_harmless() -> Finding:
@@ -124,7 +123,7 @@ def truncation_is_harmless() -> Finding:
     logits = model(torch.zeros(1, 10, dtype=torch.long))
     left_over = 10 - logits.shape[1]
     return Finding(
-        verdict(left_over == 0),
+        decide(left_over == 0),
         float(left_over),
         "the inputs are cut and the targets are not: cross_entropy then gets two lengths and raises",
     )
@@ -138,7 +137,7 @@ def adding_mixes_token_and_position() -> Finding:
     main = rows.mean(0, keepdim=True) + rows.mean(1, keepdim=True) - rows.mean((0, 1), keepdim=True)
     interaction = float((rows - main).abs().max().detach())
     return Finding(
-        verdict(interaction > 1e-5),
+        decide(interaction > 1e-5),
         interaction,
         "under one linear head a sum is no fusion: token and place vote separately, as if concatenated",
     )
@@ -147,16 +146,12 @@ def adding_mixes_token_and_position() -> Finding:
 def concatenation_doubles_the_head() -> Finding:
     """Weights of the head over a concatenation, as a multiple of the head over a sum."""
     ratio = torch.nn.Linear(2 * 32, 65).weight.numel() / torch.nn.Linear(32, 65).weight.numel()
-    return Finding(verdict(ratio == 2), ratio, "the next layer reads 2D channels")
+    return Finding(decide(ratio == 2), ratio, "the next layer reads 2D channels")
 
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(NOTE, "v1 cannot tell 我爱你 from 你爱我", v1_cannot_tell_sentences_apart),
-    Claim(
-        NOTE,
-        "in v1 a character has the same code at every place",
-        v1_codes_do_not_know_their_place,
-    ),
+    Claim(NOTE, "in v1 a character has the same code at every place", v1_codes_do_not_know_their_place),
     Claim(NOTE, "the note's worked table of sums is right", v2_codes_know_their_place),
     Claim(NOTE, "with a code for each place v2 knows who loves whom", v2_tells_who_stood_before),
     Claim(NOTE, "knowing the place helps prediction", position_lets_v2_tell_sentences_apart),

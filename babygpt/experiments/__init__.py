@@ -1,1 +1,1 @@
-"""Runs that take minutes: comparisons, benchmarks, figures."""
+"""Studies that train models for minutes, a file each, and the figures drawn from what they measured."""

@@ -14,50 +14,50 @@ from babygpt.encodings.learned import LearnedPositions
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.errors import BadInput
-from babygpt.memory import require_room
+from babygpt.memory import require_memory
 from babygpt.metrics.branches import cosines
-from babygpt.metrics.kernels import reach
+from babygpt.metrics.inspection import reach
 
 
 def table_numbers(table: torch.Tensor) -> dict[str, float]:
     """How alike the rows of a position table are: (P, C) -> name -> number."""
     cosine = cosines(table)
     distinct = cosine - 2 * torch.eye(len(table))
-    singular = torch.linalg.svdvals(table.double())
+    variance = torch.linalg.svdvals(table.double()) ** 2
+    share = variance.cumsum(0) / variance.sum()
     return {
         "norm of a row, mean": float(table.norm(dim=-1).mean()),
         "cosine of neighbours, mean": float(cosine.diagonal(1).mean()),
         "cosine of first and last": float(cosine[0, -1]),
         "cosine of the two most similar rows": float(distinct.max()),
-        "directions that hold 99% of the variance": float(_effective(singular)),
+        "directions that hold 99% of the variance": float((share < 0.99).sum()) + 1,
     }
 
 
-def _effective(singular: torch.Tensor) -> int:
-    share = (singular**2).cumsum(0) / (singular**2).sum()
-    return int((share < 0.99).sum()) + 1
-
-
 def require_table(width: int, length: int) -> None:
-    """Raise a ValueError unless a table with neighbouring rows can be made, and compared row by row."""
+    """Raise BadInput unless a table with neighbouring rows can be made, and compared row by row."""
     if width < 1:
         raise BadInput(f"width ({width}) must be at least 1 channel")
     if length < 2:
         raise BadInput(f"length ({length}) must be at least 2: rows are compared with their neighbours")
-    require_room(f"tables of width {width} and length {length}", 8 * length * (width + length))
+    require_memory(f"tables of width {width} and length {length}", 8 * length * (width + length))
+
+
+def wavelengths(width: int, length: int, theta: float) -> dict[str, float]:
+    """The longest and the shortest wave of a width's frequencies, and how many turn within a length."""
+    wave = 2 * math.pi / frequencies(width, theta)
+    return {
+        "shortest wavelength (tokens)": float(wave[0]),
+        "longest wavelength (tokens)": float(wave[-1]),
+        "pairs that turn once within the length": float((wave <= length).sum()),
+    }
 
 
 def sinusoidal(width: int, length: int, theta: float) -> dict[str, float]:
     """The fixed table: wavelengths, then its rows."""
     require_table(width, length)
-    wave = 2 * math.pi / frequencies(width, theta)
-    numbers = table_numbers(sinusoid(torch.arange(length), width, theta))
-    return {
-        "shortest wavelength (tokens)": float(wave[0]),
-        "longest wavelength (tokens)": float(wave[-1]),
-        "pairs that turn once within the length": float((wave <= length).sum()),
-        **numbers,
-    }
+    table = sinusoid(torch.arange(length), width, theta)
+    return {**wavelengths(width, length, theta), **table_numbers(table)}
 
 
 def learned(width: int, length: int) -> dict[str, float]:
@@ -70,13 +70,10 @@ def learned(width: int, length: int) -> dict[str, float]:
 def rotary(width: int, length: int, theta: float) -> dict[str, float]:
     """What RoPE makes of a query meeting an equal key at every distance."""
     require_table(width, length)
-    wave = 2 * math.pi / frequencies(width, theta)
     k = rotate(torch.ones(1, 1, length, width), torch.arange(length), theta)[0, 0]
     score = k @ k[0] / width  # (length,) 1 at distance 0
     return {
-        "shortest wavelength (tokens)": float(wave[0]),
-        "longest wavelength (tokens)": float(wave[-1]),
-        "pairs that turn once within the length": float((wave <= length).sum()),
+        **wavelengths(width, length, theta),
         "score of equal q and k at distance 1": float(score[1]),
         "score of equal q and k at half the length": float(score[length // 2]),
         "lowest score at any distance": float(score.min()),
@@ -107,7 +104,7 @@ def code_numbers(codes: torch.Tensor) -> dict[str, float]:
     codes    (n, C)  a row for each branch, n at least 2
     returns  name -> number: cosine of branch 0 with 1, 2, 4, ...; distance of neighbours; the most similar
              pair; and how much larger the Gram matrix's largest eigenvalue is than its smallest
-    Raises ValueError for fewer than 2 branches.
+    Raises BadInput for fewer than 2 branches.
     """
     if len(codes) < 2:
         raise BadInput(f"{len(codes)} branches: to be told apart there must be at least 2")
@@ -129,12 +126,12 @@ def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict
     width     channels, even
     stride    distance between neighbouring branches, in positions
     returns   name -> (branches, width)
-    Raises ValueError for a width, a stride or a number of branches below 1 or beyond all use.
+    Raises BadInput for a width, a stride or a number of branches below 1 or beyond all use.
     """
     for name, number in (("width", width), ("stride", stride), ("branches", branches)):
         if not 1 <= number < 2**53:
             raise BadInput(f"{name} ({number}) must be at least 1, and below 2^53")
-    require_room(f"codes of width {width} for {branches} branches", 8 * branches * (width + branches))
+    require_memory(f"codes of width {width} for {branches} branches", 8 * branches * (width + branches))
     position = torch.arange(branches, dtype=torch.float64) * stride
     ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
     turned = rotate(ones, position, theta)[0, 0]

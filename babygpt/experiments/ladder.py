@@ -5,25 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import mean, median, stdev
+from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt import plots
+from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
-from babygpt.experiments.roles import SEEDS, questions
+from babygpt.experiments.results import Results
+from babygpt.experiments.roles_and_lengths import questions
+from babygpt.experiments.sweep import SEEDS, small_config, sweep, train_from_seed
 from babygpt.metrics.diffusion import answer_bounds, nelbo
-from babygpt.metrics.losses import loss_by_position
-from babygpt.metrics.roles import answer_log_probs, role_accuracy
-from babygpt.models.base import LanguageModel
-from babygpt.models.cache import KVCache
+from babygpt.metrics.next_token import answer_log_probs, loss_by_position, role_accuracy
+from babygpt.models.base import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import Branches, MaskedDiffusion, NextToken, Objective
+from babygpt.objectives import Objective, objective_for
 from babygpt.positions import Positions
-from babygpt.training import finish, train
+from babygpt.tables import format_mean_sd, markdown, mean_sd
+from babygpt.training import train
 
 WORLD = "plain-tales"
 WINDOWS = (1, 2, 4)  # lengths, in windows of training
@@ -37,28 +42,27 @@ class Rung:
     version: str
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def masks(self) -> bool:
+        """Whether it fills in masked characters, so that its losses are bounds."""
+        return VERSIONS[self.version].masks
+
+    def objective(self, corpus: Corpus, block_size: int) -> Objective:
+        """What it is trained to do, on batches of 12 windows; validation is not on the board."""
+        options: dict[str, Any] = {"val_windows": 1, "n_branches": (1, 4), "length": block_size}
+        return objective_for(self.version, corpus, block_size, **options)
+
 
 RUNGS = (
-    Rung("v1", "v1"),
-    Rung("v2", "v2"),
-    Rung("v3", "v3"),
-    Rung("v4", "v4"),
-    Rung("v5", "v5"),
+    *(Rung(version, version) for version in ("v1", "v2", "v3", "v4", "v5")),
     Rung("v5 fixed", "v5", {"learnable": False}),
     Rung("v6", "v6", {"stride": 128}),
-    Rung("nope", "nope"),
-    Rung("learned", "learned"),
-    Rung("alibi", "alibi"),
-    Rung("pope", "pope"),
-    Rung("v7-polar", "v7-polar"),
-    Rung("v7", "v7"),
-    Rung("v7-pope", "v7-pope"),
-    Rung("v7-rope", "v7-rope"),
-    Rung("v7-nope", "v7-nope"),
+    *(Rung(version, version) for version in ("nope", "learned", "alibi", "pope")),
+    *(Rung(version, version) for version in ("v7-polar", "v7", "v7-pope", "v7-rope", "v7-nope")),
 )
 
 
-class OneText(LanguageModel):
+class SingleBranch(LanguageModel):
     """A model of parallel branches that is given one text, as branch 0."""
 
     def __init__(self, model: LanguageModel) -> None:
@@ -72,102 +76,96 @@ class OneText(LanguageModel):
         return self.model(idx, Positions(positions.time, torch.zeros_like(positions.time)), cache)
 
 
-def board(
+def measure_ladder(
     rungs: Sequence[Rung] = RUNGS,
     seeds: tuple[int, ...] = SEEDS,
     steps: int = 600,
     block_size: int = 64,
     n_chars: int = 400_000,
     n_questions: int = 400,
-) -> dict[str, Any]:
+) -> Results:
     """Train and measure every model of the ladder, and of those beside it, from several seeds.
 
-    returns  settings and {"board": name -> "loss", "roles", "1x", "2x", "4x": one a seed, or None where the
+    returns  settings and {"board": name -> "roles", "1x", "2x", "4x": one a seed, or None where the
              model refuses such a length, "parameters", "speed": steps a second as a share of v4's,
-             "masks": whether "loss" and its kind are NELBOs}
+             "masks": whether its losses are NELBOs}
     """
     corpora = {masks: load_corpus(WORLD, n_chars, with_mask=masks) for masks in (False, True)}
     asked = questions(corpora[False], block_size, n_questions)
-    found: dict[str, dict[str, Any]] = {}
-    for rung in rungs:
-        masks = VERSIONS[rung.version].masks
-        parameters = sum(p.numel() for p in make(rung, corpora[masks], block_size, 0).parameters())
-        found[rung.name] = {"masks": masks, "parameters": parameters}
-    for seed in seeds:
-        for rung in rungs:
-            corpus = corpora[found[rung.name]["masks"]]
-            model = make(rung, corpus, block_size, seed)
-            plan = TrainConfig(steps=steps, seed=seed)
-            objective = objective_of(rung, corpus, block_size)
-            finish(train(model, objective, plan), steps, f"{rung.name}, seed {seed}")
-            for key, number in examine(rung, model, corpus, asked).items():
-                found[rung.name].setdefault(key, []).append(number)
-    for name, speed in speeds(rungs, corpora, block_size).items():
-        found[name]["speed"] = speed
+    by_name = {rung.name: rung for rung in rungs}
+
+    def run(name: str, seed: int) -> dict[str, float | None]:
+        rung = by_name[name]
+        corpus, plan = corpora[rung.masks], TrainConfig(steps=steps, seed=seed)
+        config, objective = small_config(corpus, block_size), rung.objective(corpus, block_size)
+        title = f"{name}, seed {seed}"
+        model, _ = train_from_seed(rung.version, config, objective, plan, title, **rung.options)
+        return evaluate(rung, model, corpus, asked)
+
+    found, speed = sweep(by_name, seeds, run), relative_speeds(rungs, corpora, block_size)
+    board = {
+        name: {
+            "masks": rung.masks,
+            "parameters": sum(p.numel() for p in build_model(rung, corpora, block_size).parameters()),
+            **found[name],
+            "speed": speed[name],
+        }
+        for name, rung in by_name.items()
+    }
     settings = {"steps": steps, "seeds": list(seeds), "block_size": block_size}
     floors = {"floor": corpora[False].floor, "bigram_floor": corpora[False].bigram_floor}
-    return {**settings, **floors, "board": found}
+    return {**settings, **floors, "board": board}
 
 
-def make(rung: Rung, corpus: Corpus, block_size: int, seed: int) -> LanguageModel:
-    """An untrained model of the board's size: 2 layers, 4 heads, width 96."""
-    torch.manual_seed(seed)
-    config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
-    return build(rung.version, config, **rung.options)
+def build_model(rung: Rung, corpora: dict[bool, Corpus], block_size: int) -> LanguageModel:
+    """A model of the board before any training, for the characters with a MASK or those without."""
+    torch.manual_seed(0)
+    return build(rung.version, small_config(corpora[rung.masks], block_size), **rung.options)
 
 
-def objective_of(rung: Rung, corpus: Corpus, block_size: int) -> Objective:
-    """What a version is trained to do; each reads batches of 12 windows."""
-    if VERSIONS[rung.version].masks:
-        return MaskedDiffusion(corpus, block_size, val_windows=1)  # its own mean is not on the board
-    if VERSIONS[rung.version].branches:
-        return Branches(corpus, block_size, (1, 4), length=block_size)
-    return NextToken(corpus, block_size)
-
-
-def examine(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any]) -> dict[str, float | None]:
+def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any]) -> dict[str, float | None]:
     """Loss on windows of one, two and four times the length trained on, and right answers.
 
     returns  "1x", "2x", "4x": nats per character, a NELBO for models that fill in, None where refused;
              "roles": share of right answers
     """
-    version, size = VERSIONS[rung.version], model.config.block_size
-    if version.masks:
+    branches, size = VERSIONS[rung.version].branches, model.config.block_size
+    if rung.masks:
         lengths = {n: nelbo(model, corpus.val, n * size)[0] for n in WINDOWS}
         roles = role_accuracy(model, corpus.tokenizer, asked, answer_bounds)
     else:
-        reader = OneText(model) if version.branches else model
-        furthest = model.encoding.max_positions if not version.branches else None
+        furthest = model.encoding.max_positions if not branches else None
+        model = SingleBranch(model) if branches else model
         lengths = {
-            n: float(loss_by_position(reader, corpus.val, n * size, len(corpus.val) // (n * size)).mean())
+            n: float(loss_by_position(model, corpus.val, n * size, len(corpus.val) // (n * size)).mean())
             for n in WINDOWS
             if furthest is None or n * size <= furthest
         }
-        roles = role_accuracy(reader, corpus.tokenizer, asked, answer_log_probs)
-    kept = {f"{n}x": round(lengths[n], 4) if n in lengths else None for n in WINDOWS}
-    return {**kept, "roles": roles}
+        roles = role_accuracy(model, corpus.tokenizer, asked, answer_log_probs)
+    losses = {f"{n}x": round(lengths[n], 4) if n in lengths else None for n in WINDOWS}
+    return {**losses, "roles": roles}
 
 
-def speeds(
-    rungs: Sequence[Rung], corpora: dict[bool, Corpus], block_size: int, turns: int = 24, each: int = 4
+def relative_speeds(
+    rungs: Sequence[Rung], corpora: dict[bool, Corpus], block_size: int, rounds: int = 24, steps: int = 4
 ) -> dict[str, float]:
-    """Training steps a second as a share of v4's: all models in turn, the median of each turn's share.
+    """Training steps a second as a share of v4's: the median over rounds of each round's share.
 
-    turns  how often every model gets its turn
-    each   steps of a turn
+    rounds  how often every model trains, one model after the other
+    steps   of every model in a round
     """
-    runs = {}
-    for rung in (Rung("v4", "v4"), *(r for r in rungs if r.name != "v4")):
-        corpus = corpora[VERSIONS[rung.version].masks]
-        plan = TrainConfig(steps=each * turns + 1, warmup=0)
-        runs[rung.name] = train(
-            make(rung, corpus, block_size, 0), objective_of(rung, corpus, block_size), plan
+    plan = TrainConfig(steps=steps * rounds + 1, warmup=0)
+    runs = {
+        rung.name: train(
+            build_model(rung, corpora, block_size), rung.objective(corpora[rung.masks], block_size), plan
         )
+        for rung in (Rung("v4", "v4"), *(r for r in rungs if r.name != "v4"))
+    }
     taken: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(turns):
+    for _ in range(rounds):
         for name, run in runs.items():
             start = time.perf_counter()
-            for _ in range(each):
+            for _ in range(steps):
                 next(run)
             taken[name].append(time.perf_counter() - start)
     return {
@@ -176,48 +174,18 @@ def speeds(
     }
 
 
-def table(results: dict[str, Any]) -> str:
-    """The board as Markdown, with the command that made it and the time it took."""
-    told = (
-        f"`{results['command']}`, {results['minutes']:.0f} minutes; 2 layers, 4 heads, width 96, windows of "
-    )
-    told += f"{results['block_size']} characters, {results['steps']} steps, mean ± standard deviation over "
-    told += f"{len(results['seeds'])} seeds. Losses in nats per character; no model can pass "
-    told += f"{results['floor']:.3f}. Speed: training steps a second as a share of v4's."
-    heads = ("model", "loss", "at 2× length", "at 4× length", "right answers", "parameters", "speed")
-    rows = [
-        told,
-        "",
-        "|" + "|".join(f" {head} " for head in heads) + "|",
-        "|" + " --- |" * len(heads),
-    ]
-    rows += ["|" + "|".join(f" {cell} " for cell in row(name, results)) + "|" for name in results["board"]]
-    return "\n".join(rows) + "\n"
+# ---------------------------------------------------------------- of stored results
 
 
-def row(name: str, results: dict[str, Any]) -> tuple[str, ...]:
-    """Of stored results, one model's cells: name, three losses, right answers, parameters, speed."""
-    found = results["board"][name]
-    bound = "≤ " if found["masks"] else ""
-    losses = [bound + spread(found[f"{n}x"]) if None not in found[f"{n}x"] else "refuses" for n in WINDOWS]
-    answers = f"{mean(found['roles']):.0%} ± {stdev(found['roles']):.0%}"
-    return (name, *losses, answers, f"{found['parameters']:,}", f"{found['speed']:.2f}")
-
-
-def kind(results: dict[str, Any], masks: bool) -> dict[str, dict[str, Any]]:
-    """Of stored results, the models that fill in, or those that write from left to right."""
+def of_kind(results: Results, masks: bool) -> dict[str, dict[str, Any]]:
+    """The models that fill in masked characters, or those that write from left to right."""
     return {name: found for name, found in results["board"].items() if found["masks"] == masks}
 
 
-def spread(numbers: Sequence[float]) -> str:
-    """Mean ± standard deviation."""
-    return f"{mean(numbers):.3f} ± {stdev(numbers):.3f}"
+def paired_differences(results: Results, name: str, rival: str, key: str = "1x") -> list[float]:
+    """By how much a model is above its rival, seed by seed.
 
-
-def paired(results: dict[str, Any], name: str, rival: str, key: str = "1x") -> list[float]:
-    """Of stored results: by how much a model is above its rival, seed by seed.
-
-    Raises ValueError for two models whose losses are not of one kind, or that refuse such a length.
+    Raises BadInput for two models whose losses are not of one kind, or that refuse such a length.
     """
     one, other = (results["board"][which] for which in (name, rival))
     if one["masks"] != other["masks"] and key != "roles":
@@ -225,3 +193,67 @@ def paired(results: dict[str, Any], name: str, rival: str, key: str = "1x") -> l
     if None in one[key] or None in other[key]:
         raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
     return [a - b for a, b in zip(one[key], other[key], strict=True)]
+
+
+def table_row(results: Results, name: str) -> tuple[str, ...]:
+    """One model's cells: name, three losses, right answers, parameters, speed."""
+    found = results["board"][name]
+    bound = "≤ " if found["masks"] else ""
+    losses = [
+        "refuses" if None in seeds else bound + format_mean_sd(mean_sd(seeds))
+        for seeds in (found[f"{n}x"] for n in WINDOWS)
+    ]
+    answers = format_mean_sd(mean_sd(found["roles"]), ".0%")
+    return (name, *losses, answers, f"{found['parameters']:,}", f"{found['speed']:.2f}")
+
+
+def markdown_table(results: Results) -> str:
+    """The board as Markdown, with the command that made it and the time it took."""
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; 2 layers, 4 heads, width 96, windows "
+    head += f"of {results['block_size']} characters, {results['steps']} steps, mean ± standard deviation "
+    head += f"over {len(results['seeds'])} seeds. Losses in nats per character; no model can pass "
+    head += f"{results['floor']:.3f}. Speed: training steps a second as a share of v4's.\n\n"
+    columns = ("model", "loss", "at 2× length", "at 4× length", "right answers", "parameters", "speed")
+    return head + markdown(columns, [table_row(results, name) for name in results["board"]])
+
+
+def draw_ladder(figure: Figure, results: Results) -> None:
+    """The board: losses and, on axes of their own, bounds; right answers; and what longer windows cost."""
+    rows = figure.subplots(2, 3, height_ratios=(10, 5))
+    for (loss, roles, longer), masks in zip(rows, (False, True), strict=True):
+        draw_kind(loss, roles, longer, of_kind(results, masks), masks)
+
+
+def draw_kind(loss: Axes, roles: Axes, longer: Axes, found: Results, bound: bool) -> None:
+    """One kind of models: what they lose, what they answer, what four times longer windows cost them."""
+    what, unit = "bound on the loss" if bound else "loss", "(nats per character)"
+    title = f"{'Filling in' if bound else 'Left to right'}: {leaders(found)}"
+    plots.draw_seed_rows(loss, {v: one["1x"] for v, one in found.items()}, title, f"{what} {unit}")
+    title = who_answers({v: one["roles"] for v, one in found.items()})
+    answers = {v: [100 * share for share in one["roles"]] for v, one in found.items()}
+    plots.draw_seed_rows(roles, answers, title, "right answers (%)", {"chance": 50.0}, (0.0, 105.0))
+    costs = {
+        v: [far - near for far, near in zip(one["4x"], one["1x"], strict=True)]
+        for v, one in found.items()
+        if None not in one["4x"]
+    }
+    worst = max(costs, key=lambda v: np.mean(costs[v]))
+    title = f"Four times longer: {worst} pays {np.mean(costs[worst]):+.2f}"
+    plots.draw_seed_rows(longer, costs, title, f"change of the {what} {unit}", {"no change": 0.0})
+
+
+def leaders(found: Results) -> str:
+    """The models that no other beats by every seed, and the lowest mean loss among them."""
+    losses = {v: np.array(one["1x"]) for v, one in found.items()}
+    front = [v for v in losses if not any((other < losses[v]).all() for other in losses.values())]
+    lowest = f"{min(np.mean(losses[v]) for v in front):.2f}"
+    return f"{front[0]} leads, {lowest}" if len(front) == 1 else f"{', '.join(front)} level, {lowest}"
+
+
+def who_answers(roles: dict[str, list[float]], known: float = 0.9) -> str:
+    """Which models give right answers in every seed, or that none does."""
+    sure = [v for v, seeds in roles.items() if min(seeds) >= known]
+    some = sum(max(seeds) >= known for seeds in roles.values()) - len(sure)
+    if not sure and not some:
+        return f"Who did it? Nobody knows: {max(map(max, roles.values())):.0%} at best"
+    return f"Who did it? In every seed: {', '.join(sure) or 'nobody'}; in some: {some}"

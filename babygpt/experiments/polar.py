@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt import plots
+from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.experiments.roles import SEEDS
+from babygpt.data.tokenizer import MASK
+from babygpt.experiments.results import Results
+from babygpt.experiments.sweep import SEEDS, by_measurement, small_config, sweep, train_from_seed
 from babygpt.metrics.diffusion import nelbo
-from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion
-from babygpt.objectives.diffusion import mask_of
+from babygpt.objectives.diffusion import mask_token_id
 from babygpt.sampling import fill_in
-from babygpt.training import finish, train
 
 REPAIRS = {
     "v7-polar": "as written",
@@ -31,16 +33,17 @@ RIVALS = {"v7-nope": "no encoding", "v7-alibi": "ALiBi", "v7-rope": "RoPE", "v7-
 WITHOUT_ALPHA = ("v7-keys", "v7-quadrature", "v7")  # trained once more with alpha = 1
 HIDDEN_SHARE = 0.75  # of the text of a trajectory
 EVERY = 20  # steps of which a curve's point is the mean
+MOMENTS = 9  # of a trajectory, in its figure
 
 
-def walk(
+def measure_polar(
     versions: Sequence[str] = (*REPAIRS, *RIVALS),
     without_alpha: Sequence[str] = WITHOUT_ALPHA,
     seeds: tuple[int, ...] = SEEDS,
     steps: int = 400,
     block_size: int = 64,
     n_chars: int = 400_000,
-) -> dict[str, Any]:
+) -> Results:
     """Train every version on the plain tales with the same windows and masks, from several seeds.
 
     returns  settings; "val_loss" (mean over masked tokens) and "nelbo": version -> nats per character, one
@@ -48,62 +51,49 @@ def walk(
              "without alpha": version -> validation loss with alpha = 1, one a seed
     """
     corpus = load_corpus("plain-tales", n_chars, with_mask=True)
-    config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
-    objective = MaskedDiffusion(corpus, block_size)
-    found: dict[str, list[dict[str, Any]]] = {}
-    runs: list[tuple[str, str, dict[str, Any]]] = [(v, v, {}) for v in versions]
-    runs += [(f"{v}, α = 1", v, {"alpha": 1.0}) for v in without_alpha]
-    for seed in seeds:
-        for name, version, options in runs:
-            torch.manual_seed(seed)
-            model, recipe = build(version, config, **options), TrainConfig(steps, batch_size=16, seed=seed)
-            history = finish(train(model, objective, recipe), steps, f"{name}, seed {seed}")
-            losses = np.array([step.loss for step in history])[: steps // EVERY * EVERY]
-            found.setdefault(name, []).append(
-                {
-                    "val_loss": round(float(history[-1].val_loss or 0.0), 4),
-                    "nelbo": round(nelbo(model, corpus.val)[0], 4),
-                    "curve": losses.reshape(-1, EVERY).mean(axis=1),
-                }
-            )
-    settings = {"steps": steps, "seeds": list(seeds), "block_size": block_size, "floor": corpus.floor}
-    return {**settings, **summary(found, versions)}
+    config, objective = small_config(corpus, block_size), MaskedDiffusion(corpus, block_size)
+    unsteered = {f"{v}, α = 1": v for v in without_alpha}
 
+    def run(name: str, seed: int) -> dict[str, Any]:
+        version, options = unsteered.get(name, name), {"alpha": 1.0} if name in unsteered else {}
+        plan, title = TrainConfig(steps, batch_size=16, seed=seed), f"{name}, seed {seed}"
+        model, history = train_from_seed(version, config, objective, plan, title, **options)
+        losses = np.array([step.loss for step in history])[: steps // EVERY * EVERY]
+        return {
+            "val_loss": round(float(history[-1].val_loss or 0.0), 4),
+            "nelbo": round(nelbo(model, corpus.val)[0], 4),
+            "curve": losses.reshape(-1, EVERY).mean(axis=1),
+        }
 
-def summary(found: dict[str, list[dict[str, Any]]], versions: Sequence[str]) -> dict[str, Any]:
-    """What was found of each run and seed, as numbers that can be stored."""
-    numbers = {key: {v: [one[key] for one in found[v]] for v in versions} for key in ("val_loss", "nelbo")}
-    curves = {v: np.mean([one["curve"] for one in found[v]], axis=0) for v in versions}
+    found = sweep((*versions, *unsteered), seeds, run)
+    of_versions = by_measurement({v: found[v] for v in versions}, "val_loss", "nelbo", "curve")
+    curves = {v: np.mean(each, axis=0) for v, each in of_versions.pop("curve").items()}
     return {
-        **numbers,
+        **{"steps": steps, "seeds": list(seeds), "block_size": block_size, "floor": corpus.floor},
+        **of_versions,
         "curves": {
             v: [[EVERY * (i + 1), round(float(x), 4)] for i, x in enumerate(curve)]
             for v, curve in curves.items()
         },
-        "without alpha": {
-            name.partition(",")[0]: [one["val_loss"] for one in every]
-            for name, every in found.items()
-            if name not in versions
-        },
+        "without alpha": {version: found[name]["val_loss"] for name, version in unsteered.items()},
     }
 
 
-def trajectory(
+def measure_trajectory(
     version: str = "v7", seed: int = SEEDS[0], steps: int = 600, block_size: int = 64, n_chars: int = 400_000
-) -> dict[str, Any]:
+) -> Results:
     """Train a model, hide most of a text it has never seen, and note when each character comes back.
 
     returns  settings and "text"; for each of its characters "when" (step, 0 for what was given) and "sure"
              (the probability that the model gave it then)
     """
     corpus = load_corpus("plain-tales", n_chars, with_mask=True)
-    config = ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
-    torch.manual_seed(seed)
-    model, recipe = build(version, config), TrainConfig(steps, batch_size=16, seed=seed)
-    finish(train(model, MaskedDiffusion(corpus, block_size, val_windows=1), recipe), steps, version)
+    objective = MaskedDiffusion(corpus, block_size, val_windows=1)
+    plan = TrainConfig(steps, batch_size=16, seed=seed)
+    model, _ = train_from_seed(version, small_config(corpus, block_size), objective, plan)
     draw = torch.Generator().manual_seed(0)
     hidden = torch.rand(block_size, generator=draw) < HIDDEN_SHARE
-    idx = corpus.val[:block_size].masked_fill(hidden, mask_of(model))
+    idx = corpus.val[:block_size].masked_fill(hidden, mask_token_id(model))
     filled = fill_in(model, idx[None], temperature=0.0)
     return {
         "version": version,
@@ -112,5 +102,38 @@ def trajectory(
         "original": corpus.tokenizer.decode(corpus.val[:block_size]),
         "text": corpus.tokenizer.decode(filled.tokens[0]),
         "when": filled.when[0].tolist(),
-        "sure": [round(float(p), 4) for p in filled.sure[0]],
+        "sure": [round(float(p), 4) for p in filled.confidence[0]],
     }
+
+
+def draw_polar(figure: Figure, results: Results) -> None:
+    """The note's gate repaired step by step, beside its rivals: loss of each seed, and while training."""
+    losses, curves = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+    names, found = {**REPAIRS, **RIVALS}, results["val_loss"]
+    written, repaired, rope = (np.mean(found[v]) for v in ("v7-polar", "v7", "v7-rope"))
+    title = f"As written {written:.2f}, repaired {repaired:.2f}, RoPE {rope:.2f}"
+    rows = {names[version]: seeds for version, seeds in found.items()}
+    plots.draw_seed_rows(losses, rows, title, "loss of masked characters (nats)")
+    shown = {v: results["curves"][v] for v in ("v7-polar", "v7-quadrature", "v7", "v7-rope")}
+    steps = np.array([step for step, _ in shown["v7"]])
+    lines = {names[v]: np.array([loss for _, loss in points]) for v, points in shown.items()}
+    labels = ("The sine and the phase do the work", "step", "training loss (nats)")
+    span = (0.0, float(steps[-1]))
+    ends = [f(line) for line in lines.values() for f in (np.min, np.max)]
+    plots.draw_curves(curves, steps, lines, *labels, span, (min(ends) - 0.1, max(ends) + 0.1), "upper right")
+
+
+def draw_trajectory(figure: Figure, results: Results) -> None:
+    """One text, a row for each of some steps: what has appeared, coloured by how sure the model was."""
+    text, steps = results["text"], max(results["when"])
+    when, sure = np.array(results["when"]), np.array(results["sure"])
+    moments = np.unique(np.linspace(0, steps, MOMENTS).round().astype(int))
+    shown, colours = [], []
+    for now in moments:
+        shown += [c if at <= now else MASK for c, at in zip(text, when, strict=True)]
+        colours.append(np.where((when <= now) & (when > 0), sure, np.nan))
+    ax = figure.subplots()
+    title = f"{(when > 0).sum()} characters in {steps} steps, the surest first"
+    note = "colour: probability that the model gave the character when it appeared"
+    plots.draw_text(ax, shown, np.concatenate(colours), title, note, len(text), size=11)
+    ax.set_yticks(range(len(moments)), [f"step {now}" for now in moments])

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
+from babygpt.config import BEYOND, ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.experiments.reading import ReadConfig, Reading
-from babygpt.metrics.branches import company_loss
+from babygpt.experiments.epochs import BranchEpochs, EpochConfig
+from babygpt.metrics.branches import parallel_loss
 from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
@@ -25,9 +25,9 @@ from babygpt.training import Step, follow, train
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 
-NAME = "pretrain.safetensors"  # of the checkpoint in its folder
-NOTES_NAME = re.compile(r"pretrain_\d+\.pth")  # what note 002 calls it
-VERSION_OF = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
+CHECKPOINT_NAME = "pretrain.safetensors"  # of the checkpoint in its folder
+NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # what note 002 calls it
+VERSION_BY_PE = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class CodeConfig:
 
 
 def require_codes(model: LanguageModel, n: int) -> None:
-    """Raise a ValueError unless a model has a code for each of n branches."""
-    if n < 1:
-        raise BadInput(f"{n} branches: at least 1 is needed")
+    """Raise BadInput unless a model has a code for each of n branches."""
+    if not 1 <= n < BEYOND:
+        raise BadInput(f"{n} branches: at least 1 is needed, and fewer than 2^63")
     device = next(model.parameters()).device
     positions = Positions(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
     try:
         model.encoding.embed(torch.zeros(1, 2, model.config.n_embd, device=device), positions)
-    except ValueError as error:
+    except BadInput as error:
         raise BadInput(f"{n} branches are more than the code can tell apart: {error}") from None
 
 
@@ -83,7 +83,7 @@ class Stage:
     options    what was chosen of its code
     model      on the device it is trained on
     tokenizer  the corpus's
-    reading    draws the batches
+    objective  draws the batches
     plan       steps, batch size, learning rates, seed
     """
 
@@ -91,12 +91,12 @@ class Stage:
     options: dict[str, Any]
     model: LanguageModel
     tokenizer: CharTokenizer
-    reading: Reading
+    objective: BranchEpochs
     plan: TrainConfig
 
     def run(self) -> list[Step]:
         """Train to the end, or until Ctrl-C: the records of the steps made."""
-        return follow(train(self.model, self.reading, self.plan), self.plan.steps, self.version)
+        return follow(train(self.model, self.objective, self.plan), self.plan.steps, self.version)
 
     def measure(self, n_texts: int = 256) -> dict[str, float]:
         """Loss of the same validation texts alone and in full company, and what the company costs.
@@ -104,69 +104,71 @@ class Stage:
         n_texts  texts to measure on, or a few more where they must make whole samples
         returns  "alone", "beside" and "gap", nats per token
         """
-        n = self.reading.n_branches[1]
+        n = self.objective.n_branches[1]
         whole, model = n * math.ceil(n_texts / n), self.model
         assert isinstance(model, Transformer)
-        alone, beside = (company_loss(model, self.reading.val, k, self.reading.length, whole) for k in (1, n))
+        alone, beside = (
+            parallel_loss(model, self.objective.val, k, self.objective.length, whole) for k in (1, n)
+        )
         return {"alone": alone, "beside": beside, "gap": beside - alone}
 
     def checkpoint(self, info: dict[str, Any]) -> Checkpoint:
         """What is written of it: the model, and how it was trained."""
-        reading = {**asdict(self.reading.config), "epochs_done": self.reading.done / self.reading.epoch}
-        info = {"train": asdict(self.plan), "reading": reading, **info}
+        epochs = {**asdict(self.objective.config), "epochs_done": self.objective.epochs_read}
+        info = {"train": asdict(self.plan), "reading": epochs, **info}
         return Checkpoint(self.version, self.model, self.tokenizer, info, self.options)
 
 
-def prepare(
-    corpus: Corpus, pe: str, config: ModelConfig, code: CodeConfig, read: ReadConfig, **settings: Any
+def prepare_stage(
+    corpus: Corpus, pe: str, config: ModelConfig, code: CodeConfig, epochs: EpochConfig, **settings: Any
 ) -> Stage:
     """Make a stage with an untrained model; what cannot be trained is refused here.
 
     corpus    what is read
-    pe        the branches' code, one of VERSION_OF
+    pe        the branches' code, one of VERSION_BY_PE
     config    the model's shape
     code      stride and the like
-    read      epochs, batches, branches
+    epochs    how often texts are read, batches, branches
     settings  fields of TrainConfig besides steps and batch_size
-    Raises ValueError for another pe, for more branches than the code knows, and what `Reading` refuses.
+    Raises BadInput for another pe, for more branches than the code knows, and what `BranchEpochs` refuses.
     """
-    if pe not in VERSION_OF:
-        raise BadInput(f"pe ({pe}) must be one of {', '.join(VERSION_OF)}")
-    version, options = VERSION_OF[pe], code.options(pe)
-    reading = Reading(corpus, config.block_size, read, settings.get("seed", TrainConfig.seed))
-    plan = TrainConfig(steps=reading.steps(), batch_size=read.batch_size, **settings)
+    if pe not in VERSION_BY_PE:
+        raise BadInput(f"pe ({pe}) must be one of {', '.join(VERSION_BY_PE)}")
+    version, options = VERSION_BY_PE[pe], code.options(pe)
+    objective = BranchEpochs(corpus, config.block_size, epochs, settings.get("seed", TrainConfig.seed))
+    plan = TrainConfig(steps=objective.steps(), batch_size=epochs.batch_size, **settings)
     torch.manual_seed(plan.seed)
     model = build(version, config, **options)
-    require_codes(model, reading.n_branches[1])
-    return Stage(version, options, model.to(pick_device()), corpus.tokenizer, reading, plan)
+    require_codes(model, objective.n_branches[1])
+    return Stage(version, options, model.to(pick_device()), corpus.tokenizer, objective, plan)
 
 
 # ---------------------------------------------------------------- beginning from a checkpoint
 
 
-def find(path: Path) -> Path:
+def find_checkpoint(path: Path) -> Path:
     """The checkpoint that a path means.
 
     path     a checkpoint, a folder that `pretrain` made, or the name that note 002 gives to the checkpoint
              in such a folder: FOLDER/pretrain_NUMBER.pth
     returns  the checkpoint's own path
-    Raises ValueError if there is none.
+    Raises BadInput if there is none.
     """
-    noted = not path.exists() and NOTES_NAME.fullmatch(path.name)
+    noted = not path.exists() and NOTE_NAME.fullmatch(path.name)
     folder = path.parent if noted else path
-    found = folder / NAME if noted or path.is_dir() else path
+    found = folder / CHECKPOINT_NAME if noted or path.is_dir() else path
     if not found.is_file():
         raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
     return found
 
 
-def begin(stage: Stage, path: Path, other_code: bool = False) -> None:
+def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
     """Let a stage begin with the weights of a checkpoint.
 
     stage       its model is filled
     path        of the checkpoint
     other_code  whether a fixed code may differ from the checkpoint's: its stride, theta, size, or isolation
-    Raises ValueError naming what does not fit, with both values.
+    Raises BadInput naming what does not fit, with both values.
     """
     loaded = checkpoints.load(path)
     if loaded.version != stage.version:
@@ -174,10 +176,11 @@ def begin(stage: Stage, path: Path, other_code: bool = False) -> None:
             f"{path} holds a {loaded.version}, not a {stage.version}: "
             "weights are not interchangeable between codes, begin anew"
         )
-    require_characters(loaded.tokenizer, stage.tokenizer, path)
+    require_same_characters(loaded.tokenizer, stage.tokenizer, path)
     ours = {**asdict(stage.model.config), **stage.options}
     theirs = {**asdict(loaded.model.config), **loaded.options}
-    free = free_to_differ(stage.options)
+    # Those that no weight depends on; but a trained table keeps its size, and how it began.
+    free = {"stride", "isolated"} | (set() if stage.options.get("learnable") else {"theta", "max_positions"})
     for name in {**ours, **theirs}:
         if ours.get(name) != theirs.get(name) and not (other_code and name in free):
             hint = "; the weights would fit: --other-code uses them" if name in free else ""
@@ -185,14 +188,8 @@ def begin(stage: Stage, path: Path, other_code: bool = False) -> None:
     stage.model.load_state_dict(loaded.model.state_dict())
 
 
-def free_to_differ(options: dict[str, Any]) -> set[str]:
-    """Those options that no weight depends on: a trained table keeps its size, and how it began."""
-    fixed = set() if options.get("learnable") else {"theta", "max_positions"}
-    return {"stride", "isolated"} | fixed
-
-
-def require_characters(known: CharTokenizer, wanted: CharTokenizer, path: Path) -> None:
-    """Raise a ValueError unless a checkpoint knows the characters of a corpus, and no others."""
+def require_same_characters(known: CharTokenizer, wanted: CharTokenizer, path: Path) -> None:
+    """Raise BadInput unless a checkpoint knows the characters of a corpus, and no others."""
     if known.characters == wanted.characters and known.vocab_size == wanted.vocab_size:
         return
     pairs = ((wanted, known), (known, wanted))

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 import torch
 
-from babygpt.claims import gates
 from babygpt.claims import note_000 as claims
+from babygpt.claims import polar_gates
 from babygpt.encodings import ExactPhase, GatesLast, LearnedPhase, Polar, Quadrature, Rotary
 from babygpt.experiments.results import load_results
 from babygpt.sampling import by_confidence
@@ -38,9 +38,11 @@ def test_every_claim_of_note_000_is_here():
 
 @pytest.mark.parametrize("text", EXPECTED)
 def test_verdict(text):
+    before = torch.random.get_rng_state()
     finding = BY_TEXT[text].measure()
     assert finding.verdict == EXPECTED[text], finding
     assert math.isfinite(finding.value)
+    assert torch.equal(torch.random.get_rng_state(), before)  # it draws no global random numbers
 
 
 @pytest.mark.parametrize("text", sorted(STORED))
@@ -50,33 +52,28 @@ def test_what_was_stored_is_judged(text):
     assert math.isfinite(finding.value)
 
 
-def test_measuring_draws_no_global_random_numbers():
-    before = torch.random.get_rng_state()
-    for text in EXPECTED:
-        BY_TEXT[text].measure()
-    assert torch.equal(torch.random.get_rng_state(), before)
-
-
 # ---------------------------------------------------------------- against closed forms
 
 
 def test_multiplications_are_those_on_paper():
     """Gate: one for each of q, k, score. RoPE: two, two, one. Quadrature: two, two, and twice the score."""
-    counted = map(gates.multiplications, (GatesLast(32), Rotary(32), Quadrature(32), LearnedPhase(1, 32)))
+    counted = map(
+        polar_gates.multiplications, (GatesLast(32), Rotary(32), Quadrature(32), LearnedPhase(1, 32))
+    )
     assert list(counted) == [3, 5, 6, 6]
 
 
 def test_where_waves_are_fast_the_product_errs_by_the_cosine_of_half_the_phase():
     """sin φ over 2 sin(φ/2); and where a wave stands still, the product is exact."""
-    product, without = gates.errors(0.3)
+    product, without = polar_gates.phase_errors(0.3)
     assert float((product / without)[0].sqrt()) == pytest.approx(math.cos(0.15), abs=0.02)
     assert float((product / without)[-1].sqrt()) < 0.05
-    product, without = gates.errors(1e-3)
+    product, without = polar_gates.phase_errors(1e-3)
     assert float((product / without)[0].sqrt()) == pytest.approx(1, abs=0.02)
 
 
 def test_a_phase_added_inside_would_approximate(monkeypatch):
-    monkeypatch.setattr(claims, "errors", lambda phi: (torch.full((32,), 0.01), torch.ones(32)))
+    monkeypatch.setattr(claims, "phase_errors", lambda phi: (torch.full((32,), 0.01), torch.ones(32)))
     assert claims.product_approximates_the_phase().verdict == "holds"
 
 
@@ -87,7 +84,7 @@ def test_the_largest_gap_is_the_sine_of_the_phase():
 @pytest.mark.parametrize(("threshold", "share"), [(0.0, 1 - 2**-7), (0.95, 0.0), (2.0, 0.0)])
 def test_letters_that_do_not_know_each_other_are_alike_by_chance(threshold, share):
     n = 1000
-    assert abs(gates.spoilt(threshold) - share) <= 5 * math.sqrt(share * (1 - share) / n)
+    assert abs(polar_gates.inconsistent_share(threshold) - share) <= 5 * math.sqrt(share * (1 - share) / n)
 
 
 # ---------------------------------------------------------------- and otherwise
@@ -142,7 +139,7 @@ def test_a_metric_of_letters_would_tell(monkeypatch):
 
 def test_an_order_that_goes_one_by_one_would_not_mind(monkeypatch):
     one_by_one = by_confidence(2.0)
-    monkeypatch.setattr(gates, "by_confidence", lambda threshold: one_by_one)
+    monkeypatch.setattr(polar_gates, "by_confidence", lambda threshold: one_by_one)
     assert claims.threshold_matters().verdict == "fails"
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from babygpt.claims import gaussian_kernels, gaussian_training
 from babygpt.claims import note_001 as claims
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
 from babygpt.encodings.rotary import Rotary, rotate
@@ -78,18 +79,18 @@ def test_the_terms_switch_where_they_are_equal_whatever_the_text():
     assert 0.7 * math.exp(-at * at / 50) == pytest.approx(0.3 * math.exp(-at * at / 800))
     assert f"from {math.ceil(at)} tokens on" in finding.reason
     assert finding.value == 0
-    assert claims.overtaking().tolist() == [[math.ceil(at)] * claims.TEXTS] * 2
+    assert claims.crossovers().tolist() == [[math.ceil(at)] * claims.TEXTS] * 2
 
 
 def test_the_share_of_the_far_stands_beside_what_rope_gives_it():
     reason = BY_TEXT["K brings back attention to the far that RoPE neglects"].measure().reason
-    far = claims.attention(Rotary(32), 60)[21:]
+    far = claims.attention_by_distance(Rotary(32), 60)[21:]
     assert f"stand {len(far) / 61:.0%} of the tokens" in reason
     assert f"RoPE gives them {far.sum():.0%}: it neglects nothing" in reason
 
 
 def test_attention_is_shared_out_and_a_relative_kernel_takes_it_from_the_far():
-    rope, relative = (claims.attention(e, 60) for e in (Rotary(32), RelativeGaussian(32)))
+    rope, relative = (claims.attention_by_distance(e, 60) for e in (Rotary(32), RelativeGaussian(32)))
     assert [rope.sum(), relative.sum()] == pytest.approx([1, 1], abs=1e-5)
     away = np.arange(61)
     K = 0.7 * np.exp(-(away**2) / 50) + 0.3 * np.exp(-(away**2) / 800)
@@ -98,7 +99,7 @@ def test_attention_is_shared_out_and_a_relative_kernel_takes_it_from_the_far():
 
 
 def test_far_from_the_start_the_formula_leaves_a_plain_average():
-    weights = claims.scored(AbsoluteGaussian(32), 100).softmax(dim=-1)
+    weights = claims.scores_at(AbsoluteGaussian(32), 100).softmax(dim=-1)
     torch.testing.assert_close(weights, torch.full_like(weights, 1 / 101), atol=1e-6, rtol=1e-4)
 
 
@@ -108,12 +109,10 @@ def test_far_from_the_start_the_formula_leaves_a_plain_average():
 def test_repaired_code_would_hold(monkeypatch):
     class Repaired(torch.nn.Module):
         def forward(self, x):
-            return claims.note_kernel(torch.arange(x.shape[-2]).float())[:, None] * claims.turned_by_the_note(
-                x
-            )
+            return claims.note_kernel(torch.arange(x.shape[-2]).float())[:, None] * claims.note_rotation(x)
 
     monkeypatch.setattr(claims, "NoteRotary", Repaired)
-    monkeypatch.setattr(claims, "turned_by_the_note", lambda x: rotate(x, torch.arange(x.shape[-2])))
+    monkeypatch.setattr(claims, "note_rotation", lambda x: rotate(x, torch.arange(x.shape[-2])))
     for text in (
         "the code runs on its own example",
         "the code multiplies the vector at m by K(m)",
@@ -195,7 +194,9 @@ def test_a_switch_that_heeds_the_text_would_be_seen(monkeypatch, kind):
 
 
 def test_slower_frequencies_would_be_too_coarse_and_could_not_choose(monkeypatch):
-    monkeypatch.setattr(claims, "frequencies", lambda D: torch.full((D // 2,), 1e-3, dtype=torch.float64))
+    monkeypatch.setattr(
+        gaussian_kernels, "frequencies", lambda D: torch.full((D // 2,), 1e-3, dtype=torch.float64)
+    )
     assert claims.rope_is_too_coarse().verdict == "holds"
     assert claims.rope_cannot_choose_its_scale().verdict == "holds"
 
@@ -221,7 +222,7 @@ def pretend(monkeypatch, better, sigma=5.0):
         "kernel": {v: [kernel(6, sigma)] * 3 for v in ("v5", "v5-absolute")},
         "start": kernel(8, 5.0),
     }
-    monkeypatch.setattr(claims, "load_results", lambda name: results)
+    monkeypatch.setattr(gaussian_training, "load_results", lambda name: results)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,11 @@ def pretend(monkeypatch, better, sigma=5.0):
 )
 def test_a_gain_must_have_the_same_sign_on_every_seed(monkeypatch, better, verdict):
     pretend(monkeypatch, better)
-    for measure in (claims.lowers_the_loss, claims.formula_lowers_the_loss, claims.helps_far_out):
+    for measure in (
+        gaussian_training.lowers_the_loss,
+        gaussian_training.formula_lowers_the_loss,
+        gaussian_training.helps_far_out,
+    ):
         finding = measure()
         assert finding.verdict == verdict
         assert finding.value == pytest.approx(np.mean(better))
@@ -238,15 +243,15 @@ def test_a_gain_must_have_the_same_sign_on_every_seed(monkeypatch, better, verdi
 
 def test_the_range_is_found_unless_every_seed_loses_answers(monkeypatch):
     pretend(monkeypatch, (-0.1, -0.2, -0.3))
-    assert claims.finds_the_range().verdict == "fails"
+    assert gaussian_training.finds_the_range().verdict == "fails"
     pretend(monkeypatch, (0.0, -0.2, -0.3))
-    assert claims.finds_the_range().verdict == "depends"
+    assert gaussian_training.finds_the_range().verdict == "depends"
 
 
 @pytest.mark.parametrize(("sigma", "verdict"), [(20.0, "holds"), (200.0, "fails")])
 def test_a_scale_is_kept_if_k_falls_within_the_window(monkeypatch, sigma, verdict):
     pretend(monkeypatch, (0.1, 0.1, 0.1), sigma)
-    finding = claims.formula_keeps_a_scale()
+    finding = gaussian_training.formula_keeps_a_scale()
     assert finding.verdict == verdict
     assert finding.value == pytest.approx(math.exp(-(64**2) / (2 * sigma**2)), rel=1e-3)
 

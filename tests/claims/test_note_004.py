@@ -1,17 +1,19 @@
 """Each claim comes out as mathematics says it must, and each measurement can come out otherwise."""
 
+import re
+
 import pytest
 import torch
 
 from babygpt.claims import note_004 as claims
 
 BY_TEXT = {claim.text: claim for claim in claims.CLAIMS}
+TRAINED = "knowing the place helps prediction"
 EXPECTED = {
     "v1 cannot tell 我爱你 from 你爱我": "fails",
     "in v1 a character has the same code at every place": "holds",
     "the note's worked table of sums is right": "holds",
     "with a code for each place v2 knows who loves whom": "fails",
-    "knowing the place helps prediction": "depends",
     "v1 has VD + DV parameters, v2 VD + TD + DV": "fails",
     "v2 adds block_size × n_embd parameters to v1": "holds",
     "cutting long inputs inside forward is all it takes": "fails",
@@ -21,7 +23,7 @@ EXPECTED = {
 
 
 def test_every_claim_of_note_004_is_here():
-    assert set(BY_TEXT) == set(EXPECTED)
+    assert set(BY_TEXT) == {*EXPECTED, TRAINED}
 
 
 @pytest.mark.parametrize("text", EXPECTED)
@@ -35,8 +37,12 @@ def test_the_missing_parameters_are_the_heads_bias():
 
 
 def test_position_helps_on_aligned_windows_only():
-    assert claims.position_helps(aligned=True, steps=200) > 0.05
-    assert abs(claims.position_helps(aligned=False, steps=200)) < 0.02
+    finding = BY_TEXT[TRAINED].measure()
+    aligned, anywhere = map(float, re.findall(r"[-\d.]+\d", finding.reason))
+    assert finding.verdict == "depends"
+    assert finding.value == pytest.approx(aligned, abs=1e-3)
+    assert aligned > 0.05
+    assert abs(anywhere) < 0.02
 
 
 def test_a_v2_with_a_nonlinear_head_would_mix_token_and_position(monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 
 from babygpt.experiments import branches as experiment
 from babygpt.experiments.results import load_results
-from babygpt.metrics.branches import company_loss, interference_gap, leakage
+from babygpt.metrics.branches import interference_gap, leakage, parallel_loss
 
 
 @pytest.fixture(scope="module")
@@ -20,28 +20,28 @@ def test_every_code_is_trained_on_up_to_eight_and_on_two():
 
 
 def test_a_warm_up_takes_its_steps_from_the_same_budget():
-    for name, (_, stages) in experiment.plans(steps=11).items():
-        assert sum(stage[0] for stage in stages) == 11, name
+    for name, (_, phases) in experiment.plans(steps=11).items():
+        assert sum(phase.steps for phase in phases) == 11, name
 
 
 def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
-    rope = experiment.make(corpus, experiment.CODES["2-D RoPE"], 0).encoding
-    fourier = experiment.make(corpus, experiment.CODES["Fourier, RoPE's band"], 0).encoding
+    rope = experiment.build_model(corpus, experiment.CODES["2-D RoPE"], 0).encoding
+    fourier = experiment.build_model(corpus, experiment.CODES["Fourier, RoPE's band"], 0).encoding
     assert fourier.band == rope.branch_width
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
 def test_another_stride_brings_a_table_that_is_long_enough():
-    version, options = experiment.strided(experiment.CODES["Fourier, learnable"], 1000)
+    version, options = experiment.with_stride(experiment.CODES["Fourier, learnable"], 1000)
     assert (version, options["stride"]) == ("v6", 1000)
     assert options["max_positions"] > 7 * 1000
 
 
 def test_a_model_is_examined_with_the_measures(corpus):
-    model = experiment.make(corpus, experiment.CODES["Fourier"], 0)
-    experiment.teach(model, corpus, [(3, 2, 2, 8)], seed=0)
-    found = experiment.examine(model, corpus)
-    assert found["alone"] == pytest.approx(company_loss(model, corpus.val, 1, experiment.LENGTH), abs=1e-4)
+    model = experiment.build_model(corpus, experiment.CODES["Fourier"], 0)
+    experiment.train_phases(model, corpus, [experiment.Phase(3, 2, 2, 8)], seed=0)
+    found = experiment.evaluate(model, corpus)
+    assert found["alone"] == pytest.approx(parallel_loss(model, corpus.val, 1, experiment.LENGTH), abs=1e-4)
     assert found["gap 4"] == pytest.approx(
         interference_gap(model, corpus.val, 4, experiment.LENGTH), abs=1e-4
     )
@@ -51,7 +51,7 @@ def test_a_model_is_examined_with_the_measures(corpus):
 
 
 def test_one_run_gives_one_number_a_seed():
-    results = experiment.branches(steps=1, seeds=(1, 2), n_chars=9_000, only="two: none")
+    results = experiment.measure_branches(steps=1, seeds=(1, 2), n_chars=9_000, only="two: none")
     assert list(results["runs"]) == ["two: none"]
     assert {len(numbers) for numbers in results["runs"]["two: none"].values()} == {2}
 
@@ -59,13 +59,7 @@ def test_one_run_gives_one_number_a_seed():
 def test_stored_results_hold_every_run_of_the_plan():
     results = load_results("branches")
     assert set(results["runs"]) == set(experiment.plans(results["steps"]))
-    assert results["command"] == "python -m babygpt figures branches"
     assert all(len(values) == 3 for run in results["runs"].values() for values in run.values())
-
-
-def test_results_that_nobody_has_stored_are_named_with_their_command(tmp_path):
-    with pytest.raises(ValueError, match="python -m babygpt figures branches"):
-        load_results("branches", tmp_path)
 
 
 def test_gaps_are_sorted_by_code_and_number():
@@ -83,7 +77,7 @@ def test_the_table_has_a_row_for_each_run_with_mean_and_spread():
         "steps": 5,
         "runs": {"two: none": run},
     }
-    told, _, heading, _, row = experiment.table(results).splitlines()
+    told, _, heading, _, row = experiment.markdown_table(results).splitlines()
     assert "`make it`, 2 minutes" in told
     assert heading.count("|") == row.count("|")
     assert row.startswith("| two: none | 0.200 ± 0.100 | ")

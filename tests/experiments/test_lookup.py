@@ -5,7 +5,7 @@ import torch
 from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig
-from babygpt.experiments import figures, lookup
+from babygpt.experiments import lookup
 from babygpt.experiments.results import load_results
 from babygpt.objectives.lookup import Lookup
 from babygpt.positions import Positions
@@ -13,7 +13,7 @@ from babygpt.positions import Positions
 
 @pytest.fixture(scope="module")
 def results():
-    return lookup.lookup(("pope", "v4"), seeds=(1, 2), steps=lookup.EVERY)
+    return lookup.measure_lookup(("pope", "v4"), seeds=(1, 2), steps=lookup.EVERY)
 
 
 def test_every_seed_of_every_model_is_kept(results):
@@ -25,23 +25,23 @@ def test_every_seed_of_every_model_is_kept(results):
 
 
 def test_an_experiment_repeats_itself(results):
-    again = lookup.lookup(("v4",), seeds=(2,), steps=lookup.EVERY)
+    again = lookup.measure_lookup(("v4",), seeds=(2,), steps=lookup.EVERY)
     assert again["accuracy"]["v4"] == results["accuracy"]["v4"][1:]
 
 
 def test_steps_between_two_points_are_refused():
     with pytest.raises(ValueError, match="multiple"):
-        lookup.lookup(("v4",), steps=lookup.EVERY + 1)
+        lookup.measure_lookup(("v4",), steps=lookup.EVERY + 1)
 
 
 def test_a_guess_is_one_in_as_many_letters_as_are_left():
-    assert lookup.guess(Lookup(9, 5, 5, 1, 3)) == 0.25
-    assert 1 / 5 < lookup.guess(Lookup(9, 4, 6, 1, 3)) < 1 / 3
+    assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3)) == 0.25
+    assert 1 / 5 < lookup.guess_accuracy(Lookup(9, 4, 6, 1, 3)) < 1 / 3
 
 
 def test_signed_pope_differs_by_its_signs_alone():
     config = ModelConfig(10, 8, n_layer=1, n_head=2, n_embd=16)
-    signed, pope = (lookup.contestant(name, config).encoding for name in ("signed", "pope"))
+    signed, pope = (lookup.build_model(name, config).encoding for name in ("signed", "pope"))
     assert {n: p.shape for n, p in signed.named_parameters()} == {
         n: p.shape for n, p in pope.named_parameters()
     }
@@ -62,13 +62,12 @@ def test_signed_pope_differs_by_its_signs_alone():
     ],
 )
 def test_the_title_says_who_learned(accuracy, says):
-    assert lookup.learners({"accuracy": accuracy}) == says
+    assert lookup.who_learned({"accuracy": accuracy}) == says
 
 
-def test_stored_results_are_drawn_and_name_their_command():
+def test_the_figure_is_titled_with_who_learned():
     found = load_results("lookup")
-    assert found["command"] == "python -m babygpt figures lookup"
     figure = Figure(figsize=(12, 4))
-    figures.FIGURES["lookup"].draw(figure, found)
+    lookup.draw_lookup(figure, found)
     ends, _ = figure.axes
-    assert lookup.learners(found) in (ends.get_title(), ends.get_title(loc="left"))
+    assert lookup.who_learned(found) in (ends.get_title(), ends.get_title(loc="left"))

@@ -4,10 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
-from babygpt.experiments import figures, polar
-from babygpt.experiments.results import load_results
+from babygpt.experiments import polar
 from babygpt.models.versions import VERSIONS
 
 
@@ -21,7 +19,7 @@ def few_windows():
 
 @pytest.fixture(scope="module")
 def results(few_windows):
-    return polar.walk(("v7-polar", "v7-rope"), ("v7",), seeds=(1, 2), steps=40, n_chars=9_000)
+    return polar.measure_polar(("v7-polar", "v7-rope"), ("v7",), seeds=(1, 2), steps=40, n_chars=9_000)
 
 
 def test_every_seed_of_every_version_is_kept(results):
@@ -37,7 +35,7 @@ def test_curves_are_means_of_steps_and_fall(results):
 
 
 def test_a_walk_repeats_itself(results):
-    again = polar.walk(("v7-rope",), (), seeds=(1,), steps=40, n_chars=9_000)
+    again = polar.measure_polar(("v7-rope",), (), seeds=(1,), steps=40, n_chars=9_000)
     assert again["val_loss"]["v7-rope"] == results["val_loss"]["v7-rope"][:1]
 
 
@@ -46,7 +44,7 @@ def test_all_that_is_walked_through_exists():
 
 
 def test_a_trajectory_shows_every_hidden_character_once_it_has_appeared():
-    found = polar.trajectory(steps=2, n_chars=9_000)
+    found = polar.measure_trajectory(steps=2, n_chars=9_000)
     when, sure = np.array(found["when"]), np.array(found["sure"])
     given = when == 0
     assert 0 < given.sum() < len(when) == len(found["text"]) == 64
@@ -55,18 +53,3 @@ def test_a_trajectory_shows_every_hidden_character_once_it_has_appeared():
     assert ((sure > 0) & (sure <= 1)).all()
     kept = [(a, b) for a, b, g in zip(found["text"], found["original"], given, strict=True) if g]
     assert all(a == b for a, b in kept)
-
-
-def test_the_gate_needs_no_results(tmp_path):
-    assert figures.make("gate", tmp_path).read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("name", ["polar", "ladder", "trajectory"])
-def test_stored_results_are_drawn_and_name_their_command(name):
-    found = load_results(name)
-    assert found["command"] == f"python -m babygpt figures {name}"
-    figure = Figure(figsize=(8, 4))
-    figures.FIGURES[name].draw(figure, found)
-    assert all(
-        ax.get_title() + ax.get_title(loc="left") for ax in figure.axes if ax.get_label() != "<colorbar>"
-    )

@@ -9,9 +9,17 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.experiments.pretrain import NAME, CodeConfig, Stage, begin, find, prepare, require_codes
-from babygpt.experiments.reading import ReadConfig, Reading
-from babygpt.metrics.branches import company_loss
+from babygpt.experiments.epochs import BranchEpochs, EpochConfig
+from babygpt.experiments.pretrain import (
+    CHECKPOINT_NAME,
+    CodeConfig,
+    Stage,
+    find_checkpoint,
+    load_weights,
+    prepare_stage,
+    require_codes,
+)
+from babygpt.metrics.branches import parallel_loss
 from babygpt.training import checkpoint
 
 LENGTH, TEXTS = 4, 30
@@ -23,19 +31,19 @@ COUNTED = Corpus(  # so that a text's first token tells which one it is
 )
 
 
-def reading(seed: int = 0, **read: int | bool) -> Reading:
-    return Reading(COUNTED, 6, ReadConfig(length=LENGTH, **read), seed)
+def reading(seed: int = 0, **read: int | bool) -> BranchEpochs:
+    return BranchEpochs(COUNTED, 6, EpochConfig(length=LENGTH, **read), seed)
 
 
-def which(r: Reading, n: int) -> list[int]:
+def which(r: BranchEpochs, n: int) -> list[int]:
     """The numbers of the next n texts."""
     return [int(text[0]) // LENGTH for text in r.texts(n, torch.Generator())]
 
 
 def small(corpus: Corpus, pe: str = "fpe", stride: int = 128, seed: int = 0, **read: int | bool) -> Stage:
     config = ModelConfig(corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
-    read_config = ReadConfig(**{"max_steps": 2, **read})
-    return prepare(corpus, pe, config, CodeConfig(branch_stride=stride), read_config, seed=seed)
+    read_config = EpochConfig(**{"max_steps": 2, **read})
+    return prepare_stage(corpus, pe, config, CodeConfig(branch_stride=stride), read_config, seed=seed)
 
 
 # ---------------------------------------------------------------- reading
@@ -47,7 +55,7 @@ def test_an_epoch_reads_every_text_once_and_shuffled() -> None:
     assert sorted(first) == sorted(second) == list(range(TEXTS))
     assert first != second
     assert first != sorted(first)
-    assert r.done == 2 * r.epoch == 2 * TEXTS
+    assert r.texts_read == 2 * r.texts_per_epoch == 2 * TEXTS
 
 
 def test_texts_lie_side_by_side() -> None:
@@ -71,7 +79,7 @@ def test_slices_are_read_in_turn() -> None:
 
 def test_without_looping_only_the_first_slice_is_read() -> None:
     r = reading(branch_slice_count=3)
-    assert r.epoch == 10
+    assert r.texts_per_epoch == 10
     assert set(which(r, 100)) == set(range(10))
 
 
@@ -92,10 +100,10 @@ def test_so_many_steps_read_so_many_epochs(slices: int, by_samples: bool, low: i
     steps, draw = r.steps(), torch.Generator().manual_seed(0)
     for _ in range(steps - 1):
         r.batch(4, draw)
-    assert r.done < 3 * TEXTS
+    assert r.texts_read < 3 * TEXTS
     assert r.steps() == 1
     r.batch(4, draw)
-    assert 3 * TEXTS <= r.done < 3 * TEXTS + 4 * high
+    assert 3 * TEXTS <= r.texts_read < 3 * TEXTS + 4 * high
     assert r.steps() == 0
 
 
@@ -109,7 +117,7 @@ def test_a_batch_counts_texts_or_samples() -> None:
     one, other = (reading(batch_by_samples=by, branches_per_sample=2) for by in (False, True))
     assert len(one.batch(4, draw)[0]) == 2
     assert len(other.batch(4, draw)[0]) == 4
-    assert (one.done, other.done) == (4, 8)
+    assert (one.texts_read, other.texts_read) == (4, 8)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +133,18 @@ def test_a_batch_counts_texts_or_samples() -> None:
     ],
 )
 def test_numbers_of_branches(read: dict[str, int], expected: tuple[int, int]) -> None:
-    assert ReadConfig(**read).n_branches == expected
+    assert EpochConfig(**read).n_branches == expected
 
 
 @pytest.mark.parametrize("other", ["min_branches_per_sample", "max_branches_per_sample"])
 def test_numbers_of_branches_that_contradict_are_refused(other: str) -> None:
     with pytest.raises(ValueError, match=rf"branches_per_sample \(2\).*{other} \(3\)"):
-        _ = ReadConfig(**{"branches_per_sample": 2, other: 3}).n_branches
+        _ = EpochConfig(**{"branches_per_sample": 2, other: 3}).n_branches
 
 
 @pytest.mark.parametrize(("slices", "branches"), [(16, 2), (31, 1), (10**12, 1)])
 def test_too_few_texts_for_a_sample_are_refused(slices: int, branches: int) -> None:
-    assert reading(branch_slice_count=15, branches_per_sample=2).epoch == 2
+    assert reading(branch_slice_count=15, branches_per_sample=2).texts_per_epoch == 2
     with pytest.raises(ValueError, match=f"30 texts in {slices} slices.*{branches} branches"):
         reading(branch_slice_count=slices, branches_per_sample=branches)
 
@@ -148,7 +156,7 @@ def test_a_stage_trains_the_epochs_it_says(small_corpus: Corpus) -> None:
     stage = small(small_corpus, max_steps=None, batch_size=60, branch_slice_count=4, branches_per_sample=2)
     history = stage.run()
     assert len(history) == stage.plan.steps
-    assert stage.reading.done / stage.reading.epoch == pytest.approx(1, abs=0.4)
+    assert stage.objective.epochs_read == pytest.approx(1, abs=0.4)
     assert history[-1].loss < history[0].loss
 
 
@@ -156,9 +164,9 @@ def test_the_gap_compares_the_same_texts(small_corpus: Corpus) -> None:
     stage = small(small_corpus, branches_per_sample=3)
     stage.run()
     numbers = stage.measure(n_texts=10)
-    val, length = stage.reading.val, stage.reading.length
-    assert numbers["alone"] == company_loss(stage.model, val, 1, length, 12)
-    assert numbers["beside"] == company_loss(stage.model, val, 3, length, 12)
+    val, length = stage.objective.val, stage.objective.length
+    assert numbers["alone"] == parallel_loss(stage.model, val, 1, length, 12)
+    assert numbers["beside"] == parallel_loss(stage.model, val, 3, length, 12)
     assert numbers["gap"] == numbers["beside"] - numbers["alone"] != 0
 
 
@@ -188,23 +196,23 @@ def test_an_unknown_code_names_the_known_ones(small_corpus: Corpus) -> None:
 
 
 def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
-    written = tmp_path / NAME
+    written = tmp_path / CHECKPOINT_NAME
     written.write_bytes(b"")
-    assert find(written) == written
-    assert find(tmp_path) == find(tmp_path / "pretrain_512.pth") == written
+    assert find_checkpoint(written) == written
+    assert find_checkpoint(tmp_path) == find_checkpoint(tmp_path / "pretrain_512.pth") == written
     for wrong in ("pretrain_.pth", "pretrain_512.pt", "other_512.pth", "my_pretrain_512.pth"):
         with pytest.raises(ValueError, match=f"no checkpoint at {tmp_path / wrong}"):
-            find(tmp_path / wrong)
+            find_checkpoint(tmp_path / wrong)
     there = tmp_path / "pretrain_512.pth"
     there.write_bytes(b"")
-    assert find(there) == there
+    assert find_checkpoint(there) == there
 
 
 def test_a_stage_begins_with_the_weights_it_is_given(tmp_path: Path, small_corpus: Corpus) -> None:
     before, after = small(small_corpus), small(small_corpus, seed=1)
     before.run()
-    checkpoint.save(tmp_path / NAME, before.checkpoint({}))
-    begin(after, tmp_path / NAME)
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, before.checkpoint({}))
+    load_weights(after, tmp_path / CHECKPOINT_NAME)
     for name, p in before.model.state_dict().items():
         assert torch.equal(p, after.model.state_dict()[name])
 
@@ -215,9 +223,9 @@ def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
     """A band of frequencies can be chosen in Python, and not by a flag."""
     stage = small(small_corpus)
     stage.options["band"] = 8
-    checkpoint.save(tmp_path / NAME, stage.checkpoint({}))
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, stage.checkpoint({}))
     with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
-        begin(small(small_corpus), tmp_path / NAME)
+        load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)
 
 
 def test_a_trained_table_keeps_its_size_and_beginning(tmp_path: Path, small_corpus: Corpus) -> None:
@@ -225,10 +233,10 @@ def test_a_trained_table_keeps_its_size_and_beginning(tmp_path: Path, small_corp
 
     def learnable(**code: float) -> Stage:
         chosen = CodeConfig(**{"fpe_learnable": True, "fpe_max_positions": 300, **code})
-        return prepare(small_corpus, "fpe", config, chosen, ReadConfig(max_steps=1))
+        return prepare_stage(small_corpus, "fpe", config, chosen, EpochConfig(max_steps=1))
 
-    checkpoint.save(tmp_path / NAME, learnable().checkpoint({}))
-    begin(learnable(branch_stride=64), tmp_path / NAME, other_code=True)
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, learnable().checkpoint({}))
+    load_weights(learnable(branch_stride=64), tmp_path / CHECKPOINT_NAME, other_code=True)
     for other, says in (({"fpe_max_positions": 301}, "max_positions"), ({"fpe_theta": 9.0}, "theta")):
         with pytest.raises(ValueError, match=rf"{says} \(.*\) is not that of .*\)$"):
-            begin(learnable(**other), tmp_path / NAME, other_code=True)
+            load_weights(learnable(**other), tmp_path / CHECKPOINT_NAME, other_code=True)

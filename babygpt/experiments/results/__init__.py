@@ -9,14 +9,16 @@ from typing import Any
 
 from babygpt.errors import BadInput
 
+Results = dict[str, Any]
 
-def load_results(name: str, folder: Path | None = None) -> dict[str, Any]:
+
+def load_results(name: str, folder: Path | None = None) -> Results:
     """Read the results of `python -m babygpt figures NAME`.
 
     name     of the figure
     folder   where they are kept; by default here, in the package
     returns  the numbers, with "command" and "minutes": how they were made, and how long it took
-    Raises ValueError naming the command if there are none.
+    Raises BadInput naming the command if there are none.
     """
     path = (folder or files(__name__)) / f"{name}.json"
     if not path.is_file():

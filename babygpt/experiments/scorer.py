@@ -1,8 +1,8 @@
-"""A small v4 that reads what other models wrote, and tells how likely it finds it."""
+"""A small v4 that scores what other models wrote: how likely it finds their texts."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.experiments.pretrain import require_characters
+from babygpt.experiments.pretrain import require_same_characters
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
 from babygpt.training import checkpoint as checkpoints
@@ -24,7 +24,7 @@ STEPS, BLOCK_SIZE = 600, 128
 
 
 @dataclass(frozen=True)
-class Judge:
+class Scorer:
     """A model that predicts the next token, where it is stored, and how well it knows the corpus.
 
     val_loss  on the corpus's validation text, nats per character
@@ -34,49 +34,43 @@ class Judge:
     path: Path
     val_loss: float
 
-    def told(self) -> dict[str, Any]:
-        """What the results say of it."""
+    def describe(self) -> dict[str, Any]:
+        """What is stored of it beside its scores: its path, version and validation loss."""
         return {"path": str(self.path), "version": self.checkpoint.version, "val_loss": self.val_loss}
 
 
-def readable(corpus: Corpus) -> Corpus:
-    """The same corpus without a MASK token, which no judge knows."""
-    plain = CharTokenizer(corpus.tokenizer.characters)
-    return Corpus(corpus.name, plain, corpus.train, corpus.val, corpus.grammar)
+def without_mask(corpus: Corpus) -> Corpus:
+    """The same corpus without a MASK token, which no scorer knows."""
+    return replace(corpus, tokenizer=CharTokenizer(corpus.tokenizer.characters))
 
 
-def load_judge(path: Path, corpus: Corpus, same_text: bool = False) -> Judge:
-    """Read a judge back, and measure it.
+def load_scorer(path: Path, corpus: Corpus, same_text: bool = False) -> Scorer:
+    """Read a scorer back, and measure its loss on the validation text.
 
     corpus     whose characters it must know, and on whose validation text it is measured
     same_text  whether it must have been trained on this very text
-    Raises ValueError if it does not predict one text's next token, knows other characters, was trained on
+    Raises BadInput if it does not predict one text's next token, knows other characters, was trained on
     another text, and what `checkpoint.load` refuses.
     """
-    loaded, plain = checkpoints.load(path), readable(corpus)
+    loaded, plain = checkpoints.load(path), without_mask(corpus)
     kind = VERSIONS[loaded.version]
     if kind.masks or kind.branches:
         raise BadInput(f"{path} is a {loaded.version}; a judge predicts the next token, as v4 does")
-    require_characters(loaded.tokenizer, plain.tokenizer, path)
+    require_same_characters(loaded.tokenizer, plain.tokenizer, path)
     if same_text and loaded.info.get("text") != corpus.fingerprint():
         raise BadInput(f"{path} was trained on another text than {corpus.name}; give --judge another path")
-    return measured(loaded, path, plain)
-
-
-def measured(loaded: Checkpoint, path: Path, plain: Corpus) -> Judge:
-    """A judge with its loss on the validation text."""
     objective = NextToken(plain, min(loaded.model.config.block_size, len(plain.val) - 1))
-    return Judge(loaded, path, objective.validate(loaded.model.to(pick_device())))
+    return Scorer(loaded, path, objective.validate(loaded.model.to(pick_device())))
 
 
-def train_judge(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 1337) -> Judge:
+def train_scorer(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 1337) -> Scorer:
     """Train a v4 behind a progress bar and store it.
 
     path    must not exist
     corpus  what it reads
     Raises KeyboardInterrupt if that was interrupted: then nothing is stored.
     """
-    plain = readable(corpus)
+    plain = without_mask(corpus)
     block_size = min(BLOCK_SIZE, len(plain.val) - 1, len(plain.train) - 1)
     plan = TrainConfig(steps=steps, seed=seed)
     objective = NextToken(plain, block_size)
@@ -87,22 +81,22 @@ def train_judge(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 1337
     info = {"corpus": corpus.name, "text": corpus.fingerprint(), "train": asdict(plan), "steps_done": steps}
     checkpoint = Checkpoint("v4", model, plain.tokenizer, {**info, "val_loss": val_loss})
     checkpoints.save(path, checkpoint)
-    return Judge(checkpoint, path, float(val_loss or objective.validate(model)))
+    return Scorer(checkpoint, path, float(val_loss or objective.validate(model)))
 
 
-def find_judge(path: Path | None, default: Path, corpus: Corpus, steps: int = STEPS) -> Judge:
-    """The judge that a user means: one of their own, one kept from before, or one trained now.
+def find_scorer(path: Path | None, default: Path, corpus: Corpus, steps: int = STEPS) -> Scorer:
+    """The scorer that a user means: one of their own, one stored before, or one trained now.
 
     path     their own, or None
-    default  where one trained here is kept
-    Raises ValueError if the one that is kept was trained for another number of steps.
+    default  where one trained here is stored
+    Raises BadInput if the one that is stored was trained for another number of steps.
     """
     if path is not None:
-        return load_judge(path, corpus)
+        return load_scorer(path, corpus)
     if not default.exists():
-        return train_judge(default, corpus, steps)
-    kept = load_judge(default, corpus, same_text=True)
-    made = kept.checkpoint.info.get("steps_done")
+        return train_scorer(default, corpus, steps)
+    stored = load_scorer(default, corpus, same_text=True)
+    made = stored.checkpoint.info.get("steps_done")
     if made != steps:
         raise BadInput(f"{default} was trained for {made} steps, not {steps}: move it away, or say --judge")
-    return kept
+    return stored

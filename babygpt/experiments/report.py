@@ -1,4 +1,4 @@
-"""What the runs of a comparison say together: mean and spread, paired differences, and two pictures."""
+"""What the runs of an ablation say together: statistics, paired differences, lines to print, two pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import matplotlib
@@ -15,30 +15,30 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
-from babygpt.plots.comparisons import draw_seed_bars, draw_seed_curves
-from babygpt.plots.style import STYLE
-from babygpt.training.checkpoint import write_atomically
+from babygpt.experiments.results import Results
+from babygpt.plots import STYLE, draw_seed_bars, draw_seed_curves
+from babygpt.tables import format_mean_sd, mean_sd
+from babygpt.training.files import write_atomically
 
 MEASURES = ("val_loss", "nelbo", "seconds_per_step")  # of every run
 LOSSES = MEASURES[:2]
 LABELS = ("masked-token loss (nats per character)", "NELBO (nats per character)", "time of a step (ms)")
-Results = dict[str, Any]
 Run = dict[str, Any]
 
 
-def read(path: Path) -> Results:
-    """Read results back. Raises ValueError naming the path if it does not hold any."""
+def load_runs(path: Path) -> Results:
+    """Read the results of an ablation. Raises BadInput naming the path if it does not hold any."""
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(results["settings"], dict) and all(map(proper, results["runs"])):
+        if isinstance(results["settings"], dict) and all(map(is_complete, results["runs"])):
             return dict(results)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         pass
     raise BadInput(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
 
 
-def proper(run: Run) -> bool:
-    """Whether a run that was read says what all runs say, in finite numbers; may raise if it does not."""
+def is_complete(run: Run) -> bool:
+    """Whether a run that was read has what all runs have, in finite numbers; may raise if it does not."""
     steps = [step for step, _ in run["curve"]]
     numbers = [*steps, *(loss for _, loss in run["curve"]), *(run[name] for name in MEASURES)]
     named = type(run["variant"]) is str and type(run["seed"]) is int
@@ -53,35 +53,41 @@ def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
     return found
 
 
-def spread(values: Sequence[float]) -> dict[str, float | int | None]:
-    """Mean and standard deviation of some numbers, and how many there are; none of one alone."""
-    return {"mean": mean(values), "sd": stdev(values) if len(values) > 1 else None, "n": len(values)}
+def counted(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean and standard deviation of some numbers, and "n", how many there are."""
+    return {**mean_sd(values), "n": len(values)}
 
 
-def paired(runs: Sequence[Run], name: str, base: str, measure: str = "val_loss") -> dict[str, Any] | None:
-    """The difference name - base at every seed that both were trained from; None if there is no such."""
+def paired_statistics(
+    runs: Sequence[Run], name: str, base: str, measure: str = "val_loss"
+) -> dict[str, Any] | None:
+    """The difference name - base at every seed that both were trained from.
+
+    returns  "mean", "sd", "n", and "each": seed -> difference; None if there is no such seed
+    """
     found = by_variant(runs, measure)
     each = {s: v - found[base][s] for s, v in found.get(name, {}).items() if s in found.get(base, {})}
-    return {**spread(list(each.values())), "each": each} if each else None
+    return {**counted(list(each.values())), "each": each} if each else None
 
 
-def summary(runs: Sequence[Run]) -> dict[str, Any]:
-    """Mean and spread of every variant, and the paired differences from the variant that was run first."""
+def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
+    """Mean and deviation of every variant, and the paired differences from the variant that was run first."""
     names = list(by_variant(runs, "seed"))
-    of = {n: {m: spread(list(by_variant(runs, m)[n].values())) for m in MEASURES} for n in names}
+    variants = {n: {m: counted(list(by_variant(runs, m)[n].values())) for m in MEASURES} for n in names}
     differences = {
-        f"{name} - {names[0]}": {m: paired(runs, name, names[0], m) for m in LOSSES} for name in names[1:]
+        f"{name} - {names[0]}": {m: paired_statistics(runs, name, names[0], m) for m in LOSSES}
+        for name in names[1:]
     }
-    return {"variants": of, "paired": {k: d for k, d in differences.items() if all(d.values())}}
+    return {"variants": variants, "paired": {k: d for k, d in differences.items() if all(d.values())}}
 
 
-def finding(runs: Sequence[Run], measure: str = "val_loss") -> str:
+def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
     """Who ends lowest, and whether at every seed, in one line; of seeds that all variants share."""
     found = by_variant(runs, measure)
     shared = set.intersection(*(set(seeds) for seeds in found.values()))
     means = {name: mean(seeds[s] for s in shared or seeds) for name, seeds in found.items()}
     best, *others = sorted(means, key=lambda name: means[name])
-    gap = paired(runs, others[0], best, measure) if others and shared else None
+    gap = paired_statistics(runs, others[0], best, measure) if others and shared else None
     if gap is None:
         return ", ".join(f"{name} ends at {value:.3f}" for name, value in means.items())
     if min(gap["each"].values()) <= 0:
@@ -90,7 +96,7 @@ def finding(runs: Sequence[Run], measure: str = "val_loss") -> str:
     return f"{best} ends below {others[0]} at {seeds}, by {gap['mean']:.3f}"
 
 
-def pace(runs: Sequence[Run]) -> str:
+def compare_speed(runs: Sequence[Run]) -> str:
     """Who is quickest and who slowest, in one line."""
     means = {name: mean(seeds.values()) for name, seeds in by_variant(runs, "seconds_per_step").items()}
     slow, quick = max(means, key=lambda name: means[name]), min(means, key=lambda name: means[name])
@@ -99,30 +105,31 @@ def pace(runs: Sequence[Run]) -> str:
     return f"A step of {slow} takes {means[slow] / means[quick]:.2f} times as long as {quick}'s"
 
 
-def lines(results: Results) -> list[str]:
-    """What is printed: a line for each variant, one for each paired difference, and the finding."""
-    said = [
-        f"{name}: masked-token validation loss {shown(of['val_loss'])}, NELBO {shown(of['nelbo'])} nats per "
-        f"character, {1000 * of['seconds_per_step']['mean']:.0f} ms a step"
-        for name, of in results["variants"].items()
+def report_lines(results: Results) -> list[str]:
+    """What is printed: a line for each variant, one for each paired difference, and the conclusion."""
+    lines = [
+        f"{name}: masked-token validation loss {with_count(stats['val_loss'])}, "
+        f"NELBO {with_count(stats['nelbo'])} nats per character, "
+        f"{1000 * stats['seconds_per_step']['mean']:.0f} ms a step"
+        for name, stats in results["variants"].items()
     ]
-    for name, of in results["paired"].items():
-        said.append(f"{name}, paired: validation loss {shown(of['val_loss'])}, NELBO {shown(of['nelbo'])}")
+    for name, stats in results["paired"].items():
+        losses = f"validation loss {with_count(stats['val_loss'])}, NELBO {with_count(stats['nelbo'])}"
+        lines.append(f"{name}, paired: {losses}")
     windows = f"{results['val_windows']} windows of {results['settings']['block_size']} characters"
-    said.append(f"validation loss on {windows}, NELBO on the whole validation text; mean ± sd over seeds")
-    return [*said, finding(results["runs"])]
+    lines.append(f"validation loss on {windows}, NELBO on the whole validation text; mean ± sd over seeds")
+    return [*lines, conclusion(results["runs"])]
 
 
-def shown(of: dict[str, Any]) -> str:
-    """A mean, its spread, and the number of seeds, in few letters."""
-    many = f" ± {of['sd']:.4f} (n = {of['n']})" if of["n"] > 1 else " (n = 1)"
-    return f"{of['mean']:.4f}{many}"
+def with_count(stats: dict[str, Any]) -> str:
+    """What `counted` returns as text: mean ± deviation (n = number of seeds)."""
+    return f"{format_mean_sd(stats, '.4f')} (n = {stats['n']})"
 
 
 # ---------------------------------------------------------------- pictures
 
 
-def draw(results: Results, folder: Path) -> list[Path]:
+def draw_report(results: Results, folder: Path) -> list[Path]:
     """Draw the validation losses as they fell, and the final numbers beside each other.
 
     returns  the paths of val_loss_curve.png and summary_bars.png
@@ -135,21 +142,21 @@ def draw(results: Results, folder: Path) -> list[Path]:
             for name, seeds in by_variant(runs, "curve").items()
         }
         steps = [step for step, _ in runs[0]["curve"]]
-        draw_seed_curves(falling.subplots(), steps, curves, finding(runs), LABELS[0])
-        titles = (finding(runs), finding(runs, "nelbo"), pace(runs))
-        shapes = zip(bars.subplots(1, 3), MEASURES, (1, 1, 1000), titles, LABELS, strict=True)
-        for ax, measure, unit, title, label in shapes:
+        draw_seed_curves(falling.subplots(), steps, curves, conclusion(runs), LABELS[0])
+        titles = (conclusion(runs), conclusion(runs, "nelbo"), compare_speed(runs))
+        panels = zip(bars.subplots(1, 3), MEASURES, (1, 1, 1000), titles, LABELS, strict=True)
+        for ax, measure, unit, title, label in panels:
             values = {
                 name: [unit * v for v in seeds.values()] for name, seeds in by_variant(runs, measure).items()
             }
-            draw_seed_bars(ax, values, fold(title), label)
+            draw_seed_bars(ax, values, wrap_title(title), label)
         return [
-            save(falling, folder / "val_loss_curve.png"),
-            save(bars, folder / "summary_bars.png"),
+            save_figure(falling, folder / "val_loss_curve.png"),
+            save_figure(bars, folder / "summary_bars.png"),
         ]
 
 
-def fold(title: str) -> str:
+def wrap_title(title: str) -> str:
     """A title over two lines if it is long, at its colon, else its comma, else after "times"."""
     for mark in (": ", ", ", " times "):
         if mark in title and len(title) > 36:
@@ -157,7 +164,7 @@ def fold(title: str) -> str:
     return title
 
 
-def save(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """Write a picture whole or not at all."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=150, metadata={"Software": None})

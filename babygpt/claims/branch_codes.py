@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from statistics import mean, stdev
-from typing import Any
+from statistics import mean
 
 import torch
 
 from babygpt.config import ModelConfig
 from babygpt.encodings.fourier import fourier
-from babygpt.encodings.rotary import angles, turn
-from babygpt.experiments.results import load_results
+from babygpt.encodings.rotary import angles, rotate_pairs
+from babygpt.experiments.results import Results, load_results
 from babygpt.models.versions import build
 from babygpt.positions import Positions
 
 WIDTH, HEAD_DIM = 512, 64  # of the model that the notes speak of
-RUNS = "python -m babygpt figures branches"
+COMMAND = "python -m babygpt figures branches"
 
 
 def code_cosine(position: int, width: int = WIDTH, theta: float = 10_000.0) -> float:
@@ -31,10 +30,10 @@ def code_distance(position: int, width: int = WIDTH, theta: float = 10_000.0) ->
     return float((first - other).norm())
 
 
-def turned_cosine(position: int, width: int = HEAD_DIM // 2, theta: float = 10_000.0) -> float:
+def rope_cosine(position: int, width: int = HEAD_DIM // 2, theta: float = 10_000.0) -> float:
     """Cosine of a vector of ones and itself, turned by RoPE to `position` in all of its pairs."""
     ones = torch.ones(1, width, dtype=torch.float64)
-    turned = turn(ones, angles(torch.tensor([position]), width, theta))
+    turned = rotate_pairs(ones, angles(torch.tensor([position]), width, theta))
     return float(torch.cosine_similarity(ones, turned)[0])
 
 
@@ -59,38 +58,30 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH, seeds:
     return mean(changes)
 
 
-def runs(name: str, key: str) -> list[float]:
-    """What the stored runs of a name measured, one number a seed."""
-    return list(_stored()["runs"][name][key])
+def seed_values(run: str, key: str) -> list[float]:
+    """What the stored runs of a name measured, such as "alone" or "gap 2": one number a seed."""
+    return list(stored_results()["runs"][run][key])
 
 
-def losses(name: str, n: int) -> list[float]:
+def losses_among(run: str, n: int) -> list[float]:
     """Loss of n branches, 1 for a text alone, after the stored runs of a name: one number a seed."""
+    alone = seed_values(run, "alone")
     if n == 1:
-        return runs(name, "alone")
-    return [alone + gap for alone, gap in zip(runs(name, "alone"), runs(name, f"gap {n}"), strict=True)]
+        return alone
+    return [loss + gap for loss, gap in zip(alone, seed_values(run, f"gap {n}"), strict=True)]
 
 
-def floor() -> float:
+def text_floor() -> float:
     """Entropy of the text that the stored runs were trained on, nats per character."""
-    return float(_stored()["floor"])
+    return float(stored_results()["floor"])
 
 
-def average(name: str, key: str) -> float:
+def seed_mean(run: str, key: str) -> float:
     """The mean of what the stored runs of a name measured."""
-    return mean(runs(name, key))
-
-
-def standard_error(one: list[float], other: list[float]) -> float:
-    """Standard error of the difference of two means."""
-    return float((stdev(one) ** 2 / len(one) + stdev(other) ** 2 / len(other)) ** 0.5)
-
-
-def better(one: list[float], other: list[float]) -> bool:
-    """Whether the first of two samples is lower by more than twice its standard error."""
-    return mean(other) - mean(one) > 2 * standard_error(one, other)
+    return mean(seed_values(run, key))
 
 
 @cache
-def _stored() -> dict[str, Any]:
+def stored_results() -> Results:
+    """The results of the study of branch codes, read once."""
     return load_results("branches")

@@ -1,4 +1,4 @@
-"""A corpus read from beginning to end, in epochs and slices: how note 002 trains."""
+"""Branches in epochs and slices, every text once before any comes again: how note 002 trains."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from babygpt.config import require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.memory import require_room
+from babygpt.memory import require_memory
 from babygpt.objectives import Branches
 
 
 @dataclass(frozen=True)
-class ReadConfig:
+class EpochConfig:
     """The flags of note 002 that say what is read; texts are windows of the training part, side by side."""
 
     epochs: int = setting(1, "how often each text is read; every epoch shuffles them anew")
@@ -41,7 +41,7 @@ class ReadConfig:
 
     @property
     def n_branches(self) -> tuple[int, int]:
-        """The fewest and the most texts of a sample. Raises ValueError where the flags contradict."""
+        """The fewest and the most texts of a sample. Raises BadInput where the flags contradict."""
         both, low, high = (
             self.branches_per_sample,
             self.min_branches_per_sample,
@@ -56,31 +56,41 @@ class ReadConfig:
         return fewest, next(n for n in (both, high, fewest) if n is not None)
 
 
-class Reading(Branches):
+class BranchEpochs(Branches):
     """Branches that are read in order: every text once, shuffled, before any is read again.
 
     corpus      the text
     block_size  times in a window
     config      what is read, and in which portions
     seed        shuffles the texts and draws the numbers of branches
-    Raises ValueError for what `Branches` refuses, or if a slice has too few texts for a sample.
+    Raises BadInput for what `Branches` refuses, or if a slice has too few texts for a sample.
     Source: note 002, its stages 1 to 3.
     """
 
-    def __init__(self, corpus: Corpus, block_size: int, config: ReadConfig, seed: int = 0) -> None:
-        require_room(f"batches of {config.batch_size} texts", 8 * config.batch_size * block_size)
+    def __init__(self, corpus: Corpus, block_size: int, config: EpochConfig, seed: int = 0) -> None:
+        require_memory(f"batches of {config.batch_size} texts", 8 * config.batch_size * block_size)
         by_samples = config.batch_by_samples
         super().__init__(corpus, block_size, config.n_branches, config.length, by_samples=by_samples)
         self.config = config
         starts = torch.arange(0, len(self.train) - self.length, self.length)
-        require_texts(len(starts), config.branch_slice_count, self.n_branches[1])
-        parts = starts.tensor_split(config.branch_slice_count)
+        slices, n = config.branch_slice_count, self.n_branches[1]
+        if len(starts) // slices < n:
+            raise BadInput(
+                f"{len(starts)} texts in {slices} slices are too few for samples of {n} branches: "
+                "take a longer corpus, shorter texts, fewer slices or fewer branches"
+            )
+        parts = starts.tensor_split(slices)
         self.slices = parts if config.branch_loop_all else parts[:1]
-        self.epoch, self.done = sum(map(len, self.slices)), 0  # texts: in an epoch, and read so far
-        shuffling, self.counting = (torch.Generator().manual_seed(seed + i) for i in (1, 2))
-        self.ahead = self.order(shuffling)
+        self.texts_per_epoch, self.texts_read = sum(map(len, self.slices)), 0
+        shuffling, self.count_generator = (torch.Generator().manual_seed(seed + i) for i in (1, 2))
+        self.upcoming = self.shuffled_starts(shuffling)
 
-    def order(self, generator: torch.Generator) -> Iterator[int]:
+    @property
+    def epochs_read(self) -> float:
+        """How many epochs were read so far."""
+        return self.texts_read / self.texts_per_epoch
+
+    def shuffled_starts(self, generator: torch.Generator) -> Iterator[int]:
         """Where the texts begin, in the order they are read, epoch after epoch without end."""
         while True:
             for part in self.slices:
@@ -88,28 +98,19 @@ class Reading(Branches):
 
     def texts(self, n: int, generator: torch.Generator) -> Tensor:
         """Read the next n texts: (n, length + 1)."""
-        self.done += n
-        return cut(self.train, torch.tensor(list(islice(self.ahead, n))), self.length + 1)
+        self.texts_read += n
+        return cut(self.train, torch.tensor(list(islice(self.upcoming, n))), self.length + 1)
 
     def counts(self, batch_size: int, generator: torch.Generator) -> Tensor:
         """How many texts each sample has, drawn from a generator of its own, so that `steps` foresees it."""
-        return super().counts(batch_size, self.counting)
+        return super().counts(batch_size, self.count_generator)
 
     def steps(self) -> int:
         """Batches until every text was read `epochs` times, at most max_steps; the last one may read on."""
         foresight = torch.Generator()
-        foresight.set_state(self.counting.get_state())
-        left, steps, most = self.config.epochs * self.epoch - self.done, 0, self.config.max_steps
-        while left > 0 and (most is None or steps < most):
+        foresight.set_state(self.count_generator.get_state())
+        left, steps = self.config.epochs * self.texts_per_epoch - self.texts_read, 0
+        while left > 0 and (self.config.max_steps is None or steps < self.config.max_steps):
             left -= int(super().counts(self.config.batch_size, foresight).sum())
             steps += 1
         return steps
-
-
-def require_texts(there: int, slices: int, n: int) -> None:
-    """Raise a ValueError unless every slice has a text for each branch of a sample."""
-    if there // slices < n:
-        raise BadInput(
-            f"{there} texts in {slices} slices are too few for samples of {n} branches: "
-            "take a longer corpus, shorter texts, fewer slices or fewer branches"
-        )

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, GatesLast
 from babygpt.encodings.polar import ALPHA
-from babygpt.models.base import LanguageModel
-from babygpt.models.cache import KVCache
+from babygpt.models.base import KVCache, LanguageModel
 from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
 from babygpt.positions import Positions
@@ -56,7 +55,7 @@ def bare_gate() -> GatesLast:
         return GatesLast(HEAD_DIM)
 
 
-def touched(encoding: Encoding) -> Tensor:
+def channel_dependence(encoding: Encoding) -> Tensor:
     """Whether a channel of a query counts in a channel of the placed query: (placed channels, channels)."""
     positions = Positions(torch.tensor([5]), masked=torch.zeros(1, dtype=torch.bool))
 
@@ -70,23 +69,23 @@ def touched(encoding: Encoding) -> Tensor:
 
 def multiplications(encoding: Encoding) -> float:
     """Multiplications that a query, a key and their score take, for each channel of a head."""
-    table = touched(encoding)
+    table = channel_dependence(encoding)
     return (2 * int(table.sum()) + len(table)) / HEAD_DIM
 
 
-def waves() -> Tensor:
+def wave_angles() -> Tensor:
     """How far the wave of each channel has come at each place of a window: (T, D), radians."""
     return torch.arange(LENGTH)[:, None] * 10_000 ** (-torch.arange(HEAD_DIM).double() / HEAD_DIM)
 
 
-def errors(phi: float) -> tuple[Tensor, Tensor]:
+def phase_errors(phi: float) -> tuple[Tensor, Tensor]:
     """Mean square errors against cos(iω + φ), of cos(iω) cos φ and of no phase at all: (D,) each."""
-    wave, angle = waves(), torch.tensor(phi, dtype=torch.float64)
+    wave, angle = wave_angles(), torch.tensor(phi, dtype=torch.float64)
     exact, product = (wave + angle).cos(), wave.cos() * angle.cos()
     return (product - exact).square().mean(dim=0), (wave.cos() - exact).square().mean(dim=0)
 
 
-class Alike(LanguageModel):
+class OneLetterModel(LanguageModel):
     """Knows texts that are one letter over and over, either of two: its answers are the exact ones."""
 
     causal = False
@@ -102,9 +101,9 @@ class Alike(LanguageModel):
         return (self.sure * seen)[:, None].expand(*idx.shape, 3)
 
 
-def spoilt(threshold: float, length: int = 8, n: int = 1000) -> float:
+def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> float:
     """Share of texts with both letters in them, written by a model that knows there are none."""
-    model, holes = Alike(length), torch.full((n, length), 2)
+    model, holes = OneLetterModel(length), torch.full((n, length), 2)
     tokens = fill_in(
         model, holes, by_confidence(threshold), generator=torch.Generator().manual_seed(0)
     ).tokens

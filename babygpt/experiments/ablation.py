@@ -1,6 +1,6 @@
 """Encodings of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
 
-Every run is written down as soon as it is over, so a comparison that was interrupted goes on where it
+Every run is written down as soon as it is over, so an ablation that was interrupted goes on where it
 stopped. All variants of one seed see the same batches with the same masks, so their losses are paired.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,20 +22,23 @@ from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.experiments.compared import Results, Run, read, summary
-from babygpt.memory import require_room
+from babygpt.experiments.report import Run, aggregate, load_runs
+from babygpt.experiments.results import Results
+from babygpt.experiments.sweep import sweep
+from babygpt.memory import require_memory
 from babygpt.metrics.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
-from babygpt.training import Step, finish, train
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint, write_atomically
+from babygpt.training import finish, train
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.files import write_atomically
 
 RESULTS = "ablation_results.json"
 
 
 @dataclass(frozen=True)
-class CompareConfig:
+class AblationConfig:
     """How long every variant is trained, and how often it is measured; the flags of note 000."""
 
     max_iters: int = setting(3000, "optimizer steps of each run")
@@ -56,7 +59,7 @@ class FixedBatches(MaskedDiffusion):
 
     def __init__(self, corpus: Corpus, block_size: int, n_batches: int, batch_size: int) -> None:
         windows = n_batches * batch_size
-        require_room(f"{n_batches} validation batches (eval_iters)", 8 * windows * block_size)
+        require_memory(f"{n_batches} validation batches (eval_iters)", 8 * windows * block_size)
         super().__init__(corpus, block_size, windows)
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
@@ -65,34 +68,34 @@ class FixedBatches(MaskedDiffusion):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What is compared: the same for every variant and seed.
+class Ablation:
+    """What is the same for every variant and seed.
 
     corpus    with a MASK token
     model     the shape
-    training  its seed, steps and eval_every are those of the runs and of `compare`
-    compare   the flags of note 000
+    training  its seed, steps and eval_every are set by the runs and by `config`
+    config    the flags of note 000
     folder    where everything goes
     """
 
     corpus: Corpus
     model: ModelConfig
     training: TrainConfig
-    compare: CompareConfig
+    config: AblationConfig
     folder: Path
 
     @property
-    def results(self) -> Path:
+    def results_path(self) -> Path:
         """Where the results are stored."""
         return self.folder / RESULTS
 
-    def weights(self, variant: str, seed: int) -> Path:
+    def weights_path(self, variant: str, seed: int) -> Path:
         """Where the weights of a run are stored."""
         return self.folder / "weights" / "ablation" / f"{variant}_seed{seed}.safetensors"
 
     def settings(self) -> dict[str, Any]:
         """All that must be the same for two runs to be compared, by the names of their flags."""
-        chosen = {**asdict(self.compare), **asdict(self.model), **asdict(self.training)}
+        chosen = {**asdict(self.config), **asdict(self.model), **asdict(self.training)}
         left = {name: v for name, v in chosen.items() if name not in ("seed", "steps", "eval_every")}
         return {"corpus": self.corpus.name, "text": self.corpus.fingerprint(), **left}
 
@@ -100,20 +103,20 @@ class Comparison:
 # ---------------------------------------------------------------- names
 
 
-def short(version: str) -> str:
+def short_name(version: str) -> str:
     """A version's name among the variants: v7-rope is rope, and v7 is v7."""
     return version.removeprefix("v7-")
 
 
-def variant(name: str) -> str:
+def parse_variant(name: str) -> str:
     """The short name of a variant, given as rope, v7-rope, or v7.
 
-    Raises ValueError if there is no such version, or it does not fill in masked tokens.
+    Raises BadInput if there is no such version, or it does not fill in masked tokens.
     """
-    known = {short(v): v for v, made in VERSIONS.items() if made.masks}
+    known = {short_name(v): v for v, made in VERSIONS.items() if made.masks}
     if name not in (*known, *known.values()):
         raise BadInput(f"variant ({name}) must be one of {', '.join(known)}")
-    return short(name)
+    return short_name(name)
 
 
 def version_of(name: str) -> str:
@@ -121,8 +124,8 @@ def version_of(name: str) -> str:
     return name if name in VERSIONS and VERSIONS[name].masks else f"v7-{name}"
 
 
-def require_once(name: str, values: Sequence[Any]) -> None:
-    """Raise a ValueError unless there is at least one value, and none twice."""
+def require_distinct(name: str, values: Sequence[Any]) -> None:
+    """Raise BadInput unless there is at least one value, and none twice."""
     if not values:
         raise BadInput(f"no {name}: at least 1 is needed")
     if twice := [v for i, v in enumerate(values) if v in values[:i]]:
@@ -132,40 +135,40 @@ def require_once(name: str, values: Sequence[Any]) -> None:
 # ---------------------------------------------------------------- results on disk
 
 
-def begin(comparison: Comparison) -> Results:
-    """The results that are there already, or none.
+def stored_results(ablation: Ablation) -> Results:
+    """The results that are in the folder already, or results without any run.
 
-    Raises ValueError naming the flag and both values if they were made with other flags.
+    Raises BadInput naming the flag and both values if they were made with other flags.
     """
-    ours = comparison.settings()
-    if not comparison.results.exists():
-        windows = comparison.compare.eval_iters * comparison.training.batch_size
-        return {"settings": ours, "val_windows": windows, "floor": comparison.corpus.floor, "runs": []}
-    results = read(comparison.results)
+    path, ours = ablation.results_path, ablation.settings()
+    if not path.exists():
+        windows = ablation.config.eval_iters * ablation.training.batch_size
+        return {"settings": ours, "val_windows": windows, "floor": ablation.corpus.floor, "runs": []}
+    results = load_runs(path)
     theirs = results["settings"]
     if theirs.get("text") != ours["text"]:
-        told = f"--corpus ({ours['corpus']}) is not the text of {comparison.results} ({theirs.get('corpus')})"
-        raise BadInput(f"{told}; choose another --out-dir")
+        where = f"--corpus ({ours['corpus']}) is not the text of {path} ({theirs.get('corpus')})"
+        raise BadInput(f"{where}; choose another --out-dir")
     for name in ours:
         if name not in ("corpus", "text") and theirs.get(name) != ours[name]:
             raise BadInput(
-                f"--{name.replace('_', '-')} ({ours[name]}) is not that of {comparison.results} "
+                f"--{name.replace('_', '-')} ({ours[name]}) is not that of {path} "
                 f"({theirs.get(name)}); choose another --out-dir"
             )
     return results
 
 
-def store(comparison: Comparison, results: Results) -> None:
-    """Write the results with what follows from them, whole or not at all."""
-    text = json.dumps({**results, **summary(results["runs"])}, indent=1, ensure_ascii=False)
-    write_atomically(comparison.results, (text + "\n").encode())
+def store(ablation: Ablation, results: Results) -> None:
+    """Write the results with their statistics, whole or not at all."""
+    text = json.dumps({**results, **aggregate(results["runs"])}, indent=1, ensure_ascii=False)
+    write_atomically(ablation.results_path, (text + "\n").encode())
 
 
 # ---------------------------------------------------------------- running
 
 
-def compare(
-    comparison: Comparison,
+def run_ablation(
+    ablation: Ablation,
     variants: Sequence[str],
     seeds: Sequence[int],
     tell: Callable[[str], None] = print,
@@ -178,55 +181,51 @@ def compare(
     tell      is given a line about each run that is left out or repeated
     command   noted with each run
     returns   the results, with those of earlier calls
-    Raises KeyboardInterrupt if a run was interrupted, the finished ones being stored; ValueError if there
+    Raises KeyboardInterrupt if a run was interrupted, the finished ones being stored; BadInput if there
     are results made with other flags.
     """
-    names = [variant(name) for name in variants]
-    require_once("variants", names)
-    require_once("seeds", seeds)
+    names = [parse_variant(name) for name in variants]
+    require_distinct("variants", names)
+    require_distinct("seeds", seeds)
     for name in names:
-        build(version_of(name), comparison.model)  # what cannot be built is refused before the first run
-    for name, seed in ((name, seed) for seed in seeds for name in names):
-        results = begin(comparison)  # anew: somebody else may have added to them
-        weights = comparison.weights(name, seed)
+        build(version_of(name), ablation.model)  # what cannot be built is refused before the first run
+
+    def run(name: str, seed: int) -> Run:
+        results = stored_results(ablation)  # anew: somebody else may have added to them
+        weights = ablation.weights_path(name, seed)
         if (name, seed) in {(run["variant"], run["seed"]) for run in results["runs"]}:
             gone = "" if weights.exists() else ", though its weights are gone"
             tell(f"{name}, seed {seed}: finished before{gone}")
-            continue
+            return {}
         if weights.exists():
             tell(f"{name}, seed {seed}: weights without a result, trained again")
-        run = one_run(comparison, name, seed)
-        results = begin(comparison)
-        results["runs"].append({**run, "command": command})
-        store(comparison, results)
-    return begin(comparison)
+        made = run_one(ablation, name, seed)
+        results = stored_results(ablation)
+        results["runs"].append({**made, "command": command})
+        store(ablation, results)
+        return {}  # the results are on disk
+
+    sweep(names, seeds, run)
+    return stored_results(ablation)
 
 
-def one_run(comparison: Comparison, name: str, seed: int) -> Run:
-    """Train a variant from a seed, write its weights, and tell what became of it."""
-    flags, version = comparison.compare, version_of(name)
-    settings = asdict(comparison.training)
-    settings.update(steps=flags.max_iters, eval_every=flags.eval_interval, seed=seed)
-    plan = TrainConfig(**settings)
-    objective = FixedBatches(
-        comparison.corpus, comparison.model.block_size, flags.eval_iters, plan.batch_size
-    )
+def run_one(ablation: Ablation, name: str, seed: int) -> Run:
+    """Train a variant from a seed, write its weights, and return what is stored of the run."""
+    flags, version, corpus = ablation.config, version_of(name), ablation.corpus
+    plan = replace(ablation.training, steps=flags.max_iters, eval_every=flags.eval_interval, seed=seed)
+    objective = FixedBatches(corpus, ablation.model.block_size, flags.eval_iters, plan.batch_size)
     torch.manual_seed(seed)
-    model = build(version, comparison.model).to(pick_device())
+    model = build(version, ablation.model).to(pick_device())
     start = time.perf_counter()
     history = finish(train(model, objective, plan), plan.steps, f"{name}, seed {seed}", leave=True)
-    bound, error = nelbo(model, comparison.corpus.val)
-    run = {"variant": name, "version": version, "seed": seed, **told(history)}
+    curve = [(step.step, step.val_loss) for step in history if step.val_loss is not None]
+    speed = float(median(np.diff([0.0, *(step.seconds for step in history)])))
+    bound, error = nelbo(model, corpus.val)
+    run: Run = {"variant": name, "version": version, "seed": seed}
+    run |= {"val_loss": curve[-1][1], "curve": curve, "seconds_per_step": speed}
     run |= {"nelbo": bound, "nelbo_se": error if np.isfinite(error) else None}
     run |= {"minutes": round((time.perf_counter() - start) / 60, 2), "device": str(pick_device())}
-    path = comparison.weights(name, seed)
-    info = {"corpus": comparison.corpus.name, "train": asdict(plan), "steps_done": plan.steps, **run}
-    checkpoints.save(path, Checkpoint(version, model, comparison.corpus.tokenizer, info), overwrite=True)
-    return {**run, "weights": str(path.relative_to(comparison.folder))}
-
-
-def told(history: Sequence[Step]) -> Run:
-    """The validation losses of a run, and the median time of its steps."""
-    curve = [(step.step, step.val_loss) for step in history if step.val_loss is not None]
-    seconds = np.diff([0.0, *(step.seconds for step in history)])
-    return {"val_loss": curve[-1][1], "curve": curve, "seconds_per_step": float(median(seconds))}
+    path = ablation.weights_path(name, seed)
+    info = {"corpus": corpus.name, "train": asdict(plan), "steps_done": plan.steps, **run}
+    checkpoints.save(path, Checkpoint(version, model, corpus.tokenizer, info), overwrite=True)
+    return {**run, "weights": str(path.relative_to(ablation.folder))}

@@ -7,25 +7,25 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
-from babygpt.experiments import compare as experiment
-from babygpt.experiments import compared
-from babygpt.experiments.compare import CompareConfig, Comparison, FixedBatches, variant, version_of
+from babygpt.experiments import ablation as experiment
+from babygpt.experiments import report
+from babygpt.experiments.ablation import Ablation, AblationConfig, FixedBatches, parse_variant, version_of
 from babygpt.models.versions import VERSIONS
 from babygpt.training import checkpoint
 
 TEXT = "the cat sat on the mat. " * 60
 
 
-def comparison(folder, text=TEXT, compare=(4, 2, 2), n_embd=16, lr_matrix=0.03):
+def ablation(folder, text=TEXT, config=(4, 2, 2), n_embd=16, lr_matrix=0.03):
     corpus = from_text("text", text, with_mask=True)
     model = ModelConfig(corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=n_embd)
     training = TrainConfig(batch_size=4, lr_matrix=lr_matrix)
-    return Comparison(corpus, model, training, CompareConfig(*compare), folder)
+    return Ablation(corpus, model, training, AblationConfig(*config), folder)
 
 
 def run(at, variants=("rope", "polar"), seeds=(1, 2)):
     said = []
-    return experiment.compare(at, variants, seeds, said.append, "the command"), said
+    return experiment.run_ablation(at, variants, seeds, said.append, "the command"), said
 
 
 def made(results):
@@ -38,7 +38,7 @@ def files(at):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    at = comparison(tmp_path_factory.mktemp("finished"))
+    at = ablation(tmp_path_factory.mktemp("finished"))
     return at, run(at)[0]
 
 
@@ -71,7 +71,7 @@ def test_variants_of_a_seed_see_the_same_batches(finished, monkeypatch):
 
     monkeypatch.setattr(FixedBatches, "batch", spy)
     for name in ("rope", "polar"):
-        experiment.one_run(at, name, 1)
+        experiment.run_one(at, name, 1)
     assert len(seen) == 8
     for one, other in zip(seen[:4], seen[4:], strict=True):
         assert all(map(torch.equal, one, other))
@@ -89,15 +89,15 @@ def test_validation_batches_are_as_many_as_asked_for_and_always_the_same():
 
 def test_the_same_command_again_trains_nothing(finished):
     at, results = finished
-    before = files(at), at.results.read_bytes()
+    before = files(at), at.results_path.read_bytes()
     again, said = run(at)
     assert again == results
-    assert (files(at), at.results.read_bytes()) == before
+    assert (files(at), at.results_path.read_bytes()) == before
     assert said == [f"{name}, seed {seed}: finished before" for seed in (1, 2) for name in ("rope", "polar")]
 
 
 def test_seeds_and_variants_can_be_added(tmp_path):
-    at = comparison(tmp_path)
+    at = ablation(tmp_path)
     first, _ = run(at, ["rope"], [1])
     more, _ = run(at, ["v7-rope", "v7"], [1, 2])
     assert made(more) == [("rope", 1), ("v7", 1), ("rope", 2), ("v7", 2)]
@@ -108,7 +108,7 @@ def test_seeds_and_variants_can_be_added(tmp_path):
 
 
 def test_an_interrupted_run_leaves_nothing_and_the_finished_ones_stay(tmp_path, monkeypatch):
-    at, real = comparison(tmp_path), experiment.train
+    at, real = ablation(tmp_path), experiment.train
 
     def stopped(model, objective, plan):
         for step in real(model, objective, plan):
@@ -119,7 +119,7 @@ def test_an_interrupted_run_leaves_nothing_and_the_finished_ones_stay(tmp_path, 
     monkeypatch.setattr(experiment, "train", stopped)
     with pytest.raises(KeyboardInterrupt):
         run(at)
-    assert made(compared.read(at.results)) == [("rope", 1), ("polar", 1)]
+    assert made(report.load_runs(at.results_path)) == [("rope", 1), ("polar", 1)]
     kept = files(at)
     assert sorted(kept) == ["polar_seed1.safetensors", "rope_seed1.safetensors"]
     monkeypatch.setattr(experiment, "train", real)
@@ -129,7 +129,7 @@ def test_an_interrupted_run_leaves_nothing_and_the_finished_ones_stay(tmp_path, 
 
 
 def test_killed_between_weights_and_result_the_run_is_made_again(tmp_path, monkeypatch):
-    at, real = comparison(tmp_path), experiment.store
+    at, real = ablation(tmp_path), experiment.store
 
     def killed(*_):
         raise SystemExit
@@ -138,35 +138,35 @@ def test_killed_between_weights_and_result_the_run_is_made_again(tmp_path, monke
     monkeypatch.setattr(experiment, "store", killed)
     with pytest.raises(SystemExit):
         run(at, ["rope", "polar"], [1])
-    assert at.weights("polar", 1).exists()
-    assert made(compared.read(at.results)) == [("rope", 1)]
-    at.weights("polar", 1).write_bytes(b"half of it")
+    assert at.weights_path("polar", 1).exists()
+    assert made(report.load_runs(at.results_path)) == [("rope", 1)]
+    at.weights_path("polar", 1).write_bytes(b"half of it")
     monkeypatch.setattr(experiment, "store", real)
     results, said = run(at, ["rope", "polar"], [1])
     assert said == ["rope, seed 1: finished before", "polar, seed 1: weights without a result, trained again"]
     assert made(results) == [("rope", 1), ("polar", 1)]
-    assert checkpoint.load(at.weights("polar", 1)).version == "v7-polar"
+    assert checkpoint.load(at.weights_path("polar", 1)).version == "v7-polar"
 
 
 def test_a_result_whose_weights_are_gone_is_kept_and_said(tmp_path):
-    at = comparison(tmp_path)
+    at = ablation(tmp_path)
     first, _ = run(at, ["rope"], [1])
-    at.weights("rope", 1).unlink()
+    at.weights_path("rope", 1).unlink()
     again, said = run(at, ["rope"], [1])
     assert again == first
     assert said == ["rope, seed 1: finished before, though its weights are gone"]
 
 
 def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
-    at, real = comparison(tmp_path), experiment.one_run
+    at, real = ablation(tmp_path), experiment.run_one
 
     def meanwhile(*args):
         found = real(*args)
-        monkeypatch.setattr(experiment, "one_run", real)
+        monkeypatch.setattr(experiment, "run_one", real)
         run(at, ["nope"], [7])
         return found
 
-    monkeypatch.setattr(experiment, "one_run", meanwhile)
+    monkeypatch.setattr(experiment, "run_one", meanwhile)
     assert made(run(at, ["rope"], [1])[0]) == [("nope", 7), ("rope", 1)]
 
 
@@ -176,9 +176,9 @@ def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"compare": (5, 2, 2)}, r"--max-iters \(5\) is not that of .*ablation_results.json \(4\)"),
-        ({"compare": (4, 3, 2)}, r"--eval-interval \(3\) .* \(2\)"),
-        ({"compare": (4, 2, 3)}, r"--eval-iters \(3\) .* \(2\)"),
+        ({"config": (5, 2, 2)}, r"--max-iters \(5\) is not that of .*ablation_results.json \(4\)"),
+        ({"config": (4, 3, 2)}, r"--eval-interval \(3\) .* \(2\)"),
+        ({"config": (4, 2, 3)}, r"--eval-iters \(3\) .* \(2\)"),
         ({"n_embd": 32}, r"--n-embd \(32\) .* \(16\)"),
         ({"lr_matrix": 0.01}, r"--lr-matrix \(0.01\) .* \(0.03\)"),
         ({"text": TEXT[1:]}, r"--corpus \(text\) is not the text of"),
@@ -186,35 +186,35 @@ def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
 )
 def test_other_flags_on_the_same_results_are_refused(finished, other, told):
     at, _ = finished
-    before = at.results.read_bytes()
+    before = at.results_path.read_bytes()
     with pytest.raises(ValueError, match=told):
-        run(comparison(at.folder, **other))
-    assert at.results.read_bytes() == before
+        run(ablation(at.folder, **other))
+    assert at.results_path.read_bytes() == before
 
 
 def test_a_file_that_holds_no_results_is_left_alone(tmp_path):
-    at = comparison(tmp_path)
+    at = ablation(tmp_path)
     for content in ("[1, 2]", "{", '{"runs": []}', "7"):
-        at.results.write_text(content)
+        at.results_path.write_text(content)
         with pytest.raises(ValueError, match="holds no results of a comparison"):
             run(at)
-        assert at.results.read_text() == content
+        assert at.results_path.read_text() == content
 
 
 def test_what_cannot_be_built_is_refused_before_the_first_run(tmp_path):
-    at = comparison(tmp_path, n_embd=6)  # heads of 3 channels, which rope cannot pair
+    at = ablation(tmp_path, n_embd=6)  # heads of 3 channels, which rope cannot pair
     with pytest.raises(ValueError, match=r"\(3\) must be even"):
         run(at, ["polar", "rope"], [1])
-    assert not at.results.exists()
+    assert not at.results_path.exists()
 
 
 def test_every_denoiser_has_a_name_and_nothing_else_has():
     for version, made in VERSIONS.items():
         if made.masks:
-            assert version_of(variant(version)) == version
+            assert version_of(parse_variant(version)) == version
     for name in ("v4", "v6", "alpha", "", "v7-v7"):
         with pytest.raises(ValueError, match=rf"variant \({name}\) must be one of v7, polar, "):
-            variant(name)
+            parse_variant(name)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_every_denoiser_has_a_name_and_nothing_else_has():
 )
 def test_variants_and_seeds_come_once(tmp_path, variants, seeds, told):
     with pytest.raises(ValueError, match=told):
-        run(comparison(tmp_path), variants, seeds)
+        run(ablation(tmp_path), variants, seeds)
 
 
 # ---------------------------------------------------------------- what follows
@@ -252,15 +252,15 @@ def runs(**losses):
 
 
 def test_paired_differences_by_hand():
-    gap = compared.paired(runs(a=[1.0, 2.0, 3.0], b=[1.5, 2.6, None]), "b", "a")
+    gap = report.paired_statistics(runs(a=[1.0, 2.0, 3.0], b=[1.5, 2.6, None]), "b", "a")
     assert gap["each"] == pytest.approx({0: 0.5, 1: 0.6})
     assert (gap["mean"], gap["n"]) == (pytest.approx(0.55), 2)
     assert gap["sd"] == pytest.approx(0.0707, abs=1e-4)
-    assert compared.paired(runs(a=[1.0, None], b=[None, 1.0]), "b", "a") is None
+    assert report.paired_statistics(runs(a=[1.0, None], b=[None, 1.0]), "b", "a") is None
 
 
 def test_the_summary_has_every_variant_and_every_difference_from_the_first():
-    found = compared.summary(runs(a=[1.0], bb=[1.5], c=[None, 1.0]))
+    found = report.aggregate(runs(a=[1.0], bb=[1.5], c=[None, 1.0]))
     assert found["variants"]["a"]["val_loss"] == {"mean": 1.0, "sd": None, "n": 1}
     assert list(found["paired"]) == ["bb - a"]
     assert found["paired"]["bb - a"]["nelbo"]["mean"] == pytest.approx(1.0)
@@ -270,10 +270,7 @@ def test_the_summary_has_every_variant_and_every_difference_from_the_first():
     ("losses", "told"),
     [
         ({"a": [1.0, 1.1], "b": [1.2, 1.2]}, "a ends below b at each of 2 seeds, by 0.150"),
-        (
-            {"a": [1.3, 1.1], "b": [1.2, 1.1]},
-            "Too close to tell: b is 0.050 below a, but not at every seed",
-        ),
+        ({"a": [1.3, 1.1], "b": [1.2, 1.1]}, "Too close to tell: b is 0.050 below a, but not at every seed"),
         ({"a": [1.0], "b": [0.9], "c": [5.0]}, "b ends below a at one seed, by 0.100"),
         ({"a": [1.0, 3.0]}, "a ends at 2.000"),
         ({"a": [1.0, None], "b": [None, 2.0]}, "a ends at 1.000, b ends at 2.000"),
@@ -281,18 +278,18 @@ def test_the_summary_has_every_variant_and_every_difference_from_the_first():
     ],
 )
 def test_the_finding_is_what_the_numbers_say(losses, told):
-    assert compared.finding(runs(**losses)) == told
+    assert report.conclusion(runs(**losses)) == told
 
 
 def test_the_pace_by_hand():
-    assert compared.pace(runs(a=[1.0], bb=[1.0])) == "A step of bb takes 2.00 times as long as a's"
-    assert compared.pace(runs(a=[1.0])) == "A step of a takes 100 ms"
+    assert report.compare_speed(runs(a=[1.0], bb=[1.0])) == "A step of bb takes 2.00 times as long as a's"
+    assert report.compare_speed(runs(a=[1.0])) == "A step of a takes 100 ms"
 
 
 def test_pictures_are_drawn_from_the_runs_and_show_every_seed(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(compared, "save", lambda figure, path: drawn.append(figure) or path)
-    compared.draw({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.6])}, tmp_path)
+    monkeypatch.setattr(report, "save_figure", lambda figure, path: drawn.append(figure) or path)
+    report.draw_report({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.6])}, tmp_path)
     falling, bars = drawn[0].axes[0], drawn[1].axes
     assert falling.get_title(loc="left") == "a ends below bb at each of 2 seeds, by 0.450"
     assert [list(line.get_ydata()) for line in falling.lines] == [
@@ -308,9 +305,9 @@ def test_pictures_are_drawn_from_the_runs_and_show_every_seed(tmp_path, monkeypa
 
 def test_the_stored_results_are_json_that_anyone_reads(finished):
     at, results = finished
-    text = at.results.read_text(encoding="utf-8")
+    text = at.results_path.read_text(encoding="utf-8")
     assert json.loads(text, parse_constant=pytest.fail)["runs"] == results["runs"]
-    assert compared.lines(results)[-1] == compared.finding(results["runs"])
+    assert report.report_lines(results)[-1] == report.conclusion(results["runs"])
 
 
 @pytest.mark.parametrize(
@@ -328,4 +325,4 @@ def test_the_stored_results_are_json_that_anyone_reads(finished):
     ],
 )
 def test_a_long_title_is_folded_where_it_pauses(title, folded):
-    assert compared.fold(title) == folded
+    assert report.wrap_title(title) == folded

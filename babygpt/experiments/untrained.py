@@ -11,9 +11,8 @@ from babygpt import plots
 from babygpt.encodings import Encoding, LearnedPhase, Polar, Quadrature
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import sinusoid
+from babygpt.experiments.results import Results
 from babygpt.positions import Positions
-
-Results = dict[str, Any]
 
 
 def draw_sinusoid(figure: Figure, _: Results) -> None:
@@ -30,14 +29,8 @@ def draw_rope(figure: Figure, _: Results) -> None:
     positions = torch.arange(48)
     scores = (rotate(q, positions)[0, 0] @ rotate(k, positions)[0, 0].T).numpy()
     title = "RoPE: one query, one key; the score is constant along diagonals"
-    plots.draw_matrix(
-        figure.subplots(),
-        scores,
-        title,
-        "position of the key n",
-        "position of the query m",
-        diverging=True,
-    )
+    labels = (title, "position of the key n", "position of the query m")
+    plots.draw_matrix(figure.subplots(), scores, *labels, diverging=True)
 
 
 def draw_gate(figure: Figure, _: Results) -> None:
@@ -59,7 +52,7 @@ def draw_gate(figure: Figure, _: Results) -> None:
 
 @torch.inference_mode()
 def scores_of_ones(encoding: Encoding, n: int = 48, head_dim: int = 32) -> Any:
-    """Score of q = k = (1, ..., 1) at every pair of places, as a share of its largest: (n, n)."""
+    """Score of q = k = (1, ..., 1) at every pair of positions, as a share of its largest: (n, n)."""
     positions = Positions(torch.arange(n), masked=torch.zeros(1, n, dtype=torch.bool))
     ones = torch.ones(1, 1, n, head_dim, dtype=torch.float64)
     q, k = encoding.transform_qk(ones, ones, positions)

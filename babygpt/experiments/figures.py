@@ -1,0 +1,95 @@
+"""The figures of the course, each measured by a function and drawn by another.
+
+What takes minutes to measure is stored as JSON, with the command that makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from babygpt import plots
+from babygpt.errors import BadInput
+from babygpt.experiments import branches, gaussian, ladder, lookup, polar, roles_and_lengths, untrained
+from babygpt.experiments.results import Results, load_results
+from babygpt.training.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Study:
+    """What stands behind a figure.
+
+    draw     draws the results
+    measure  trains models, and returns the results; None if nothing needs to be trained
+    size     of the figure, in inches
+    table    puts the results into a Markdown table, if there is one
+    """
+
+    draw: Callable[[Figure, Results], None]
+    measure: Callable[[], Results] | None = None
+    size: tuple[float, float] = (7.0, 4.0)
+    table: Callable[[Results], str] | None = None
+
+
+FIGURES: dict[str, Study] = {
+    "sinusoid": Study(untrained.draw_sinusoid),
+    "rope": Study(untrained.draw_rope, size=(6.0, 4.6)),
+    "roles": Study(roles_and_lengths.draw_roles, roles_and_lengths.measure_roles),
+    "lengths": Study(roles_and_lengths.draw_lengths, roles_and_lengths.measure_lengths),
+    "branches": Study(
+        branches.draw_branches, branches.measure_branches, (12.5, 4.4), branches.markdown_table
+    ),
+    "gaussian": Study(gaussian.draw_gaussian, gaussian.measure_gaussian, (15.0, 4.4)),
+    "gate": Study(untrained.draw_gate, size=(16.0, 3.9)),
+    "trajectory": Study(polar.draw_trajectory, polar.measure_trajectory, (16.0, 3.6)),
+    "polar": Study(polar.draw_polar, polar.measure_polar, (12.5, 4.6)),
+    "lookup": Study(lookup.draw_lookup, lookup.measure_lookup, (12.5, 4.2)),
+    "ladder": Study(ladder.draw_ladder, ladder.measure_ladder, (15.0, 8.0), ladder.markdown_table),
+}
+
+
+def make(name: str, folder: Path, redraw: bool = False, results: Path | None = None) -> Path:
+    """Measure a figure if it has something to measure, store the numbers, draw it, store the picture.
+
+    name      one of FIGURES
+    folder    where NAME.png goes, and NAME.md where there is a table
+    redraw    train nothing: use the numbers stored in `results`, or else those in the package
+    results   where NAME.json goes; the same folder by default
+    returns   the picture's path
+    Raises BadInput if there is no such figure, or nothing stored to redraw it from.
+    """
+    if name not in FIGURES:
+        raise BadInput(f"figure ({name}) must be one of {', '.join(FIGURES)}")
+    study, store = FIGURES[name], (results or folder) / f"{name}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers: Results = {}
+    if study.measure and redraw:
+        numbers = load_results(name, store.parent if store.exists() else None)
+    elif study.measure:
+        numbers = measure_and_store(name, study.measure, store)
+    with matplotlib.rc_context(plots.STYLE):
+        figure = Figure(figsize=study.size)
+        study.draw(figure, numbers)
+        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+    if study.table:
+        (folder / f"{name}.md").write_text(study.table(numbers), encoding="utf-8")
+    return folder / f"{name}.png"
+
+
+def measure_and_store(name: str, measure: Callable[[], Results], store: Path) -> Results:
+    """Measure a figure's numbers, and write them down at once: what took minutes is not lost.
+
+    returns  them, with the command that makes them, and how many minutes it took
+    """
+    start = time.perf_counter()
+    numbers = measure()
+    minutes = round((time.perf_counter() - start) / 60, 1)
+    numbers = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **numbers}
+    write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())
+    return numbers
