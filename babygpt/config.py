@@ -17,13 +17,19 @@ BEYOND = 2**63  # what PyTorch cannot count to
 
 
 def require_positive(config: Any, *names: str) -> None:
-    """Raise a ValueError naming the first of these fields that is not above zero, or beyond all counting."""
+    """Raise a ValueError naming the first of these fields that is not above zero, or 2^63 and more."""
     for name in names:
         value = getattr(config, name)
         if not value > 0:  # refuses nan too
             raise BadInput(f"{name} ({value}) must be above 0")
         if isinstance(value, int) and value >= BEYOND:
             raise BadInput(f"{name} ({value}) must be below 2^63")
+
+
+def require_seed(seed: int) -> None:
+    """Raise BadInput for a seed that PyTorch's generators do not take."""
+    if not -BEYOND <= seed < BEYOND:
+        raise BadInput(f"seed ({seed}) must lie between -2^63 and 2^63 - 1")
 
 
 @dataclass(frozen=True)
@@ -63,17 +69,9 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "steps", "batch_size", "lr_matrix", "lr_other")
-        if not min(self.warmup, self.eval_every, self.weight_decay) >= 0:
-            raise BadInput(
-                f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
-                f"({self.weight_decay}) must not be negative"
-            )
-        if not max(self.warmup, self.eval_every, self.weight_decay) < BEYOND:
-            raise BadInput(
-                f"warmup ({self.warmup}), eval_every ({self.eval_every}) and weight_decay "
-                f"({self.weight_decay}) must be below 2^63"
-            )
-        if not -BEYOND <= self.seed < BEYOND:
-            raise BadInput(f"seed ({self.seed}) must lie between -2^63 and 2^63 - 1")
+        for name in ("warmup", "eval_every", "weight_decay"):
+            if not 0 <= getattr(self, name) < BEYOND:  # refuses nan too
+                raise BadInput(f"{name} ({getattr(self, name)}) must be at least 0, and below 2^63")
+        require_seed(self.seed)
         if not 0 <= self.final_lr <= 1:
             raise BadInput(f"final_lr ({self.final_lr}) must lie between 0 and 1")

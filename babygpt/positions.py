@@ -1,4 +1,4 @@
-"""Where each token stands."""
+"""Where each token stands: the one thing besides the token itself that an encoding may know."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from babygpt.errors import BadInput
 
 @dataclass(frozen=True)
 class Positions:
-    """What an encoding may know of a token besides which token it is.
+    """The position of each token of one sequence or of a batch, and what else tells tokens apart.
 
     time      (T,) or (B, T)  position in the text, in tokens, counted from 0
     branch    (T,) or (B, T)  which of several parallel texts it belongs to, counted from 0, or None
@@ -27,12 +27,14 @@ class Positions:
     start: int | None = None
 
     @classmethod
-    def arange(cls, n: int, start: int = 0, device: torch.device | str | None = None) -> Positions:
+    def arange(
+        cls, n: int, start: int = 0, device: torch.device | str | None = None, masked: Tensor | None = None
+    ) -> Positions:
         """Positions of n tokens in a row, the first at position `start`."""
-        return cls(torch.arange(start, start + n, device=device), start=start)
+        return cls(torch.arange(start, start + n, device=device), masked=masked, start=start)
 
-    def then(self, more: Positions) -> Positions:
-        """These places followed by others, which know of branch and masked if these do."""
+    def concat(self, more: Positions) -> Positions:
+        """These positions followed by others; branch and masked are kept if both have them."""
 
         def join(one: Tensor | None, other: Tensor | None) -> Tensor | None:
             return None if one is None or other is None else torch.cat([one, other], dim=-1)
@@ -42,8 +44,16 @@ class Positions:
         start = self.start if goes_on else None
         return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 
+    def select(self, at: Tensor) -> Positions:
+        """The positions of some tokens of one sequence.
+
+        at  (n,) their indices, or (T,) true where a token is wanted
+        """
+        branch, masked = (None if part is None else part[at] for part in (self.branch, self.masked))
+        return Positions(self.time[at], branch, masked)
+
     def to(self, device: torch.device | str) -> Positions:
-        """The same places on a device."""
+        """The same positions on a device."""
         branch = None if self.branch is None else self.branch.to(device)
         masked = None if self.masked is None else self.masked.to(device)
         return Positions(self.time.to(device), branch, masked, self.start)
@@ -52,29 +62,24 @@ class Positions:
         return self.time.shape[-1]
 
     @property
-    def in_order(self) -> bool:
+    def is_increasing(self) -> bool:
         """Whether these are tokens of one text, each later than the one before it."""
         return self.branch is None and (self.start is not None or bool((self.time.diff(dim=-1) > 0).all()))
 
-    def ends(self, keys: Positions) -> bool:
+    def is_last_of(self, keys: Positions) -> bool:
         """Whether this is known to be the last token of `keys`, a text of one token after the other."""
         if self.start is None or keys.start is None:
             return False
         return len(self) == 1 and self.start == keys.start + len(keys) - 1
 
-    @property
-    def furthest(self) -> int:
-        """The largest position, in tokens."""
-        return int(self.time.max())
 
-
-def sees(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:
+def causal_mask(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:
     """Which tokens may look at which: at themselves, and at strictly earlier times of every branch.
 
     queries   Tq tokens that look
     keys      Tk tokens to be looked at
     isolated  whether a token may look at its own branch only
-    returns   (1, Tq, Tk), with B before it where places have a B
+    returns   (1, Tq, Tk), with B before it where positions have a B; True where the query may look
     Raises ValueError for isolated branches where no branches are given.
     Source: note 002 (parallel branches in one sequence).
     """
@@ -82,13 +87,13 @@ def sees(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:
     def pairs(of_query: Tensor, of_key: Tensor) -> tuple[Tensor, Tensor]:
         return of_query[..., None, :, None], of_key[..., None, None, :]
 
-    when, whens = pairs(queries.time, keys.time)
+    query_time, key_time = pairs(queries.time, keys.time)
     if queries.branch is None or keys.branch is None:
         if isolated:
             raise BadInput("isolated branches need positions.branch: which text each token belongs to")
-        return whens <= when  # one text: nothing but the token itself has its time
-    which, whiches = pairs(queries.branch, keys.branch)
-    own = which == whiches
+        return key_time <= query_time  # one text: nothing but the token itself has its time
+    query_branch, key_branch = pairs(queries.branch, keys.branch)
+    own = query_branch == key_branch
     if isolated:
-        return own & (whens <= when)
-    return (whens < when) | (own & (whens == when))
+        return own & (key_time <= query_time)
+    return (key_time < query_time) | (own & (key_time == query_time))

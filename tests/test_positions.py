@@ -1,4 +1,4 @@
-"""Where tokens stand."""
+"""Positions, and the mask that follows from them."""
 
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
@@ -8,63 +8,77 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.positions import Positions, sees
+from babygpt.positions import Positions, causal_mask
 
 
 @given(n=st.integers(1, 50), start=st.integers(0, 1000))
 def test_counting_gives_neighbours_from_start(n: int, start: int) -> None:
     positions = Positions.arange(n, start)
     assert positions.time.tolist() == list(range(start, start + n))
-    assert (len(positions), positions.furthest) == (n, start + n - 1)
+    assert len(positions) == n
 
 
 def test_rows_of_a_batch_count_as_one_length() -> None:
     positions = Positions(torch.tensor([[0, 1, 2], [7, 8, 9]]))
-    assert (len(positions), positions.furthest) == (3, 9)
+    assert len(positions) == 3
 
 
-def test_branch_and_mask_are_unknown_unless_told() -> None:
+def test_branch_and_mask_are_unknown_by_default() -> None:
     positions = Positions.arange(3)
     assert positions.branch is None
     assert positions.masked is None
 
 
-def test_places_do_not_change() -> None:
+def test_positions_do_not_change() -> None:
     with pytest.raises(FrozenInstanceError):
         Positions.arange(3).time = torch.zeros(3)
 
 
 @given(times=st.lists(st.integers(0, 6), min_size=1, max_size=6))
-def test_in_order_is_each_later_than_the_one_before(times: list[int]) -> None:
+def test_increasing_is_each_later_than_the_one_before(times: list[int]) -> None:
     expected = all(here < there for here, there in pairwise(times))
-    assert Positions(torch.tensor(times)).in_order == expected
-    assert (
-        Positions(torch.tensor([list(range(len(times))), times])).in_order == expected
-    )  # every row of a batch
+    assert Positions(torch.tensor(times)).is_increasing == expected
+    rows = Positions(torch.tensor([list(range(len(times))), times]))
+    assert rows.is_increasing == expected
 
 
-def test_several_texts_are_never_in_order() -> None:
+def test_several_texts_never_increase() -> None:
     """Even if they look so: attention's own causal mask knows nothing of branches."""
-    assert not Positions(torch.arange(4), torch.zeros(4)).in_order
+    assert not Positions(torch.arange(4), torch.zeros(4)).is_increasing
 
 
-def test_one_place_after_others_keeps_what_both_know() -> None:
+def test_positions_joined_keep_what_both_know() -> None:
     first, second = (
         Positions(torch.arange(2), torch.tensor([0, 1])),
         Positions(torch.arange(5, 7), torch.tensor([1, 1])),
     )
-    both = first.then(second)
+    both = first.concat(second)
     assert (both.time.tolist(), both.branch.tolist()) == ([0, 1, 5, 6], [0, 1, 1, 1])
-    assert first.then(Positions.arange(1)).branch is None
+    assert first.concat(Positions.arange(1)).branch is None
+
+
+@pytest.mark.parametrize("at", [torch.tensor([2, 0]), torch.tensor([True, False, True])])
+def test_positions_are_selected_by_index_or_by_a_mask(at: torch.Tensor) -> None:
+    time, branch, masked = (
+        torch.tensor([4, 5, 9]),
+        torch.tensor([0, 1, 0]),
+        torch.tensor([True, False, False]),
+    )
+    some = Positions(time, branch, masked).select(at)
+    assert torch.equal(some.time, time[at])
+    assert torch.equal(some.branch, branch[at])
+    assert torch.equal(some.masked, masked[at])
+    assert Positions.arange(3).select(at).start is None
 
 
 @given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
 def test_what_was_counted_is_known_as_long_as_it_goes_on(n: int, start: int, m: int, gap: int) -> None:
     """And what is known is what looking would tell."""
-    both = Positions.arange(n, start).then(Positions.arange(m, start + n + gap)).to("cpu")
+    both = Positions.arange(n, start).concat(Positions.arange(m, start + n + gap)).to("cpu")
     assert both.start == (start if gap == 0 else None)
-    assert both.in_order == (gap >= 0) == Positions(both.time).in_order
-    assert not Positions(both.time, torch.zeros(n + m), start=both.start).in_order  # several texts never are
+    assert both.is_increasing == (gap >= 0) == Positions(both.time).is_increasing
+    several = Positions(both.time, torch.zeros(n + m), start=both.start)
+    assert not several.is_increasing
 
 
 # ---------------------------------------------------------------- who sees whom
@@ -86,7 +100,7 @@ def may_look(at: tuple[int, int], other: tuple[int, int], isolated: bool) -> boo
 
 @given(queries=TOKENS, keys=TOKENS, isolated=st.booleans())
 def test_mask_is_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
-    got = sees(placed(queries), placed(keys), isolated)
+    got = causal_mask(placed(queries), placed(keys), isolated)
     assert got.shape == (1, len(queries), len(keys))
     for i, at in enumerate(queries):
         for j, other in enumerate(keys):
@@ -95,7 +109,7 @@ def test_mask_is_the_rule_for_every_pair(queries: list, keys: list, isolated: bo
 
 @given(queries=TOKENS, keys=TOKENS)
 def test_without_branches_time_alone_decides(queries: list, keys: list) -> None:
-    got = sees(placed(queries, with_branch=False), placed(keys, with_branch=False))
+    got = causal_mask(placed(queries, with_branch=False), placed(keys, with_branch=False))
     expected = [[other[0] <= at[0] for other in keys] for at in queries]
     assert got[0].tolist() == expected
 
@@ -108,17 +122,17 @@ def test_without_branches_time_alone_decides(queries: list, keys: list) -> None:
 @pytest.mark.parametrize("isolated", [False, True])
 def test_each_row_of_a_batch_has_its_own_mask(isolated: bool, rows: list) -> None:
     time, branch = torch.tensor(rows).permute(2, 0, 1)
-    got = sees(Positions(time, branch), Positions(time, branch), isolated)
+    got = causal_mask(Positions(time, branch), Positions(time, branch), isolated)
     assert got.shape == (len(rows), 1, 4, 4)
     for b, row in enumerate(rows):
-        assert torch.equal(got[b], sees(placed(row), placed(row), isolated))
+        assert torch.equal(got[b], causal_mask(placed(row), placed(row), isolated))
 
 
 @given(tokens=TOKENS)
 def test_every_token_sees_itself(tokens: list) -> None:
     """So no row of the mask is empty, and no softmax is of nothing."""
     for isolated in (False, True):
-        assert sees(placed(tokens), placed(tokens), isolated)[0].diagonal().all()
+        assert causal_mask(placed(tokens), placed(tokens), isolated)[0].diagonal().all()
 
 
 @pytest.mark.parametrize("known", ["neither", "queries", "keys"])
@@ -126,4 +140,4 @@ def test_isolation_of_unknown_branches_is_refused(known: str) -> None:
     with_branch, without = Positions(torch.arange(3), torch.zeros(3)), Positions.arange(3)
     queries, keys = (with_branch if known == name else without for name in ("queries", "keys"))
     with pytest.raises(ValueError, match=r"positions\.branch"):
-        sees(queries, keys, isolated=True)
+        causal_mask(queries, keys, isolated=True)

@@ -1,4 +1,4 @@
-"""Windows cut out of one long row of token ids, and several of them woven into one sequence."""
+"""Windows cut out of one long row of token ids, and several of them interleaved in one sequence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -39,7 +40,9 @@ def line_starts(ids: Tensor, newline: int, length: int) -> Tensor:
     return starts[starts + length <= len(ids)]
 
 
-def whole_split(ids: Tensor, block_size: int, batch_size: int = 64) -> Iterator[tuple[Tensor, Tensor]]:
+def consecutive_windows(
+    ids: Tensor, block_size: int, batch_size: int = 64
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Every token of a text once as a target, in windows side by side; the last one may be shorter.
 
     ids         (N,)  token ids
@@ -62,8 +65,8 @@ def whole_split(ids: Tensor, block_size: int, batch_size: int = 64) -> Iterator[
         yield x[None, whole:], y[None, whole:]
 
 
-class Columns(NamedTuple):
-    """Several texts in one sequence, column after column: all tokens of one time, then those of the next.
+class BranchBatch(NamedTuple):
+    """Samples of several texts in one sequence each: all tokens of one time, then those of the next.
 
     tokens   (B, T)  token ids
     targets  (B, T)  the next token of the same branch; IGNORED where there is none
@@ -78,17 +81,19 @@ class Columns(NamedTuple):
 
     @property
     def positions(self) -> Positions:
-        """Where the tokens stand."""
+        """Time and branch of each token, as a model takes them."""
         return Positions(self.time, self.branch)
 
 
-def weave(texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[int] | None = None) -> Columns:
-    """Weave texts into one sequence, sorted by time and then by branch.
+def interleave(
+    texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[int] | None = None
+) -> BranchBatch:
+    """Put several texts into one sequence, sorted by time and then by branch.
 
     texts     n of (T_b + 1,)  token ids; each token's target is the one after it in its own text
     offsets   n                the time of each text's first token
     branches  n                the branch of each text; 0 to n - 1 by default
-    returns   Columns of one row, (1, T_1 + ... + T_n)
+    returns   a batch of one row, (1, T_1 + ... + T_n)
     Raises ValueError if there is no text, or one without a target, if offsets or branches are not as many
     as the texts, or if two texts are given one branch.
     Source: note 002 (branches and times of a sample).
@@ -97,48 +102,46 @@ def weave(texts: Sequence[Tensor], offsets: Sequence[int], branches: Sequence[in
         raise BadInput("0 branches: a sample needs at least 1 text")
     if short := [b for b, text in enumerate(texts) if len(text) < 2]:
         raise BadInput(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
-    of = list(range(len(texts)) if branches is None else branches)
-    for name, given in (("offsets", offsets), ("branches", of)):
+    numbers = list(range(len(texts)) if branches is None else branches)
+    for name, given in (("offsets", offsets), ("branches", numbers)):
         if len(given) != len(texts):
             raise BadInput(f"{len(given)} {name} for {len(texts)} texts; each text needs one")
-    if len(set(of)) < len(of) or min(of) < 0:
-        raise BadInput(f"branches {of} must be different whole numbers of at least 0")
+    if len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise BadInput(f"branches {numbers} must be different whole numbers of at least 0")
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])
     time = torch.cat([torch.arange(len(t) - 1) + start for t, start in zip(texts, offsets, strict=True)])
-    branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, of, strict=True)])
+    branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, numbers, strict=True)])
     order = torch.argsort(time * (int(branch.max()) + 1) + branch)
-    return Columns(*(part[order][None] for part in (tokens, targets, time, branch)))
+    return BranchBatch(*(part[order][None] for part in (tokens, targets, time, branch)))
 
 
-def stack(samples: Sequence[Columns]) -> Columns:
-    """Samples under each other, the shorter ones filled up.
+def collate(samples: Sequence[BranchBatch]) -> BranchBatch:
+    """Put samples into one batch, the shorter ones filled up.
 
     What fills up has no target and stands at a time after all others, so no token ever looks at it.
 
     samples  B of (1, T_i)
-    returns  Columns (B, T), T the longest
+    returns  (B, T) parts, T the longest
     """
-    longest = max(sample.tokens.shape[1] for sample in samples)
     last = max(int(sample.time.max()) for sample in samples)
-    fills = Columns(*(torch.tensor(fill) for fill in (0, IGNORED, last + 1, 0)))
-    columns = []
-    for parts, fill in zip(zip(*samples, strict=True), fills, strict=True):
-        rows = [torch.cat([part, fill.expand(1, longest - part.shape[1])], dim=1) for part in parts]
-        columns.append(torch.cat(rows))
-    return Columns(*columns)
+    padded = [
+        pad_sequence([part[0] for part in parts], batch_first=True, padding_value=fill)
+        for parts, fill in zip(zip(*samples, strict=True), (0, IGNORED, last + 1, 0), strict=True)
+    ]
+    return BranchBatch(*padded)
 
 
-def in_company(
+def branch_batches(
     texts: Tensor, n: int, block_size: int, generator: torch.Generator, batch_size: int = 16
-) -> Iterator[Columns]:
-    """Every text once, each in the company of others, at random times of one window.
+) -> Iterator[BranchBatch]:
+    """Every text once, n of them in each sample, at random times of one window.
 
     texts       (N, T + 1)  token ids; what is left over when n does not divide N is dropped at the end
     n           branches of a sample
     block_size  times in the window: a text begins anywhere where it still ends inside
-    generator   draws who keeps whom company, and the offsets
+    generator   draws which texts share a sample, and the offsets
     batch_size  samples of a batch
-    yields      Columns (batch_size or fewer, n T)
+    yields      batches of (batch_size or fewer, n T)
     Raises ValueError if n is below 1, N below n, or T above block_size.
     """
     require_branches(n, n, texts.shape[1] - 1, block_size)
@@ -149,7 +152,7 @@ def in_company(
     for some in groups.split(batch_size):
         offsets = torch.randint(free + 1, some.shape, generator=generator)
         rows = zip(some, offsets.tolist(), strict=True)
-        yield stack([weave(list(texts[group]), starts) for group, starts in rows])
+        yield collate([interleave(list(texts[group]), starts) for group, starts in rows])
 
 
 def require_branches(low: int, high: int, length: int, block_size: int) -> None:

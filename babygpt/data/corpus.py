@@ -14,7 +14,7 @@ from babygpt.data import tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.memory import require_room
+from babygpt.memory import require_memory
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -80,7 +80,7 @@ def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = Fa
     """
     if n_chars < 1:
         raise BadInput(f"n_chars ({n_chars}) must be at least 1 character of training text")
-    require_room(f"{n_chars} characters and their token ids", n_chars * BYTES)
+    require_memory(f"{n_chars} characters and their token ids", n_chars * BYTES)
     tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
     train = tokenizer.encode(grammar.write(n_chars, TRAIN_SEED))

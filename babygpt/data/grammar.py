@@ -16,22 +16,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import TypeVar
 
+from babygpt.data.bigrams import Bigrams, Pairs
 from babygpt.data.stories import END, Item, Question, Rule, Slot, Story, Template, read_template
 from babygpt.errors import BadInput
 
 START_RULE = "story"
 
 Bindings = dict[tuple[str, str], str]  # (kind, var) -> word
-Pairs = Counter[tuple[str, str]]  # expected number of times one character follows another
-Chars = Counter[str]  # a distribution over characters
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,11 +40,23 @@ class Grammar:
 
     words: dict[str, tuple[str, ...]]
     rules: dict[str, tuple[str, ...]]
-    _pairs_of: dict[Item, Pairs] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def templates(self) -> dict[str, tuple[Template, ...]]:
         return {name: tuple(map(read_template, texts)) for name, texts in self.rules.items()}
+
+    @cached_property
+    def _pairs(self) -> Bigrams:
+        return Bigrams(self.words, self.templates)
+
+    @cached_property
+    def _by_first(self) -> dict[str, dict[str, list[str]]]:
+        """The words of each kind that begin with each character."""
+        found: dict[str, dict[str, list[str]]] = {kind: defaultdict(list) for kind in self.words}
+        for kind, words in self.words.items():
+            for word in words:
+                found[kind][word[:1]].append(word)
+        return found
 
     # ---- writing -------------------------------------------------------------------------------
 
@@ -82,7 +90,9 @@ class Grammar:
             return [bound[slot.kind, slot.var]]
         taken = {word for (kind, _), word in bound.items() if kind == slot.kind}
         words = self.words[slot.kind]
-        free = [word for word in words if word not in taken] if taken else words
+        free = list(words)
+        for word in taken:
+            free.remove(word)
         if not free:
             raise BadInput(f"a template has more variables of kind {slot.kind} than the {len(words)} words")
         return free
@@ -102,11 +112,11 @@ class Grammar:
         return "".join(stories)
 
     def questions(self, n: int, seed: int, max_chars: int) -> list[Question]:
-        """Collect n questions in mirror pairs: each story once as told, once with the names exchanged.
+        """Collect n questions in mirror pairs: each story once as it is, once with the names exchanged.
 
         n           an even number of questions
         max_chars   longest prompt plus answer, in characters: a window the model can see whole
-        returns     n questions; whoever ignores order gets half of them right
+        returns     n questions; a model that ignores order gets half of them right
         Raises ValueError if n is odd or no story is short enough.
         """
         if n % 2:
@@ -127,7 +137,7 @@ class Grammar:
 
     def derivations(self, text: str) -> list[float]:
         """Parse a story exhaustively: the log-probability in nats of each of its derivations."""
-        return [p for p, end in self._parse_rule(START_RULE, text, 0, {}) if end == len(text)]
+        return [p for p, end, _ in self._parse_item(Rule(START_RULE), text, 0, {}) if end == len(text)]
 
     def log_prob(self, text: str) -> float:
         """The exact log-probability of one story, in nats.
@@ -140,28 +150,35 @@ class Grammar:
             raise BadInput(f"not a story of this grammar: {text!r}")
         return math.log(sum(map(math.exp, found)))
 
-    def _parse_rule(self, rule: str, text: str, start: int, names: Bindings) -> Iterator[tuple[float, int]]:
-        log_n = math.log(len(self.templates[rule]))
-        for template in self.templates[rule]:
-            for p, end in self._parse(template, text, start, names):
-                yield p - log_n, end
-
     def _parse(self, items: Template, text: str, start: int, bound: Bindings) -> Iterator[tuple[float, int]]:
+        """Every way to read these items from `start` on: its log-probability, and where it ends."""
         if not items:
             yield 0.0, start
             return
-        first, rest = items[0], items[1:]
-        if isinstance(first, Rule):
-            for p, end in self._parse_rule(first.name, text, start, _names(bound)):
-                for q, stop in self._parse(rest, text, end, bound):
-                    yield p + q, stop
-            return
-        options = [first] if isinstance(first, str) else self._options(first, bound)
-        for word in options:
-            if text.startswith(word, start):
-                seen = bound if isinstance(first, str) else {**bound, (first.kind, first.var): word}
-                for q, stop in self._parse(rest, text, start + len(word), seen):
-                    yield q - math.log(len(options)), stop
+        for p, end, known in self._parse_item(items[0], text, start, bound):
+            for q, stop in self._parse(items[1:], text, end, known):
+                yield p + q, stop
+
+    def _parse_item(
+        self, item: Item, text: str, start: int, bound: Bindings
+    ) -> Iterator[tuple[float, int, Bindings]]:
+        """Every way to read one item from `start` on, and the words that are bound after it."""
+        if isinstance(item, Rule):
+            log_n = math.log(len(self.templates[item.name]))
+            for template in self.templates[item.name]:
+                for p, end in self._parse(template, text, start, _names(bound)):
+                    yield p - log_n, end, bound
+        elif isinstance(item, str):
+            if text.startswith(item, start):
+                yield 0.0, start + len(item), bound
+        else:
+            near = self._by_first[item.kind].get(text[start : start + 1], ())
+            words = [word for word in near if text.startswith(word, start)]
+            options = self._options(item, bound) if words else ()  # a long list, and most often in vain
+            for word in words:
+                if word in options:
+                    known = {**bound, (item.kind, item.var): word}
+                    yield -math.log(len(options)), start + len(word), known
 
     # ---- what is known without sampling --------------------------------------------------------
 
@@ -197,7 +214,7 @@ class Grammar:
     def bigram_floor(self) -> float:
         """H(next character | this character) in nats: no bigram model can pass below it."""
         pairs = self.bigrams()
-        first: Chars = Counter()
+        first: Counter[str] = Counter()
         for (a, _), n in pairs.items():
             first[a] += n
         total = sum(first.values())
@@ -205,61 +222,13 @@ class Grammar:
 
     def bigrams(self) -> Pairs:
         """Expected number of times each character follows another, per story, line ends included."""
-        pairs = self._inner_pairs(Rule(START_RULE)).copy()
-        for a, p in self._edge(Rule(START_RULE), -1).items():
+        story = Rule(START_RULE)
+        pairs = self._pairs.within(story).copy()
+        for a, p in self._pairs.edge(story, -1).items():
             pairs[a, END] += p
-        for b, p in self._edge(Rule(START_RULE), 0).items():
+        for b, p in self._pairs.edge(story, 0).items():
             pairs[END, b] += p
         return pairs
-
-    def _pairs(self, template: Template) -> Pairs:
-        total: Pairs = Counter()
-        for item in template:
-            total.update(self._inner_pairs(item))
-        for left, right in pairwise(template):
-            total.update(self._joint(left, right))
-        return total
-
-    def _inner_pairs(self, item: Item) -> Pairs:
-        """Pairs within an item; remembered, because the same rule stands in many templates."""
-        if item not in self._pairs_of:
-            if isinstance(item, Rule):
-                found = _mixture([self._pairs(template) for template in self.templates[item.name]])
-            else:
-                found = _mixture([Counter(pairwise(word)) for word in self._words(item)])
-            self._pairs_of[item] = found
-        return self._pairs_of[item]
-
-    def _words(self, item: str | Slot) -> Sequence[str]:
-        """What may stand in a slot, or the literal alone."""
-        return [item] if isinstance(item, str) else self.words[item.kind]
-
-    def _joint(self, left: Item, right: Item) -> Pairs:
-        """The pair of characters where two items meet; two slots may depend on each other."""
-        if isinstance(left, Slot) and isinstance(right, Slot) and left.kind == right.kind:
-            words = self.words[left.kind]
-            same = left.var == right.var
-            return _mixture([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
-        if self._named(left, -1) and self._named(right, 0):
-            raise BadInput(f"names touch across a rule's border, between {left} and {right}: put text there")
-        ends, starts = self._edge(left, -1), self._edge(right, 0)
-        joint: Pairs = Counter()
-        for a, p in ends.items():
-            for b, q in starts.items():
-                joint[a, b] += p * q
-        return joint
-
-    def _named(self, item: Item, side: int) -> bool:
-        """Whether a name may stand at an item's beginning (side 0) or end (side -1)."""
-        if isinstance(item, Rule):
-            return any(self._named(template[side], side) for template in self.templates[item.name])
-        return isinstance(item, Slot) and item.kind == "name"
-
-    def _edge(self, item: Item, side: int) -> Chars:
-        """Distribution of an item's first (side 0) or last (side -1) character."""
-        if isinstance(item, Rule):
-            return _mixture([self._edge(template[side], side) for template in self.templates[item.name]])
-        return _mixture([Counter({word[side]: 1.0}) for word in self._words(item)])
 
     def alphabet(self) -> list[str]:
         """Every character a story can hold, and the line end, sorted."""
@@ -269,12 +238,3 @@ class Grammar:
 def _names(bound: Bindings) -> Bindings:
     """The people of a story, who are known in all of it; every other word stays in its template."""
     return {slot: word for slot, word in bound.items() if slot[0] == "name"}
-
-
-def _mixture(parts: list[Counter[T]]) -> Counter[T]:
-    """The mean of several counters."""
-    total: Counter[T] = Counter()
-    for part in parts:
-        for key, n in part.items():
-            total[key] += n / len(parts)  # type: ignore[assignment]  # counts may be means
-    return total

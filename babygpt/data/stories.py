@@ -70,7 +70,7 @@ class Question:
 
     @property
     def distance(self) -> int:
-        """Characters between the answer's first mention and the place where it is asked for."""
+        """Characters between the answer's first mention and the position where it is asked for."""
         first = self.prompt.index(self.answer) if self.mention is None else self.mention
         return len(self.prompt) - first
 

@@ -33,7 +33,7 @@ ENGLISH_WORDS = {
 
 
 def _both(scene: str) -> tuple[str, str]:
-    """A scene told of a and b, and of b and a. Both stand in it, or none: counting names tells nothing."""
+    """A scene of a and b, and the same of b and a. It holds both or none: counting names tells nothing."""
     return scene.format(x="{name.a}", y="{name.b}"), scene.format(x="{name.b}", y="{name.a}")
 
 
@@ -61,7 +61,7 @@ ENGLISH_RULES = {
         *_plain("came before", "came before"),
         *_plain("won a {thing} from", "won a {thing}"),
         *_plain("sat near", "sat near"),
-        # the passive turns the two ends around
+        # the passive exchanges the two ends
         *_asked(
             "{name.b} was {verb} by {name.a}",
             "who {verb}? {name.a!b}.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding, require_usable
+from babygpt.encodings.base import Encoding, require_finite
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -34,7 +34,7 @@ class ALiBi(Encoding):
 
     def __init__(self, n_head: int, steepness: float = 1.0) -> None:
         super().__init__()
-        require_usable("steepness", steepness)
+        require_finite("steepness", steepness)
         self.steepness = float(steepness)
         self.register_buffer("slopes", slopes(n_head), persistent=False)
 

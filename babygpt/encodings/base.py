@@ -1,4 +1,4 @@
-"""The questions that the body of a model asks its encoding. Answered with "nothing", they make NoPE."""
+"""The three hooks by which an encoding meets a model; where none is overridden, the model has NoPE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from babygpt.positions import Positions
 
 
 def norm(x: Tensor) -> Tensor:
-    """RMSNorm without parameters, over the last axis: the body's, and that of encodings which norm again."""
+    """RMSNorm without parameters, over the last axis; the model's body and some encodings use it."""
     return F.rms_norm(x, (x.shape[-1],))
 
 
@@ -23,7 +23,7 @@ LARGEST = 1e30  # float32 ends at 3e38, and such a number is still to be multipl
 SMALLEST = 1 / LARGEST  # of a number that must be above 0, because something is divided by it
 
 
-def require_usable(name: str, value: Any) -> None:
+def require_finite(name: str, value: Any) -> None:
     """Raise a ValueError unless a number is finite, and not so large that a product with it would not be."""
     if not isinstance(value, Real):
         raise BadInput(f"{name} ({value!r}) must be a number")
@@ -34,18 +34,18 @@ def require_usable(name: str, value: Any) -> None:
 class Encoding(nn.Module):
     """No position encoding (NoPE), and the base of every other encoding.
 
-    A subclass overrides the one question that it has an answer to.
+    A subclass overrides the hooks that it needs: `embed`, `transform_qk`, `score_bias`.
 
-    max_positions  the number of positions that it knows, or None if it can be asked about any
-    least          name of a number -> the smallest value that it may be steered to
-    whole          those of its whole numbers that may be steered; the others are shapes
+    max_positions  the number of positions that it knows, or None if it takes any
+    minimum        name of a number -> the smallest value that it may be steered to
+    integers       those of its whole numbers that may be steered; the others are shapes
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
 
     max_positions: int | None = None
-    least: ClassVar[Mapping[str, float]] = {}
-    whole: ClassVar[tuple[str, ...]] = ()
+    minimum: ClassVar[Mapping[str, float]] = {}
+    integers: ClassVar[tuple[str, ...]] = ()
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         """Add to the token embeddings: (B, T, C) -> (B, T, C)."""
@@ -56,31 +56,30 @@ class Encoding(nn.Module):
         return q, k
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
-        """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where places have a B."""
+        """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where positions have a B."""
         return None
 
-    def numbers(self) -> list[str]:
-        """The names of its numbers, in order: what can be steered."""
+    def steerable(self) -> list[str]:
+        """The names of the numbers that `steer` may set, in order."""
         kinds = float | Tensor
-        return [name for name in dir(self) if name in self.whole or isinstance(getattr(self, name), kinds)]
+        return [name for name in dir(self) if name in self.integers or isinstance(getattr(self, name), kinds)]
 
     def require_number(self, name: str) -> None:
         """Raise a ValueError unless `name` is one of the encoding's numbers, such as theta."""
-        if name in self.whole or isinstance(getattr(self, name, None), float | Tensor):
-            return
-        has = ", ".join(self.numbers()) or "none"
-        raise BadInput(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
+        if name not in self.steerable():
+            has = ", ".join(self.steerable()) or "none"
+            raise BadInput(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
 
     def require_steerable(self, name: str, value: float) -> None:
         """Raise a ValueError unless one of the encoding's numbers may be set to `value`; change nothing."""
         self.require_number(name)
-        require_usable(name, value)
-        least = self.least.get(name)
-        if name in self.whole and not float(value).is_integer():
+        require_finite(name, value)
+        minimum = self.minimum.get(name)
+        if name in self.integers and not float(value).is_integer():
             raise BadInput(f"{name} ({value}) must be a whole number")
-        if least is not None and value < least:
-            above = "above 0, and " if least < 1 else ""
-            raise BadInput(f"{name} ({value}) must be {above}at least {least:g}")
+        if minimum is not None and value < minimum:
+            above = "above 0, and " if minimum < 1 else ""
+            raise BadInput(f"{name} ({value}) must be {above}at least {minimum:g}")
 
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers between two steps of training.

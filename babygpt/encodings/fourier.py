@@ -1,4 +1,4 @@
-"""v6: a sinusoid of the *branch* says which text a token belongs to; its place in that text is RoPE's."""
+"""v6: a sinusoid of the *branch* says which text a token belongs to; RoPE says where in it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Fourier(BranchCode):
     Source: notes 002 and 003 (Fourier PE).
     """
 
-    least: ClassVar = {"theta": SMALLEST, "stride": 1}
-    whole: ClassVar = ("stride",)
+    minimum: ClassVar = {"theta": SMALLEST, "stride": 1}
+    integers: ClassVar = ("stride",)
 
     def __init__(
         self,

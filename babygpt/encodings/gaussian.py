@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST, require_usable
+from babygpt.encodings.base import SMALLEST, require_finite
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -47,7 +47,7 @@ class Gaussian(Rotary):
     Source: note 001 (its formula and its defaults).
     """
 
-    least: ClassVar = dict.fromkeys(("theta", "alpha1", "alpha2", "sigma1", "sigma2"), SMALLEST)
+    minimum: ClassVar = dict.fromkeys(("theta", "alpha1", "alpha2", "sigma1", "sigma2"), SMALLEST)
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
     for alpha in alphas:
         if not (alpha >= 0 and math.isfinite(alpha)):
             raise BadInput(f"alpha ({alpha}) must be a finite number of at least 0")
-        require_usable("alpha", alpha)
+        require_finite("alpha", alpha)
         if learnable and alpha == 0:
             raise BadInput("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
     if not any(alphas):

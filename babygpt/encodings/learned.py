@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
-from babygpt.memory import require_room
+from babygpt.memory import require_memory
 from babygpt.positions import Positions
 
 
@@ -27,7 +27,7 @@ def require_table(name: str, rows: int, width: int) -> None:
     for what, number in ((name, rows), ("channels", width)):
         if not (isinstance(number, int) and number >= 1):
             raise BadInput(f"{what} ({number}) must be at least 1, and a whole number")
-    require_room(f"tables with {name} {rows} and {width} channels", 4 * rows * width)
+    require_memory(f"tables with {name} {rows} and {width} channels", 4 * rows * width)
 
 
 def look_up(table: Tensor, position: Tensor) -> Tensor:

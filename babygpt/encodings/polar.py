@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST, Encoding, norm, require_usable
+from babygpt.encodings.base import SMALLEST, Encoding, norm, require_finite
 from babygpt.encodings.rotary import angles
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -26,7 +26,7 @@ ALPHA = 0.3  # the note's
 
 
 class Waves(Encoding):
-    """What all of them have: a wave for each dimension.
+    """The base of all gates: a wave for each dimension, and what multiplies a key (`key_gates`).
 
     head_dim  D, channels of a head
     theta     base of the frequencies
@@ -34,7 +34,7 @@ class Waves(Encoding):
     Source: note 000, section 2.1.
     """
 
-    least: ClassVar = {"theta": SMALLEST}
+    minimum: ClassVar = {"theta": SMALLEST}
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
@@ -44,12 +44,17 @@ class Waves(Encoding):
         self.wave(Positions.arange(1))  # refuses a wrong theta at once
 
     def wave(self, positions: Positions) -> Tensor:
-        """How far each dimension's wave has come, i omega_k: (T, D) or (B, 1, T, D), radians, float64."""
+        """The angle i omega_k of each position and dimension: (T, D) or (B, 1, T, D), radians, float64."""
         return angles(positions.time, 2 * self.head_dim, self.theta)  # RoPE's, for twice as many channels
 
-    def spread(self, x: Tensor, wave: Tensor) -> Tensor:
-        """Two copies of every channel, times cosine and sine: (B, H, T, D) -> (B, H, T, 2 D)."""
-        return torch.cat([x * wave.cos().to(x.dtype), x * wave.sin().to(x.dtype)], dim=-1)
+    def key_gates(self, positions: Positions) -> Tensor:
+        """What multiplies keys, and in some classes queries: (B or 1, H or 1, T, D or 2 D), or without B."""
+        raise TypeError(f"{type(self).__name__} does not say what multiplies its keys")
+
+
+def cos_sin(x: Tensor, wave: Tensor) -> Tensor:
+    """Two copies of every channel, times cosine and sine of an angle: (B, H, T, D) -> (B, H, T, 2 D)."""
+    return torch.cat([x * wave.cos().to(x.dtype), x * wave.sin().to(x.dtype)], dim=-1)
 
 
 class Gated(Waves):
@@ -62,11 +67,11 @@ class Gated(Waves):
 
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        require_usable("alpha", alpha)
+        require_finite("alpha", alpha)
         self.alpha = float(alpha)
 
-    def state(self, positions: Positions) -> Tensor:
-        """alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
+    def mask_gate(self, positions: Positions) -> Tensor:
+        """The factor alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
         if positions.masked is None:
             raise BadInput("gates need positions.masked: which tokens are MASK (denoise tells them)")
         return 1.0 + (self.alpha - 1.0) * positions.masked[..., None, :, None]
@@ -90,9 +95,12 @@ class Polar(Gated):
         """The gate of each position and dimension: (T, D) or (B, 1, T, D)."""
         return self.wave(positions).cos() * self.phi.cos()
 
+    def key_gates(self, positions: Positions) -> Tensor:
+        return self.gate(positions) * self.mask_gate(positions)
+
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        gate = (self.gate(positions) * self.state(positions)).to(q.dtype)
-        return norm(q * gate), norm(k * gate)
+        gates = self.key_gates(positions).to(q.dtype)
+        return norm(q * gates), norm(k * gates)
 
 
 class ExactPhase(Polar):
@@ -114,8 +122,8 @@ class GatesLast(RandomPhase):
     """Repair 3: no norm after the gates; the body has normalised q and k before them. Now alpha counts."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        gate = (self.gate(positions) * self.state(positions)).to(q.dtype)
-        return q * gate, k * gate
+        gates = self.key_gates(positions).to(q.dtype)
+        return q * gates, k * gates
 
 
 class KeysOnly(GatesLast):
@@ -123,7 +131,7 @@ class KeysOnly(GatesLast):
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         gate = self.gate(positions)
-        return q * gate.to(q.dtype), k * (gate * self.state(positions)).to(q.dtype)
+        return q * gate.to(q.dtype), k * (gate * self.mask_gate(positions)).to(k.dtype)
 
 
 class Quadrature(Gated):
@@ -137,9 +145,18 @@ class Quadrature(Gated):
     Source: note 000, repaired.
     """
 
+    def key_wave(self, wave: Tensor) -> Tensor:
+        """The angle of keys, given that of queries: here the same."""
+        return wave
+
+    def key_gates(self, positions: Positions) -> Tensor:
+        wave = self.key_wave(self.wave(positions))
+        return cos_sin(torch.ones_like(wave), wave) * self.mask_gate(positions)
+
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         wave = self.wave(positions)
-        return self.spread(q, wave), self.spread(k, wave) * self.state(positions).to(k.dtype)
+        keys = cos_sin(k, self.key_wave(wave)) * self.mask_gate(positions).to(k.dtype)
+        return cos_sin(q, wave), keys
 
 
 def phases(n_head: int, head_dim: int) -> nn.Parameter:
@@ -162,17 +179,16 @@ class LearnedPhase(Quadrature):
         super().__init__(head_dim, alpha, theta)
         self.delta = phases(n_head, head_dim)
 
-    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        wave = self.wave(positions)
-        ahead = wave + self.delta[:, None]  # (H, T, D) or (B, H, T, D)
-        return self.spread(q, wave), self.spread(k, ahead) * self.state(positions).to(k.dtype)
+    def key_wave(self, wave: Tensor) -> Tensor:
+        """The angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
+        return wave + self.delta[:, None]
 
 
 class PoPE(Waves):
     """As published: q and k give magnitudes only, softplus(q) and softplus(k), and no token is gated.
 
-    What a token looks for and where it looks are then two things: content is in the magnitudes, place is in
-    the phases. The paper keeps delta between -2 pi and 0, a range that holds every angle once; here it is
+    What a token looks for and where it looks are then two things: content is in the magnitudes, position
+    in the phases. The paper keeps delta between -2 pi and 0, a range that holds every angle once; here it is
     free. The paper's q and k come straight from their matrices, here the body normalises them first.
 
     n_head  number of heads; the other arguments are those of `Waves`
@@ -183,7 +199,14 @@ class PoPE(Waves):
         super().__init__(head_dim, theta)
         self.delta = phases(n_head, head_dim)
 
+    def key_wave(self, wave: Tensor) -> Tensor:
+        """The angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
+        return wave + self.delta[:, None]
+
+    def key_gates(self, positions: Positions) -> Tensor:
+        wave = self.key_wave(self.wave(positions))
+        return cos_sin(torch.ones_like(wave), wave)
+
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         wave = self.wave(positions)
-        ahead = wave + self.delta[:, None]  # (H, T, D) or (B, H, T, D)
-        return self.spread(F.softplus(q), wave), self.spread(F.softplus(k), ahead)
+        return cos_sin(F.softplus(q), wave), cos_sin(F.softplus(k), self.key_wave(wave))

@@ -1,7 +1,7 @@
 """v4: rotate queries and keys by an angle that grows with position (RoPE).
 
 Everywhere in this course the channels are paired *interleaved*, as in the RoFormer paper: (0, 1),
-(2, 3), ... Pair i turns by +position * theta^(-2i/D). The other common layout pairs channel i with
+(2, 3), ... Pair i is rotated by +position * theta^(-2i/D). The other common layout pairs channel i with
 i + D/2; either works, mixing them does not (notebook 04 shows why).
 """
 
@@ -12,13 +12,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import SMALLEST, Encoding, require_usable
-from babygpt.encodings.sinusoidal import frequencies, precise
+from babygpt.encodings.base import SMALLEST, Encoding, require_finite
+from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
-def turn(x: Tensor, angle: Tensor) -> Tensor:
+def rotate_pairs(x: Tensor, angle: Tensor) -> Tensor:
     """Rotate each adjacent pair of channels by its own angle: a product of complex numbers.
 
     x         (..., D)      D even
@@ -27,8 +27,8 @@ def turn(x: Tensor, angle: Tensor) -> Tensor:
     """
     wide = x if x.dtype == torch.float64 else x.float()  # bfloat16 has no complex kind
     pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # (..., D / 2)
-    turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
-    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+    rotated = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
+    return torch.view_as_real(rotated).flatten(-2).to(x.dtype)
 
 
 def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
@@ -39,7 +39,7 @@ def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
     returns   (T, D / 2) or (B, 1, T, D / 2)  radians, float64; ready to meet (B, H, T, D)
     Raises ValueError if head_dim is odd.
     """
-    angle = precise(position)[..., None] * frequencies(head_dim, theta).to(precise(position))
+    angle = high_precision(position)[..., None] * frequencies(head_dim, theta).to(high_precision(position))
     return angle if position.dim() == 1 else angle[:, None]
 
 
@@ -53,7 +53,7 @@ def rotate(x: Tensor, position: Tensor, theta: float = 10_000.0) -> Tensor:
     Raises ValueError if D is odd.
     Source: Su et al. 2021, arXiv:2104.09864, eq. 34.
     """
-    return turn(x, angles(position, x.shape[-1], theta))
+    return rotate_pairs(x, angles(position, x.shape[-1], theta))
 
 
 class Rotary(Encoding):
@@ -64,7 +64,7 @@ class Rotary(Encoding):
     Source: Su et al. 2021, arXiv:2104.09864.
     """
 
-    least: ClassVar = {"theta": SMALLEST}
+    minimum: ClassVar = {"theta": SMALLEST}
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
@@ -73,20 +73,20 @@ class Rotary(Encoding):
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         angle = angles(positions.time, q.shape[-1], self.theta)
-        return turn(q, angle), turn(k, angle)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
 class Rotary2D(Encoding):
-    """RoPE in two coordinates: some pairs turn with the branch, the others with time.
+    """RoPE in two coordinates: some pairs rotate with the branch, the others with time.
 
     head_dim      channels of a head, even
-    branch_share  share of the pairs that turn with the branch, between 0 and 1
+    branch_share  share of the pairs that rotate with the branch, between 0 and 1
     theta         base of the frequencies, each coordinate with its own full band
     stride        distance between neighbouring branches, in positions
     Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
     """
 
-    least: ClassVar = {"theta": SMALLEST}
+    minimum: ClassVar = {"theta": SMALLEST}
 
     def __init__(
         self, head_dim: int, branch_share: float = 0.5, theta: float = 10_000.0, stride: float = 1.0
@@ -95,7 +95,7 @@ class Rotary2D(Encoding):
         frequencies(head_dim, theta)
         if not 0 <= branch_share <= 1:
             raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
-        require_usable("stride", stride)
+        require_finite("stride", stride)
         self.branch_width = 2 * round(branch_share * head_dim / 2)
         self.theta, self.stride = float(theta), float(stride)
 
@@ -103,6 +103,7 @@ class Rotary2D(Encoding):
         if positions.branch is None:
             raise BadInput("2-D RoPE needs positions.branch: which text each token belongs to")
         time_width = q.shape[-1] - self.branch_width
-        parts = [(precise(positions.branch) * self.stride, self.branch_width), (positions.time, time_width)]
+        branch = high_precision(positions.branch) * self.stride
+        parts = [(branch, self.branch_width), (positions.time, time_width)]
         angle = torch.cat([angles(p, width, self.theta) for p, width in parts if width], dim=-1)
-        return turn(q, angle), turn(k, angle)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)

@@ -16,7 +16,7 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     """Angular frequency of each pair of channels, theta^(-2i/width).
 
     width     channels, even
-    theta     base; the slowest pair turns about theta times slower than the fastest
+    theta     base; the slowest pair is about theta times slower than the fastest
     returns   (width / 2,)  radians per token, from 1 downwards
     Raises ValueError if width is odd or below 2, or theta is not above 0.
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
@@ -28,7 +28,7 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 
-def precise(position: Tensor) -> Tensor:
+def high_precision(position: Tensor) -> Tensor:
     """Positions in float64, in which far angles stay exact; float32 where the device has no better (MPS)."""
     return position.float() if position.device.type == "mps" else position.double()
 
@@ -42,7 +42,7 @@ def sinusoid(position: Tensor, width: int, theta: float = 10_000.0) -> Tensor:
     Raises ValueError if width is odd.
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
-    angle = precise(position)[..., None] * frequencies(width, theta).to(precise(position))
+    angle = high_precision(position)[..., None] * frequencies(width, theta).to(high_precision(position))
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2).float()
 
 
@@ -54,7 +54,7 @@ class Sinusoidal(Encoding):
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
 
-    least: ClassVar = {"theta": SMALLEST}
+    minimum: ClassVar = {"theta": SMALLEST}
 
     def __init__(self, n_embd: int, theta: float = 10_000.0) -> None:
         super().__init__()

@@ -4,28 +4,25 @@ A promise is kept or broken by a number. The same functions serve the tests, the
 notebooks and the checks of exercises. Some models break a promise on purpose: that is a finding.
 """
 
-from babygpt.invariants.base import Verdict as Verdict
+from babygpt.invariants.base import Promise as Promise
 from babygpt.invariants.base import promises as promises
-from babygpt.invariants.branches import branches_permute as branches_permute
-from babygpt.invariants.branches import nothing_leaks as nothing_leaks
-from babygpt.invariants.branches import one_branch_is_one_text as one_branch_is_one_text
-from babygpt.invariants.branches import parallel_cache_equals_full as parallel_cache_equals_full
-from babygpt.invariants.branches import sees_the_past_alone as sees_the_past_alone
-from babygpt.invariants.closed_forms import branch_code_equals_closed_form as branch_code_equals_closed_form
-from babygpt.invariants.closed_forms import shift_is_rotation as shift_is_rotation
-from babygpt.invariants.closed_forms import table_equals_closed_form as table_equals_closed_form
+from babygpt.invariants.encodings import alpha_is_idle as alpha_is_idle
 from babygpt.invariants.encodings import mirrored as mirrored
 from babygpt.invariants.encodings import norm_preserved as norm_preserved
+from babygpt.invariants.encodings import phase_never_learns as phase_never_learns
 from babygpt.invariants.encodings import shift_invariant as shift_invariant
-from babygpt.invariants.filling import at_least_one_a_step as at_least_one_a_step
-from babygpt.invariants.filling import fills_every_mask as fills_every_mask
-from babygpt.invariants.filling import keeps_the_prompt as keeps_the_prompt
-from babygpt.invariants.polar import alpha_is_idle as alpha_is_idle
-from babygpt.invariants.polar import alpha_spares_queries as alpha_spares_queries
-from babygpt.invariants.polar import phase_never_learns as phase_never_learns
-from babygpt.invariants.polar import score_equals_closed_form as score_equals_closed_form
-from babygpt.invariants.reading import blind_to_the_past as blind_to_the_past
-from babygpt.invariants.reading import cache_equals_full as cache_equals_full
-from babygpt.invariants.reading import causal as causal
-from babygpt.invariants.reading import extrapolates_or_refuses as extrapolates_or_refuses
-from babygpt.invariants.reading import order_blind as order_blind
+from babygpt.invariants.encodings import shift_is_rotation as shift_is_rotation
+from babygpt.invariants.encodings import table_equals_closed_form as table_equals_closed_form
+from babygpt.invariants.models import blind_to_the_past as blind_to_the_past
+from babygpt.invariants.models import branches_permute as branches_permute
+from babygpt.invariants.models import cache_equals_full as cache_equals_full
+from babygpt.invariants.models import causal as causal
+from babygpt.invariants.models import extrapolates_or_refuses as extrapolates_or_refuses
+from babygpt.invariants.models import nothing_leaks as nothing_leaks
+from babygpt.invariants.models import one_branch_is_one_text as one_branch_is_one_text
+from babygpt.invariants.models import order_blind as order_blind
+from babygpt.invariants.models import parallel_cache_equals_full as parallel_cache_equals_full
+from babygpt.invariants.models import sees_the_past_alone as sees_the_past_alone
+from babygpt.invariants.sampling import at_least_one_a_step as at_least_one_a_step
+from babygpt.invariants.sampling import fills_every_mask as fills_every_mask
+from babygpt.invariants.sampling import keeps_the_prompt as keeps_the_prompt

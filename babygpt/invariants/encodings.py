@@ -1,17 +1,31 @@
-"""What encodings do to one query and one key, wherever the two stand."""
+"""What encodings promise: of one query and one key, of codes that are added, of a gate's alpha and phase."""
 
 from __future__ import annotations
+
+import math
+from copy import deepcopy
 
 import torch
 from torch import Tensor
 
-from babygpt.encodings import Encoding
-from babygpt.invariants.base import Verdict, count, random_heads
+from babygpt.encodings import Encoding, Sinusoidal
+from babygpt.encodings.rotary import rotate_pairs
+from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.errors import BadInput
+from babygpt.invariants.base import Promise, random_qk, unmasked
+from babygpt.models.base import LanguageModel
+from babygpt.models.transformer import norm
+from babygpt.objectives import cross_entropy, denoise
+from babygpt.objectives.diffusion import mask_token_id
+from babygpt.positions import Positions
+
+MASKED = torch.arange(16) % 3 == 1  # of sixteen tokens in a row
+ALPHAS = (0.1, 0.3, 3.0)  # set against 1
 
 
 def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
-    """What attention would compare: scores of q placed at m with k placed at n, (B, H)."""
-    queries, keys = count(1, m), count(1, n)
+    """Scores of queries at position m with keys at position n, before any scaling: (B, H)."""
+    queries, keys = unmasked(1, m), unmasked(1, n)
     q_m, _ = encoding.transform_qk(q, q, queries)
     _, k_n = encoding.transform_qk(k, k, keys)
     scores = (q_m * k_n).sum(dim=-1)[..., 0]  # (B, H)
@@ -20,38 +34,108 @@ def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
 
 
 @torch.inference_mode()
-def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Verdict:
-    """Placing a query anywhere leaves its length as it was."""
-    q, k = random_heads(n_head, head_dim)
+def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
+    """A query has the same norm at every position."""
+    q, k = random_qk(n_head, head_dim)
     changes = [
-        (encoding.transform_qk(q, k, count(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
+        (encoding.transform_qk(q, k, unmasked(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
         for m in range(0, furthest, 31)
     ]
-    return Verdict("a query keeps its length wherever it stands", float(max(changes)), 1e-6)
+    return Promise("a query keeps its length wherever it stands", float(max(changes)), 1e-6)
 
 
 @torch.inference_mode()
-def shift_invariant(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Verdict:
+def shift_invariant(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
     """The score of q at m and k at n depends on m - n only.
 
-    Measured on what `transform_qk` and `bias` do to fixed random q and k: the largest change of a score when
-    both places move together.
+    Measured on what `transform_qk` and `score_bias` do to fixed random q and k: the largest change of a score
+    when both positions move together.
     """
-    q, k = random_heads(n_head, head_dim)
+    q, k = random_qk(n_head, head_dim)
     worst = 0.0
     for m, n in ((0, 0), (5, 2), (40, 0), (100, 37)):
         here = score(encoding, q, k, m, n)
         for shift in (1, 10, furthest - m):
             worst = max(worst, float((score(encoding, q, k, m + shift, n + shift) - here).abs().max()))
-    return Verdict("a score depends on the distance alone", worst, 1e-6)
+    return Promise("a score depends on the distance alone", worst, 1e-6)
 
 
 @torch.inference_mode()
-def mirrored(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Verdict:
+def mirrored(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
     """A key as far to the right as another is to the left has the same score: left and right look alike."""
-    q, k = random_heads(n_head, head_dim)
+    q, k = random_qk(n_head, head_dim)
     worst = 0.0
     for distance in (1, 2, 10, furthest // 2):
         left, right = (score(encoding, q, k, furthest, furthest + d) for d in (-distance, distance))
         worst = max(worst, float((left - right).abs().max()))
-    return Verdict("left and right look alike", worst, 1e-6)
+    return Promise("left and right look alike", worst, 1e-6)
+
+
+def table_equals_closed_form(encoding: Sinusoidal) -> Promise:
+    """What the sinusoidal encoding adds is sin(m theta^(-2i/C)) and cos(m theta^(-2i/C))."""
+    added = encoding.embed(torch.zeros(1, 64, encoding.n_embd), Positions.arange(64))[0]
+    worst = 0.0
+    for m in range(64):
+        for i in range(encoding.n_embd // 2):
+            angle = m / math.pow(encoding.theta, 2 * i / encoding.n_embd)
+            worst = max(worst, abs(float(added[m, 2 * i]) - math.sin(angle)))
+            worst = max(worst, abs(float(added[m, 2 * i + 1]) - math.cos(angle)))
+    return Promise("the table equals its closed form", worst, 1e-6)
+
+
+def shift_is_rotation(width: int = 64, shift: int = 7, theta: float = 10_000.0) -> Promise:
+    """The sinusoid at m + shift is the sinusoid at m, each pair rotated by -shift times its frequency.
+
+    (Backwards, because a pair holds (sin, cos) and not (cos, sin).)
+    """
+    here, there = (sinusoid(torch.arange(100) + s, width, theta) for s in (0, shift))
+    rotated = rotate_pairs(here, -shift * frequencies(width, theta))
+    return Promise("a shift is a rotation", float((rotated - there).abs().max()), 1e-5)
+
+
+def _scores(encoding: Encoding, alpha: float, n_head: int, head_dim: int) -> Tensor:
+    """Scores of random queries and keys, normalised as in a model, with this alpha: (H, T, T)."""
+    changed = deepcopy(encoding)
+    changed.steer("alpha", alpha)
+    draw = torch.Generator().manual_seed(0)
+    q, k = norm(torch.randn(2, 1, n_head, len(MASKED), head_dim, generator=draw, dtype=torch.float64))
+    q, k = changed.transform_qk(q, k, Positions(torch.arange(len(MASKED)), masked=MASKED))
+    return (q @ k.mT)[0]
+
+
+@torch.inference_mode()
+def alpha_is_idle(encoding: Encoding, n_head: int = 4, head_dim: int = 32) -> Promise:
+    """Changing alpha changes no score: the largest change, in standard deviations of all scores.
+
+    encoding  with a number called alpha; n_head heads of head_dim channels
+    Raises ValueError if it has none.
+    """
+    plain = _scores(encoding, 1.0, n_head, head_dim)
+    worst = max(float((_scores(encoding, a, n_head, head_dim) - plain).abs().max()) for a in ALPHAS)
+    return Promise("alpha changes no score", worst / float(plain.std()), 1e-3)
+
+
+def phase_gradient(model: LanguageModel, idx: Tensor, phase: str = "phi") -> float:
+    """The largest gradient that filling in a text sends to the encoding's phase, every other token masked.
+
+    idx      (T,)  token ids, no MASK among them
+    phase    name of the parameter: "phi", or "delta"
+    Raises ValueError if the encoding has no such parameter, or if nothing reaches the queries either, as
+    in a model before its first step: then a gradient of 0 would say nothing of the phase.
+    """
+    at = dict(model.encoding.named_parameters()).get(phase)
+    if at is None:
+        raise BadInput(f"{type(model.encoding).__name__} has no parameter called {phase!r}")
+    queries = [p for name, p in model.named_parameters() if name.endswith("to_q.weight")]
+    holes = idx.clone()
+    holes[::2] = mask_token_id(model)
+    loss = cross_entropy(denoise(model, holes[None]), idx[None])[0, ::2].mean()
+    here, *there = torch.autograd.grad(loss, [at, *queries])
+    if not any(bool(g.any()) for g in there):
+        raise BadInput("no gradient reaches the queries: train the model for a few steps first")
+    return float(here.abs().max())
+
+
+def phase_never_learns(model: LanguageModel, idx: Tensor, phase: str = "phi") -> Promise:
+    """The phase gets no gradient, not even a small one; the arguments are those of `phase_gradient`."""
+    return Promise("the phase gets no gradient", phase_gradient(model, idx, phase), 0.0)

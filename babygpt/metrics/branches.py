@@ -8,20 +8,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import Columns, cut, in_company, require_branches, require_window, weave
+from babygpt.data.batches import (
+    BranchBatch,
+    branch_batches,
+    cut,
+    interleave,
+    require_branches,
+    require_window,
+)
 from babygpt.errors import BadInput
 from babygpt.models.transformer import Block, Transformer
-from babygpt.objectives import mean_branch_loss
+from babygpt.objectives import branch_losses, mean_loss
 from babygpt.positions import Positions
 
 
-def sample_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
-    """Texts spread evenly over a long row of token ids: (N,) -> (n_texts, length + 1)."""
+def evenly_spaced_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
+    """Take texts at even distances from a long row of token ids: (N,) -> (n_texts, length + 1)."""
     require_window(ids, length)
     return cut(ids, torch.linspace(0, len(ids) - length - 1, n_texts).long(), length + 1)
 
 
-def company_loss(
+def parallel_loss(
     model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
 ) -> float:
     """Mean loss of texts that share a sequence with others.
@@ -29,22 +36,22 @@ def company_loss(
     ids      (N,)  text to take them from
     n        texts in a sequence; 1 for alone. The texts are the same ones for every n that divides n_texts
     length   tokens of each
-    seed     draws who keeps whom company, and at what offset in time
+    seed     draws which texts share a sequence, and at what offset in time
     returns  nats per token
     Raises ValueError if n is below 1, or a text longer than the window or than ids.
     """
-    texts, draw = sample_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
-    return mean_branch_loss(model, in_company(texts, n, model.config.block_size, draw))
+    texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
+    return mean_loss(model, branch_batches(texts, n, model.config.block_size, draw), branch_losses)
 
 
 def interference_gap(
     model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
 ) -> float:
-    """What company costs: the loss of texts with n - 1 others beside them, minus the same texts' alone.
+    """How much higher the loss of texts is with n - 1 others in their sequence than alone.
 
-    returns  nats per token; the arguments are those of `company_loss`
+    returns  nats per token; the arguments are those of `parallel_loss`
     """
-    alone, beside = (company_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
+    alone, beside = (parallel_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
     return beside - alone
 
 
@@ -62,12 +69,12 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     if n < 2:
         raise BadInput(f"{n} branches: for a leak there must be at least 2")
     require_branches(n, n, length, model.config.block_size)
-    texts = sample_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
+    texts = evenly_spaced_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0
     for group in texts:
         found = []
         for others in (group[1:n], group[n:]):  # one by one: the rows of a batch may round differently
-            row = Columns(*(part.to(device) for part in weave([group[0], *others], [0] * n)))
+            row = BranchBatch(*(part.to(device) for part in interleave([group[0], *others], [0] * n)))
             found.append(model(row.tokens, row.positions)[0, row.branch[0] == 0].float().log_softmax(dim=-1))
         before, after = found  # (T, vocab_size) each
         total += float((before.exp() * (before - after)).sum(dim=-1).mean())
@@ -84,7 +91,7 @@ def cosines(codes: Tensor) -> Tensor:
 def code_similarity(model: Transformer, n: int) -> np.ndarray:
     """How alike the codes of n branches are, whatever the tokens.
 
-    returns  (n, n)  cosine of the vectors that are added; of one key as it is turned in each branch, where
+    returns  (n, n)  cosine of the vectors that are added; of one key as it is rotated in each branch, where
              nothing is added
     """
     device = next(model.parameters()).device
@@ -112,7 +119,7 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
         if threading.get_ident() == here:  # the model may be training in another thread
             found.append(stream)
 
-    columns = weave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
+    columns = interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
     blocks = [module for module in model.modules() if isinstance(module, Block)]
     hooks = [blocks[0].register_forward_pre_hook(lambda _, inputs: keep(inputs[0]))]
     hooks += [block.register_forward_hook(lambda _, __, out: keep(out)) for block in blocks]

@@ -17,31 +17,33 @@ from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import cross_entropy
-from babygpt.objectives.diffusion import denoise, mask_of, masking_rates
+from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
 
 MOST_EXACT = 12  # holes: 4095 ways to mask them
 
 
 @torch.inference_mode()
 def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) -> float:
-    """The NELBO of a short text, or of some places in it given the others: over every way to mask them.
+    """The NELBO of a short text, or of some of its tokens given the others: over every way to mask them.
 
-    Integrating (1/t) t^l (1 - t)^(n - l) over t leaves each set of l masked places out of n the weight
+    Integrating (1/t) t^l (1 - t)^(n - l) over t leaves each set of l masked tokens out of n the weight
     1 / (l C(n, l)). If the model's answers are the exact posteriors, the sum is -log p.
 
     model    trained by masked diffusion, or anything that answers like it
     idx      (T,)  token ids
-    at       places that are asked for, at most 12 of them; all by default
-    returns  nats, all places together
-    Raises ValueError for no place or more than 12, for one that is named twice or does not exist.
+    at       positions of the tokens that are asked for, at most 12; all by default
+    returns  nats, all tokens together
+    Raises ValueError for no position or more than 12, for one that is named twice or does not exist.
     Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
     """
     at = list(range(len(idx))) if at is None else at
     n = len(at)
-    if len(set(at)) < n or not all(0 <= place < len(idx) for place in at):
-        raise BadInput(f"places {at} must be different ones of 0 to {len(idx) - 1}")
+    if len(set(at)) < n or not all(0 <= position < len(idx) for position in at):
+        raise BadInput(f"positions {at} must be different ones of 0 to {len(idx) - 1}")
     if not 1 <= n <= MOST_EXACT:
-        raise BadInput(f"{n} places: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more")
+        raise BadInput(
+            f"{n} positions: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more"
+        )
     sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]
     masked = torch.zeros(len(sets), len(idx), dtype=torch.bool)
     for row, some in enumerate(sets):
@@ -51,7 +53,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     total = 0.0
     for rows, share in zip(masked.split(256), weights.split(256), strict=True):
         texts = idx.expand(len(rows), -1)
-        logits = denoise(model, texts.masked_fill(rows, mask_of(model)).to(device))
+        logits = denoise(model, texts.masked_fill(rows, mask_token_id(model)).to(device))
         losses = -logits.cpu().double().log_softmax(dim=-1).gather(-1, texts[..., None])[..., 0]
         total += float((losses * rows * share[:, None]).sum())
     return total
@@ -90,8 +92,8 @@ def nelbo(
             sizes.append(torch.full((len(begins),), float(width), dtype=torch.float64))
     mean, size = torch.cat(means), torch.cat(sizes)
     estimate = float((mean * size).sum() / size.sum())
-    spread = float(mean.std()) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan
-    return estimate, spread
+    error = float(mean.std()) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan
+    return estimate, error
 
 
 def answer_bounds(
@@ -123,7 +125,7 @@ def _window_means(model: LanguageModel, windows: Tensor, generator: torch.Genera
     found = []
     for some, masked in zip(windows.split(64), (lots < count[:, None]).split(64), strict=True):
         with mixed_precision(device):
-            logits = denoise(model, some.masked_fill(masked, mask_of(model)).to(device))
+            logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
         losses = cross_entropy(logits, some.to(device)).cpu().double()
         found.append((losses * masked).sum(dim=1) / masked.sum(dim=1))
     return torch.cat(found)

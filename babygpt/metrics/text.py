@@ -1,4 +1,4 @@
-"""What a written text is like: how much of it repeats, and how likely another model finds it.
+"""What a written text is like: how much of it repeats, and how likely a model finds it.
 
 No number here knows whether a text is any good. A text that says one thing over and over is very likely;
 letters drawn at random never repeat. So these numbers are read together, beside those of real text.
@@ -64,27 +64,27 @@ def entropy(units: Sequence[Hashable]) -> float:
 
 
 @torch.inference_mode()
-def judged(judge: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """How likely a model that predicts the next token finds some texts, and how sure it is as it reads.
+def nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """Mean negative log-likelihood of some texts under a model, and the mean entropy of its predictions.
 
-    Each token is judged after at least half a window of text, or all there is before it.
+    Each token is predicted from at least half a window of text, or from all there is before it.
 
-    judge    predicts the next token
+    model    predicts the next token
     texts    (B, T)  token ids
-    start    of the first token that is judged, at least 1
-    returns  (B,) -log p of the texts' tokens, and (B,) entropy of the judge's predictions, nats per token
+    start    index of the first token that is predicted, at least 1
+    returns  (B,) -log p of the texts' tokens, and (B,) entropy of the predictions, nats per token
     Raises ValueError unless start lies between 1 and T - 1.
     """
-    size, length = judge.config.block_size, texts.shape[1]
+    size, length = model.config.block_size, texts.shape[1]
     if not 1 <= start < length:
         raise BadInput(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
-    ids = texts.to(next(judge.parameters()).device)
-    surprise, unsure = [], []
+    ids = texts.to(next(model.parameters()).device)
+    nll, entropies = [], []
     for begin in range(start, length, stride := (size + 1) // 2):
         end = min(begin + stride, length)
         window = ids[:, max(0, end - 1 - size) : end - 1]
-        logits = judge(window)[:, begin - end :].cpu().double()  # (B, end - begin, V)
+        logits = model(window)[:, begin - end :].cpu().double()  # (B, end - begin, V)
         chances = logits.log_softmax(dim=-1)
-        surprise.append(-chances.gather(-1, texts[:, begin:end, None].cpu())[..., 0])
-        unsure.append(-(chances.exp() * chances).sum(dim=-1))
-    return torch.cat(surprise, dim=1).mean(dim=1), torch.cat(unsure, dim=1).mean(dim=1)
+        nll.append(-chances.gather(-1, texts[:, begin:end, None].cpu())[..., 0])
+        entropies.append(-(chances.exp() * chances).sum(dim=-1))
+    return torch.cat(nll, dim=1).mean(dim=1), torch.cat(entropies, dim=1).mean(dim=1)

@@ -12,25 +12,24 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel, locate
-from babygpt.models.cache import KVCache
-from babygpt.positions import Positions, sees
+from babygpt.models.base import KVCache, LanguageModel, resolve_positions
+from babygpt.positions import Positions, causal_mask
 
 
 @dataclass(frozen=True)
 class Context:
-    """What every block is told besides its input.
+    """What every block is given besides its input.
 
-    encoding  turns q and k
-    positions where the tokens stand
-    mask      None, or what to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
-    causal    without a mask, whether a token sees only itself and what comes before it in the row
-    cache     keys and values of earlier tokens, or None
+    encoding   transforms q and k
+    positions  where the tokens stand
+    attn_mask  None, or what to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
+    causal     without a mask, whether a token sees only itself and what comes before it in the row
+    cache      keys and values of earlier tokens, or None
     """
 
     encoding: Encoding
     positions: Positions
-    mask: Tensor | None
+    attn_mask: Tensor | None
     causal: bool
     cache: KVCache | None
 
@@ -47,7 +46,7 @@ def score_scale(v: Tensor) -> float:
 
 
 class Attention(nn.Module):
-    """Multi-head attention; the encoding may turn q and k, the mask may change the scores."""
+    """Multi-head attention; the encoding may transform q and k, the mask may change the scores."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -68,9 +67,9 @@ class Attention(nn.Module):
         q, k, v = self.qkv(x, context)
         if context.cache is not None:
             k, v = context.cache.append(self, k, v)
-        causal = context.causal and context.mask is None and q.shape[2] == k.shape[2]
+        causal = context.causal and context.attn_mask is None and q.shape[2] == k.shape[2]
         y = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=context.mask, is_causal=causal, scale=score_scale(v)
+            q, k, v, attn_mask=context.attn_mask, is_causal=causal, scale=score_scale(v)
         )
         return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
 
@@ -121,9 +120,9 @@ class Transformer(LanguageModel):
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        self.start_small()
+        self.zero_outputs()
 
-    def start_small(self) -> None:
+    def zero_outputs(self) -> None:
         """Zero the matrices that write to the stream and the logits: every block starts as identity."""
         for name, p in self.named_parameters():
             if name.endswith(("out.weight", "head.weight")):
@@ -132,29 +131,29 @@ class Transformer(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
-        positions, seen = locate(idx, positions, cache)
-        mask = self.mask(positions, seen)
-        context = Context(self.encoding, positions, mask, self.causal, cache)
+        positions, seen = resolve_positions(idx, positions, cache)
+        attn_mask = self.attn_mask(positions, seen)
+        context = Context(self.encoding, positions, attn_mask, self.causal, cache)
         x = norm(self.encoding.embed(self.token_embedding(idx), positions))  # (B, T, C)
         for block in self.blocks:
             x = block(x, context)
         return self.head(norm(x))  # (B, T, vocab_size)
 
-    def mask(self, queries: Positions, keys: Positions) -> Tensor | None:
+    def attn_mask(self, queries: Positions, keys: Positions) -> Tensor | None:
         """What to add to the scores, or None where attention's own causal mask says it all.
 
-        queries   places of Tq tokens
-        keys      places of the Tk tokens they may look at
+        queries   positions of Tq tokens
+        keys      positions of the Tk tokens they may look at
         returns   None or (B or 1, H or 1, Tq, Tk)
         """
         bias = self.encoding.score_bias(queries, keys)
         if bias is not None and bias.dim() == 3:
             bias = bias[None]  # three dimensions would send attention on a slower way
-        if not self.causal or (not self.isolated and queries.ends(keys)):
+        if not self.causal or (not self.isolated and queries.is_last_of(keys)):
             return bias
-        if bias is None and queries is keys and not self.isolated and keys.in_order:
+        if bias is None and queries is keys and not self.isolated and keys.is_increasing:
             return None
-        visible = sees(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
+        visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
         hidden = torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
         hidden = hidden if hidden.dim() == 4 else hidden[None]
         return hidden if bias is None else bias + hidden

@@ -28,10 +28,9 @@ from babygpt.encodings import (
     gaussian,
 )
 from babygpt.errors import BadInput
-from babygpt.memory import require_room_for
-from babygpt.models.bag_of_tokens import BagOfTokens
+from babygpt.memory import require_memory_for_model
+from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
 from babygpt.models.base import LanguageModel
-from babygpt.models.learned_positions import BagWithPositions
 from babygpt.models.transformer import Transformer
 
 
@@ -41,7 +40,7 @@ class Version:
 
     title     its name in words
     make      makes it; takes the config, and as keywords what may be chosen
-    branches  whether its encoding has to be told which of several texts a token belongs to
+    branches  whether its encoding needs positions.branch: which of several texts a token belongs to
     masks     whether it fills in masked tokens, and so looks both ways and needs a MASK token
     blocks    whether it has any Transformer blocks
     """
@@ -121,5 +120,5 @@ def build(version: str, config: ModelConfig, **options: Any) -> LanguageModel:
     """
     if version not in VERSIONS:
         raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
-    require_room_for(config, VERSIONS[version].blocks)
+    require_memory_for_model(config, VERSIONS[version].blocks)
     return VERSIONS[version].make(config, **options)

@@ -6,8 +6,8 @@ from babygpt.objectives.base import cross_entropy as cross_entropy
 from babygpt.objectives.base import mean_loss as mean_loss
 from babygpt.objectives.branches import Branches as Branches
 from babygpt.objectives.branches import branch_losses as branch_losses
-from babygpt.objectives.branches import mean_branch_loss as mean_branch_loss
 from babygpt.objectives.diffusion import DiffusionBound as DiffusionBound
 from babygpt.objectives.diffusion import MaskedDiffusion as MaskedDiffusion
 from babygpt.objectives.diffusion import denoise as denoise
 from babygpt.objectives.next_token import NextToken as NextToken
+from babygpt.objectives.versions import objective_for as objective_for

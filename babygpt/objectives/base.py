@@ -1,8 +1,8 @@
-"""What every objective answers, and the loss that all of them are made of."""
+"""What an objective is, and the cross entropy and the validation loop that all objectives share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import torch
@@ -13,26 +13,51 @@ from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
 from babygpt.models.base import LanguageModel
 
-Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's loss reads
+Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
 
 
 class Objective(Protocol):
-    """A way to draw batches, to take their loss, and to measure on text never trained on."""
+    """What training asks of an objective: batches, their loss, and a loss on text never trained on."""
 
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch: ...
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw a batch of training text."""
+        ...
 
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor: ...
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Mean loss of a batch, in nats: a scalar with a gradient."""
+        ...
 
     def count(self, batch: Batch) -> int:
         """Over how many losses `loss` takes the mean, so that processes can share a batch."""
         ...
 
-    def validate(self, model: LanguageModel) -> float: ...
+    def validate(self, model: LanguageModel) -> float:
+        """Mean loss on the validation text, in nats."""
+        ...
 
 
-def targets_of(batch: Batch) -> int:
-    """How many targets a batch has, those that are IGNORED left out; 1 if there are none."""
-    return max(1, int((batch[1] != IGNORED).sum()))
+class MeanObjective:
+    """An objective whose loss is the mean over a batch's targets; a subclass gives losses and batches."""
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Loss of each target of a batch, in nats: (B, T), 0 where there is none."""
+        raise TypeError(f"{type(self).__name__} does not say what the loss of a target is")
+
+    def val_batches(self) -> Iterable[Batch]:
+        """The validation batches, the same ones in every call."""
+        raise TypeError(f"{type(self).__name__} does not say what it is validated on")
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Mean loss over the targets of a batch, in nats: a scalar with a gradient; 0 without a target."""
+        return self.losses(model, batch).sum() / (batch[1] != IGNORED).sum().clamp(min=1)
+
+    def count(self, batch: Batch) -> int:
+        """Number of targets in a batch, those that are IGNORED left out; 1 if there are none."""
+        return max(1, int((batch[1] != IGNORED).sum()))
+
+    def validate(self, model: LanguageModel) -> float:
+        """Mean loss over all targets of the validation batches, in nats."""
+        return mean_loss(model, self.val_batches(), self.losses)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -49,13 +74,28 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     return losses.view_as(targets)
 
 
+def next_token_losses(model: LanguageModel, batch: Batch) -> Tensor:
+    """Loss of each target of a batch of (B, T) inputs and (B, T) targets, in nats: (B, T)."""
+    inputs, targets = batch
+    return cross_entropy(model(inputs), targets)
+
+
 @torch.inference_mode()
-def mean_loss(model: LanguageModel, batches: Iterable[tuple[Tensor, Tensor]]) -> float:
-    """Mean loss over all targets of some batches, in nats per token."""
+def mean_loss(
+    model: LanguageModel,
+    batches: Iterable[Batch],
+    losses: Callable[[LanguageModel, Batch], Tensor] = next_token_losses,
+) -> float:
+    """Mean loss over all targets of some batches, in nats: the validation loop of every objective.
+
+    batches  each with its (B, T) targets in second place; moved to the model's device here
+    losses   gives the loss of each target, 0 where it is IGNORED: (B, S), of the last S if the model cuts
+    """
     device = next(model.parameters()).device
     total, count = 0.0, 0
-    for x, y in batches:
+    for batch in batches:
         with mixed_precision(device):
-            loss = cross_entropy(model(x.to(device)), y.to(device))
-        total, count = total + loss.sum().item(), count + loss.numel()
+            found = losses(model, tuple(part.to(device) for part in batch))
+        total += found.sum().item()
+        count += int((batch[1][:, -found.shape[1] :] != IGNORED).sum())
     return total / count

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from babygpt.data.batches import (
-    IGNORED,
-    Columns,
+    BranchBatch,
+    branch_batches,
+    collate,
     cut,
-    in_company,
+    interleave,
     require_branches,
     require_window,
-    stack,
-    weave,
 )
 from babygpt.data.corpus import Corpus
-from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, cross_entropy, targets_of
+from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
+from babygpt.positions import Positions
 
 
-def branch_losses(model: LanguageModel, columns: Columns) -> Tensor:
-    """Negative log-likelihood of each target in its own branch, in nats: (B, T), 0 where there is none."""
-    return cross_entropy(model(columns.tokens, columns.positions), columns.targets)
+def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:
+    """Loss of each target in its own branch, in nats: a BranchBatch -> (B, T), 0 where there is none."""
+    tokens, targets, time, branch = batch
+    return cross_entropy(model(tokens, Positions(time, branch)), targets)
 
 
-@torch.inference_mode()
-def mean_branch_loss(model: LanguageModel, batches: Iterable[Columns]) -> float:
-    """Mean loss over all targets of some columnar batches, in nats per token."""
-    device = next(model.parameters()).device
-    total, count = 0.0, 0
-    for batch in batches:
-        with mixed_precision(device):
-            losses = branch_losses(model, Columns(*(part.to(device) for part in batch)))
-        total, count = total + losses.sum().item(), count + int((batch.targets != IGNORED).sum())
-    return total / count
-
-
-class Branches:
+class Branches(MeanObjective):
     """Predict, in each of several parallel texts, every token from what stands at earlier times.
 
     corpus      the text
@@ -93,41 +81,29 @@ class Branches:
         return torch.full((max(1, batch_size // n),), n)
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw texts, and weave them into samples."""
+        """Draw texts, and interleave them: a BranchBatch."""
         counts = self.counts(batch_size, generator)
         texts = self.texts(int(counts.sum()), generator)
         offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
         samples = zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True)
-        return stack(
+        return collate(
             [
-                weave(list(some), starts.tolist(), self.draw_numbers(len(some), generator))
+                interleave(list(some), starts.tolist(), self.draw_numbers(len(some), generator))
                 for some, starts in samples
             ]
         )
 
     def draw_numbers(self, n: int, generator: torch.Generator) -> list[int] | None:
-        """The branch numbers of a sample's n texts, or None for 0 to n - 1."""
+        """Draw the branch numbers of a sample's n texts, or None for 0 to n - 1."""
         if self.numbers is None:
             return None
         return torch.randperm(self.numbers, generator=generator)[:n].tolist()
 
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss of a batch, in nats per token: a scalar with a gradient."""
-        columns = Columns(*batch)
-        return branch_losses(model, columns).sum() / (columns.targets != IGNORED).sum()
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        return branch_losses(model, batch)
 
-    def count(self, batch: Batch) -> int:
-        """Targets of a batch."""
-        return targets_of(batch)
-
-    def validate(self, model: LanguageModel) -> float:
-        """Loss on the validation text with as many branches as there may be, in nats per token.
-
-        All of it but its last, shorter text, and those that make no whole sample.
-        """
+    def val_batches(self) -> Iterator[BranchBatch]:
+        """The validation text with as many branches as there may be, but for what makes no whole sample."""
         whole = (len(self.val) - 1) // self.length * self.length
-        starts = torch.arange(0, whole, self.length)
-        n, draw = self.n_branches[1], torch.Generator().manual_seed(0)
-        return mean_branch_loss(
-            model, in_company(cut(self.val, starts, self.length + 1), n, self.block_size, draw)
-        )
+        texts = cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
+        return branch_batches(texts, self.n_branches[1], self.block_size, torch.Generator().manual_seed(0))

@@ -13,20 +13,21 @@ from torch import Tensor
 
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
-from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, cross_entropy, targets_of
+from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
 from babygpt.positions import Positions
 
+VAL_WINDOWS = 60 * 64  # 60 batches of 64: masks are drawn, so a short text is measured again and again
 
-def mask_of(model: LanguageModel) -> int:
+
+def mask_token_id(model: LanguageModel) -> int:
     """The id of the MASK token: the last of a model's vocabulary."""
     return model.config.vocab_size - 1
 
 
 def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
-    """What a model makes of a text with holes.
+    """Predict every token of a text with holes.
 
     idx      (B, T)  token ids, MASK where a token is to be found
     returns  (B, T, vocab_size - 1)  logits of every token but MASK, which no text ever holds
@@ -36,10 +37,8 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
         raise BadInput(
             "this model predicts what comes next; to fill in, train one that looks both ways: a v7"
         )
-    positions = Positions(
-        Positions.arange(idx.shape[1], device=idx.device).time, masked=idx == mask_of(model)
-    )
-    return model(idx, positions)[..., : mask_of(model)]
+    positions = Positions.arange(idx.shape[1], device=idx.device, masked=idx == mask_token_id(model))
+    return model(idx, positions)[..., : mask_token_id(model)]
 
 
 def masking_rates(n: int, generator: torch.Generator) -> Tensor:
@@ -64,7 +63,7 @@ def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Gene
     return windows.masked_fill(masked, mask_id), windows.masked_fill(~masked, IGNORED), rates
 
 
-class MaskedDiffusion:
+class MaskedDiffusion(MeanObjective):
     """Fill in masked tokens; the loss is the mean over all masked tokens of a batch.
 
     corpus       the text, loaded with_mask
@@ -75,7 +74,7 @@ class MaskedDiffusion:
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
-    def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 60 * 64) -> None:
+    def __init__(self, corpus: Corpus, block_size: int, val_windows: int = VAL_WINDOWS) -> None:
         if corpus.tokenizer.mask_id is None:
             raise BadInput(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
         for ids in (corpus.train, corpus.val):
@@ -93,24 +92,14 @@ class MaskedDiffusion:
         windows = cut(self.train, starts, self.block_size)
         return mask_out(windows, masking_rates(batch_size, generator), self.mask_id, generator)
 
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss over the masked tokens, in nats: a scalar with a gradient; 0 if none was masked."""
-        inputs, targets, _ = batch
-        losses = self.losses(model, inputs, targets)
-        return losses.sum() / (targets != IGNORED).sum().clamp(min=1)
-
-    def count(self, batch: Batch) -> int:
-        """Masked tokens of a batch."""
-        return targets_of(batch)
-
-    def losses(self, model: LanguageModel, inputs: Tensor, targets: Tensor) -> Tensor:
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Loss of each masked token, 0 elsewhere: (B, T). Raises ValueError for another MASK than its own."""
-        if mask_of(model) != self.mask_id:
+        if mask_token_id(model) != self.mask_id:
             raise BadInput(
-                f"MASK is token {self.mask_id} in this corpus, but {mask_of(model)} to the model: "
+                f"MASK is token {self.mask_id} in this corpus, but {mask_token_id(model)} to the model: "
                 "its vocab_size must be that of the corpus, loaded with_mask"
             )
-        return cross_entropy(denoise(model, inputs), targets)
+        return cross_entropy(denoise(model, batch[0]), batch[1])
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
         """Where the validation windows begin: side by side, and again from the beginning."""
@@ -125,17 +114,6 @@ class MaskedDiffusion:
         for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
             yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)
 
-    @torch.inference_mode()
-    def validate(self, model: LanguageModel) -> float:
-        """Mean loss over the masked tokens of the validation windows, in nats; no bound on anything."""
-        device = next(model.parameters()).device
-        total, count = 0.0, 0
-        for inputs, targets, _ in self.val_batches():
-            with mixed_precision(device):
-                losses = self.losses(model, inputs.to(device), targets.to(device))
-            total, count = total + losses.sum().item(), count + int((targets != IGNORED).sum())
-        return total / count
-
 
 class DiffusionBound(MaskedDiffusion):
     """Fill in masked tokens; the loss is the bound itself, in which a window's masked tokens weigh 1/t.
@@ -146,9 +124,8 @@ class DiffusionBound(MaskedDiffusion):
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """The bound, estimated on a batch, in nats per token: a scalar with a gradient."""
-        inputs, targets, rates = batch
-        losses = self.losses(model, inputs, targets)
-        return (losses / rates[:, None]).mean()
+        _, _, rates = batch
+        return (self.losses(model, batch) / rates[:, None]).mean()
 
     def count(self, batch: Batch) -> int:
         """Tokens of a batch, masked or not."""

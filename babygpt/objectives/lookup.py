@@ -8,15 +8,15 @@ from torch import Tensor
 from babygpt.data.batches import IGNORED
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, cross_entropy, targets_of
+from babygpt.objectives.base import Batch, MeanObjective, next_token_losses
 
 
-class Lookup:
-    """Find the letters that stand a given number of places left or right of other ones.
+class Lookup(MeanObjective):
+    """Find the letters that stand a given number of positions left or right of other ones.
 
     A row is a string of different letters, and then questions: one of the letters and a shift. The answer is
-    the letter at that shift from it. The string begins after some blanks, so that no place means anything by
-    itself. Tokens: letters 0 to `letters` - 1, then the blank, then the shifts from -furthest to furthest
+    the letter at that shift from it. The string begins after some blanks, so that no position means anything
+    by itself. Tokens: letters 0 to `letters` - 1, then the blank, then the shifts from -furthest to furthest
     without 0.
 
     letters    size of the alphabet
@@ -62,14 +62,8 @@ class Lookup:
         targets[:, longest + 1 :: 2] = letters.gather(1, place + shift)
         return idx, targets
 
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss of the answers, in nats: a scalar with a gradient."""
-        idx, targets = batch
-        return cross_entropy(model(idx), targets).sum() / (targets != IGNORED).sum()
-
-    def count(self, batch: Batch) -> int:
-        """Targets of a batch."""
-        return targets_of(batch)
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        return next_token_losses(model, batch)
 
     def held_out(self, n: int = 512) -> Batch:
         """Rows that are always the same, drawn from a seed that no training uses."""

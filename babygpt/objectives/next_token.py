@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import cut, line_starts, require_window, whole_split
+from babygpt.data.batches import consecutive_windows, cut, line_starts, require_window
 from babygpt.data.corpus import Corpus
 from babygpt.models.base import LanguageModel, require_causal
-from babygpt.objectives.base import Batch, cross_entropy, mean_loss
+from babygpt.objectives.base import Batch, MeanObjective, next_token_losses
 
 
-class NextToken:
+class NextToken(MeanObjective):
     """Predict every token from those before it, in windows cut from a corpus.
 
     corpus      the text
     block_size  tokens in a window
-    aligned     whether windows begin where a line begins, or anywhere
-    Raises ValueError if either part of the corpus is too short for a window; `loss` and `validate` refuse a
-    model that is not causal.
+    aligned     whether windows begin where a line begins, or anywhere; validation takes the whole
+                validation text, or its lines' beginnings if aligned
+    Raises ValueError if either part of the corpus is too short for a window; `losses`, `loss` and `validate`
+    refuse a model that is not causal.
     """
 
     def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
@@ -39,20 +42,18 @@ class NextToken:
         window = cut(self.train, starts, self.block_size + 1)
         return window[:, :-1], window[:, 1:]
 
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        require_causal(model)
+        return next_token_losses(model, batch)
+
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Mean loss of a batch, in nats per token: a scalar with a gradient."""
-        require_causal(model)
-        x, y = batch
-        return cross_entropy(model(x), y).mean()
+        return self.losses(model, batch).mean()  # every token is a target: nothing to count
 
-    def count(self, batch: Batch) -> int:
-        """Targets of a batch."""
-        return batch[1].numel()
-
-    def validate(self, model: LanguageModel) -> float:
-        """Loss on the whole validation text, in nats per token; if aligned, on its lines' beginnings."""
-        require_causal(model)
+    def val_batches(self) -> Iterator[Batch]:
         if self.val_starts is None:
-            return mean_loss(model, whole_split(self.val, self.block_size))
-        windows = (cut(self.val, s, self.block_size + 1) for s in self.val_starts.split(64))
-        return mean_loss(model, ((w[:, :-1], w[:, 1:]) for w in windows))
+            yield from consecutive_windows(self.val, self.block_size)
+            return
+        for starts in self.val_starts.split(64):
+            window = cut(self.val, starts, self.block_size + 1)
+            yield window[:, :-1], window[:, 1:]

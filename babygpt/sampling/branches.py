@@ -1,4 +1,4 @@
-"""Writing several texts at once: a column of tokens, one of each text, in every forward pass."""
+"""Writing several texts at once: one token of each text in every forward pass."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import weave
+from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
-from babygpt.models.cache import KVCache
+from babygpt.models.base import KVCache, LanguageModel
 from babygpt.positions import Positions
-from babygpt.sampling.draw import check, pick
+from babygpt.sampling.next_token import require_request, sample_token
 
 
 @torch.inference_mode()
@@ -31,11 +30,7 @@ def generate_parallel(
     window is full, a new one starts with the later half of the old, times counted from 0 again.
 
     prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
-    n_tokens     how many to add to each
-    temperature  logits are divided by it; 0 always takes the likeliest token
-    top_k        sample among the k likeliest tokens only; None for all
-    generator    source of randomness, on the CPU; None for the global one
-    use_cache    keep keys and values of the window, or compute them anew each step (same result)
+    n_tokens     how many to add to each; the other arguments are those of `generate`
     returns      n of (T_b + n_tokens,)
     Raises ValueError for no prompt, an empty one or one longer than the window, and what `generate` refuses.
     Source: note 002, section 3.
@@ -44,7 +39,7 @@ def generate_parallel(
     if not prompts:
         raise BadInput("0 branches: at least 1 prompt is needed")
     for b, prompt in enumerate(prompts):
-        check(prompt[None], n_tokens, temperature, top_k)
+        require_request(prompt[None], n_tokens, temperature, top_k)
         if len(prompt) > block_size:
             raise BadInput(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
     device = next(model.parameters()).device
@@ -58,7 +53,7 @@ def generate_parallel(
         tokens, positions = _columns(texts, now, first, start)
         logits = model(tokens.to(device), positions.to(device), cache if use_cache else None)
         read = now
-        drawn = pick(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
+        drawn = sample_token(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
         texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
     return texts
 
@@ -67,11 +62,11 @@ def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple
     """The tokens of all texts from time `first` on, column by column, when all texts end at `now`.
 
     start    the time that counts as 0
-    returns  (1, T) token ids, and their places
+    returns  (1, T) token ids, and their positions
     """
     begins = [now - len(text) for text in texts]  # when each text's first token stands
     there = [max(first, begin) for begin in begins]
     pieces = [text[at - begin :] for text, at, begin in zip(texts, there, begins, strict=True)]
-    ends = [torch.cat([piece, piece[-1:]]) for piece in pieces]  # weave drops the last token, a target
-    columns = weave(ends, [at - start for at in there])
+    ends = [torch.cat([piece, piece[-1:]]) for piece in pieces]  # interleave drops the last token, a target
+    columns = interleave(ends, [at - start for at in there])
     return columns.tokens, columns.positions

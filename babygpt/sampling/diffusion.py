@@ -14,25 +14,25 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
-from babygpt.objectives.diffusion import denoise, mask_of
-from babygpt.sampling.draw import check, pick
+from babygpt.objectives.diffusion import denoise, mask_token_id
+from babygpt.sampling.next_token import require_request, sample_token
 
-Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, how sure -> what appears
+Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, confidence -> what appears
 Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A text, and how it came to be.
+    """Texts whose holes were filled in, with the step and the confidence of each token.
 
-    tokens  (B, T)  token ids, no MASK among them
-    when    (B, T)  the step at which each token appeared, counted from 1; 0 for what was there before
-    sure    (B, T)  the probability that the model gave the token then; 1 for what was there before
+    tokens      (B, T)  token ids, no MASK among them
+    when        (B, T)  the step at which each token appeared, counted from 1; 0 for what was there before
+    confidence  (B, T)  the probability that the model gave the token then; 1 for what was there before
     """
 
     tokens: Tensor
     when: Tensor
-    sure: Tensor
+    confidence: Tensor
 
     @property
     def steps(self) -> Tensor:
@@ -52,10 +52,10 @@ def by_confidence(threshold: float = 0.95) -> Order:
     if not threshold >= 0:
         raise BadInput(f"threshold ({threshold}) must not be negative")
 
-    def choose(masked: Tensor, sure: Tensor) -> Tensor:
-        sure = sure.masked_fill(~masked, -1.0)
-        surest = torch.zeros_like(masked).scatter(1, sure.argmax(dim=1, keepdim=True), True)
-        return masked & (surest | (sure >= threshold))
+    def choose(masked: Tensor, confidence: Tensor) -> Tensor:
+        confidence = confidence.masked_fill(~masked, -1.0)
+        surest = torch.zeros_like(masked).scatter(1, confidence.argmax(dim=1, keepdim=True), True)
+        return masked & (surest | (confidence >= threshold))
 
     return lambda masked, generator: choose
 
@@ -70,8 +70,8 @@ def in_random_order(per_step: int = 1) -> Order:
         raise BadInput(f"per_step ({per_step}) must be at least 1")
 
     def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
-        lots = torch.rand(masked.shape, generator=generator).masked_fill(~masked.cpu(), 2.0)
-        return _earliest(lots.argsort(dim=1).argsort(dim=1) // per_step)
+        order = torch.rand(masked.shape, generator=generator).masked_fill(~masked.cpu(), 2.0)
+        return _earliest(order.argsort(dim=1).argsort(dim=1) // per_step)
 
     return begin
 
@@ -94,11 +94,11 @@ def ancestral(n_steps: int) -> Order:
     return begin
 
 
-def _earliest(turn: Tensor) -> Choose:
-    """Of what is still masked, what has the lowest turn in its row: (B, T) -> Choose."""
+def _earliest(rank: Tensor) -> Choose:
+    """Of what is still masked, what has the lowest rank in its row: (B, T) -> Choose."""
 
-    def choose(masked: Tensor, sure: Tensor) -> Tensor:
-        waiting = turn.to(masked.device).masked_fill(~masked, torch.iinfo(turn.dtype).max)
+    def choose(masked: Tensor, confidence: Tensor) -> Tensor:
+        waiting = rank.to(masked.device).masked_fill(~masked, torch.iinfo(rank.dtype).max)
         return masked & (waiting == waiting.amin(dim=1, keepdim=True))
 
     return choose
@@ -117,28 +117,26 @@ def fill_in(
 
     model        trained by masked diffusion
     idx          (B, T)  token ids, T at most block_size
-    order        which tokens appear when; by_confidence() unless told
-    temperature  logits are divided by it; 0 always takes the likeliest token
-    top_k        draw among the k likeliest tokens only; None for all
-    generator    source of randomness, on the CPU; None for the global one
+    order        which tokens appear when; by_confidence() by default
+    The other arguments are those of `generate`.
     Raises ValueError for an empty text, one longer than the window, a negative temperature, a top_k below 1.
     """
-    check(idx, 0, temperature, top_k)
+    require_request(idx, 0, temperature, top_k)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
     text = idx.to(next(model.parameters()).device, copy=True)
-    masked = text == mask_of(model)
-    when, certain = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
+    masked = text == mask_token_id(model)
+    when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
     choose = (order or by_confidence())(masked, generator)
     while masked.any():
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
         now = choose(masked, chances.amax(dim=-1))
-        drawn = pick(logits[now].cpu(), temperature, top_k, generator).to(text.device)  # (what appears,)
-        text[now], certain[now] = drawn, chances[now, drawn]
+        drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
+        text[now], confidence[now] = drawn, chances[now, drawn]
         step = when.amax(dim=1, keepdim=True) + 1
         when, masked = torch.where(now, step, when), masked & ~now
-    return Filled(text, when, certain)
+    return Filled(text, when, confidence)
 
 
 def continue_text(
@@ -161,21 +159,21 @@ def continue_text(
     and what `fill_in` refuses.
     Source: note 000 (compare_generation_quality.py); Arriola et al. 2025, arXiv:2503.09573 (blocks).
     """
-    check(idx, n_tokens, temperature, top_k)
+    require_request(idx, n_tokens, temperature, top_k)
     size = model.config.block_size
     block = (size + 1) // 2 if block is None else block
     if not 1 <= block < size:
         raise BadInput(f"block ({block}) must lie between 1 and {size - 1}: the window holds {size} tokens")
-    if bool((idx == mask_of(model)).any()):
+    if bool((idx == mask_token_id(model)).any()):
         raise BadInput("the prompt holds a MASK: fill_in fills in, continue_text goes on after the end")
     text = idx.to(next(model.parameters()).device)
-    when, sure = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
+    when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
     for start in range(0, n_tokens, block):
-        holes = text.new_full((len(text), min(block, n_tokens - start)), mask_of(model))
+        holes = text.new_full((len(text), min(block, n_tokens - start)), mask_token_id(model))
         window = torch.cat([text[:, -(size - holes.shape[1]) :], holes], dim=1)
         added = fill_in(model, window, order, temperature, top_k, generator)
         new = slice(window.shape[1] - holes.shape[1], None)
         later = when.amax(dim=1, keepdim=True) + added.when[:, new]
         text, when = torch.cat([text, added.tokens[:, new]], dim=1), torch.cat([when, later], dim=1)
-        sure = torch.cat([sure, added.sure[:, new]], dim=1)
-    return Filled(text, when, sure)
+        confidence = torch.cat([confidence, added.confidence[:, new]], dim=1)
+    return Filled(text, when, confidence)

@@ -1,13 +1,40 @@
-"""Writing a text one token after another."""
+"""Writing a text one token after another, and how a token is drawn from logits."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
 
-from babygpt.models.base import LanguageModel, require_causal
-from babygpt.models.cache import KVCache
-from babygpt.sampling.draw import check, pick
+from babygpt.errors import BadInput
+from babygpt.models.base import KVCache, LanguageModel, require_causal
+
+
+def sample_token(
+    logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None
+) -> Tensor:
+    """Draw one token from each row of logits: (B, vocab_size) -> (B,); options as those of `generate`."""
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    if top_k is not None and top_k < logits.shape[-1]:
+        best = logits.topk(top_k)  # exactly k, also where logits are equal
+        logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
+    logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
+    probabilities = (logits / temperature).softmax(dim=-1)
+    return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+
+
+def require_request(idx: Tensor, n_tokens: int, temperature: float, top_k: int | None) -> None:
+    """Raise a ValueError for an empty prompt (B, T), or a number that no text can be written with."""
+    if idx.shape[1] < 1:
+        raise BadInput("the prompt is empty; it needs at least 1 token")
+    if n_tokens < 0:
+        raise BadInput(f"n_tokens ({n_tokens}) must not be negative")
+    if not 0 <= temperature < math.inf:  # refuses nan too
+        raise BadInput(f"temperature ({temperature}) must be a finite number, and must not be negative")
+    if top_k is not None and top_k < 1:
+        raise BadInput(f"top_k ({top_k}) must be at least 1")
 
 
 @torch.inference_mode()
@@ -36,7 +63,7 @@ def generate(
     a top_k below 1.
     """
     require_causal(model)
-    check(idx, n_tokens, temperature, top_k)
+    require_request(idx, n_tokens, temperature, top_k)
     block_size = model.config.block_size
     device = next(model.parameters()).device
     text = idx.to(device)
@@ -50,6 +77,6 @@ def generate(
             logits, read = model(text[:, read:], cache=cache), text.shape[1]
         else:
             logits = model(text[:, start:])
-        token = pick(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
+        token = sample_token(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
         text = torch.cat([text, token[:, None].to(device)], dim=1)
     return text

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from babygpt.data.batches import (
     IGNORED,
-    Columns,
+    BranchBatch,
+    branch_batches,
+    collate,
+    consecutive_windows,
     cut,
-    in_company,
+    interleave,
     line_starts,
     require_branches,
     require_window,
-    stack,
-    weave,
-    whole_split,
 )
 
 
@@ -26,7 +26,7 @@ def test_every_token_is_a_target_once(n: int, block_size: int, batch_size: int) 
     """All but the first, which nothing comes before."""
     ids = 1000 + torch.arange(n)
     targets: Counter[int] = Counter()
-    for x, y in whole_split(ids, block_size, batch_size):
+    for x, y in consecutive_windows(ids, block_size, batch_size):
         assert x.shape == y.shape
         assert x.shape[0] <= batch_size
         assert x.shape[1] <= block_size
@@ -37,14 +37,14 @@ def test_every_token_is_a_target_once(n: int, block_size: int, batch_size: int) 
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40))
 def test_only_the_last_window_is_short(n: int, block_size: int) -> None:
-    lengths = [x.shape[1] for x, _ in whole_split(torch.arange(n), block_size)]
+    lengths = [x.shape[1] for x, _ in consecutive_windows(torch.arange(n), block_size)]
     assert all(length == block_size for length in lengths[:-1])
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_text_without_a_target_is_refused_with_its_length(n: int) -> None:
     with pytest.raises(ValueError, match=rf"{n} tokens.* 2"):
-        list(whole_split(torch.arange(n), 4))
+        list(consecutive_windows(torch.arange(n), 4))
 
 
 def test_cut_takes_neighbours_from_each_start() -> None:
@@ -87,15 +87,15 @@ def by_hand(texts: list[tuple[list[int], int]], names: list[int]) -> list[tuple[
     )
 
 
-def rows_of(columns: Columns) -> list[list[tuple[int, int, int, int]]]:
+def rows_of(columns: BranchBatch) -> list[list[tuple[int, int, int, int]]]:
     """The same of each sample of a batch, what fills up left out."""
     parts = (columns.time, columns.branch, columns.tokens, columns.targets)
     together = torch.stack(parts, dim=-1)
     return [[tuple(token) for token in row.tolist() if token[3] != IGNORED] for row in together]
 
 
-def woven_of(texts: list[tuple[list[int], int]], names: list[int] | None = None) -> Columns:
-    return weave([torch.tensor(text) for text, _ in texts], [offset for _, offset in texts], names)
+def woven_of(texts: list[tuple[list[int], int]], names: list[int] | None = None) -> BranchBatch:
+    return interleave([torch.tensor(text) for text, _ in texts], [offset for _, offset in texts], names)
 
 
 @given(texts=TEXTS)
@@ -113,7 +113,7 @@ def test_branches_may_have_other_numbers(texts: list, data: st.DataObject) -> No
 
 
 def test_a_small_sample_by_eye() -> None:
-    columns = weave([torch.tensor([1, 2, 3]), torch.tensor([7, 8, 9])], [0, 1])
+    columns = interleave([torch.tensor([1, 2, 3]), torch.tensor([7, 8, 9])], [0, 1])
     assert columns.tokens.tolist() == [[1, 2, 7, 8]]
     assert columns.targets.tolist() == [[2, 3, 8, 9]]
     assert columns.time.tolist() == [[0, 1, 1, 2]]
@@ -124,7 +124,7 @@ def test_a_small_sample_by_eye() -> None:
 
 @given(samples=st.lists(TEXTS, min_size=1, max_size=4))
 def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> None:
-    batch = stack([woven_of(texts) for texts in samples])
+    batch = collate([woven_of(texts) for texts in samples])
     expected = [by_hand(texts, list(range(len(texts)))) for texts in samples]
     assert rows_of(batch) == expected
     assert {part.shape for part in batch} == {(len(samples), max(map(len, expected)))}
@@ -139,7 +139,7 @@ def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
     """A short sample beside a long one reads as alone, and other filling changes not a bit of it."""
     model = awake("v6", {"isolated": isolated})
     short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))
-    batch, n = stack([short, long]), short.tokens.shape[1]
+    batch, n = collate([short, long]), short.tokens.shape[1]
     logits = model(batch.tokens, batch.positions)
     assert torch.allclose(logits[0, :n], model(short.tokens, short.positions)[0], atol=1e-5)
     assert torch.allclose(logits[1:], model(long.tokens, long.positions), atol=1e-5)
@@ -169,7 +169,7 @@ def test_every_text_keeps_company_once(
     found: Counter[tuple[int, ...]] = Counter()
     draw = torch.Generator().manual_seed(seed)
     samples = 0
-    for batch in in_company(texts, n, block_size, draw, batch_size):
+    for batch in branch_batches(texts, n, block_size, draw, batch_size):
         assert len(batch.tokens) <= batch_size
         for row in rows_of(batch):
             samples += 1
@@ -189,7 +189,7 @@ def test_every_text_keeps_company_once(
 def test_company_and_times_are_drawn_anew_and_by_the_generator() -> None:
     texts = torch.arange(400).view(100, 4)
     one, same, other = (
-        list(in_company(texts, 2, 9, torch.Generator().manual_seed(seed))) for seed in (0, 0, 1)
+        list(branch_batches(texts, 2, 9, torch.Generator().manual_seed(seed))) for seed in (0, 0, 1)
     )
     assert all(torch.equal(a, b) for x, y in zip(one, same, strict=True) for a, b in zip(x, y, strict=True))
     assert not torch.equal(one[0].tokens, other[0].tokens)
@@ -206,7 +206,7 @@ def test_company_and_times_are_drawn_anew_and_by_the_generator() -> None:
 )
 def test_a_sample_of_nothing_is_refused(texts: list[int], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        weave([torch.arange(n) for n in texts], [0] * len(texts))
+        interleave([torch.arange(n) for n in texts], [0] * len(texts))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_sample_of_nothing_is_refused(texts: list[int], says: str) -> None:
 def test_company_that_cannot_be_kept_is_refused(n: int, length: int, block_size: int, says: str) -> None:
     texts = torch.zeros(6, length + 1, dtype=torch.long)
     with pytest.raises(ValueError, match=says):
-        next(in_company(texts, n, block_size, torch.Generator()))
+        next(branch_batches(texts, n, block_size, torch.Generator()))
 
 
 def test_at_most_must_not_be_below_at_least() -> None:
@@ -242,4 +242,4 @@ def test_at_most_must_not_be_below_at_least() -> None:
 )
 def test_texts_that_could_not_be_told_apart_are_refused(offsets, branches, said):
     with pytest.raises(ValueError, match=said):
-        weave([torch.arange(4), torch.arange(3)], offsets, branches)
+        interleave([torch.arange(4), torch.arange(3)], offsets, branches)

@@ -113,28 +113,6 @@ def answers(encoding: Encoding) -> list[torch.Tensor]:
     ]
 
 
-STEERED = {
-    "sinusoidal theta": (Sinusoidal(C), "theta", 50.0, Sinusoidal(C, theta=50.0)),
-    "rotary theta": (Rotary(D), "theta", 50.0, Rotary(D, theta=50.0)),
-    "2-D theta": (Rotary2D(D), "theta", 50.0, Rotary2D(D, theta=50.0)),
-    "2-D stride": (Rotary2D(D), "stride", 7.5, Rotary2D(D, stride=7.5)),
-    "steepness": (ALiBi(H), "steepness", 3.0, ALiBi(H, steepness=3.0)),
-}
-
-
-@pytest.mark.parametrize("name", STEERED)
-def test_a_steered_encoding_answers_as_one_made_with_that_number(name: str) -> None:
-    encoding, number, value, expected = STEERED[name]
-    first = getattr(encoding, number)
-    before = answers(encoding)
-    encoding.steer(number, value)
-    now = answers(encoding)
-    assert all(torch.equal(a, b) for a, b in zip(now, answers(expected), strict=True))
-    assert not all(torch.equal(a, b) for a, b in zip(now, before, strict=True))
-    encoding.steer(number, first)  # and back
-    assert all(torch.equal(a, b) for a, b in zip(answers(encoding), before, strict=True))
-
-
 def test_a_whole_number_is_a_number_and_the_next_one_too() -> None:
     encoding = Rotary(D)
     for value in (100, 200, 300.0):

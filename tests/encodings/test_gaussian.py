@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt import invariants
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
@@ -140,17 +139,6 @@ def test_each_row_of_a_batch_has_its_own_times(kernel: str) -> None:
             assert torch.equal(bias[b], encoding.score_bias(Positions(time[b]), Positions(time[b])))
 
 
-def test_relative_scores_depend_on_distance_alone_and_absolute_ones_do_not() -> None:
-    relative, absolute = (
-        invariants.shift_invariant(gaussian(D, kernel), n_head=H, head_dim=D) for kernel in KERNELS[::-1]
-    )
-    assert relative.value < 1e-6
-    assert absolute.value > 0.1
-    assert (relative.holds, absolute.holds) == (True, False)
-    assert invariants.norm_preserved(gaussian(D), H, D).holds
-    assert not invariants.norm_preserved(gaussian(D, "absolute"), H, D).holds
-
-
 @pytest.mark.parametrize("distance", [0, 1, 5])
 def test_far_from_the_start_the_notes_score_is_next_to_nothing(distance: int) -> None:
     """At a distance that it is meant to keep: 200 tokens into a text nothing is left of any score."""
@@ -224,24 +212,6 @@ def test_learnable_is_trained_and_fixed_is_not_but_stored(learnable: bool) -> No
 
 
 @pytest.mark.parametrize("learnable", [True, False])
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("name", "at"), [("alpha1", 0), ("alpha2", 1), ("sigma1", 2), ("sigma2", 3)])
-def test_a_steered_kernel_is_one_made_with_that_number(
-    learnable: bool, kernel: str, name: str, at: int
-) -> None:
-    numbers = [0.7, 0.3, 5.0, 20.0]
-    numbers[at] = 2.5
-    made = gaussian(D, kernel, tuple(numbers[:2]), tuple(numbers[2:]), learnable=learnable)
-    steered = gaussian(D, kernel, learnable=learnable)
-    held = dict(steered.named_parameters())
-    steered.steer(name, 2.5)
-    assert getattr(steered, name) == pytest.approx(2.5)
-    distance = torch.arange(-50, 50)
-    assert torch.allclose(steered.kernel(distance), made.kernel(distance), atol=1e-6)
-    assert all(p is held[key] and p.grad_fn is None for key, p in steered.named_parameters())
-
-
-@pytest.mark.parametrize("learnable", [True, False])
 def test_a_steered_width_survives_a_checkpoint(awake, tmp_path: Path, learnable: bool) -> None:
     options = {"learnable": learnable}
     model = awake("v5", options)
@@ -273,7 +243,6 @@ def test_what_is_no_number_of_the_kernel_is_refused(name: str) -> None:
 # ---------------------------------------------------------------- bad arguments
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("learnable", [True, False])
 @pytest.mark.parametrize(
     ("wrong", "says"),
@@ -288,9 +257,9 @@ def test_what_is_no_number_of_the_kernel_is_refused(name: str) -> None:
         ({"sigmas": (1.0, 2.0, 3.0)}, "two numbers each"),
     ],
 )
-def test_numbers_that_make_no_kernel_are_named(kernel: str, learnable: bool, wrong: dict, says: str) -> None:
+def test_numbers_that_make_no_kernel_are_named(learnable: bool, wrong: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        gaussian(D, kernel, learnable=learnable, **wrong)
+        gaussian(D, learnable=learnable, **wrong)
 
 
 def test_a_kernel_of_nothing_is_refused() -> None:

@@ -205,7 +205,7 @@ def logits(model, idx: torch.Tensor, alpha: float) -> torch.Tensor:
     [(f"v7-{name}", True) for name in ("polar", "exact", "random")]
     + [("v7-last", False), ("v7-keys", False), ("v7-quadrature", False), ("v7", False)],
 )
-@pytest.mark.parametrize("alpha", [0.1, 0.3, 3.0])
+@pytest.mark.parametrize("alpha", [0.1, 3.0])
 def test_alpha_in_a_model_from_end_to_end(awake, text, version: str, idle: bool, alpha: float) -> None:
     """Before the norm it changes no logit by a thousandth of their spread; after it, it does."""
     model, idx = awake(version), text(2, 16)
@@ -214,20 +214,6 @@ def test_alpha_in_a_model_from_end_to_end(awake, text, version: str, idle: bool,
     change = (logits(model, idx, alpha) - plain).abs().max() / plain.std()
     assert (change < 1e-3) == idle
     assert idle or change > 1e-2
-
-
-@pytest.mark.parametrize("version", ["v7-polar", "v7-exact"])
-def test_where_the_note_begins_its_phase_has_no_gradient_at_all(awake, text, version: str) -> None:
-    model, idx = awake(version), text(2, 16)
-    with torch.no_grad():
-        model.encoding.phi.zero_()
-    F.cross_entropy(
-        model(idx, Positions(torch.arange(16), masked=idx == 10)).flatten(0, 1), idx.flatten()
-    ).backward()
-    phi = model.encoding.phi.grad
-    assert torch.equal(phi, torch.zeros(8)) == (version == "v7-polar")
-    assert version == "v7-polar" or (phi != 0).all()
-    assert model.blocks[0].attention.to_q.weight.grad.abs().max() > 1e-4  # while queries learn
 
 
 @pytest.mark.parametrize("encoding", ALL, ids=lambda e: type(e).__name__)

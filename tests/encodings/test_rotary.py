@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.encodings.rotary import Rotary, Rotary2D, angles, rotate, turn
+from babygpt.encodings.rotary import Rotary, Rotary2D, angles, rotate, rotate_pairs
 from babygpt.positions import Positions
 
 DIMS = st.integers(1, 32).map(lambda pairs: 2 * pairs)
@@ -117,7 +117,7 @@ def test_far_positions_stay_exact_in_float32() -> None:
 
 def test_turn_takes_one_angle_for_each_pair() -> None:
     x = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=torch.float64)
-    got = turn(x, torch.tensor([math.pi / 2, math.pi], dtype=torch.float64))
+    got = rotate_pairs(x, torch.tensor([math.pi / 2, math.pi], dtype=torch.float64))
     assert got.tolist() == pytest.approx([0, 1, 0, -2], abs=1e-12)
 
 

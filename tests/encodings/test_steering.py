@@ -14,6 +14,7 @@ from torch import Tensor
 from babygpt import Branches, ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.encodings import (
+    ALiBi,
     Encoding,
     ExactPhase,
     Fourier,
@@ -32,7 +33,7 @@ from babygpt.encodings import (
 )
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
-from babygpt.training import Training, as_in, train
+from babygpt.training import Training, replay, train
 
 SHAPE = ModelConfig(vocab_size=11, block_size=12, n_layer=2, n_head=2, n_embd=16)
 C, D, H = SHAPE.n_embd, SHAPE.head_dim, SHAPE.n_head
@@ -63,6 +64,7 @@ GATES = {gate.__name__: gate for gate in (GatesLast, KeysOnly, Quadrature)}
 PHASED = {gate.__name__: gate for gate in (ExactPhase, RandomPhase, GatesLast, KeysOnly)}
 PAIRS = {"learnable": {"learnable": True}, "fixed": {"learnable": False}}
 KNOBS = {
+    "ALiBi steepness": Steered(lambda: ALiBi(H), "steepness", 3.0, lambda: ALiBi(H, 3.0)),
     "v3 theta": Steered(lambda: Sinusoidal(C), "theta", 50.0, lambda: Sinusoidal(C, 50.0)),
     "v4 theta": Steered(lambda: Rotary(D), "theta", 50.0, lambda: Rotary(D, 50.0)),
     **{
@@ -135,10 +137,11 @@ def test_a_steered_model_answers_as_one_made_with_that_number(knob: Steered) -> 
     steered = model(knob.make())
     torch.manual_seed(1)
     expected = model(knob.expected())
-    before = says(steered)
+    before, held = says(steered), dict(steered.named_parameters())
     steered.encoding.steer(knob.name, knob.value)
     torch.testing.assert_close(says(steered), says(expected), rtol=0, atol=1e-5)
     assert (says(steered) - before).abs().max() > 1e-3
+    assert all(p is held[name] and p.grad_fn is None for name, p in steered.named_parameters())
 
 
 @pytest.mark.parametrize("name", ["alpha", "phi"])
@@ -235,7 +238,7 @@ def test_what_may_not_be_is_refused_in_a_sentence_and_nothing_has_changed(
     make: Callable[[], Encoding], name: str, value: float, sentence: str
 ) -> None:
     encoding = make()
-    before = {number: torch.as_tensor(getattr(encoding, number)).clone() for number in encoding.numbers()}
+    before = {number: torch.as_tensor(getattr(encoding, number)).clone() for number in encoding.steerable()}
     for refuse in (encoding.require_steerable, encoding.steer):
         with pytest.raises(ValueError, match=sentence):
             refuse(name, value)
@@ -295,7 +298,7 @@ def test_a_stride_turned_in_a_run_counts_from_that_step_on_and_can_be_repeated(
     turns = {4: {"stride": 8.0}}
     first, again, plain = (branches(corpus, learnable) for _ in range(3))
     history = list(train(first, objective, PLAN, lambda step: turns.get(step, {})))
-    repeated = list(train(again, objective, PLAN, as_in(history)))
+    repeated = list(train(again, objective, PLAN, replay(history)))
     untouched = list(train(plain, objective, PLAN))
     assert [s.loss for s in history] == [s.loss for s in repeated]
     assert [s.loss for s in history[:3]] == [s.loss for s in untouched[:3]]

@@ -1,4 +1,4 @@
-"""What encodings promise of one query and one key: each promise kept by one, broken by another."""
+"""What encodings promise: each promise kept by one, broken by another."""
 
 import pytest
 import torch
@@ -7,15 +7,22 @@ from babygpt import invariants
 from babygpt.encodings import (
     ALiBi,
     Encoding,
+    ExactPhase,
+    GatesLast,
     KeysOnly,
     LearnedPhase,
     LearnedPositions,
     Polar,
     PoPE,
     Quadrature,
+    RandomPhase,
     Rotary,
+    Sinusoidal,
     gaussian,
 )
+from babygpt.models.versions import build
+
+IDX = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
 
 
 class Stretched(Rotary):
@@ -83,3 +90,81 @@ def test_a_learned_table_is_no_function_of_distance():
     table = LearnedPositions(32, 8).table.detach()
     gram = table @ table.T
     assert (gram.diagonal(1) - gram[0, 1]).abs().max() > 1e-4
+
+
+# ---------------------------------------------------------------- closed forms
+
+
+def test_the_sinusoid_keeps_its_promises():
+    assert invariants.table_equals_closed_form(Sinusoidal(16)).holds
+    assert invariants.shift_is_rotation(16, shift=5).holds
+
+
+def test_a_wrong_table_is_found_out():
+    class Halved(Sinusoidal):
+        def embed(self, x, positions):
+            return x + (super().embed(x, positions) - x) / 2
+
+    assert not invariants.table_equals_closed_form(Halved(16)).holds
+
+
+# ---------------------------------------------------------------- a gate's alpha and phase
+
+
+def at_zero(model, phase):
+    """A model that computes something, with its phase where the note begins."""
+    with torch.no_grad():
+        getattr(model.encoding, phase).zero_()
+    return model
+
+
+@pytest.mark.parametrize("encoding", [Polar(32), ExactPhase(32), RandomPhase(32)])
+def test_before_a_norm_alpha_is_idle(encoding):
+    """And PoPE has none."""
+    found = invariants.alpha_is_idle(encoding)
+    assert found.holds
+    assert found.value < 1e-9
+
+
+@pytest.mark.parametrize("encoding", [GatesLast(32), KeysOnly(32), Quadrature(32), LearnedPhase(4, 32)])
+def test_after_the_norm_alpha_counts(encoding):
+    assert invariants.alpha_is_idle(encoding).value > 1
+
+
+def test_measuring_alpha_leaves_it_as_it_was():
+    encoding = KeysOnly(32, alpha=0.25)
+    invariants.alpha_is_idle(encoding)
+    assert encoding.alpha == 0.25
+
+
+def test_an_encoding_without_alpha_is_named():
+    with pytest.raises(ValueError, match="Rotary has no number called 'alpha'"):
+        invariants.alpha_is_idle(Rotary(32))
+
+
+@pytest.mark.parametrize(
+    ("version", "phase", "never"),
+    [("v7-polar", "phi", True), ("v7-exact", "phi", False), ("v7-keys", "phi", False)]
+    + [(version, "delta", False) for version in ("v7", "v7-pope")],
+)
+def test_who_learns_a_phase_from_0(awake, version, phase, never):
+    found = invariants.phase_never_learns(at_zero(awake(version), phase), IDX, phase)
+    assert found.holds == never
+    assert (found.value == 0) == never
+
+
+def test_anywhere_else_the_notes_phase_would_learn(awake):
+    """It is the point where it begins."""
+    assert not invariants.phase_never_learns(awake("v7-polar"), IDX).holds
+
+
+def test_an_untrained_model_is_no_proof(awake):
+    """Its head is zero, so nothing has a gradient but the head."""
+    model = build("v7-exact", awake("v7-exact").config)
+    with pytest.raises(ValueError, match="no gradient reaches the queries"):
+        invariants.phase_never_learns(model, IDX)
+
+
+def test_a_phase_that_is_not_there_is_named(awake):
+    with pytest.raises(ValueError, match="LearnedPhase has no parameter called 'phi'"):
+        invariants.phase_never_learns(awake("v7"), IDX)

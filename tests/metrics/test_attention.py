@@ -8,7 +8,7 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Sinusoidal
-from babygpt.metrics.attention import attention_weights, weights_of
+from babygpt.metrics.inspection import attention_weights, weights_of
 from babygpt.models.transformer import Transformer
 
 BODIES = ["v3", "v4", "nope", "learned", "alibi"]

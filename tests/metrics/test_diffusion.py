@@ -58,7 +58,7 @@ def test_inexact_answers_cost_more_than_the_entropy(posterior) -> None:
 
 @pytest.mark.parametrize("n", [0, MOST_EXACT + 1])
 def test_too_few_or_too_many_places_are_refused(awake, text, n: int) -> None:
-    with pytest.raises(ValueError, match=f"{n} places"):
+    with pytest.raises(ValueError, match=f"{n} positions"):
         exact_nelbo(awake("v7"), text(16), list(range(n)))
 
 

@@ -19,7 +19,7 @@ from babygpt.encodings import (
     RandomPhase,
     Rotary,
 )
-from babygpt.metrics.gates import gates_of, phases_of
+from babygpt.metrics.inspection import gates_of, phases_of
 from babygpt.positions import Positions
 
 H, T, D = 3, 9, 8

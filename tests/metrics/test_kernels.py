@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings.gaussian import Gaussian
-from babygpt.metrics.kernels import kernel_values, reach
+from babygpt.metrics.inspection import kernel_values, reach
 
 share, sigma = st.floats(0.001, 0.99), st.floats(0.5, 300)
 

@@ -5,15 +5,13 @@ import pytest
 import torch
 
 from babygpt.metrics import loss_by_position
-from babygpt.models.versions import VERSIONS
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 
 BLOCK = 16
-ONE_TEXT = [name for name, version in VERSIONS.items() if not (version.branches or version.masks)]
 
 
-@pytest.mark.parametrize("version", ONE_TEXT)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_each_position_has_the_mean_over_windows(awake, text, version: str) -> None:
     model, ids = awake(version), text(40)
     got = loss_by_position(model, ids, BLOCK, n_windows=24)  # every start there is
@@ -32,9 +30,9 @@ def test_a_bigram_model_is_as_good_at_every_position(awake, text) -> None:
     assert got == pytest.approx(-table[ids[:-1], ids[1:]].detach().numpy(), abs=1e-5)
 
 
-@pytest.mark.parametrize("version", ["v1", "v3", "v4", "v5", "v5-absolute", "nope", "alibi"])
+@pytest.mark.parametrize("version", ["v1", "v3", "v5"])
 def test_it_measures_past_the_window(awake, text, version: str) -> None:
-    """Four times the block size, at places counted through."""
+    """Four times the block size, at positions counted through."""
     model, ids = awake(version), text(4 * BLOCK + 1)
     got = loss_by_position(model, ids, 4 * BLOCK, n_windows=1)
     with torch.no_grad():

@@ -15,10 +15,8 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Encoding
 from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.base import LanguageModel
-from babygpt.models.versions import VERSIONS
 
 VERBS = ("met", "hid")
-ONE_TEXT = [name for name, version in VERSIONS.items() if not (version.branches or version.masks)]
 TOKENIZER = CharTokenizer("\n .?abdehimntovw")
 
 
@@ -72,14 +70,13 @@ def test_who_knows_them_the_wrong_way_round_answers_none(
     assert role_accuracy(Oracle(stories(small_grammar, swapped=True)), TOKENIZER, questions) == 0.0
 
 
-@pytest.mark.parametrize("version", ["v1"])
 @pytest.mark.parametrize("language", ["english", "chinese"])
-def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, version: str, language: str) -> None:
+def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, language: str) -> None:
     """Each question has its mirror, and one of the two must be wrong; ties count half."""
     grammar = getattr(tales, language)()
     tokenizer = CharTokenizer(grammar.alphabet())
     asked = grammar.questions(60, seed=0, max_chars=160)
-    model = awake(version, vocab_size=tokenizer.vocab_size, block_size=200)
+    model = awake("v1", vocab_size=tokenizer.vocab_size, block_size=200)
     assert role_accuracy(model, tokenizer, asked) == 0.5
 
 
@@ -90,7 +87,7 @@ def test_a_model_that_says_nothing_is_at_chance(awake, questions: list[Question]
     assert role_accuracy(model, TOKENIZER, questions) == 0.5
 
 
-@pytest.mark.parametrize("version", ONE_TEXT)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_scores_are_sums_over_the_answer_and_what_ends_it(awake, version: str) -> None:
     """One text at a time, token by token, without padding; answers of different lengths."""
     model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=64)

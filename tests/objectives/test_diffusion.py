@@ -14,11 +14,9 @@ from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.metrics.diffusion import exact_nelbo
-from babygpt.models.versions import VERSIONS
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
-from babygpt.objectives.diffusion import mask_of, mask_out, masking_rates
+from babygpt.objectives.diffusion import mask_out, mask_token_id, masking_rates
 
-DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 MASK = 10
 
 
@@ -134,7 +132,7 @@ class Listener(nn.Module):
 def test_a_model_is_told_what_is_masked_and_is_not_asked_for_mask() -> None:
     model, idx = Listener(11), torch.tensor([[3, MASK, 4, MASK], [1, 2, 3, 4]])
     logits = denoise(model, idx)
-    assert mask_of(model) == MASK
+    assert mask_token_id(model) == MASK
     assert logits.shape == (2, 4, 10)
     assert (logits == 0).all()
     (heard, positions), *_ = model.heard
@@ -143,7 +141,7 @@ def test_a_model_is_told_what_is_masked_and_is_not_asked_for_mask() -> None:
     assert positions.masked.tolist() == [[False, True, False, True], [False] * 4]
 
 
-@pytest.mark.parametrize("version", DENOISERS)
+@pytest.mark.parametrize("version", ["v7", "v7-polar", "v7-rope"])
 def test_loss_is_the_mean_over_what_was_masked(awake, text, version: str) -> None:
     model = awake(version)
     windows, rates = text(3, 12, vocab_size=MASK), torch.tensor([0.2, 0.6, 1.0])
@@ -182,12 +180,12 @@ def expectation(kind: type, model, idx: torch.Tensor) -> float:
     give its integral exactly; for the mean over masked tokens, the chance alone is one.
     """
     points, weights = np.polynomial.legendre.leggauss(8)
-    objective, total = kind(numbers(mask_id=mask_of(model)), len(idx)), 0.0
+    objective, total = kind(numbers(mask_id=mask_token_id(model)), len(idx)), 0.0
     for t, weight in zip((points + 1) / 2, weights / 2, strict=True):
         for mask in product([False, True], repeat=len(idx)):
             masked = torch.tensor(mask)
             chance = t ** sum(mask) * (1 - t) ** (len(mask) - sum(mask))
-            inputs, targets = idx.masked_fill(masked, mask_of(model)), idx.masked_fill(~masked, IGNORED)
+            inputs, targets = idx.masked_fill(masked, mask_token_id(model)), idx.masked_fill(~masked, IGNORED)
             rates = torch.tensor([t], dtype=torch.float64)
             total += (
                 weight * chance * float(objective.loss(model, (inputs[None], targets[None], rates)).detach())

@@ -8,10 +8,7 @@ import torch
 from torch import nn
 
 from babygpt.data.corpus import Corpus, from_text
-from babygpt.models.versions import VERSIONS
 from babygpt.objectives import NextToken, cross_entropy
-
-ONE_TEXT = [name for name, version in VERSIONS.items() if not (version.branches or version.masks)]
 
 
 def draw(seed: int = 0) -> torch.Generator:
@@ -52,7 +49,7 @@ def test_the_generator_decides_the_batch(small_corpus: Corpus) -> None:
     assert not torch.equal(first, other)
 
 
-@pytest.mark.parametrize("version", ONE_TEXT)
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_loss_is_the_mean_of_its_batch_and_has_a_gradient(awake, text, version: str) -> None:
     corpus = from_text("digits", "".join(map(str, range(10))) * 40)
     model, objective = awake(version), NextToken(corpus, 16)

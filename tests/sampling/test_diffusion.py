@@ -72,8 +72,8 @@ def test_every_hole_is_filled_and_nothing_else_is_touched(
     assert (filled.tokens < MASK).all()
     assert torch.equal(filled.tokens[~holes], idx[~holes])
     assert torch.equal(filled.when > 0, holes)
-    assert (filled.sure[~holes] == 1).all()
-    assert ((filled.sure > 0) & (filled.sure <= 1)).all()
+    assert (filled.confidence[~holes] == 1).all()
+    assert ((filled.confidence > 0) & (filled.confidence <= 1)).all()
     for row in range(3):
         used = sorted(set(filled.when[row, holes[row]].tolist()))
         assert used == list(range(1, int(filled.steps[row]) + 1))  # something appears at every step
@@ -103,7 +103,7 @@ def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order)
             chances = denoise(model, seen).softmax(dim=-1)
         now = filled.when == step
         expected = chances[now, filled.tokens[now]]
-        assert torch.allclose(filled.sure[now], expected, atol=1e-5)
+        assert torch.allclose(filled.confidence[now], expected, atol=1e-5)
 
 
 def test_rows_do_not_know_each_other(awake, text) -> None:
@@ -276,7 +276,7 @@ def test_temperature_sharpens_each_draw(posterior, temperature: float) -> None:
     weights = {text: p ** (1 / temperature) for text, p in joint(model).items()}
     agree(frequencies(filled.tokens), {t: w / sum(weights.values()) for t, w in weights.items()}, n)
     plain = torch.tensor([float(model.joint[token]) for token in filled.tokens[:, 0]])
-    assert torch.allclose(filled.sure[:, 0], plain)  # how sure it was does not depend on how it draws
+    assert torch.allclose(filled.confidence[:, 0], plain)  # how sure it was does not depend on how it draws
 
 
 def test_what_is_there_is_taken_into_account(posterior) -> None:
@@ -312,7 +312,7 @@ def test_blocks_are_filled_in_one_after_the_other(awake, text, length: int, n: i
     assert torch.equal(got.tokens, expected.tokens)
     assert torch.equal(got.when, expected.when)
     assert torch.equal(got.tokens[:, :length], prompts)
-    assert got.sure.shape == got.tokens.shape == (2, length + n)
+    assert got.confidence.shape == got.tokens.shape == (2, length + n)
 
 
 @given(order=ORDERS, n=st.integers(0, 40), block=st.sampled_from([None, 1, 5, 15]), length=st.integers(1, 20))

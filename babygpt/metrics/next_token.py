@@ -1,4 +1,4 @@
-"""Who did it? Two candidates, and only the order of the words tells which."""
+"""Metrics of models that predict the next token: loss by position, and answers to who-did-it questions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,37 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from babygpt.data.batches import cut, require_window
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
+from babygpt.positions import Positions
+
+
+@torch.inference_mode()
+def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
+    """Mean loss at each position of long windows.
+
+    ids        (N,)  text
+    length     tokens in a window; may exceed the block_size that the model was trained with
+    n_windows  windows, evenly over the text
+    returns    (length,)  nats per token
+    Raises ValueError if the model is not causal, the text too short, or a position beyond the encoding.
+    """
+    require_causal(model)
+    require_window(ids, length)
+    device = next(model.parameters()).device
+    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
+    positions = Positions.arange(length, device=device)
+    total = torch.zeros(length, device=device)
+    for some in starts.split(16):
+        window = cut(ids, some, length + 1).to(device)
+        total += cross_entropy(model(window[:, :-1], positions), window[:, 1:]).sum(dim=0)
+    return (total / n_windows).cpu().numpy()
 
 
 @torch.inference_mode()
@@ -24,8 +49,8 @@ def answer_log_probs(
     Raises ValueError if the model is not causal, or a question with its answer longer than its window.
     """
     texts = [(q.prompt, name + q.end) for q in questions for name in (q.answer, q.rival)]
-    rows = [score for some in _chunks(texts, 64) for score in _scores(model, tokenizer, some)]
-    return np.array(rows).reshape(-1, 2)
+    rows = [_scores(model, tokenizer, texts[i : i + 64]) for i in range(0, len(texts), 64)]
+    return np.array([score for some in rows for score in some]).reshape(-1, 2)
 
 
 def role_accuracy(
@@ -41,10 +66,6 @@ def role_accuracy(
     scores = score(model, tokenizer, questions)
     gap = scores[:, 0] - scores[:, 1]
     return float(np.mean(np.where(gap == 0, 0.5, gap > 0)))
-
-
-def _chunks(items: list[tuple[str, str]], size: int) -> list[list[tuple[str, str]]]:
-    return [items[i : i + size] for i in range(0, len(items), size)]
 
 
 def _scores(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]) -> list[float]:

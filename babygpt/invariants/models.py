@@ -1,0 +1,176 @@
+"""What models promise: who sees what, what becomes of the order, and that a cache changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from babygpt.errors import BadInput
+from babygpt.invariants.base import Promise, logits_at, text_logits, unmasked
+from babygpt.models.base import KVCache, LanguageModel
+from babygpt.positions import Positions, causal_mask
+
+
+@torch.inference_mode()
+def order_blind(model: LanguageModel, idx: Tensor, seed: int = 0) -> Promise:
+    """Shuffling the tokens before the last one leaves the last one's prediction as it was.
+
+    idx  (T,)  token ids
+    """
+    draw = torch.Generator().manual_seed(seed)
+    last = idx[-1:]
+    here = text_logits(model, idx)[-1]
+    worst = 0.0
+    for _ in range(4):
+        shuffled = torch.cat([idx[:-1][torch.randperm(len(idx) - 1, generator=draw)], last])
+        worst = max(worst, float((text_logits(model, shuffled)[-1] - here).abs().max()))
+    return Promise("blind to the order of what came before", worst, 1e-4)
+
+
+@torch.inference_mode()
+def blind_to_the_past(model: LanguageModel, idx: Tensor) -> Promise:
+    """Replacing every token before the last one leaves its prediction as it was.
+
+    idx  (T,)  token ids
+    """
+    other = torch.cat([(idx[:-1] + 1) % model.config.vocab_size, idx[-1:]])
+    change = (text_logits(model, idx)[-1] - text_logits(model, other)[-1]).abs().max()
+    return Promise("sees one token at a time", float(change), 1e-4)
+
+
+@torch.inference_mode()
+def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Promise:
+    """Changing the last token changes no prediction before it.
+
+    idx        (T,)  token ids
+    positions  (T,)  where they stand; by default 0, 1, 2, ...
+    """
+    positions = positions or unmasked(len(idx), device=idx.device)
+    other = torch.cat([idx[:-1], (idx[-1:] + 1) % model.config.vocab_size])
+    change = (model(idx[None], positions) - model(other[None], positions))[0, :-1].abs().max()
+    return Promise("no token sees the future", float(change), 1e-5)
+
+
+@torch.inference_mode()
+def cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Promise:
+    """Reading token by token with a cache gives the logits of reading all at once.
+
+    idx        (T,)  token ids, at most block_size
+    positions  (T,)  where they stand; by default 0, 1, 2, ...
+    """
+    positions = positions or unmasked(len(idx), device=idx.device)
+    change = _change_by_cache(model, idx, positions, torch.arange(len(idx)).split(1))
+    return Promise("reading with a cache changes nothing", change, 1e-4)
+
+
+def _change_by_cache(
+    model: LanguageModel, idx: Tensor, positions: Positions, pieces: Sequence[Tensor]
+) -> float:
+    """The largest change of a logit when a sequence is read in pieces (indices or masks) with a cache."""
+    cache = KVCache(len(idx))
+    steps = [model(idx[at][None], positions.select(at), cache)[0] for at in pieces]
+    return float((torch.cat(steps) - logits_at(model, idx, positions)).abs().max())
+
+
+@torch.inference_mode()
+def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | None = None) -> Promise:
+    """Past its window a model gives finite logits, or refuses with an error; it never guesses silently.
+
+    idx        (T,)  token ids; read at positions that begin where the window ends
+    branch     (T,)  which text each belongs to, for models of several texts; None for one text
+    """
+    positions = unmasked(len(idx), model.config.block_size, idx.device)
+    beyond = Positions(positions.time, branch, positions.masked)
+    try:
+        broken = (~torch.isfinite(model(idx[None], beyond))).float().mean()
+    except BadInput:
+        broken = torch.zeros(())
+    return Promise("past its window it goes on or says no", float(broken), 0.0)
+
+
+def _known_branches(positions: Positions) -> Tensor:
+    if positions.branch is None:
+        raise BadInput("positions.branch is None: this promise is about several texts in one sequence")
+    return positions.branch
+
+
+@torch.inference_mode()
+def nothing_leaks(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
+    """Changing every token of all other branches changes no prediction of a branch, not even by rounding.
+
+    idx        (T,)  token ids, of several branches
+    positions  (T,)  their times and branches
+    Raises ValueError if positions has no branches.
+    """
+    branch, here, worst = _known_branches(positions), logits_at(model, idx, positions), 0.0
+    for own in (branch == b for b in branch.unique()):
+        other = torch.where(own, idx, (idx + 1) % model.config.vocab_size)
+        worst = max(worst, float((logits_at(model, other, positions) - here)[own].abs().max()))
+    return Promise("what other branches say changes nothing", worst, 0.0)
+
+
+@torch.inference_mode()
+def sees_the_past_alone(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
+    """Changing a token changes no earlier prediction, and none of its own time in another branch.
+
+    idx        (T,)  token ids
+    positions  (T,)  their times and, of several texts, their branches
+    """
+    here, worst = logits_at(model, idx, positions), 0.0
+    visible = causal_mask(positions, positions)[0]  # (Tq, Tk)
+    for t in range(len(idx)):
+        other = idx.clone()
+        other[t] = (idx[t] + 1) % model.config.vocab_size
+        change = (logits_at(model, other, positions) - here).abs().amax(dim=-1)  # (T,)
+        worst = max(worst, float(change.masked_fill(visible[:, t], 0.0).max()))
+    return Promise("sees itself and strictly earlier times, no more", worst, 1e-5)
+
+
+@torch.inference_mode()
+def branches_permute(model: LanguageModel, idx: Tensor, positions: Positions, seed: int = 0) -> Promise:
+    """With branches in another order in every column, each with its code, predictions move along unchanged.
+
+    idx        (T,)  token ids, of several branches
+    positions  (T,)  their times and branches
+    seed       draws the orders
+    Raises ValueError if positions has no branches.
+    """
+    branch, here, worst = _known_branches(positions), logits_at(model, idx, positions), 0.0
+    draw, n = torch.Generator().manual_seed(seed), int(branch.max()) + 1
+    for _ in range(4):
+        rank = torch.randperm(n, generator=draw)[branch.cpu()].to(branch.device)
+        order = (positions.time * n + rank).argsort()
+        moved = logits_at(model, idx[order], positions.select(order))
+        worst = max(worst, float((moved - here[order]).abs().max()))
+    return Promise("the order of branches does not matter, only their codes", worst, 1e-4)
+
+
+@torch.inference_mode()
+def parallel_cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
+    """Reading time by time with a cache, all branches at once, gives the logits of reading all at once.
+
+    idx        (T,)  token ids, in order of time
+    positions  (T,)  their times and branches
+    Raises ValueError if positions has no branches.
+    """
+    _known_branches(positions)
+    columns = [positions.time == t for t in positions.time.unique()]
+    change = _change_by_cache(model, idx, positions, columns)
+    return Promise("reading all branches with a cache changes nothing", change, 1e-4)
+
+
+@torch.inference_mode()
+def one_branch_is_one_text(model: LanguageModel, plain: LanguageModel, idx: Tensor) -> Promise:
+    """A model of parallel branches reads a text alone as the plain model with the same weights does.
+
+    Measured as the largest change of a logit, as a share of the largest logit where that is above 1.
+
+    plain  such as v4
+    idx    (T,)  token ids
+    """
+    time = Positions.arange(len(idx), device=idx.device).time
+    alone, text = logits_at(model, idx, Positions(time, torch.zeros_like(time))), plain(idx[None])[0]
+    change = (alone - text).abs().max() / text.abs().max().clamp(min=1.0)
+    return Promise("one branch is one text", float(change), 1e-6)
