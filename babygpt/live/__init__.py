@@ -1,5 +1,13 @@
 """The live lab: sliders that answer at once, training to watch, pause and steer."""
 
+try:
+    import anywidget  # noqa: F401
+    import IPython  # noqa: F401
+    import ipywidgets  # noqa: F401
+except ImportError as missing:
+    fix = "`make env`, or `pip install -e '.[lab]'` in your own environment"
+    raise ImportError(f"babygpt.live draws with widgets, which come with the extra `lab`: {fix}") from missing
+
 from babygpt.live.controls import Choice as Choice
 from babygpt.live.controls import Line as Line
 from babygpt.live.controls import Scale as Scale
@@ -15,15 +23,15 @@ from babygpt.live.explorers import polar as polar
 from babygpt.live.explorers import rotary as rotary
 from babygpt.live.explorers import sinusoidal as sinusoidal
 from babygpt.live.run import Run as Run
-from babygpt.live.train import train as train
-from babygpt.live.watches.base import Watch as Watch
-from babygpt.live.watches.base import heads as heads
-from babygpt.live.watches.base import kernel as kernel
-from babygpt.live.watches.base import next_characters as next_characters
-from babygpt.live.watches.base import roles as roles
-from babygpt.live.watches.base import votes as votes
-from babygpt.live.watches.branches import branch_similarity as branch_similarity
-from babygpt.live.watches.branches import company as company
-from babygpt.live.watches.diffusion import filling as filling
-from babygpt.live.watches.diffusion import gates as gates
-from babygpt.live.watches.diffusion import with_holes as with_holes
+from babygpt.live.trainer import train as train
+from babygpt.live.watches import Watch as Watch
+from babygpt.live.watches import branch_similarity as branch_similarity
+from babygpt.live.watches import encode_masked as encode_masked
+from babygpt.live.watches import filled_text as filled_text
+from babygpt.live.watches import gates as gates
+from babygpt.live.watches import heads as heads
+from babygpt.live.watches import interference as interference
+from babygpt.live.watches import kernel as kernel
+from babygpt.live.watches import next_characters as next_characters
+from babygpt.live.watches import roles as roles
+from babygpt.live.watches import votes as votes

@@ -1,4 +1,4 @@
-"""A figure that is drawn again and again, quickly."""
+"""A figure that is drawn again and again, quickly, as PNG."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from babygpt import plots
-from babygpt.plots.artists import drawn, movable
+from babygpt.plots.artists import find_artist, moving_artists
 
 WIDTH = 11.0  # inches of every figure, so that letters are as large in one view as in the next
-DPI = 100  # of a figure that nobody has told how much room there is
+DPI = 100  # of a figure on a page of unknown width
 WIDEST = 1920  # CSS pixels
 STYLE: Any = {**plots.STYLE, "text.hinting": "no_hinting"}  # titles cost most of a frame; so, a third less
-TURN = threading.Lock()  # Matplotlib's caches are shared by all figures
+DRAWING_LOCK = threading.Lock()  # Matplotlib's caches are shared by all figures
 
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """In here one thread at a time draws, in the course's style."""
-    with TURN, matplotlib.rc_context(STYLE):
+    """Draw in this context: one thread at a time, in the course's style."""
+    with DRAWING_LOCK, matplotlib.rc_context(STYLE):
         yield
 
 
@@ -50,63 +50,67 @@ class Canvas:
             self.agg = FigureCanvasAgg(self.figure)
             row = self.figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
         self.axes: list[Axes] = list(row)
-        self.moved: list[tuple[Axes, Artist]] = []
-        self.titles: dict[Artist, tuple[str, Any]] = {}  # their words, and the pixels that they made
+        self.moving: list[tuple[Axes, Artist]] = []
+        self.titles: dict[Artist, tuple[str, Any]] = {}  # their text, and the pixels that it made
         self.laid_out = False
 
-    def fit(self, room: int, ratio: float) -> None:
-        """Draw from now on for a page with so much room, and for a screen with so many pixels.
+    def set_size(self, width: int, ratio: float) -> None:
+        """Draw from now on for a cell of this width on a screen of this pixel ratio.
 
-        room   width of the cell, CSS pixels; wider than WIDEST, the picture stays at that
+        width  CSS pixels; wider than WIDEST, the picture stays at that
         ratio  of the screen's pixels to CSS pixels
         """
-        dpi = round(min(room, WIDEST) * ratio) / WIDTH + 1e-6  # a whole number of pixels, and none is lost
+        dpi = round(min(width, WIDEST) * ratio) / WIDTH + 1e-6  # a whole number of pixels, and none is lost
         if self.figure.dpi != dpi:
             self.figure.set_dpi(dpi)
 
-    def words(self) -> str:
-        """What the picture says, for readers who do not see it: the titles of its Axes."""
-        titles = [drawn(ax, Text, "title") for ax in self.axes]
+    def alt_text(self) -> str:
+        """Say what the picture shows, for readers who do not see it: the titles of its Axes."""
+        titles = [find_artist(ax, Text, "title") for ax in self.axes]
         return "; ".join(title.get_text() for title in titles if title is not None)
 
     def png(self) -> bytes:
-        """The picture as it is now."""
+        """Return the picture as it is now, as PNG."""
         if self.figure.stale:
             self.draw_background()
         self.agg.restore_region(self.background)
-        for ax, artist in self.moved:
-            self.put(ax, artist)
-        return encode(np.asarray(self.agg.buffer_rgba()))
+        for ax, artist in self.moving:
+            self._draw_moving(ax, artist)
+        return encode_png(np.asarray(self.agg.buffer_rgba()))
 
-    def put(self, ax: Axes, artist: Artist) -> None:
-        """Draw what moves. A title that has not changed is put back as it was: letters cost most."""
+    def _draw_moving(self, ax: Axes, artist: Artist) -> None:
+        """Draw what moves; of a title that has not changed copy the pixels: letters cost most."""
         if not (isinstance(artist, Text) and artist.get_gid() == "title"):
             ax.draw_artist(artist)
             return
-        words, pixels = self.titles.get(artist, (None, None))
-        if words != artist.get_text():
+        text, pixels = self.titles.get(artist, (None, None))
+        if text != artist.get_text():
             ax.draw_artist(artist)
-            words, box = artist.get_text(), artist.get_window_extent(self.agg.get_renderer())
+            text, box = artist.get_text(), artist.get_window_extent(self.agg.get_renderer())
             pixels = self.agg.copy_from_bbox(box.padded(2))
-            self.titles[artist] = (words, pixels)
+            self.titles[artist] = (text, pixels)
         self.agg.restore_region(pixels)
 
     def draw_background(self) -> None:
-        """Draw all that does not move. The first time, find room for everything on the figure."""
+        """Draw all that does not move. The first time, lay the figure out."""
         self.titles.clear()
         if not self.laid_out:
             self.figure.draw_without_rendering()
             self.figure.set_layout_engine("none")
             self.laid_out = True
-        self.moved = [(ax, artist) for ax in self.axes for artist in movable(ax)]
-        for _, artist in self.moved:
+        self.moving = [(ax, artist) for ax in self.axes for artist in moving_artists(ax)]
+        for _, artist in self.moving:
             artist.set_animated(True)
         self.agg.draw()
         self.background = self.agg.copy_from_bbox(self.figure.bbox)
 
 
-def encode(pixels: np.ndarray) -> bytes:
-    """Pixels as PNG, without its row filters: a third of Pillow's time, for a file hardly larger.
+def encode_png(pixels: np.ndarray) -> bytes:
+    """Encode pixels as PNG, without its row filters, which make a file hardly smaller and cost most.
+
+    A dashboard of 1100 x 380 pixels on a busy machine, medians of 50 frames in turn, processor time: 9.2 ms,
+    where Pillow takes 21.7 at compress_level 1, 15.6 at 0 and 33.9 at 6, beside 19.3 for drawing the frame;
+    79 kB, where Pillow at level 1 makes 74.
 
     pixels  (height, width, 4)  red, green, blue, opacity, 0 to 255
     Source: the PNG specification, third edition, sections 7 and 11.
@@ -120,5 +124,5 @@ def encode(pixels: np.ndarray) -> bytes:
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
-    """One chunk of a PNG file: length, kind, data, checksum."""
+    """Pack one chunk of a PNG file: length, kind, data, checksum."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

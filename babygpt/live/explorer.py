@@ -1,4 +1,4 @@
-"""Pure mathematics under sliders: a function, a drawing, some controls."""
+"""An explorer: a function under sliders, and a picture of what it returns."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Explorer(View):
     """A picture that follows its controls.
 
     title    what it explores, in a word or two
-    measure  from the controls' values, by name, to whatever `draw` draws; refuses with a ValueError
-    draw     puts what was measured on one or more Axes; called again, it moves what it drew
+    measure  takes the controls' values, by name, and returns what `draw` draws; refuses with a BadInput
+    draw     draws what was measured on one or more Axes; called again, it moves what it drew
     controls what the learner can move
     widths   of the Axes, relative to each other
     height   of the picture, inches, where it is WIDTH inches wide
@@ -35,10 +35,10 @@ class Explorer(View):
     ) -> None:
         self.measure, self.draw_on = measure, draw
         self.controls = {control.name: control.widget() for control in controls}
-        self.first = {name: widget.value for name, widget in self.controls.items()}
-        again = ipywidgets.Button(description="reset", icon="undo", layout={"width": "7em"})
-        again.on_click(self.reset)
-        rows = [grid([*self.controls.values(), again])]
+        self.initial = {name: widget.value for name, widget in self.controls.items()}
+        reset = ipywidgets.Button(description="reset", icon="undo", layout={"width": "7em"})
+        reset.on_click(self.reset)
+        rows = [grid([*self.controls.values(), reset])]
         super().__init__(f"explorer: {title}", rows, Canvas(widths, height))
         self.refresh()
         for widget in self.controls.values():
@@ -47,12 +47,12 @@ class Explorer(View):
     def reset(self, _: Any = None) -> None:
         """Put every control back to where it stood at first."""
         for name, widget in self.controls.items():
-            widget.value = self.first[name]
+            widget.value = self.initial[name]
 
     def draw(self) -> None:
         values = {name: widget.value for name, widget in self.controls.items()}
         self.draw_on(*self.canvas.axes, self.measure(**values))
 
     def _moved(self, _: Any) -> None:
-        """A control was moved, on whichever thread: the widget has the value, the painter the work."""
+        """After a control was moved, on whichever thread: the widget has the value, the painter draws it."""
         self.painter.wake()

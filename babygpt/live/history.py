@@ -1,4 +1,4 @@
-"""The records of a run, kept small: an hour of training makes a hundred thousand of them."""
+"""The records of a run in little memory: an hour of training makes a hundred thousand of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from babygpt.training import Step
 
 
 class History(Sequence[Step]):
-    """Records one after the other, each of five numbers until somebody looks at it.
+    """A list of records that stores each as five numbers, and makes it a `Step` when it is asked for.
 
-    Those few that hold more, such as a validation loss, are kept as they are. One thread appends, any may
-    read: a record is there when all of it is.
+    Those few that hold more, such as a validation loss, are stored whole. One thread appends, any may look:
+    a record is there when all of it is.
     """
 
     def __init__(self) -> None:
@@ -31,12 +31,12 @@ class History(Sequence[Step]):
         self._tokens.append(step.tokens)
         self._steps.append(step.step)  # last, for it is what is counted
 
-    def amend(self, step: Step) -> None:
-        """Put a record with more in it in the place of the last one."""
+    def replace_last(self, step: Step) -> None:
+        """Replace the last record by one that holds more."""
         self._whole[len(self) - 1] = step
 
     def losses(self, upto: int) -> list[float]:
-        """The loss of each of the first steps, or of all there are."""
+        """Return the loss of each of the first `upto` steps, or of all there are."""
         return self._losses[: min(upto, len(self))].tolist()
 
     def __len__(self) -> int:

@@ -1,29 +1,25 @@
-"""One thread that paints, whoever asks for it and however often."""
+"""One thread that paints, whoever asks and however often."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 
-QUIET = 1.0  # seconds without a wake after which a painter is at rest
-
-
-def nothing() -> None:
-    """There is nothing to do at rest."""
+IDLE_SECONDS = 1.0  # without a wake, after which a painter is idle
 
 
 class Painter:
     """Calls `paint` soon after every `wake`, never twice at a time, once for wakes that pile up.
 
     The thread lives only while there is something to paint, and a moment longer: a notebook with twenty
-    views at rest has no thread more than one without.
+    idle views has no thread more than one without.
 
     paint    draws what is true now; must not raise
-    at_rest  called after each painting that no other followed for a moment; must not raise
+    on_idle  called after each painting that no other followed for a moment; must not raise
     """
 
-    def __init__(self, paint: Callable[[], None], at_rest: Callable[[], None] = nothing) -> None:
-        self.paint, self.at_rest = paint, at_rest
+    def __init__(self, paint: Callable[[], None], on_idle: Callable[[], None]) -> None:
+        self.paint, self.on_idle = paint, on_idle
         self.wanted = self.painting = False
         self.thread: threading.Thread | None = None
         self.change = threading.Condition()
@@ -38,7 +34,7 @@ class Painter:
                 thread.start()
                 self.thread = thread
 
-    def rest(self, timeout: float | None = None) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         """Wait until all that was asked for is painted; False if that took longer than `timeout` seconds."""
         with self.change:
             return self.change.wait_for(lambda: not (self.wanted or self.painting), timeout)
@@ -46,10 +42,10 @@ class Painter:
     def _work(self) -> None:
         try:
             while True:
-                while self._take():
+                while self._wait_for_wake():
                     self.paint()
-                self.at_rest()
-                if self._leaves():
+                self.on_idle()
+                if self._retire():
                     return
         except BaseException:  # nobody waits for ever for a painter that is gone
             with self.change:
@@ -58,17 +54,17 @@ class Painter:
                 self.change.notify_all()
             raise
 
-    def _take(self) -> bool:
-        """Whether there is something to paint, now or in a moment."""
+    def _wait_for_wake(self) -> bool:
+        """Wait a moment for something to paint; whether there is something."""
         with self.change:
             self.painting = False
             self.change.notify_all()
-            self.painting = self.change.wait_for(lambda: self.wanted, QUIET)
+            self.painting = self.change.wait_for(lambda: self.wanted, IDLE_SECONDS)
             self.wanted = False
             return self.painting
 
-    def _leaves(self) -> bool:
-        """Whether nothing came in the meantime; if so, this thread's time is over."""
+    def _retire(self) -> bool:
+        """Whether nothing came in the meantime; if so, this thread is to end."""
         with self.change:
             if not self.wanted:
                 self.thread = None

@@ -1,4 +1,4 @@
-// The page's side of a view: shows the picture, measures the room, gives the sliders names and values.
+// The page's side of a view: shows the picture, sends its width, gives the sliders names and values.
 
 const VIEW = ".babygpt-view";
 
@@ -28,19 +28,19 @@ function keepInStep(model, name, put) {
 }
 
 // The kernel draws for this width and this screen; a window that is being dragged is waited for.
-function measureRoom(model, el) {
+function sendWidth(model, el) {
   let timer = null;
   let screen = null;
-  const tell = () => {
-    const room = Math.floor(el.clientWidth);
-    if (!room || !el.isConnected) return;
-    if (room === model.get("room") && devicePixelRatio === model.get("ratio")) return;
-    model.set({ room, ratio: devicePixelRatio });
+  const send = () => {
+    const width = Math.floor(el.clientWidth);
+    if (!width || !el.isConnected) return;
+    if (width === model.get("cell_width") && devicePixelRatio === model.get("ratio")) return;
+    model.set({ cell_width: width, ratio: devicePixelRatio });
     model.save_changes();
   };
   const soon = () => {
     clearTimeout(timer);
-    timer = setTimeout(tell, 120);
+    timer = setTimeout(send, 120);
   };
   const otherScreen = () => {
     screen?.removeEventListener("change", otherScreen);
@@ -127,8 +127,8 @@ function render({ model, el }) {
   const ends = [
     showPicture(model, image),
     keepInStep(model, "alt", (alt) => { image.alt = alt; }),
-    keepInStep(model, "said", (said) => { voice.textContent = said; }),
-    measureRoom(model, el),
+    keepInStep(model, "announcement", (text) => { voice.textContent = text; }),
+    sendWidth(model, el),
     watchSliders(el),
     hideStill(model),
   ];

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 import torch
@@ -15,13 +15,13 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.device import available_cores
 from babygpt.live.history import History
-from babygpt.live.waiting import WaitInterrupted, cell_over, wait_and_serve
-from babygpt.live.watches.base import Watch
+from babygpt.live.waiting import WaitInterrupted, cell_end_event, wait_and_serve
+from babygpt.live.watches.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training
 
-WHOLE_CELL = 3.0  # seconds that a run waits at most for the other dashboards of its cell to appear
+CELL_SECONDS = 3.0  # that a run waits at most for the other dashboards of its cell to appear
 
 
 class State(StrEnum):
@@ -42,37 +42,23 @@ class State(StrEnum):
 
 
 class Panel(Protocol):
-    """Who shows a run."""
+    """What shows a run."""
 
     def prepare(self) -> None:
-        """Do all that takes long the first time; returns when it is done."""
+        """Do all that takes long the first time, and return when it is done."""
 
-    def hear(self, at_once: bool) -> None:
-        """There is something new; it may wait a little unless `at_once`."""
+    def update(self, at_once: bool) -> None:
+        """Show what is new in the run; unless `at_once` that may wait a little."""
 
-    def conclude(self, seconds: float) -> bool:
+    def finish(self, seconds: float) -> bool:
         """Show the last picture for good; False if that took longer than so many seconds."""
 
 
-class Trainer(threading.Thread):
-    """The thread of a run. There may be several; all but the first wait for those before them."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(name=f"babygpt trainer {run.title}", daemon=True)
-        self.training = run
-        others = [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
-        self.ahead = [other.training for other in others if not other.training.state.over]
-
-    def run(self) -> None:
-        self.training.live(self.ahead)
-        self.ahead = []
-
-
-def polite_threads() -> int:
-    """How many threads a background run takes: half the cores, so that sliders and neighbours have the rest.
+def background_threads() -> int:
+    """Return how many threads a background run takes: half the cores; sliders and others have the rest.
 
     With as many threads as cores, each step waits for whichever core is busy elsewhere; see
-    `python -m babygpt bench live`.
+    `python -m benchmarks live`.
     """
     return max(1, available_cores() // 2)
 
@@ -80,12 +66,12 @@ def polite_threads() -> int:
 class Run:
     """A model that trains in the background.
 
-    title      the model's name
-    state      where the run is in its life
-    history    a record for each step made so far
-    frames     for each watch, the steps it was measured after and what it found
-    measuring  whether a validation loss is being measured after the last of these steps
-    error      what went wrong, or None
+    title       the model's name
+    state       where the run is in its life
+    history     a record for each step made so far
+    frames      for each watch, the steps it was measured after and what it found
+    validating  whether a validation loss is being measured after the last of these steps
+    error       what went wrong, or None
     """
 
     def __init__(
@@ -98,24 +84,24 @@ class Run:
     ) -> None:
         self.title, self.total = title, config.steps
         self.state = State.WAITING
-        self.no_idea = math.log(model.config.vocab_size)  # nats; the loss of knowing nothing
+        self.uniform_loss = math.log(model.config.vocab_size)  # nats; of a model that knows nothing
         self.history = History()
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
-        self.measuring = False
+        self.validating = False
         self.error: BaseException | None = None
         self.panel: Panel | None = None
-        self._cell = cell_over()
-        self._work: Any = (model, objective, config)  # given up at the end, optimizers and all
-        self._wanted: SimpleQueue[tuple[str, float]] = SimpleQueue()
+        self._cell_end = cell_end_event()
+        self._work: Any = (model, objective, config)  # let go of at the end, optimizers and all
+        self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
         self._going.set()
 
     def trains(self, model: LanguageModel) -> bool:
-        """Whether this is the model being trained, now or when the run's turn comes."""
+        """Whether this is the model that the run trains, now or later."""
         work = self._work
         return work is not None and work[0] is model
 
-    def look_first(self) -> None:
+    def measure_untrained(self) -> None:
         """Measure the untrained model, unless that is done. Raises what a watch raises."""
         for watch, frames in self.frames.items():
             if not frames:
@@ -140,37 +126,36 @@ class Run:
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers before the next step; `history` records it as `changed`.
 
-        A run that is over hears nothing any more.
-        Raises ValueError, and leaves the run alone, if there is no such number or it cannot be this one.
+        A run that is over ignores it.
+        Raises BadInput, and leaves the run alone, if there is no such number or it cannot be this one.
         """
         work = self._work
         if work is not None:
             work[0].encoding.require_steerable(name, value)
-            self._wanted.put((name, value))
+            self._steered.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run is over; False if that took longer than `timeout` seconds."""
         return self._over.wait(timeout)
 
-    def reach(self, step: int) -> None:
+    def wait_for_step(self, step: int) -> None:
         """Wait until so many steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
-        self._attend(lambda seconds: self.wait(seconds) or len(self.history) >= step)
+        self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
 
     def result(self) -> Sequence[Step]:
-        """Wait for the end, show the last picture, and hand over the records.
+        """Wait for the end, show the last picture, and return the records.
 
         returns  a record for each step made: all of them, or fewer if somebody stopped the run
         Raises what went wrong in the trainer's thread, or in the painter's.
         """
-        self._attend(self.wait)
+        self._wait_and_serve(self.wait)
         if self.panel is not None:
-            self._attend(self.panel.conclude)
+            self._wait_and_serve(self.panel.finish)
         if self.error is not None:
             raise self.error
         return self.history
 
-    def _attend(self, over: Callable[[float], bool]) -> None:
-        """Wait, while the page stays alive."""
+    def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
         try:
             wait_and_serve(over)
         except KeyboardInterrupt:
@@ -181,17 +166,17 @@ class Run:
 
     # ------------------------------------------------------------ in the trainer's thread
 
-    def live(self, ahead: Sequence[Run]) -> None:
-        """All of a run's life."""
-        for other in ahead:
+    def live(self, earlier: Sequence[Run]) -> None:
+        """Wait for the earlier runs, train, and say how it ended."""
+        for other in earlier:
             self._wait_for(other)
         threads = torch.get_num_threads()
-        torch.set_num_threads(polite_threads())
+        torch.set_num_threads(background_threads())
         try:
             self._train()
-        except BaseException as error:  # whatever it was, `result` hands it on
+        except BaseException as error:  # whatever it was, `result` raises it
             self.error = error
-            self._become(State.FAILED)
+            self._set_state(State.FAILED)
         finally:
             torch.set_num_threads(threads)
             self._work = None
@@ -204,62 +189,62 @@ class Run:
     def _train(self) -> None:
         model, objective, config = self._work
         if not self._stopping.is_set():
-            training = self._get_ready(model, objective, config)
+            training = self._prepare(model, objective, config)
             if not self._stopping.is_set():
-                self._become(State.RUNNING)
-            while training.step < self.total and self._may_go_on():
-                step = training.advance(self._steering)
+                self._set_state(State.RUNNING)
+            while training.step < self.total and self._goes_on():
+                step = training.make_step(self._steering)
                 self.history.append(step)
-                self._look(model, step)
-                self.measuring = training.due(step)
-                self._tell(at_once=self.measuring or bool(step.changed))
-                if self.measuring:
-                    self.history.amend(training.measured(step))
-            self._measure_the_last(model, objective)
-        self._become(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+                self._measure(model, step)
+                self.validating = training.is_validated(step)
+                self._notify(at_once=self.validating or bool(step.changed))
+                if self.validating:
+                    self.history.replace_last(training.with_validation(step))
+            self._validate_last(model, objective)
+        self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
 
-    def _get_ready(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> Training:
+    def _prepare(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> Training:
         """Pay what is paid once before the first step: then every step takes as long as the next."""
-        self._become(State.PREPARING)
-        self.look_first()
+        self._set_state(State.PREPARING)
+        self.measure_untrained()
         training = Training(model, objective, config)
-        self._cell.wait(WHOLE_CELL)
+        self._cell_end.wait(CELL_SECONDS)
         if self.panel is not None and not self._stopping.is_set():
             self.panel.prepare()
         return training
 
-    def _measure_the_last(self, model: LanguageModel, objective: Objective) -> None:
+    def _validate_last(self, model: LanguageModel, objective: Objective) -> None:
         """Give a run that was stopped early what every run ends with: a validation loss."""
         if self.history and self.history[-1].val_loss is None:
-            self.history.amend(replace(self.history[-1], val_loss=objective.validate(model)))
+            self.history.replace_last(replace(self.history[-1], val_loss=objective.validate(model)))
 
-    def _may_go_on(self) -> bool:
+    def _goes_on(self) -> bool:
+        """Wait through a pause; whether training goes on after it."""
         if not self._going.is_set() and not self._stopping.is_set():
-            self._become(State.PAUSED)
+            self._set_state(State.PAUSED)
             self._going.wait()
             if not self._stopping.is_set():
-                self._become(State.RUNNING)
+                self._set_state(State.RUNNING)
         return not self._stopping.is_set()
 
-    def _look(self, model: LanguageModel, step: Step) -> None:
-        """Measure what is due after this step, and everything if somebody has just turned a knob."""
+    def _measure(self, model: LanguageModel, step: Step) -> None:
+        """Measure what is due after this step, and everything if somebody has just steered."""
         for watch, frames in self.frames.items():
             if step.changed or step.step in watch.steps(self.total):
                 frames.append((step.step, watch.measure(model)))
 
     def _steering(self, step: int) -> Mapping[str, float]:
-        wanted: dict[str, float] = {}
-        try:
-            while True:
-                name, value = self._wanted.get_nowait()
-                wanted[name] = value
-        except Empty:
-            return wanted
+        """Return what was steered since the last step: of several values for one number the last."""
+        changes: dict[str, float] = {}
+        while not self._steered.empty():  # this thread alone takes from it
+            name, value = self._steered.get_nowait()
+            changes[name] = value
+        return changes
 
-    def _become(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         self.state = state
-        self._tell(True)
+        self._notify(True)
 
-    def _tell(self, at_once: bool) -> None:
+    def _notify(self, at_once: bool) -> None:
         if self.panel is not None:
-            self.panel.hear(at_once)
+            self.panel.update(at_once)

@@ -1,8 +1,7 @@
-"""Lines, pictures and words that are put on an Axes once and moved afterwards.
+"""Lines, images and texts that are put on an Axes once and moved afterwards.
 
-Asked a second time for an artist of the same name, each function moves the one that is there. So one
-drawing function makes the figure of a README and every frame of a live dashboard. Nothing is touched
-that did not change: an untouched axis need not be drawn again, and drawing axes is what takes time.
+Asked a second time for an artist of the same name, each function moves the one that is there. Nothing is
+touched that did not change: an untouched axis need not be drawn again, and drawing axes is what takes time.
 """
 
 from __future__ import annotations
@@ -19,36 +18,36 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-Drawn = TypeVar("Drawn", bound=Artist)
+Kind = TypeVar("Kind", bound=Artist)
 
 
-def drawn(ax: Axes, kind: type[Drawn], name: str) -> Drawn | None:
-    """The artist of this kind that was put on the Axes under this name, or None."""
+def find_artist(ax: Axes, kind: type[Kind], name: str) -> Kind | None:
+    """Return the artist of this kind that was put on the Axes under this name, or None."""
     found = (a for a in ax.get_children() if isinstance(a, kind) and a.get_gid() == name)
     return next(found, None)
 
 
-def movable(ax: Axes) -> list[Artist]:
-    """All that these functions put on the Axes, undermost first."""
+def moving_artists(ax: Axes) -> list[Artist]:
+    """Return all that these functions put on the Axes, but for background texts, undermost first."""
     return sorted((a for a in ax.get_children() if a.get_gid()), key=lambda a: a.get_zorder())
 
 
-def keep(ax: Axes, kind: type[Artist], names: Collection[str]) -> None:
+def keep_only(ax: Axes, kind: type[Artist], names: Collection[str]) -> None:
     """Remove the artists of this kind whose name is not among these."""
-    for artist in movable(ax):
+    for artist in moving_artists(ax):
         if isinstance(artist, kind) and artist.get_gid() not in names:
             artist.remove()
 
 
-def forget_lines(ax: Axes) -> None:
-    """Remove all curves, and begin again with the first of the colours."""
-    keep(ax, Line2D, ())
+def remove_lines(ax: Axes) -> None:
+    """Remove all curves, and restart the cycle of colours."""
+    keep_only(ax, Line2D, ())
     ax.set_prop_cycle(None)
 
 
 def line(ax: Axes, name: str, x: Any, y: Any, **style: Any) -> Line2D:
-    """A curve through the points (x, y), each (n,)."""
-    have = drawn(ax, Line2D, name)
+    """Draw or move a curve through the points (x, y), each (n,)."""
+    have = find_artist(ax, Line2D, name)
     if have is None:
         return ax.plot(x, y, gid=name, **style)[0]
     have.set_data(x, y)
@@ -56,9 +55,9 @@ def line(ax: Axes, name: str, x: Any, y: Any, **style: Any) -> Line2D:
     return have
 
 
-def level(ax: Axes, name: str, y: float, **style: Any) -> Line2D:
-    """A horizontal line across the Axes."""
-    have = drawn(ax, Line2D, name)
+def horizontal_line(ax: Axes, name: str, y: float, **style: Any) -> Line2D:
+    """Draw or move a horizontal line across the Axes."""
+    have = find_artist(ax, Line2D, name)
     if have is None:
         return ax.axhline(y, gid=name, **style)
     have.set_ydata([y, y])
@@ -66,16 +65,16 @@ def level(ax: Axes, name: str, y: float, **style: Any) -> Line2D:
     return have
 
 
-def upright(ax: Axes, name: str, x: float, **style: Any) -> Line2D:
-    """A vertical line across the Axes."""
-    have = drawn(ax, Line2D, name)
+def vertical_line(ax: Axes, name: str, x: float, **style: Any) -> Line2D:
+    """Draw or move a vertical line across the Axes."""
+    have = find_artist(ax, Line2D, name)
     if have is None:
         return ax.axvline(x, gid=name, **style)
     have.set_xdata([x, x])
     return have
 
 
-def picture(
+def image(
     ax: Axes,
     name: str,
     matrix: np.ndarray,
@@ -85,17 +84,17 @@ def picture(
     square: bool = False,
     bar: bool = True,
 ) -> AxesImage:
-    """A matrix in colours, with a colour bar.
+    """Draw a matrix in colours, or put other numbers into the one that is there.
 
     matrix  (rows, columns)
     span    the values at the two ends of the colours
     extent  left, right, bottom and top, in the units of the data; by default a unit for each number
-    square  whether a number takes as much room across as down
+    square  whether cells are square, whatever the Axes
     bar     whether there is a colour bar
     """
     rows, columns = matrix.shape
     ends = extent or (-0.5, columns - 0.5, rows - 0.5, -0.5)
-    have = drawn(ax, AxesImage, name)
+    have = find_artist(ax, AxesImage, name)
     if have is None:
         look: Any = {"interpolation": "nearest", "cmap": cmap, "vmin": span[0], "vmax": span[1]}
         have = ax.imshow(matrix, aspect="equal" if square else "auto", extent=ends, gid=name, **look)
@@ -112,16 +111,16 @@ def picture(
 
 
 def colour_bar(ax: Axes, image: AxesImage, square: bool) -> None:
-    """What the colours mean; beside a square picture it is as high as the picture, whatever the Axes."""
+    """Add a colour bar; beside a square image it is as high as the image, whatever the Axes."""
     if square:
         ax.figure.colorbar(image, cax=ax.inset_axes((1.02, 0.0, 0.035, 1.0)))
     else:
         ax.figure.colorbar(image, ax=ax)
 
 
-def words(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Annotation:
-    """A text at a point, in the units of the data."""
-    have = drawn(ax, Annotation, name)
+def text(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Annotation:
+    """Write or move a text at a point, in the units of the data."""
+    have = find_artist(ax, Annotation, name)
     if have is None:
         return ax.annotate(text, at, gid=name, **style)
     have.set_text(text)
@@ -130,8 +129,8 @@ def words(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any)
     return have
 
 
-def still(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Text:
-    """A text at a point, in the units of the data, that belongs to the background: it seldom changes."""
+def background_text(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Text:
+    """Write or move a text that belongs to the background, like axes and ticks: it seldom changes."""
     found = (t for t in ax.texts if t.get_label() == name)
     have = next(found, None)
     if have is None:
@@ -142,56 +141,56 @@ def still(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any)
     return have
 
 
-def keep_still(ax: Axes, names: Collection[str]) -> None:
-    """Remove the texts of the background whose name is not among these."""
+def keep_background_texts(ax: Axes, names: Collection[str]) -> None:
+    """Remove the background texts whose name is not among these."""
     for text in [t for t in ax.texts if not t.get_gid() and t.get_label() not in names]:
         text.remove()
 
 
-def bare(ax: Axes) -> None:
-    """Take the frame and the marks of the ticks away; their labels stay."""
+def hide_frame(ax: Axes) -> None:
+    """Hide the frame and the marks of the ticks; their labels stay."""
     if ax.spines["left"].get_visible():
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
 
 
-def hand(ax: Axes, name: str, tip: tuple[float, float], colour: str) -> Line2D:
-    """A clock's hand, from the origin to a point."""
+def clock_hand(ax: Axes, name: str, tip: tuple[float, float], colour: str) -> Line2D:
+    """Draw or move a clock's hand, from the origin to a point."""
     look = {"color": colour, "lw": 2.5, "marker": "o", "ms": 8, "markevery": [1]}
     return line(ax, name, [0.0, tip[0]], [0.0, tip[1]], **look)
 
 
 def dot(ax: Axes, name: str, at: tuple[float, float], colour: str) -> Line2D:
-    """A point that stands out."""
+    """Draw or move one point that stands out."""
     return line(ax, name, [at[0]], [at[1]], color=colour, marker="o", ms=8, zorder=3)
 
 
-def limits(ax: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
-    """Where the axes begin and end; None leaves an axis as it is."""
+def set_limits(ax: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
+    """Set where the axes begin and end; None leaves an axis as it is."""
     if x is not None and ax.get_xlim() != x:
         ax.set_xlim(*x)
     if y is not None and ax.get_ylim() != y:
         ax.set_ylim(*y)
 
 
-def fit(ax: Axes) -> None:
-    """Let the axes that have no fixed limits hold all curves."""
+def autoscale(ax: Axes) -> None:
+    """Let the axes that have no fixed limits span all curves."""
     ax.relim()
     ax.autoscale_view()
 
 
-def ticks(
+def set_ticks(
     axis: Axis,
-    places: Sequence[float],
+    positions: Sequence[float],
     labels: Sequence[str],
     size: float | None = None,
     rotation: float | None = None,
 ) -> None:
-    """A label at each place on an axis, in letters of a size in points, turned by some degrees."""
+    """Put a label at each position on an axis, in letters of a size in points, rotated by some degrees."""
     at, texts = axis.get_major_locator(), axis.get_major_formatter()
-    if list(getattr(at, "locs", ())) == list(places) and list(getattr(texts, "seq", ())) == list(labels):
+    if list(getattr(at, "locs", ())) == list(positions) and list(getattr(texts, "seq", ())) == list(labels):
         return
-    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_locator(FixedLocator(positions))
     axis.set_major_formatter(FixedFormatter(labels))
     if size is not None:
         axis.set_tick_params(labelsize=size)
@@ -199,8 +198,8 @@ def ticks(
         axis.set_tick_params(rotation=rotation)
 
 
-def legend(ax: Axes, **place: Any) -> None:
-    """A legend of the labelled curves; none for a curve alone."""
+def set_legend(ax: Axes, **options: Any) -> None:
+    """Show a legend of the labelled curves, or none for a curve alone."""
     handles, labels = ax.get_legend_handles_labels()
     have = ax.get_legend()
     if have is not None and [text.get_text() for text in have.get_texts()] == labels:
@@ -208,21 +207,21 @@ def legend(ax: Axes, **place: Any) -> None:
     if have is not None:
         have.remove()
     if len(labels) > 1:
-        ax.legend(handles, labels, frameon=False, **place)
+        ax.legend(handles, labels, frameon=False, **options)
 
 
-def title(ax: Axes, text: str) -> None:
-    """The finding, above the Axes."""
-    have = drawn(ax, Text, "title")
+def set_title(ax: Axes, text: str) -> None:
+    """Set the title of an Axes."""
+    have = find_artist(ax, Text, "title")
     if have is None:
         ax.set_title(text).set_gid("title")
     elif have.get_text() != text:
         have.set_text(text)
 
 
-def finish(ax: Axes, finding: str, x: str, y: str) -> None:
-    """Title and axis labels."""
-    title(ax, finding)
+def set_labels(ax: Axes, title: str, x: str, y: str) -> None:
+    """Set the title and the labels of both axes."""
+    set_title(ax, title)
     if ax.get_xlabel() != x:
         ax.set_xlabel(x)
     if ax.get_ylabel() != y:

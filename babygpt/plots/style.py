@@ -1,4 +1,4 @@
-"""How all pictures of the course look: colours, letters, marks."""
+"""The look of all pictures of the course: colours, fonts, marks for characters that cannot be seen."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ SHADES = ("#9ECAE1", "#4292C6", "#08306B")  # of one colour, for curves that hav
 
 
 def set_style() -> None:
-    """Give all later figures the course's look."""
+    """Give all figures made after this call the course's look."""
     matplotlib.rcParams.update(STYLE)
 
 
 def visible(characters: Iterable[str]) -> list[str]:
-    """Characters as marks on an axis: spaces and line ends can be seen, also from the last row of a class."""
+    """Return a mark for each character in which spaces and line ends can be seen."""
     return [{"\n": "↵", " ": "•"}.get(character, character) for character in characters]

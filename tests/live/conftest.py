@@ -1,10 +1,13 @@
-"""What the tests of runs and of dashboards share: an objective that a test can hold back."""
+"""What the tests of the live lab share: a small model, an objective that a test can hold back, an Axes."""
 
 import threading
 
 import pytest
 import torch
+from matplotlib.figure import Figure
 
+from babygpt.config import ModelConfig
+from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
@@ -14,13 +17,13 @@ BLOCK = 16
 @pytest.fixture(autouse=True)
 def soon_at_rest(monkeypatch):
     """A painter's thread that stays for a second would be waited for at the end of every test."""
-    monkeypatch.setattr("babygpt.live.painter.QUIET", 0.02)
+    monkeypatch.setattr("babygpt.live.painter.IDLE_SECONDS", 0.02)
 
 
 @pytest.fixture
 def one_thread(monkeypatch):
     """Sums are the same to the last bit only with the same number of threads."""
-    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 1)
+    monkeypatch.setattr("babygpt.live.run.background_threads", lambda: 1)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -81,3 +84,28 @@ def listen(small_corpus):
     yield make
     for objective in made:
         objective.let_go()
+
+
+@pytest.fixture
+def make(small_corpus):
+    """A fresh model of a version, always with the same weights."""
+
+    def fresh(version="v4"):
+        draw = torch.random.get_rng_state()
+        torch.manual_seed(0)
+        V = small_corpus.tokenizer.vocab_size
+        model = build(version, ModelConfig(V, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
+        torch.random.set_rng_state(draw)
+        return model
+
+    return fresh
+
+
+@pytest.fixture
+def objective(small_corpus):
+    return NextToken(small_corpus, BLOCK)
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()

@@ -13,8 +13,8 @@ from PIL import Image
 
 from babygpt import plots
 from babygpt.live import alibi, rotary, sinusoidal
-from babygpt.live.canvas import WIDTH, Canvas, drawing, encode
-from babygpt.plots.artists import movable
+from babygpt.live.canvas import WIDTH, Canvas, drawing, encode_png
+from babygpt.plots.artists import moving_artists
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
 
@@ -67,7 +67,7 @@ def backgrounds(canvas, monkeypatch):
 def test_the_picture_has_the_pixels_of_its_room_on_its_screen(canvas, room, ratio, pixels):
     draw(canvas, 20)
     with drawing():
-        canvas.fit(room, ratio)
+        canvas.set_size(room, ratio)
         height, width, _ = decode(canvas.png()).shape
     assert width == pixels
     assert height == pytest.approx(2.5 / WIDTH * pixels, abs=1)
@@ -78,9 +78,9 @@ def test_in_another_room_everything_is_larger_and_nothing_stands_elsewhere(canva
     places = [ax.get_position().bounds for ax in canvas.axes]
     draw(canvas, 20)
     with drawing():
-        canvas.fit(1700, 1)
+        canvas.set_size(1700, 1)
         canvas.png()
-        canvas.fit(1700, 1)  # as it is already
+        canvas.set_size(1700, 1)  # as it is already
         canvas.png()
     assert [ax.get_position().bounds for ax in canvas.axes] == places
     assert len(backgrounds) == 2
@@ -88,7 +88,7 @@ def test_in_another_room_everything_is_larger_and_nothing_stands_elsewhere(canva
 
 def test_the_words_for_a_picture_are_its_titles(canvas):
     draw(canvas, 30)
-    assert canvas.words() == "after 30; head after 30"
+    assert canvas.alt_text() == "after 30; head after 30"
 
 
 # ---------------------------------------------------------------- PNG
@@ -100,7 +100,7 @@ def test_the_words_for_a_picture_are_its_titles(canvas):
     )
 )
 def test_any_pixels_come_back_as_they_were(pixels):
-    image = Image.open(BytesIO(encode(pixels)))
+    image = Image.open(BytesIO(encode_png(pixels)))
     image.load()  # checks the sums too
     assert (image.format, image.mode) == ("PNG", "RGBA")
     np.testing.assert_array_equal(np.asarray(image), pixels)
@@ -125,7 +125,7 @@ def test_a_frame_after_others_is_the_frame_drawn_alone(canvas):
 
 def whole(canvas):
     """The figure as Matplotlib draws it in one go, with everything in its usual depth."""
-    artists = [artist for ax in canvas.axes for artist in movable(ax)]
+    artists = [artist for ax in canvas.axes for artist in moving_artists(ax)]
     for artist in artists:
         artist.set_animated(False)
     with drawing():
@@ -172,7 +172,7 @@ def test_an_explorer_that_was_moved_shows_what_matplotlib_would_draw(explorer):
             widget.value = widget.max
         else:
             widget.index = len(widget.options) - 1
-        assert shown.painter.rest(60)
+        assert shown.painter.wait(60)
     assert shown.error is None
     require_as_whole(shown.canvas)
 
@@ -204,7 +204,7 @@ def test_a_curve_that_comes_is_drawn_and_one_that_goes_leaves_nothing(canvas):
     with drawing():
         line = ax.plot([0, 60], [0, 4], gid="line")[0]
         with_line = decode(canvas.png())
-    assert line in {artist for _, artist in canvas.moved}
+    assert line in {artist for _, artist in canvas.moving}
     line.remove()
     with drawing():
         without = decode(canvas.png())

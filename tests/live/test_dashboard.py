@@ -20,15 +20,15 @@ from matplotlib.lines import Line2D
 from PIL import Image
 
 from babygpt import live, plots
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.live.run import Run, State, Trainer
+from babygpt.config import TrainConfig
+from babygpt.live import Watch
+from babygpt.live.run import Run, State
+from babygpt.live.trainer import Trainer
 from babygpt.live.view import View
-from babygpt.live.watches.base import Watch
 from babygpt.models.base import LanguageModel
-from babygpt.models.versions import build
 from babygpt.objectives import NextToken
-from babygpt.plots.artists import drawn
-from babygpt.training import as_in
+from babygpt.plots.artists import find_artist
+from babygpt.training import replay
 from babygpt.training import train as plain_train
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
@@ -47,23 +47,8 @@ def shown(monkeypatch):
     monkeypatch.setattr(
         sys.modules["babygpt.live.view"], "show", lambda data, **how: seen.append((data, how))
     )
-    monkeypatch.setattr(sys.modules["babygpt.live.train"], "display", lambda view: view._ipython_display_())
+    monkeypatch.setattr(sys.modules["babygpt.live.trainer"], "display", lambda view: view._ipython_display_())
     return seen
-
-
-@pytest.fixture
-def make(small_corpus):
-    def fresh(version="v4"):
-        torch.manual_seed(0)
-        V = small_corpus.tokenizer.vocab_size
-        return build(version, ModelConfig(V, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
-
-    return fresh
-
-
-@pytest.fixture
-def objective(small_corpus):
-    return NextToken(small_corpus, BLOCK)
 
 
 def start(model, objective, **more):
@@ -89,14 +74,14 @@ def trainers():
     return {thread for thread in threading.enumerate() if isinstance(thread, Trainer)}
 
 
-def at_rest(run, state):
+def wait_for_state(run, state):
     """Wait until the run is in this state and its panel has painted that."""
-    until(lambda: run.state is state and run.panel.painter.rest(0.1) and run.panel.seen is state)
+    until(lambda: run.state is state and run.panel.painter.wait(0.1) and run.panel.shown_state is state)
     return run.panel
 
 
 def curve(run):
-    return drawn(run.panel.canvas.axes[0], Line2D, run.title)
+    return find_artist(run.panel.canvas.axes[0], Line2D, run.title)
 
 
 # ---------------------------------------------------------------- buttons
@@ -105,7 +90,7 @@ def curve(run):
 def test_while_a_run_is_on_it_can_be_paused_and_stopped(make, gated):
     run = start(make(), gated)
     gated.reach(3)
-    panel = at_rest(run, State.RUNNING)
+    panel = wait_for_state(run, State.RUNNING)
     assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("pause", False, False)
     assert panel.replay.disabled
     assert "running" in panel.status.value
@@ -114,10 +99,10 @@ def test_while_a_run_is_on_it_can_be_paused_and_stopped(make, gated):
 def test_the_pause_button_pauses_and_then_resumes(make, gated):
     run = start(make(), gated)
     gated.reach(3)
-    at_rest(run, State.RUNNING)
+    wait_for_state(run, State.RUNNING)
     run.panel.pause.click()
     gated.let_go()
-    panel = at_rest(run, State.PAUSED)
+    panel = wait_for_state(run, State.PAUSED)
     assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("resume", False, False)
     assert panel.bar.value == len(run.history) == 3
     assert "paused" in panel.status.value
@@ -133,7 +118,7 @@ def test_the_stop_button_stops(make, gated):
     run.panel.stop.click()
     gated.let_go()
     assert len(run.result()) == 3
-    panel = at_rest(run, State.STOPPED)
+    panel = wait_for_state(run, State.STOPPED)
     assert panel.pause.disabled
     assert panel.stop.disabled
     assert panel.bar.bar_style == "warning"
@@ -145,7 +130,7 @@ def test_when_a_run_is_over_there_is_nothing_to_press(make, objective):
     panel = run.panel
     assert panel.pause.disabled
     assert panel.stop.disabled
-    assert panel.jump.layout.display == "none"
+    assert panel.stop_others.layout.display == "none"
     assert (panel.bar.value, panel.bar.max, panel.bar.bar_style) == (12, 12, "success")
     last = run.history[-1]
     for part in ("finished", "step 12 of 12", f"loss {last.loss:.3f}", f"validation {last.val_loss:.3f}"):
@@ -157,15 +142,15 @@ def test_a_run_that_waits_offers_to_stop_the_one_before_it(make, objective, gate
     gated.reach(2)
     second = start(make(), objective, title="two")
     panel = second.panel
-    assert panel.jump.layout.display != "none"
-    assert panel.jump.description == "stop one, start this one"
+    assert panel.stop_others.layout.display != "none"
+    assert panel.stop_others.description == "stop one, start this one"
     assert panel.pause.disabled
     assert not panel.stop.disabled
     assert "waiting" in panel.status.value
-    panel.jump.click()
+    panel.stop_others.click()
     gated.let_go()
     assert len(second.result()) == PLAN.steps
-    assert panel.jump.layout.display == "none"
+    assert panel.stop_others.layout.display == "none"
     assert (first.state, len(first.result())) == (State.STOPPED, 2)
 
 
@@ -174,8 +159,8 @@ def test_the_third_offers_to_stop_both_before_it(make, objective, gated):
     gated.reach(2)
     second = start(make(), objective, title="two")
     third = start(make(), objective, title="three")
-    assert third.panel.jump.description == "stop one and two, start this one"
-    third.panel.jump.click()
+    assert third.panel.stop_others.description == "stop one and two, start this one"
+    third.panel.stop_others.click()
     gated.let_go()
     assert len(third.result()) == PLAN.steps
     assert [len(run.result()) for run in (first, second)] == [2, 0]
@@ -185,7 +170,7 @@ def test_a_run_with_none_before_it_offers_to_stop_nothing(make, objective, monke
     monkeypatch.setattr(Trainer, "start", lambda trainer: None)  # the moment before it begins
     run = start(make(), objective)
     assert run.state is State.WAITING
-    assert run.panel.jump.layout.display == "none"
+    assert run.panel.stop_others.layout.display == "none"
 
 
 # ---------------------------------------------------------------- pictures
@@ -194,10 +179,10 @@ def test_a_run_with_none_before_it_offers_to_stop_nothing(make, objective, monke
 def test_at_the_end_the_picture_shows_every_step(make, objective):
     run = start(make(), objective)
     history = run.result()
-    steps, mean = plots.smoothed([step.loss for step in history], 10)
+    steps, mean = plots.running_mean([step.loss for step in history], 10)
     np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
     assert f"{mean[-1]:.2f} nats at step 12" in run.panel.canvas.axes[0].get_title(loc="left")
-    assert drawn(run.panel.canvas.axes[0], Line2D, "floor floor") is not None
+    assert find_artist(run.panel.canvas.axes[0], Line2D, "floor floor") is not None
     assert run.panel.canvas.axes[0].get_xlim() == (0, 12)
 
 
@@ -235,9 +220,9 @@ def test_the_replay_slider_shows_the_run_as_it_was(make, objective, looks):
     assert [step for step, _ in told] == [0, 3, 6, 9, 12]
     for upto, frames in ((7, [0, 3, 6]), (0, [0]), (11, [0, 3, 6, 9]), (12, [0, 3, 6, 9, 12])):
         panel.replay.value = upto
-        assert panel.painter.rest(LONG)
+        assert panel.painter.wait(LONG)
         assert panel.error is None
-        steps, mean = plots.smoothed([step.loss for step in history[:upto]], 10)
+        steps, mean = plots.running_mean([step.loss for step in history[:upto]], 10)
         np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
         assert [step for step, _ in told] == frames
         title = panel.canvas.axes[0].get_title(loc="left")
@@ -250,10 +235,10 @@ def test_a_run_on_pause_can_be_looked_back_on_and_goes_on_from_where_it_was(make
     gated.reach(7)
     run.pause()
     gated.let_go()
-    panel = at_rest(run, State.PAUSED)
+    panel = wait_for_state(run, State.PAUSED)
     assert (panel.replay.disabled, panel.replay.value) == (False, 7)
     panel.replay.value = 4
-    assert panel.painter.rest(LONG)
+    assert panel.painter.wait(LONG)
     assert [step for step, _ in told] == [0, 3]
     run.resume()
     assert len(run.result()) == PLAN.steps
@@ -296,15 +281,15 @@ def clocked(make, objective, monkeypatch):
 
 def test_pictures_are_made_now_and_then_or_when_they_must_be(clocked):
     run, wakes, now = clocked
-    run.panel.cost = 0.0
+    run.panel.draw_seconds = 0.0
     for tick in range(40):
         now[0] = 1000 + tick / 8
-        run.panel.hear(at_once=False)
+        run.panel.update(at_once=False)
     assert 5 <= len(wakes) <= 10
     assert min(np.diff(wakes)) >= 0.5
     before = len(wakes)
     for _ in range(3):
-        run.panel.hear(at_once=True)
+        run.panel.update(at_once=True)
     assert len(wakes) == before + 3
 
 
@@ -312,10 +297,10 @@ def test_costly_pictures_are_made_less_often_and_never_stand_still_for_long(cloc
     run, wakes, now = clocked
     for cost, pause in ((0.001, 0.5), (0.026, 0.65), (9.0, 0.7)):  # of one picture, and to the next, seconds
         wakes.clear()
-        run.panel.cost, run.panel.next_picture = cost, 0.0
+        run.panel.draw_seconds, run.panel.next_picture = cost, 0.0
         for _ in range(1000):
             now[0] += 0.01
-            run.panel.hear(at_once=False)
+            run.panel.update(at_once=False)
         np.testing.assert_allclose(np.diff(wakes), pause, atol=0.011)
 
 
@@ -323,11 +308,11 @@ def test_bar_and_words_follow_five_times_a_second_whatever_a_picture_costs(clock
     run, _, now = clocked
     told = []
     run.panel.status.observe(lambda change: told.append(now[0]), names="value")
-    run.panel.cost, run.panel.next_words = 9.0, 0.0
+    run.panel.draw_seconds, run.panel.next_text = 9.0, 0.0
     for tick in range(500):
         now[0] += 0.01
         run.history.append(replace(run.history[-1], loss=tick))  # something to tell
-        run.panel.hear(at_once=False)
+        run.panel.update(at_once=False)
     np.testing.assert_allclose(np.diff(told), 0.2, atol=0.011)
     assert len(told) >= 24
 
@@ -359,7 +344,7 @@ def test_the_picture_is_described_by_its_titles(make, objective):
     run.result()
     title = run.panel.canvas.axes[0].get_title(loc="left")
     assert run.panel.image.alt == f"training: v4: {title}"
-    assert run.panel.image.said == "training: v4: finished"
+    assert run.panel.image.announcement == "training: v4: finished"
 
 
 class Broken(NextToken):
@@ -419,60 +404,60 @@ def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(m
     assert trainers() <= before
 
 
-# ---------------------------------------------------------------- knobs
+# ---------------------------------------------------------------- controls
 
 
 def test_a_knob_steers_and_the_run_can_be_repeated(make, objective, gated):
     model, again = make("alibi"), make("alibi")
-    run = start(model, gated, knobs=[live.Scale("steepness", 1.0, 0.1, 10.0, "steepness")])
+    run = start(model, gated, controls=[live.Scale("steepness", 1.0, 0.1, 10.0, "steepness")])
     gated.reach(3)
-    run.panel.knobs["steepness"].value = 10.0
+    run.panel.controls["steepness"].value = 10.0
     gated.let_go()
     history = run.result()
     assert [step.changed for step in history] == 3 * [{}] + [{"steepness": 10.0}] + 8 * [{}]
     assert model.encoding.steepness == 10
-    repeated = list(plain_train(again, objective, PLAN, as_in(history)))
+    repeated = list(plain_train(again, objective, PLAN, replay(history)))
     assert [step.loss for step in repeated] == [step.loss for step in history]
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
 
 
 def test_a_knob_of_whole_numbers_can_be_turned_twice(make, gated):
-    run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 10, 1000)])
+    run = start(make("v4"), gated, controls=[live.Slider("theta", 100, 10, 1000)])
     gated.reach(2)
-    run.panel.knobs["theta"].value = 200
+    run.panel.controls["theta"].value = 200
     gated.tickets.release()
     gated.reach(2)
-    run.panel.knobs["theta"].value = 300
+    run.panel.controls["theta"].value = 300
     gated.let_go()
     assert [step.changed["theta"] for step in run.result() if step.changed] == [200, 300]
 
 
 def test_a_knob_follows_what_somebody_else_sets_and_does_not_set_it_again(make, gated):
-    run = start(make("v4"), gated, knobs=[live.Scale("theta", 10_000.0, 10.0, 1e6)])
+    run = start(make("v4"), gated, controls=[live.Scale("theta", 10_000.0, 10.0, 1e6)])
     gated.reach(2)
     run.steer("theta", 510.0)
     gated.let_go()
     history = run.result()
-    assert run.panel.knobs["theta"].value == 501  # its stop beside that
+    assert run.panel.controls["theta"].value == 501  # its stop beside that
     assert [step.changed for step in history if step.changed] == [{"theta": 510.0}]
 
 
 def test_a_knob_does_not_go_back_to_where_a_hand_has_just_taken_it_from(make, gated):
-    run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 10, 1000)])
+    run = start(make("v4"), gated, controls=[live.Slider("theta", 100, 10, 1000)])
     gated.reach(2)
     for value in (200, 300):
-        run.panel.knobs["theta"].value = value
+        run.panel.controls["theta"].value = value
         gated.tickets.release()
         assert gated.arrived.acquire(timeout=LONG)
-    assert run.panel.knobs["theta"].value == 300
+    assert run.panel.controls["theta"].value == 300
     gated.let_go()
     assert [s.changed["theta"] for s in run.result() if s.changed] == [200, 300]
 
 
 def test_what_a_knob_cannot_set_is_said_and_the_run_goes_on(make, gated):
-    run = start(make("v4"), gated, knobs=[live.Slider("theta", 100, 0, 1000)])
+    run = start(make("v4"), gated, controls=[live.Slider("theta", 100, 0, 1000)])
     gated.reach(2)
-    run.panel.knobs["theta"].value = 0  # a base is above 0
+    run.panel.controls["theta"].value = 0  # a base is above 0
     assert "theta" in run.panel.message.value
     gated.let_go()
     assert not any(step.changed for step in run.result())
@@ -484,7 +469,7 @@ def test_a_knob_that_names_no_number_is_refused_before_anything_is_shown(
 ):
     before = trainers()
     with pytest.raises(ValueError, match=f"no number called '{name}'"):
-        start(make(version), objective, knobs=[live.Slider(name, 1, 0, 2)])
+        start(make(version), objective, controls=[live.Slider(name, 1, 0, 2)])
     assert shown == []
     assert trainers() <= before
 
@@ -498,10 +483,10 @@ def forget():
 
 
 def test_a_run_that_nobody_names_closes_its_controls_and_leaves_its_picture(make, objective):
-    run = start(make(), objective, knobs=[live.Scale("theta", 100.0, 10.0, 1000.0)])
+    run = start(make(), objective, controls=[live.Scale("theta", 100.0, 10.0, 1000.0)])
     run.result()
     panel = run.panel
-    controls = [panel.pause, panel.stop, panel.jump, panel.replay, *panel.knobs.values()]
+    controls = [panel.pause, panel.stop, panel.stop_others, panel.replay, *panel.controls.values()]
     picture = panel.image.value
     ref = weakref.ref(run)
     forget()
@@ -513,7 +498,7 @@ def test_a_run_that_nobody_names_closes_its_controls_and_leaves_its_picture(make
     assert all(widget.comm is not None for widget in (panel.root, panel.image, panel.status, panel.bar))
     assert panel.image.value == picture
     panel.painter.wake()  # somebody moves what is on the page all the same
-    assert panel.painter.rest(LONG)
+    assert panel.painter.wait(LONG)
     assert panel.error is None
 
 

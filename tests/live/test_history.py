@@ -44,7 +44,7 @@ def test_it_reads_like_the_list_of_its_records(steps, some):
 @given(st.lists(PLAIN, min_size=1, max_size=4), st.floats(0, 9))
 def test_the_last_record_can_be_told_more(steps, loss):
     history = kept(steps)
-    history.amend(replace(history[-1], val_loss=loss))
+    history.replace_last(replace(history[-1], val_loss=loss))
     assert list(history) == [*steps[:-1], replace(steps[-1], val_loss=loss)]
 
 

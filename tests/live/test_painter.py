@@ -17,9 +17,9 @@ class Easel:
         self.begun, self.may_end = threading.Semaphore(0), threading.Event()
         self.lock, self.at_work, self.most = threading.Lock(), 0, 0
         self.rests = 0
-        self.painter = Painter(self.paint, self.at_rest)
+        self.painter = Painter(self.paint, self.on_idle)
 
-    def at_rest(self):
+    def on_idle(self):
         self.rests += 1
 
     def paint(self):
@@ -39,11 +39,11 @@ def easel():
     easel = Easel()
     yield easel
     easel.may_end.set()
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
 
 
 def test_nothing_is_painted_that_nobody_asked_for(easel):
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert easel.painted == []
     assert easel.painter.thread is None
 
@@ -52,7 +52,7 @@ def test_a_wake_returns_while_the_painting_goes_on(easel):
     easel.painter.wake()
     assert easel.begun.acquire(timeout=LONG)
     assert easel.threads != [threading.current_thread()]
-    assert not easel.painter.rest(timeout=0.01)
+    assert not easel.painter.wait(timeout=0.01)
 
 
 def test_wakes_that_pile_up_are_one_painting_that_begins_after_the_last(easel):
@@ -61,7 +61,7 @@ def test_wakes_that_pile_up_are_one_painting_that_begins_after_the_last(easel):
     for easel.truth in range(1, 101):
         easel.painter.wake()
     easel.may_end.set()
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert easel.painted == [0, 100]
 
 
@@ -72,7 +72,7 @@ def test_no_painting_begins_while_another_is_at_work(easel):
         easel.painter.wake()
     assert not easel.begun.acquire(timeout=0.3)
     easel.may_end.set()
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert easel.most == 1
 
 
@@ -82,7 +82,7 @@ def test_who_rests_waits_for_what_was_asked_during_a_painting(easel):
     easel.truth = 1
     easel.painter.wake()
     easel.may_end.set()
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert easel.painted[-1] == 1
 
 
@@ -90,7 +90,7 @@ def test_after_a_quiet_moment_no_thread_is_left(easel):
     easel.may_end.set()
     for n in range(1, 4):
         easel.painter.wake()
-        assert easel.painter.rest(LONG)
+        assert easel.painter.wait(LONG)
         easel.threads[-1].join(LONG)
         assert easel.painter.thread is None
         assert easel.rests == n
@@ -98,14 +98,14 @@ def test_after_a_quiet_moment_no_thread_is_left(easel):
 
 
 def test_between_wakes_that_follow_each_other_nobody_rests(easel, monkeypatch):
-    monkeypatch.setattr("babygpt.live.painter.QUIET", LONG)
+    monkeypatch.setattr("babygpt.live.painter.IDLE_SECONDS", LONG)
     easel.may_end.set()
     for _ in range(5):
         easel.painter.wake()
-        assert easel.painter.rest(LONG)
+        assert easel.painter.wait(LONG)
     assert len(set(easel.threads)) == 1
     assert easel.rests == 0
-    monkeypatch.setattr("babygpt.live.painter.QUIET", 0.01)
+    monkeypatch.setattr("babygpt.live.painter.IDLE_SECONDS", 0.01)
     easel.painter.wake()
 
 
@@ -117,11 +117,11 @@ def test_a_wake_while_it_comes_to_rest_is_painted(easel):
             easel.truth = 1
             easel.painter.wake()
 
-    easel.painter.at_rest = wake_once
+    easel.painter.on_idle = wake_once
     easel.painter.wake()
     easel.begun.acquire(timeout=LONG)
     assert easel.begun.acquire(timeout=LONG)
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert easel.painted == [0, 1]
 
 
@@ -142,7 +142,7 @@ def test_a_wake_from_within_a_painting_asks_for_another(easel):
 
     easel.painter.paint = paint_twice
     easel.painter.wake()
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert len(easel.painted) == 2
 
 
@@ -163,14 +163,14 @@ def test_two_hundred_wakes_from_several_threads_end_with_the_last_value(easel):
         mover.start()
     for mover in movers:
         mover.join(LONG)
-    assert easel.painter.rest(LONG)
+    assert easel.painter.wait(LONG)
     assert easel.painted[-1] == 200
     assert easel.painted == sorted(easel.painted)
     assert easel.most == 1
     assert len(easel.painted) <= 201
 
 
-@pytest.mark.parametrize("where", ["paint", "at_rest"])
+@pytest.mark.parametrize("where", ["paint", "on_idle"])
 def test_nobody_waits_for_ever_for_a_painter_that_is_gone(where, monkeypatch):
     gone = []
     monkeypatch.setattr(threading, "excepthook", lambda told: gone.append(told.exc_type))
@@ -178,10 +178,10 @@ def test_nobody_waits_for_ever_for_a_painter_that_is_gone(where, monkeypatch):
     def fail():
         raise KeyboardInterrupt
 
-    painter = Painter(**{"paint": lambda: None, "at_rest": lambda: None} | {where: fail})
+    painter = Painter(**{"paint": lambda: None, "on_idle": lambda: None} | {where: fail})
     for _ in range(2):  # and the next wake finds another one
         painter.wake()
-        assert painter.rest(LONG)
+        assert painter.wait(LONG)
         for thread in threading.enumerate():
             if thread.name == "babygpt painter":
                 thread.join(LONG)

@@ -14,12 +14,12 @@ import pytest
 import torch
 
 from babygpt import live
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.live.run import Run, State, Trainer
-from babygpt.live.watches.base import Watch
-from babygpt.models.versions import build
+from babygpt.config import TrainConfig
+from babygpt.live import Watch
+from babygpt.live.run import Run, State
+from babygpt.live.trainer import Trainer
 from babygpt.objectives import NextToken
-from babygpt.training import as_in, train
+from babygpt.training import replay, train
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -29,35 +29,15 @@ PLAN = TrainConfig(steps=8, batch_size=4, warmup=2, seed=0)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture
-def make(small_corpus):
-    """A fresh model of a version, always with the same weights."""
-
-    def fresh(version="v4"):
-        draw = torch.random.get_rng_state()
-        torch.manual_seed(0)
-        V = small_corpus.tokenizer.vocab_size
-        model = build(version, ModelConfig(V, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
-        torch.random.set_rng_state(draw)
-        return model
-
-    return fresh
-
-
-@pytest.fixture
-def objective(small_corpus):
-    return NextToken(small_corpus, BLOCK)
-
-
 class Listener:
     """A panel that only remembers the states it was told of."""
 
     def __init__(self, run):
-        self.run, self.states, self.prepared, self.concluded = run, queue.Queue(), 0, 0
+        self.run, self.states, self.prepared, self.finished = run, queue.Queue(), 0, 0
         self.last = None
         run.panel = self
 
-    def hear(self, at_once):
+    def update(self, at_once):
         if at_once and self.run.state is not self.last:
             self.last = self.run.state
             self.states.put(self.last)
@@ -65,8 +45,8 @@ class Listener:
     def prepare(self):
         self.prepared += 1
 
-    def conclude(self, seconds):
-        self.concluded += 1
+    def finish(self, seconds):
+        self.finished += 1
         return True
 
     def until(self, state):
@@ -159,7 +139,7 @@ def test_watches_look_when_they_are_due_and_change_nothing(make, objective, star
 
 
 def test_the_number_of_threads_is_what_it_was(make, objective, start, monkeypatch):
-    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 2)
+    monkeypatch.setattr("babygpt.live.run.background_threads", lambda: 2)
     seen = []
 
     class Looking(type(objective)):
@@ -200,7 +180,7 @@ def test_its_life_goes_from_running_to_its_end(make, objective, start):
     run = start(make(), objective)
     run.result()
     assert run.panel.all() == [State.PREPARING, State.RUNNING, State.FINISHED]
-    assert (run.panel.prepared, run.panel.concluded) == (1, 1)
+    assert (run.panel.prepared, run.panel.finished) == (1, 1)
     assert [state for state in State if state.over] == [State.STOPPED, State.FINISHED, State.FAILED]
 
 
@@ -302,7 +282,7 @@ def test_who_interrupts_the_waiting_does_not_interrupt_the_run(make, gated, star
             run.result()
     (line,) = caught.value._render_traceback_()  # what IPython shows instead of a page
     assert "v4 trains on" in line
-    assert run.panel.concluded == 0
+    assert run.panel.finished == 0
     gated.let_go()
     assert len(run.result()) == PLAN.steps
 
@@ -335,7 +315,7 @@ def test_an_error_in_the_objective_is_raised_where_one_waits_for_the_run(make, s
     assert run.state is State.FAILED
     assert len(run.history) == 3
     assert run.panel.all() == [State.PREPARING, State.RUNNING, State.FAILED]
-    assert run.panel.concluded == 1  # the picture is shown all the same
+    assert run.panel.finished == 1  # the picture is shown all the same
 
 
 def test_an_error_in_a_watch_is_raised_where_one_waits_for_the_run(make, objective, start):
@@ -367,7 +347,7 @@ def test_a_watch_that_cannot_look_at_the_model_is_an_error_of_the_cell(make, obj
 
 def test_a_model_that_is_training_is_not_looked_at_from_outside(make, gated, small_corpus, monkeypatch):
     """Its second run waits, and so must the first look: it sees the model as the first run left it."""
-    monkeypatch.setattr(sys.modules["babygpt.live.train"], "display", lambda _: None)
+    monkeypatch.setattr(sys.modules["babygpt.live.trainer"], "display", lambda _: None)
     model, gate = make(), gated
     watch = Watch(lambda m: (threading.current_thread(), m.head.weight.detach().clone()), lambda *_: None)
     first = live.train(model, gate, PLAN, "first")
@@ -394,7 +374,7 @@ def test_a_loss_that_is_not_finite_says_what_to_try(make, objective, start):
 
 
 def test_after_an_error_the_number_of_threads_is_what_it_was(make, small_corpus, start, monkeypatch):
-    monkeypatch.setattr("babygpt.live.run.polite_threads", lambda: 2)
+    monkeypatch.setattr("babygpt.live.run.background_threads", lambda: 2)
     run = start(make(), Broken(small_corpus, ValueError()))
     assert run.wait(LONG)
     later = []
@@ -488,8 +468,8 @@ def test_a_trainer_that_is_just_ending_is_nobody_to_wait_for(make, objective, st
     ended.training.stop()
     ended.start()
     ended.join(LONG)
-    monkeypatch.setattr("babygpt.live.run.threading.enumerate", lambda: [ended])
-    assert Trainer(Run(make(), objective, PLAN, "model")).ahead == []
+    monkeypatch.setattr("babygpt.live.trainer.threading.enumerate", lambda: [ended])
+    assert Trainer(Run(make(), objective, PLAN, "model")).earlier == []
 
 
 # ---------------------------------------------------------------- steering
@@ -524,7 +504,7 @@ def test_a_steered_run_can_be_repeated_to_the_last_bit(make, objective, listen, 
     listening.let_go()
     history = run.result()
     assert [s.step for s in history if s.changed] == [3, 6]
-    assert curve(train(again, objective, PLAN, as_in(history))) == curve(history)
+    assert curve(train(again, objective, PLAN, replay(history))) == curve(history)
     assert same(weights(again), weights(model))
     plain = list(train(make(version), objective, PLAN))
     assert [s.loss for s in plain[:2]] == [s.loss for s in history[:2]]
@@ -569,8 +549,8 @@ def test_a_turn_is_measured_at_once(make, gated, start):
 def test_who_waits_for_a_step_goes_on_when_it_is_made_or_the_run_is_over(make, gated, start):
     run = start(make(), gated)
     gated.reach(4)
-    run.reach(3)
+    run.wait_for_step(3)
     assert len(run.history) == 3
     gated.let_go()
-    run.reach(1000)
+    run.wait_for_step(1000)
     assert run.state is State.FINISHED

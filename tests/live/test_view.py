@@ -12,9 +12,8 @@ from PIL import Image
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
 from babygpt.live.canvas import Canvas
-from babygpt.live.picture import Picture
-from babygpt.live.view import View
-from babygpt.plots.artists import drawn, level
+from babygpt.live.view import Picture, View
+from babygpt.plots.artists import find_artist, horizontal_line
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +21,7 @@ def place(monkeypatch):
     """Set the cell and the run of it that views are displayed in; views of other tests play no part."""
     monkeypatch.setattr(View, "on_display", weakref.WeakSet())
     here = [None]
-    monkeypatch.setattr(view_module, "cell", lambda: here[0])
+    monkeypatch.setattr(view_module, "current_cell", lambda: here[0])
 
     def stand(cell, run):
         here[0] = cell and (cell, run)
@@ -32,7 +31,7 @@ def place(monkeypatch):
 
 def make():
     def draw(ax, n):
-        level(ax, "level", n)
+        horizontal_line(ax, "level", n)
 
     return Explorer("levels", lambda n: n, draw, [Slider("n", 1, 0, 10)], height=2)
 
@@ -94,7 +93,7 @@ def test_a_view_shown_again_stays_open(place):
     show(view)
     place("cell a", "run 4")
     show(make())
-    assert view.shown_in == ("cell b", "run 3")
+    assert view.cell == ("cell b", "run 3")
     assert not closed(view)
 
 
@@ -118,7 +117,7 @@ def test_what_was_never_displayed_is_not_closed(place):
 def test_a_view_that_nobody_names_is_not_kept(place):
     place("cell a", "run 1")
     view = show(make())
-    assert view.painter.rest(60)
+    assert view.painter.wait(60)
     ref = weakref.ref(view)
     view.close()
     del view
@@ -131,9 +130,9 @@ def test_a_closed_view_may_still_be_moved(place):
     view = show(make())
     view.close()
     view.controls["n"].value = 5
-    assert view.painter.rest(60)
+    assert view.painter.wait(60)
     assert view.error is None
-    assert set(drawn(view.canvas.axes[0], Line2D, "level").get_ydata()) == {5}
+    assert set(find_artist(view.canvas.axes[0], Line2D, "level").get_ydata()) == {5}
 
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -153,9 +152,10 @@ def test_a_front_end_that_names_its_cells_gets_widgets_and_a_still_copy_apart(pl
 def test_any_other_reader_gets_both_in_one(place, published):
     place(None, None)
     view = show(make())
-    ((data, _),) = published
+    ((data, how),) = published
     assert set(data) == {WIDGET, "image/png", "text/plain"}
     assert b64decode(data["image/png"]) == view.image.value
+    assert how["metadata"]["image/png"]["alt"] == view.image.alt != ""
 
 
 def test_at_rest_the_still_copy_is_what_the_live_picture_shows(place, published):
@@ -164,7 +164,7 @@ def test_at_rest_the_still_copy_is_what_the_live_picture_shows(place, published)
     view.controls["n"].value = 7
     view.painter.thread.join(60)
     data, how = published[-1]
-    assert how == {"display_id": view.name, "update": True}
+    assert how == {"display_id": view.name, "update": True, "metadata": {}}
     assert b64encode(view.image.value).decode() in data["text/html"]
     assert len(published) == 3
 
@@ -178,11 +178,11 @@ def test_the_still_copy_says_what_it_shows_and_cannot_break_out_of_its_words(pla
 
 
 def test_a_page_that_tells_its_room_gets_a_picture_for_it(monkeypatch):
-    monkeypatch.setattr(Picture, "page", (0, 0.0))
+    monkeypatch.setattr(Picture, "last_size", (0, 0.0))
     view = make()
     with view.image.hold_trait_notifications():
-        view.image.room, view.image.ratio = 700, 2.0
-    assert view.painter.rest(60)
+        view.image.cell_width, view.image.ratio = 700, 2.0
+    assert view.painter.wait(60)
     assert Image.open(BytesIO(view.image.value)).width == 1400
     assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
 
@@ -192,8 +192,8 @@ def test_reset_puts_every_control_back():
     view.controls["n"].value = 9
     view.reset()
     assert view.controls["n"].value == 1
-    assert view.painter.rest(60)
-    assert set(drawn(view.canvas.axes[0], Line2D, "level").get_ydata()) == {1}
+    assert view.painter.wait(60)
+    assert set(find_artist(view.canvas.axes[0], Line2D, "level").get_ydata()) == {1}
 
 
 class Shell:
@@ -220,12 +220,12 @@ class Shell:
 def test_the_cell_is_known_where_the_front_end_tells(shell, told, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(view_module, "get_ipython", lambda: shell)
-    assert view_module.cell() == told
+    assert view_module.current_cell() == told
 
 
 def test_a_view_that_does_not_say_what_it_draws_is_told_so():
     view = View("nothing", [], Canvas((1,), 2))
     view.painter.wake()
-    assert view.painter.rest(60)
+    assert view.painter.wait(60)
     assert isinstance(view.error, TypeError)
     assert "View does not say what it draws" in view.message.value

@@ -33,12 +33,12 @@ def held(artist):
 
 PUT = {
     "line": lambda ax, n: artists.line(ax, "a", [0, n], [n, 3], label=f"curve {n}"),
-    "level": lambda ax, n: artists.level(ax, "a", n, color="red"),
-    "upright": lambda ax, n: artists.upright(ax, "a", n, color="red"),
-    "picture": lambda ax, n: artists.picture(ax, "a", np.full((2, 3), n), (0, n), None),
-    "larger picture": lambda ax, n: artists.picture(ax, "a", np.eye(n, 2 * n), (0, 1), None),
-    "words": lambda ax, n: artists.words(ax, "a", (n, 2 * n), f"word {n}", ha="right"),
-    "hand": lambda ax, n: artists.hand(ax, "a", (n, 2 * n), "red"),
+    "level": lambda ax, n: artists.horizontal_line(ax, "a", n, color="red"),
+    "upright": lambda ax, n: artists.vertical_line(ax, "a", n, color="red"),
+    "picture": lambda ax, n: artists.image(ax, "a", np.full((2, 3), n), (0, n), None),
+    "larger picture": lambda ax, n: artists.image(ax, "a", np.eye(n, 2 * n), (0, 1), None),
+    "words": lambda ax, n: artists.text(ax, "a", (n, 2 * n), f"word {n}", ha="right"),
+    "hand": lambda ax, n: artists.clock_hand(ax, "a", (n, 2 * n), "red"),
     "dot": lambda ax, n: artists.dot(ax, "a", (n, 2 * n), "red"),
 }
 
@@ -56,31 +56,31 @@ def test_what_is_asked_for_again_moves_and_is_not_added(ax, put):
 def test_moving_what_is_drawn_apart_leaves_the_rest_of_the_figure_alone(ax, kind):
     """Animated artists are those that a canvas draws by itself."""
     PUT[kind](ax, 1)
-    artists.title(ax, "title 1")
-    for artist in artists.movable(ax):
+    artists.set_title(ax, "title 1")
+    for artist in artists.moving_artists(ax):
         artist.set_animated(True)
     ax.figure.canvas.draw()
     PUT[kind](ax, 2)
-    artists.title(ax, "title 2")
+    artists.set_title(ax, "title 2")
     assert not ax.figure.stale
 
 
 def test_an_artist_of_another_kind_or_name_is_not_taken_for_it(ax):
     line, dot = artists.line(ax, "a", [0], [0]), artists.dot(ax, "b", (1, 1), "red")
-    word = artists.words(ax, "a", (0, 0), "a")
-    assert artists.drawn(ax, Line2D, "a") is line
-    assert artists.drawn(ax, Line2D, "b") is dot
-    assert artists.drawn(ax, Annotation, "a") is word
-    assert artists.drawn(ax, AxesImage, "a") is None
-    assert artists.drawn(ax, Line2D, "c") is None
+    word = artists.text(ax, "a", (0, 0), "a")
+    assert artists.find_artist(ax, Line2D, "a") is line
+    assert artists.find_artist(ax, Line2D, "b") is dot
+    assert artists.find_artist(ax, Annotation, "a") is word
+    assert artists.find_artist(ax, AxesImage, "a") is None
+    assert artists.find_artist(ax, Line2D, "c") is None
 
 
 def test_a_picture_of_the_same_shape_and_span_leaves_the_rest_of_the_figure_alone(ax):
-    artists.picture(ax, "a", np.eye(2), (0, 1), None).set_animated(True)
+    artists.image(ax, "a", np.eye(2), (0, 1), None).set_animated(True)
     ax.figure.canvas.draw()
-    artists.picture(ax, "a", np.zeros((2, 2)), (0, 1), None)
+    artists.image(ax, "a", np.zeros((2, 2)), (0, 1), None)
     assert not ax.figure.stale
-    artists.picture(ax, "a", np.zeros((2, 2)), (0, 2), None)  # another colour bar
+    artists.image(ax, "a", np.zeros((2, 2)), (0, 2), None)  # another colour bar
     assert ax.figure.stale
 
 
@@ -88,26 +88,26 @@ def test_movable_is_what_was_named_the_undermost_first(ax):
     ax.plot([0, 1], [0, 1])
     dot = artists.dot(ax, "dot", (0, 0), "red")
     line = artists.line(ax, "line", [0, 1], [0, 1])
-    image = artists.picture(ax, "image", np.eye(2), (0, 1), None)
-    assert artists.movable(ax) == [image, line, dot]
+    image = artists.image(ax, "image", np.eye(2), (0, 1), None)
+    assert artists.moving_artists(ax) == [image, line, dot]
 
 
 def test_keep_removes_what_is_gone_of_its_kind_only(ax):
     plain = ax.plot([0, 1], [0, 1])[0]
     stays = artists.line(ax, "stays", [0], [0])
     artists.line(ax, "goes", [0], [0])
-    word = artists.words(ax, "goes", (0, 0), "word")
-    artists.keep(ax, Line2D, ["stays"])
+    word = artists.text(ax, "goes", (0, 0), "word")
+    artists.keep_only(ax, Line2D, ["stays"])
     assert list(ax.lines) == [plain, stays]
     assert word in ax.texts
-    artists.keep(ax, Annotation, [])
+    artists.keep_only(ax, Annotation, [])
     assert list(ax.texts) == []
     assert list(ax.lines) == [plain, stays]
 
 
 def test_a_picture_of_another_shape_fills_the_axes_again(ax):
-    shown = artists.picture(ax, "a", np.eye(2), (0, 1), None)
-    artists.picture(ax, "a", np.zeros((3, 5)), (0, 1), None)
+    shown = artists.image(ax, "a", np.eye(2), (0, 1), None)
+    artists.image(ax, "a", np.zeros((3, 5)), (0, 1), None)
     assert shown.get_size() == (3, 5)
     assert tuple(shown.get_extent()) == (-0.5, 4.5, 2.5, -0.5)
     assert (ax.get_xlim(), ax.get_ylim()) == ((-0.5, 4.5), (2.5, -0.5))
@@ -115,14 +115,14 @@ def test_a_picture_of_another_shape_fills_the_axes_again(ax):
 
 def test_a_picture_has_one_colour_bar_that_follows_its_span(ax):
     for top in (1, 2, 2):
-        shown = artists.picture(ax, "a", np.eye(2), (0, top), None)
+        shown = artists.image(ax, "a", np.eye(2), (0, top), None)
     assert len(ax.figure.axes) == 2
     assert shown.colorbar.ax.get_ylim() == shown.get_clim() == (0, 2)
 
 
 def test_a_level_and_an_upright_reach_across_the_axes_when_the_axes_grow(ax):
-    level, upright = artists.level(ax, "l", 1.0), artists.upright(ax, "u", 2.0)
-    artists.limits(ax, (-50.0, 50.0), (-70.0, 70.0))
+    level, upright = artists.horizontal_line(ax, "l", 1.0), artists.vertical_line(ax, "u", 2.0)
+    artists.set_limits(ax, (-50.0, 50.0), (-70.0, 70.0))
     ends = ax.transAxes.inverted().transform(level.get_transform().transform(level.get_xydata()))
     assert ends[:, 0] == pytest.approx([0, 1])
     ends = ax.transAxes.inverted().transform(upright.get_transform().transform(upright.get_xydata()))
@@ -130,7 +130,7 @@ def test_a_level_and_an_upright_reach_across_the_axes_when_the_axes_grow(ax):
 
 
 def test_a_hand_begins_at_the_origin_and_has_its_mark_at_the_tip(ax):
-    hand = artists.hand(ax, "a", (3.0, 4.0), "red")
+    hand = artists.clock_hand(ax, "a", (3.0, 4.0), "red")
     assert hand.get_xydata().tolist() == [[0, 0], [3, 4]]
     assert hand.get_markevery() == [1]
 
@@ -138,14 +138,14 @@ def test_a_hand_begins_at_the_origin_and_has_its_mark_at_the_tip(ax):
 @pytest.mark.parametrize(
     "setting",
     [
-        lambda ax, n: artists.limits(ax, (0.0, float(n)), (-1.0, float(n))),
-        lambda ax, n: artists.limits(ax, y=(-1.0, float(n))),
-        lambda ax, n: artists.ticks(ax.xaxis, range(n), ["a", "b", "c"][:n], size=8),
-        lambda ax, n: (artists.drawn(ax, Line2D, "two").set_label(f"two {n}"), artists.legend(ax)),
-        lambda ax, n: artists.title(ax, f"title {n}"),
-        lambda ax, n: artists.finish(ax, "finding", f"x {n}", "y"),
-        lambda ax, n: artists.finish(ax, "finding", "x", f"y {n}"),
-        lambda ax, n: artists.keep(ax, Line2D, ["one", "two"][: n - 1]),
+        lambda ax, n: artists.set_limits(ax, (0.0, float(n)), (-1.0, float(n))),
+        lambda ax, n: artists.set_limits(ax, y=(-1.0, float(n))),
+        lambda ax, n: artists.set_ticks(ax.xaxis, range(n), ["a", "b", "c"][:n], size=8),
+        lambda ax, n: (artists.find_artist(ax, Line2D, "two").set_label(f"two {n}"), artists.set_legend(ax)),
+        lambda ax, n: artists.set_title(ax, f"title {n}"),
+        lambda ax, n: artists.set_labels(ax, "finding", f"x {n}", "y"),
+        lambda ax, n: artists.set_labels(ax, "finding", "x", f"y {n}"),
+        lambda ax, n: artists.keep_only(ax, Line2D, ["one", "two"][: n - 1]),
     ],
     ids=["limits", "one limit", "ticks", "legend", "title", "x label", "y label", "keep"],
 )
@@ -162,28 +162,28 @@ def test_what_is_said_twice_is_done_once(ax, setting):
 
 
 def test_limits_that_are_not_given_stay(ax):
-    artists.limits(ax, (0.0, 5.0), (0.0, 7.0))
-    artists.limits(ax, x=(1.0, 6.0))
+    artists.set_limits(ax, (0.0, 5.0), (0.0, 7.0))
+    artists.set_limits(ax, x=(1.0, 6.0))
     assert (ax.get_xlim(), ax.get_ylim()) == ((1, 6), (0, 7))
-    artists.limits(ax)
+    artists.set_limits(ax)
     assert (ax.get_xlim(), ax.get_ylim()) == ((1, 6), (0, 7))
 
 
 def test_axes_that_fit_hold_what_was_moved(ax):
     for far in (1.0, 100.0, 2.0):
         artists.line(ax, "a", [0, far], [-far, far])
-        artists.fit(ax)
+        artists.autoscale(ax)
         assert ax.get_xlim()[0] < 0 < far < ax.get_xlim()[1] < 1.2 * far
         assert ax.get_ylim()[0] < -far < far < ax.get_ylim()[1] < 1.2 * far
 
 
 def test_ticks_stand_where_and_as_they_are_told(ax):
     for labels in ("ab", "cde", "xyz"):
-        artists.ticks(ax.yaxis, range(len(labels)), list(labels), size=5)
+        artists.set_ticks(ax.yaxis, range(len(labels)), list(labels), size=5)
         assert list(ax.get_yticks()) == list(range(len(labels)))
         assert [t.get_text() for t in ax.get_yticklabels()] == list(labels)
         assert ax.get_yticklabels()[0].get_size() == 5
-    artists.ticks(ax.yaxis, [0, 10, 20], list("xyz"))
+    artists.set_ticks(ax.yaxis, [0, 10, 20], list("xyz"))
     assert list(ax.get_yticks()) == [0, 10, 20]
 
 
@@ -193,27 +193,27 @@ def legend_texts(ax):
 
 def test_a_legend_names_several_curves_and_never_one_alone(ax):
     artists.line(ax, "one", [0], [0], label="one")
-    artists.legend(ax)
+    artists.set_legend(ax)
     assert ax.get_legend() is None
     artists.line(ax, "two", [0], [0], label="two")
-    artists.legend(ax)
+    artists.set_legend(ax)
     assert legend_texts(ax) == ["one", "two"]
     artists.line(ax, "two", [0], [0], label="deux")
-    artists.legend(ax)
+    artists.set_legend(ax)
     assert legend_texts(ax) == ["one", "deux"]
-    artists.keep(ax, Line2D, ["one"])
-    artists.legend(ax)
+    artists.keep_only(ax, Line2D, ["one"])
+    artists.set_legend(ax)
     assert ax.get_legend() is None
 
 
 def test_there_is_one_title_wherever_the_style_puts_it(ax):
     for text in ("first", "second", "second"):
-        artists.title(ax, text)
+        artists.set_title(ax, text)
     places = {where: ax.get_title(loc=where) for where in ("left", "center", "right")}
     assert sorted(places.values()) == ["", "", "second"]
 
 
 def test_finish_says_title_and_labels_anew(ax):
     for n in (1, 2):
-        artists.finish(ax, f"finding {n}", f"x {n}", f"y {n}")
+        artists.set_labels(ax, f"finding {n}", f"x {n}", f"y {n}")
     assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == ("finding 2", "x 2", "y 2")

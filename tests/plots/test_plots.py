@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
 from babygpt import plots
-from babygpt.plots.artists import drawn
+from babygpt.plots.artists import find_artist, moving_artists
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_curve_that_ends_early_is_drawn_to_its_end(ax):
 
 
 def test_bars_show_the_mean_and_dots_each_seed(ax):
-    plots.draw_accuracies(ax, {"nope": [0.5, 0.7], "v4": [1.0, 1.0]}, "who did it")
+    plots.draw_accuracy_bars(ax, {"nope": [0.5, 0.7], "v4": [1.0, 1.0]}, "who did it")
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([60, 100])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [50, 70])
 
@@ -90,25 +90,13 @@ def test_losses_above_the_axes_raise_them(ax):
 
 @pytest.mark.parametrize("floors", [{"floor": 0.5}, {}])
 def test_a_run_without_a_step_is_drawn_as_an_empty_curve(ax, floors):
-    plots.draw_losses(ax, {"v4": []}, floors, "untrained", total=60, no_idea=2.2)
+    plots.draw_losses(ax, {"v4": []}, floors, "untrained", total=60, untrained=2.2)
     assert list(ax.lines[0].get_xdata()) == []
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 60), (0, 3.5))
 
 
-def test_a_run_that_goes_on_moves_its_curve_and_adds_nothing(ax):
-    draw_run(ax, 20, smooth=2)
-    count = len(ax.get_children())
-    draw_run(ax, 60, smooth=2)
-    assert len(ax.get_children()) == count
-    curve, floor = ax.lines
-    assert list(curve.get_xdata()) == list(range(1, 61))
-    assert curve.get_ydata()[-1] == pytest.approx(np.mean(LOSSES[58:60]))
-    assert set(floor.get_ydata()) == {0.5}
-    assert ax.get_title(loc="left") + ax.get_title() == "after 60 steps"
-
-
 def test_rising_shares_are_drawn_in_percent_over_the_whole_run(ax):
-    plots.draw_rising(ax, {"v4": ([0, 10], [0.5, 0.75])}, "who did it", 40)
+    plots.draw_accuracy_curves(ax, {"v4": ([0, 10], [0.5, 0.75])}, "who did it", 40)
     curve, chance = ax.lines
     np.testing.assert_allclose(curve.get_xydata(), [(0, 50), (10, 75)])
     assert set(chance.get_ydata()) == {50}
@@ -117,7 +105,7 @@ def test_rising_shares_are_drawn_in_percent_over_the_whole_run(ax):
 
 
 def image(ax, name):
-    return drawn(ax, AxesImage, name)
+    return find_artist(ax, AxesImage, name)
 
 
 def values(shown):
@@ -126,7 +114,7 @@ def values(shown):
 
 def test_one_head_is_large_and_all_are_small_a_column_for_each_layer(ax):
     weights = np.random.default_rng(0).random((2, 3, 20, 20))
-    plots.draw_heads(ax, weights, "x" * 20, (1, 0), "heads")
+    plots.draw_attention_heads(ax, weights, "x" * 20, (1, 0), "heads")
     np.testing.assert_array_equal(values(image(ax, "head")), weights[1, 0])
     small = values(image(ax, "heads"))
     assert small.shape == (3 * 20 + 2, 2 * 20 + 1)  # a gap of one letter between squares
@@ -140,7 +128,7 @@ def test_one_head_is_large_and_all_are_small_a_column_for_each_layer(ax):
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (4, 4), (6, 2)])
 def test_small_heads_stand_beside_the_large_one_and_are_square(ax, shape):
-    plots.draw_heads(ax, np.zeros((*shape, 30, 30)), "x" * 30, (0, 0), "heads")
+    plots.draw_attention_heads(ax, np.zeros((*shape, 30, 30)), "x" * 30, (0, 0), "heads")
     left, right, bottom, top = image(ax, "heads").get_extent()
     rows, columns = image(ax, "heads").get_size()
     assert (right - left) / columns == pytest.approx((bottom - top) / rows)
@@ -156,16 +144,16 @@ def test_small_heads_stand_beside_the_large_one_and_are_square(ax, shape):
 
 def test_the_large_head_is_framed_among_the_small_ones(ax):
     for chosen in ((0, 0), (1, 2)):
-        plots.draw_heads(ax, np.zeros((2, 3, 20, 20)), "x" * 20, chosen, "heads")
+        plots.draw_attention_heads(ax, np.zeros((2, 3, 20, 20)), "x" * 20, chosen, "heads")
         left, right, _, top = image(ax, "heads").get_extent()
         unit, (layer, head) = (right - left) / 41, chosen
-        frame = drawn(ax, Line2D, "frame").get_xydata()
+        frame = find_artist(ax, Line2D, "frame").get_xydata()
         np.testing.assert_allclose(frame.min(axis=0), (left + 21 * layer * unit, top + 21 * head * unit))
         np.testing.assert_allclose(frame.max(axis=0) - frame.min(axis=0), 20 * unit)
 
 
 def test_a_short_text_stands_letter_by_letter_along_both_sides(ax):
-    plots.draw_heads(ax, np.zeros((1, 1, 3, 3)), ["a", "•", "b"], (0, 0), "heads")
+    plots.draw_attention_heads(ax, np.zeros((1, 1, 3, 3)), ["a", "•", "b"], (0, 0), "heads")
     for axis in (ax.xaxis, ax.yaxis):
         assert list(zip(axis.get_ticklocs(), labels(axis), strict=True)) == [(0, "a"), (1, "•"), (2, "b")]
 
@@ -173,7 +161,7 @@ def test_a_short_text_stands_letter_by_letter_along_both_sides(ax):
 def test_a_long_text_stands_there_in_words_each_at_its_middle(ax):
     text = "ada chased ben. " * 4
     T = len(text)
-    plots.draw_heads(ax, np.zeros((1, 1, T, T)), plots.visible(text), (0, 0), "heads")
+    plots.draw_attention_heads(ax, np.zeros((1, 1, T, T)), plots.visible(text), (0, 0), "heads")
     for axis in (ax.xaxis, ax.yaxis):
         found = list(zip(axis.get_ticklocs(), labels(axis), strict=True))
         assert found[:4] == [(1, "ada"), (6.5, "chased"), (12.5, "ben."), (17, "ada")]
@@ -182,7 +170,7 @@ def test_a_long_text_stands_there_in_words_each_at_its_middle(ax):
 
 def test_words_that_would_run_into_each_other_are_left_out(ax):
     text = "a b " * 32  # 128 letters
-    plots.draw_row(ax, np.zeros(128), plots.visible(text), "row")
+    plots.draw_attention_row(ax, np.zeros(128), plots.visible(text), "row")
     assert np.diff(ax.get_xticks()).min() >= 128 / 32
 
 
@@ -190,14 +178,8 @@ def labels(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
-def test_heads_may_become_more_than_they_were(ax):
-    for shape in ((1, 1, 4, 4), (2, 3, 4, 4)):
-        plots.draw_heads(ax, np.full(shape, 0.25), "abcd", (0, 0), "heads")
-    assert image(ax, "heads").get_size() == (14, 9)
-
-
 def test_a_row_is_a_bar_over_each_letter(ax):
-    plots.draw_row(ax, np.array([0.25, 0.75]), "ab", "row")
+    plots.draw_attention_row(ax, np.array([0.25, 0.75]), "ab", "row")
     (bars,) = ax.lines
     np.testing.assert_allclose(bars.get_xydata(), [(-0.5, 0.25), (0.5, 0.75), (1.5, 0.75)])
     assert bars.get_drawstyle() == "steps-post"
@@ -210,7 +192,7 @@ def test_masked_rows_of_gates_are_framed_and_named(ax):
     plots.draw_gates(ax, gates, masked, "gates", "channel", "MASK × 0.3")
     np.testing.assert_array_equal(image(ax, "matrix").get_array(), gates)
     assert image(ax, "matrix").get_clim() == (-1, 1)
-    edges = drawn(ax, Line2D, "edges").get_xydata()
+    edges = find_artist(ax, Line2D, "edges").get_xydata()
     assert sorted(set(edges[:, 1])) == [3.5, 6.5, 13.5, 15.5]
     assert set(edges[:, 0]) == {-0.5, 5.5}
     named = list(zip(ax.get_yticks(), labels(ax.yaxis), strict=True))
@@ -219,13 +201,13 @@ def test_masked_rows_of_gates_are_framed_and_named(ax):
 
 def test_gates_of_a_text_without_mask_have_no_frame(ax):
     plots.draw_gates(ax, np.zeros((16, 6)), np.zeros(16, bool), "gates", "channel")
-    assert len(drawn(ax, Line2D, "edges").get_xdata()) == 0
+    assert len(find_artist(ax, Line2D, "edges").get_xdata()) == 0
     assert labels(ax.yaxis) == ["0", "8"]
 
 
 def test_what_is_now_is_drawn_over_what_was_with_the_legend_above_both(ax):
     x, first, now = np.arange(3), np.array([1.0, 0.5, 0.1]), np.array([1.0, 0.9, 0.8])
-    plots.draw_then_and_now(ax, x, first, now, "a finding", "m", "K")
+    plots.draw_before_and_after(ax, x, first, now, "a finding", "m", "K")
     lines = {line.get_label(): line for line in ax.lines}
     np.testing.assert_array_equal(lines["at first"].get_ydata(), first)
     np.testing.assert_array_equal(lines["now"].get_ydata(), now)
@@ -241,27 +223,20 @@ def test_the_legend_of_a_run_stands_above_all_its_losses():
     with matplotlib.rc_context(plots.STYLE):
         ax = Figure(figsize=(3.4, 3.3)).subplots()
         floors = {"bigram floor": 1.6, "entropy floor": 0.4}
-        plots.draw_losses(ax, {"v4": [3.3] * 60}, floors, "it does not learn", total=60, no_idea=3.3)
+        plots.draw_losses(ax, {"v4": [3.3] * 60}, floors, "it does not learn", total=60, untrained=3.3)
         ax.figure.canvas.draw()
     bottom = ax.get_legend().get_window_extent().transformed(ax.transData.inverted()).y0
     assert bottom > 3.3
 
 
-def test_curves_that_are_gone_are_dropped_and_what_marks_a_place_stays(ax):
+def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     x = np.arange(3.0)
     plots.draw_curves(ax, x, {"a": x, "b": -x}, "two", "x", "y")
-    plots.mark_place(ax, 1.0)
+    plots.mark_x(ax, 1.0)
     plots.draw_curves(ax, x, {"b": 2 * x}, "one", "x", "y")
-    assert {line.get_gid() for line in ax.lines} == {"b", "place"}
+    assert {line.get_gid() for line in ax.lines} == {"b", "mark"}
     assert next(line for line in ax.lines if line.get_gid() == "b").get_ydata().tolist() == [0, 2, 4]
     assert ax.get_legend() is None
-
-
-def test_a_marked_place_moves(ax):
-    for x in (1.0, 2.0):
-        plots.mark_place(ax, x)
-    (line,) = ax.lines
-    assert set(line.get_xdata()) == {2}
 
 
 def test_a_span_holds_an_axis_where_it_is(ax):
@@ -291,13 +266,6 @@ def test_rows_are_labelled_in_their_order(ax):
     ]
 
 
-def test_a_clock_drops_the_hands_it_no_longer_has(ax):
-    plots.draw_clock(ax, [0.0, 1.0, 2.0], ["a", "b", "c"], "three")
-    plots.draw_clock(ax, [3.0], ["d"], "one")
-    assert len(ax.lines) == 2  # the ring and a hand
-    assert [word.get_text() for word in ax.texts] == ["d"]
-
-
 # ---------------------------------------------------------------- one function, every frame
 
 SPANS = {"x_span": (0.0, 9.0), "y_span": (-3.0, 3.0)}
@@ -308,48 +276,111 @@ def curves(ax, n, names, **spans):
     plots.draw_curves(
         ax, x, {name: np.sin(n * x + i) for i, name in enumerate(names)}, f"{n}", "x", "y", **spans
     )
-    plots.mark_place(ax, float(n))
+    plots.mark_x(ax, float(n))
 
 
 def noise(*shape):
     return np.random.default_rng(0).random(shape)
 
 
-FRAMES = {
+def matrix(ax, n):
+    return plots.draw_matrix(ax, n * noise(4, 4), f"{n}", "x", "y", "abcd")
+
+
+# For every function of plots.live: what to draw first (n = 1) and what to move it to (n = 2).
+MOVES = {
+    "draw_accuracy_curves": lambda ax, n: plots.draw_accuracy_curves(
+        ax, {"v4": (range(9 * n), noise(9 * n))}, f"{n}", 18
+    ),
+    "draw_attention_heads": lambda ax, n: plots.draw_attention_heads(
+        ax, noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"
+    ),
+    "draw_attention_row": lambda ax, n: plots.draw_attention_row(ax, noise(9 * n), "abc def g" * n, f"{n}"),
+    "draw_before_and_after": lambda ax, n: plots.draw_before_and_after(
+        ax, np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"
+    ),
+    "draw_clock": lambda ax, n: plots.draw_clock(ax, [n, 2 * n], [f"q at {n}", "k"], f"{n}", [(0, 1)]),
+    "draw_curves": lambda ax, n: curves(ax, n, ["a", "b"]),
+    "draw_fill_order": lambda ax, n: plots.draw_fill_order(
+        ax, np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"
+    ),
+    "draw_gates": lambda ax, n: plots.draw_gates(ax, noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x"),
+    "draw_losses": lambda ax, n: draw_run(ax, 20 * n),
+    "draw_matrix": matrix,
+    "draw_seed_rows": lambda ax, n: plots.draw_seed_rows(
+        ax, {name: noise(3) + n for name in "ab"}, f"{n}", "x", {"zero": 0.5}, (0.0, 3.0)
+    ),
+    "draw_similarities": lambda ax, n: plots.draw_similarities(ax, noise(2, 2, 2) / n, "ab", f"{n}"),
+    "draw_text": lambda ax, n: plots.draw_text(
+        ax, ["abc def", "fed cba"][n - 1], noise(7) / n, f"{n}", f"{n}"
+    ),
+    "label_rows": lambda ax, n: (matrix(ax, 1), plots.label_rows(ax, "abcdefgh"[4 * n - 4 : 4 * n])),
+    "mark_x": lambda ax, n: (ax.set_xlim(0, 3), plots.mark_x(ax, float(n))),
+}
+# Where a second call draws more or fewer artists than the first.
+CHANGES = {
     "losses": lambda ax, n: plots.draw_losses(ax, {"v4": LOSSES[: 20 * n]}, {"floor": 0.5}, f"{n}"),
-    "losses of a run": lambda ax, n: draw_run(ax, 20 * n),
     "losses from nothing": lambda ax, n: draw_run(ax, 20 * (n - 1)),
     # A floor that moves is named anew in the legend.
     "floors": lambda ax, n: plots.draw_losses(ax, {"v4": LOSSES}, {"floor": 0.5 * n}, "f", total=60),
-    "rising": lambda ax, n: plots.draw_rising(ax, {"v4": (range(9 * n), noise(9 * n))}, f"{n}", 18),
-    "matrix": lambda ax, n: plots.draw_matrix(ax, noise(2 * n, 2 * n), f"{n}", "x", "y", "abcd"[: 2 * n]),
+    "a larger matrix": lambda ax, n: plots.draw_matrix(
+        ax, noise(2 * n, 2 * n), f"{n}", "x", "y", "abcd"[: 2 * n]
+    ),
     "diverging": lambda ax, n: plots.draw_matrix(ax, n * noise(5, 5) - 1, f"{n}", "x", "y", diverging=True),
-    "heads": lambda ax, n: plots.draw_heads(ax, noise(n, n, 4, 4), "abcd", (n - 1, 0), f"{n}"),
-    "curves": lambda ax, n: curves(ax, n, ["a", "b"]),
+    "more heads": lambda ax, n: plots.draw_attention_heads(
+        ax, noise(n, n + 1, 4, 4), "abcd", (n - 1, 0), f"{n}"
+    ),
     "curves between fixed ends": lambda ax, n: curves(ax, n, ["a", "b"], **SPANS),
     "one curve fewer": lambda ax, n: curves(ax, n, ["a", "b", "c", "d"][: 4 - n], **SPANS),
     # A curve that comes takes the colour, the depth and the row of the legend that it has in a fresh figure.
     "one curve more": lambda ax, n: curves(ax, n, [*["a", "b", "c"][: 1 + n], "RoPE"], **SPANS),
-    "rows": lambda ax, n: plots.draw_rows(
+    "a row fewer": lambda ax, n: plots.draw_seed_rows(
         ax, {name: noise(3) + n for name in "abc"[n - 1 : 2]}, f"{n}", "x", {"zero": 0.5}, (0.0, 3.0)
     ),
-    "a row more": lambda ax, n: plots.draw_rows(ax, {f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
-    "text": lambda ax, n: plots.draw_text(ax, "abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", columns=2),
-    "appearing": lambda ax, n: plots.draw_appearing(
-        ax, np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"
+    "a row more": lambda ax, n: plots.draw_seed_rows(
+        ax, {f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"
     ),
-    "clock": lambda ax, n: plots.draw_clock(ax, [n, 2 * n], [f"q at {n}", "k"], f"{n}", [(0, 1)]),
-    "squares": lambda ax, n: plots.draw_squares(ax, noise(n, 2, 2), "abc"[:n], f"{n}"),
-    "gates": lambda ax, n: plots.draw_gates(ax, noise(16, n), np.arange(16) > 9 + n, f"{n}", "x"),
-    "row": lambda ax, n: plots.draw_row(ax, noise(9 * n), "abc def g" * n, f"{n}"),
-    "then and now": lambda ax, n: plots.draw_then_and_now(
-        ax, np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"
+    "a longer text": lambda ax, n: plots.draw_text(
+        ax, "abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", columns=2
     ),
     "given text": lambda ax, n: plots.draw_text(
         ax, "abc def", noise(7), f"{n}", columns=4, given=np.arange(7) > 4 - n
     ),
-    "clock with one hand more": lambda ax, n: plots.draw_clock(ax, [n, 2 * n][:n], ["q", "k"][:n], f"{n}"),
+    "one hand more": lambda ax, n: plots.draw_clock(ax, [n, 2 * n][:n], ["q", "k"][:n], f"{n}"),
+    "one hand fewer": lambda ax, n: plots.draw_clock(ax, [n, 2 * n][n - 1 :], ["q", "k"][n - 1 :], f"{n}"),
+    "more squares": lambda ax, n: plots.draw_similarities(ax, noise(n, 2, 2), "abc"[:n], f"{n}"),
+    "wider gates": lambda ax, n: plots.draw_gates(ax, noise(16, n), np.arange(16) > 9 + n, f"{n}", "x"),
 }
+
+
+def drawing_functions(module):
+    return {name for name in vars(module) if name.startswith(("draw_", "label_", "mark_"))}
+
+
+def test_every_drawing_function_is_live_or_static_and_every_live_one_is_tested():
+    assert set(MOVES) == drawing_functions(plots.live)
+    public = drawing_functions(plots.live) | drawing_functions(plots.static)
+    assert drawing_functions(plots) == public
+    assert not drawing_functions(plots.live) & drawing_functions(plots.static)
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_second_call_moves_the_artists_of_the_first_and_adds_none(name):
+    with matplotlib.rc_context({**plots.STYLE, "figure.constrained_layout.use": False}):
+        ax = Figure(figsize=(5, 3)).subplots()
+        MOVES[name](ax, 1)
+        before = ax.get_children()
+        MOVES[name](ax, 2)
+        after = ax.get_children()
+    assert [id(artist) for artist in after] == [id(artist) for artist in before]
+
+
+def test_a_static_function_draws_anew():
+    """So the test above can fail."""
+    ax = Figure().subplots()
+    for _ in range(2):
+        plots.draw_kernels(ax, {}, np.ones(3), "kernels")
+    assert len(ax.lines) == 2
 
 
 def pixels(ax):
@@ -358,14 +389,13 @@ def pixels(ax):
     return np.asarray(canvas.buffer_rgba()).astype(int)
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
+@pytest.mark.parametrize("draw", [*MOVES.values(), *CHANGES.values()], ids=[*MOVES, *CHANGES])
+def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(draw):
     """So the same function makes the figure of a README and every frame of a live plot.
 
     Without the constrained layout, which lands a rounding error away from where it was each time. Axes
     that fit losses and a floor are a rounding error apart too: Matplotlib asks the screen where it is.
     """
-    draw = FRAMES[name]
     with matplotlib.rc_context({**plots.STYLE, "figure.constrained_layout.use": False}):
         moved, fresh = Figure(figsize=(5, 3)).subplots(), Figure(figsize=(5, 3)).subplots()
         draw(moved, 1)
@@ -373,21 +403,21 @@ def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
         draw(moved, 2)
         draw(fresh, 2)
         gap = np.abs(pixels(moved) - pixels(fresh)).max()
-        assert gap <= (1 if name == "losses" else 0)  # of 255
+        assert gap <= (1 if draw is CHANGES["losses"] else 0)  # of 255
     assert np.abs(pixels(fresh) - before).max() > 50
 
 
 def test_squares_stand_in_rows_with_the_number_of_each_pair(ax):
     squares = np.linspace(-1, 1, 48).reshape(3, 4, 4)
     names = ["one", "two", "three"]
-    plots.draw_squares(ax, squares, names, "three squares")
+    plots.draw_similarities(ax, squares, names, "three squares")
     for name, square in zip(names, squares, strict=True):
         np.testing.assert_array_equal(image(ax, name).get_array(), square)
         assert image(ax, name).get_clim() == (-1, 1)
         left, right, bottom, top = image(ax, name).get_extent()
         assert (right - left, bottom - top) == (pytest.approx(4), 4)
         for row, column in np.ndindex(4, 4):
-            word = drawn(ax, Annotation, f"{name} {row} {column}")
+            word = find_artist(ax, Annotation, f"{name} {row} {column}")
             assert (word is None) == (column >= row)  # each pair once, and none with itself
             if word is not None:
                 assert float(word.get_text()) == pytest.approx(square[row, column], abs=0.005)
@@ -404,21 +434,21 @@ def test_squares_stand_in_rows_with_the_number_of_each_pair(ax):
 
 def test_squares_without_room_have_no_numbers_and_smaller_ones_leave_none_behind(ax):
     for n, count in ((4, 2 * 6), (8, 0), (2, 2)):
-        plots.draw_squares(ax, np.ones((2, n, n)), ["one", "two"], "squares")
+        plots.draw_similarities(ax, np.ones((2, n, n)), ["one", "two"], "squares")
         assert sum(isinstance(text, Annotation) for text in ax.texts) == count
-    plots.draw_squares(ax, np.ones((1, 2, 2)), ["one"], "squares")
+    plots.draw_similarities(ax, np.ones((1, 2, 2)), ["one"], "squares")
     assert len(ax.images) == 1
 
 
 def test_an_arc_goes_from_the_first_hand_to_the_second_and_counts_full_turns(ax):
     plots.draw_clock(ax, [1.0, 1.0 - 7.0, 2.0], ["q", "k", "other"], "clock", arcs=[(1, 0)])
-    x, y = drawn(ax, Line2D, "arc 0").get_data()
+    x, y = find_artist(ax, Line2D, "arc 0").get_data()
     ends = np.arctan2(y, x)[[0, -1]]
     np.testing.assert_allclose(ends, [2 * np.pi - 6.0, 1.0])
     assert np.unwrap(np.arctan2(y, x))[-1] - ends[0] == pytest.approx(7.0)
     assert (np.hypot(x, y) < 1).all()
     plots.draw_clock(ax, [1.0, 2.0], ["q", "k"], "clock")
-    assert drawn(ax, Line2D, "arc 0") is None
+    assert find_artist(ax, Line2D, "arc 0") is None
 
 
 @pytest.mark.parametrize("angles", [[0.0, 0.01], [0.5, 0.5], [3.1, -3.1], [0.0, 0.1, 0.2], [6.2, 0.1]])
@@ -446,7 +476,9 @@ def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
 
 
 def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
-    plots.draw_rows(ax, {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}, "a finding", "nats", {"floor": 0.5})
+    plots.draw_seed_rows(
+        ax, {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}, "a finding", "nats", {"floor": 0.5}
+    )
     assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v3"]
     lines = {line.get_gid(): line for line in ax.lines}
     assert list(lines["v4"].get_xdata()) == [1.0, 2.0, 6.0]
@@ -454,3 +486,34 @@ def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(a
     assert list(lines["mean of v4"].get_xdata()) == [3.0, 3.0]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first name is on top
     assert ax.get_xlabel() == "nats"
+
+
+def test_a_text_stands_in_rows_of_squares(ax):
+    sure = np.array([np.nan, 0.25, 1.0, np.nan, 0.5])
+    plots.draw_text(ax, "a b░c", sure, "a text", columns=3)
+    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown, [[np.nan, 0.25, 1.0], [np.nan, 0.5, np.nan]])
+    assert [mark.get_text() for mark in ax.texts] == ["a", "•", "b", "░", "c"]
+    assert ax.texts[4].get_position() == (1, 1)
+    plots.draw_text(ax, "ab", sure[:2], "a shorter one", columns=3)
+    assert [mark.get_text() for mark in ax.texts] == ["a", "b"]
+
+
+def test_letters_that_were_given_belong_to_the_background(ax):
+    given, canvas = np.array([True, False, True]), FigureCanvasAgg(ax.figure)
+    for text in ("a░b", "acb"):
+        plots.draw_text(ax, text, np.array([np.nan, 0.5, np.nan]), "a text", "a note", given=given)
+        for artist in moving_artists(ax):
+            artist.set_animated(True)
+        assert [letter.get_text() for letter in ax.texts if letter.get_text() != "a note"] == list(text)
+        assert ax.figure.stale == (text == "a░b")  # what is filled in leaves the background alone
+        canvas.draw()
+    assert {artist.get_gid() for artist in moving_artists(ax)} == {"confidence", "letter 1", "note", "title"}
+
+
+def test_what_appears_later_is_grey(ax):
+    plots.draw_fill_order(ax, np.array([1, 2, 3]), np.array([0.9, 0.5, 0.1]), 2, 5, 0.95, "pace")
+    later, there = (next(line for line in ax.lines if line.get_gid() == name) for name in ("later", "there"))
+    assert list(later.get_xydata()[0]) == [3, 0.1]
+    np.testing.assert_allclose(there.get_xydata(), [(1, 0.9), (2, 0.5)])
+    assert ax.get_xlim() == (0, 6)

@@ -19,7 +19,7 @@ FURTHEST, HEAD_DIM = 64, 32
 
 
 def measure(n_head: int, steepness: float, theta: float, distance: int) -> dict[str, Any]:
-    """What each head gives to each distance when all keys are alike, and what RoPE gives when q = k.
+    """Return what each head gives to each distance when all keys are alike, and what RoPE gives when q = k.
 
     returns  scores and weights: name -> (FURTHEST + 1,) over distances; each name's share of attention
              on tokens at most `distance` away
@@ -39,7 +39,7 @@ def measure(n_head: int, steepness: float, theta: float, distance: int) -> dict[
 
 
 def draw(score: Axes, share: Axes, found: dict[str, Any]) -> None:
-    """What distance takes from a score, and how much attention has been spent by each distance."""
+    """Draw what distance takes from a score, and how much attention is spent up to each distance."""
     away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
     title = "What distance takes from a score"
     labels = (title, "distance (tokens)", "score")
@@ -48,11 +48,11 @@ def draw(score: Axes, share: Axes, found: dict[str, Any]) -> None:
     title = f"Within {found['distance']} tokens: head 1 {near[first]:.0%}, RoPE {near['RoPE']:.0%}"
     labels = (title, "distance (tokens)", "attention up to there")
     plots.draw_curves(share, away, found["weights"], *labels, x_span, (0.0, 1.05), "lower right", 2)
-    plots.mark_place(share, found["distance"])
+    plots.mark_x(share, found["distance"])
 
 
 def alibi() -> Explorer:
-    """See how far each head of ALiBi looks, and beside them RoPE with a query that equals its keys.
+    """Explore how far each head of ALiBi looks, and beside them RoPE with a query that equals its keys.
 
     Source: Press et al. 2022, arXiv:2108.12409.
     """

@@ -14,35 +14,35 @@ from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.rotary import Rotary
 from babygpt.live.controls import Choice, Control, Scale, Slider
 from babygpt.live.explorer import Explorer
-from babygpt.metrics.kernels import kernel_values, reach
+from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.transformer import norm, score_scale
 from babygpt.plots import artists
 from babygpt.positions import Positions
 
 FURTHEST, HEAD_DIM, NEAR = 64, 32, 8
 POWERS = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
-PLACES = Positions.arange(FURTHEST + 1)
+POSITIONS = Positions.arange(FURTHEST + 1)
 
 
 def one_pair() -> tuple[Tensor, Tensor]:
-    """One random query and one random key, as long as a model's are: 2 x (1, 1, 1, HEAD_DIM)."""
+    """Return one random query and one random key, as long as a model's are: 2 x (1, 1, 1, HEAD_DIM)."""
     draw = torch.Generator().manual_seed(5)
     q, k = norm(torch.randn(2, 1, 1, 1, HEAD_DIM, generator=draw))
     return q, k
 
 
 def scores_of(encoding: Rotary) -> Tensor:
-    """Scores of the pair with the query at every row, the key at every column: (FURTHEST + 1, same)."""
-    q, k = (x.expand(1, 1, len(PLACES), HEAD_DIM) for x in one_pair())
-    q, k = encoding.transform_qk(q, k, PLACES)
-    scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.score_bias(PLACES, PLACES)
+    """Return scores of the pair, the query at every row, the key at every column: (FURTHEST + 1, same)."""
+    q, k = (x.expand(1, 1, len(POSITIONS), HEAD_DIM) for x in one_pair())
+    q, k = encoding.transform_qk(q, k, POSITIONS)
+    scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.score_bias(POSITIONS, POSITIONS)
     return scores if bias is None else scores + bias[0]
 
 
 def measure(
     kernel: str, place: int, sigma1: float, sigma2: float, alpha1: float, alpha2: float
 ) -> dict[str, Any]:
-    """What a kernel does to the scores of one query and one key, wherever they stand.
+    """Return what a kernel does to the scores of one query and one key, at every pair of positions.
 
     returns  K at each distance, whole and by its two parts; the score map; the attention of a query at
              `place` on what is not after it, with the kernel and without; how far K reaches; by how much
@@ -64,10 +64,10 @@ def measure(
 
 
 def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
-    """K over the distance, the score map with one query marked, and that query's attention."""
+    """Draw K over the distance, scores with one query marked, and that query's attention."""
     if fall.get_yscale() != "log":
         fall.set_yscale("log")
-    artists.ticks(fall.yaxis, POWERS, [f"{power:g}" for power in POWERS])
+    artists.set_ticks(fall.yaxis, POWERS, [f"{power:g}" for power in POWERS])
     half, hundredth = found["reach"].values()
     title = f"K: half at {half:,}, 1/100 at {hundredth:,}"
     away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
@@ -77,12 +77,12 @@ def draw(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
     title = f"Along a diagonal it changes by {found['step']:.2f}"
     labels = (title, "position of the key n", "position of the query m")
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
-    artists.level(square, "place", found["place"], color=plots.COLOURS["red"], lw=1.5)
+    artists.horizontal_line(square, "place", found["place"], color=plots.COLOURS["red"], lw=1.5)
     draw_row(row, found["rows"], found["place"])
 
 
 def draw_row(ax: Axes, rows: dict[str, np.ndarray], place: int) -> None:
-    """How much of its attention a query spends on each earlier token, and on the near ones in all."""
+    """Draw how much attention a query spends on each earlier token, and on the near ones in all."""
     near = {name: weights[-NEAR - 1 :].sum() for name, weights in rows.items()}
     title = f"{near['with K']:.0%} within {NEAR} tokens; RoPE {near['RoPE']:.0%}"
     later = (0, FURTHEST - place)
@@ -93,7 +93,7 @@ def draw_row(ax: Axes, rows: dict[str, np.ndarray], place: int) -> None:
 
 
 def gaussian() -> Explorer:
-    """Move the two scales of K, and see what becomes of scores: by the note's formula, or repaired.
+    """Explore what the two scales of K make of scores: by the note's formula, or repaired.
 
     Source: note 001.
     """

@@ -1,4 +1,4 @@
-"""The board of all versions, one question at a time: who beats whom, and in every seed?"""
+"""The results of all versions, one measurement at a time: who beats whom, and in every seed?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from babygpt import plots
 from babygpt.errors import BadInput
-from babygpt.experiments.ladder import paired
+from babygpt.experiments.ladder import paired_differences
 from babygpt.live.controls import Choice, Control, Slider
 from babygpt.live.explorer import Explorer
 
@@ -22,14 +22,14 @@ COLUMNS = {
 
 
 def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> dict[str, Any]:
-    """By how much every comparable model is above its rival, seed by seed.
+    """Return by how much every comparable model is above its rival, seed by seed.
 
-    results   the board, as stored
+    results   of the ladder, as stored
     column    one of COLUMNS
     rival     one of the models
     closest   how many models, the rival among them: those that differ least from it
-    returns   "rows": name -> one difference a seed, the better mean first; rival, column, unit
-    Raises ValueError if the rival refuses such lengths.
+    returns   "rows": name -> a difference for each seed, the better mean first; rival, column, unit
+    Raises BadInput if the rival refuses such lengths.
     """
     key, factor, unit = COLUMNS[column]
     rows: dict[str, list[float]] = {}
@@ -38,7 +38,7 @@ def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> d
     for name, found in results["board"].items():
         comparable = key == "roles" or found["masks"] == results["board"][rival]["masks"]
         if comparable and None not in found[key]:
-            rows[name] = [factor * x for x in paired(results, name, rival, key)]
+            rows[name] = [factor * x for x in paired_differences(results, name, rival, key)]
     near = sorted(rows, key=lambda name: (abs(mean(rows[name])), name != rival))[:closest]
     ordered = sorted(near, key=lambda name: mean(rows[name]), reverse=key == "roles")
     shown = {name: rows[name] for name in ordered}
@@ -46,7 +46,7 @@ def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> d
 
 
 def draw(ax: Axes, found: dict[str, Any]) -> None:
-    """A row for each model, a dot for each seed; the rival is the line."""
+    """Draw a row for each model, a dot for each seed, and a line for the rival."""
     rows, rival = found["rows"], found["rival"]
     others = {name: seeds for name, seeds in rows.items() if name != rival}
     sides = [all(x < 0 for x in seeds) - all(x > 0 for x in seeds) for seeds in others.values()]
@@ -57,11 +57,11 @@ def draw(ax: Axes, found: dict[str, Any]) -> None:
     margin = 0.06 * (max(ends) - min(ends)) or 1.0
     span = (min(ends) - margin, max(ends) + margin)
     label = f"{found['column']}: difference from {rival} ({found['unit']})"
-    plots.draw_rows(ax, rows, title, label, {"rival": 0.0}, span)
+    plots.draw_seed_rows(ax, rows, title, label, {"rival": 0.0}, span)
 
 
 def ladder(results: dict[str, Any]) -> Explorer:
-    """Choose a column of the board and a model to compare its closest rivals with, seed by seed.
+    """Explore the results of all versions: one measurement, one model and its closest rivals.
 
     A model that refuses long windows can be compared, but nothing is compared with it.
 

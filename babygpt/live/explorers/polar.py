@@ -12,7 +12,7 @@ from torch import Tensor
 
 from babygpt import plots
 from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature
-from babygpt.live.controls import Choice, Control, Scale, Slider, readable
+from babygpt.live.controls import THETA, Choice, Control, Scale, Slider, format_number
 from babygpt.live.explorer import Explorer
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
@@ -40,7 +40,7 @@ GATES: dict[str, type[Gated]] = {
 
 
 def gated(gate: str, order: str, alpha: float, phi: float, theta: float, some: bool) -> tuple[Tensor, Tensor]:
-    """Query and key (1, ..., 1) at every place, as they meet: 2 x (FURTHEST + 1, D or 2 D).
+    """Return query and key (1, ..., 1) at every position, with their gates: 2 x (FURTHEST + 1, D or 2 D).
 
     phi   radians, the same for every dimension
     some  whether some of the tokens are MASK
@@ -57,13 +57,13 @@ def gated(gate: str, order: str, alpha: float, phi: float, theta: float, some: b
 
 
 def scores_of(*how: Any) -> Tensor:
-    """Scores of the query at every row with the key at every column: (FURTHEST + 1, same)."""
+    """Return the scores of the query at every row with the key at every column: (FURTHEST + 1, same)."""
     q, k = gated(*how)
     return q @ k.T * score_scale(torch.ones(HEAD_DIM))
 
 
 def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict[str, Any]:
-    """The gates of a key, the scores of q = k = (1, ..., 1), and which promises they keep.
+    """Return the gates of a key, the scores of q = k = (1, ..., 1), and how far they break their promises.
 
     phi      degrees, the same for every dimension
     returns  what was set; gates and scores with some tokens MASK; by how much alpha changes a score;
@@ -77,23 +77,23 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
     return {
         "gates": gated(gate, order, alpha, radians, theta, True)[1].numpy(),
         "scores": scores.numpy(),
-        "set": {"α": readable(alpha), "φ": phi},
+        "set": {"α": format_number(alpha), "φ": phi},
         "moved": float((scores - scores_of(gate, order, 1.0, radians, theta, True)).abs().max()),
         "step": float((plain[1:, 1:] - plain[:-1, :-1]).abs().max()),
         "uneven": float((plain - plain.T).abs().max()),
-        "tops": {"gates": 1.0 if order == ORDERS[1] else 2.0, "scores": doubled(plain, 12.0)},
+        "tops": {"gates": 1.0 if order == ORDERS[1] else 2.0, "scores": axis_end(plain, 12.0)},
         "across": {f"i + j = {n}": across(plain, n) for n in SUMS},
     }
 
 
 def across(scores: Tensor, total: int) -> np.ndarray:
-    """Scores where i + j is `total`, and i - j goes from -SUMS[0] to SUMS[0] in steps of two."""
+    """Return the scores where i + j is `total` and i - j goes from -SUMS[0] to SUMS[0] in steps of two."""
     half = torch.arange(-SUMS[0] // 2, SUMS[0] // 2 + 1)
     return scores[total // 2 + half, total // 2 - half].numpy()
 
 
 def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """Gates over place and dimension, the score map, and scores across it."""
+    """Draw gates over position and dimension, the score map, and scores across it."""
     title = f"α = {found['set']['α']} moves scores by {found['moved']:.2f}"
     mask, names = HIDDEN.numpy(), ("channel", "MASK")
     plots.draw_gates(gates, found["gates"], mask, title, *names, top=found["tops"]["gates"])
@@ -110,13 +110,13 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     plots.draw_curves(curve, np.arange(-SUMS[0], SUMS[0] + 1, 2), found["across"], *labels, *spans, *look)
 
 
-def doubled(values: Tensor, least: float) -> float:
-    """Where an axis about 0 ends that holds them: `least`, doubled as often as it must be."""
+def axis_end(values: Tensor, least: float) -> float:
+    """Return the end of an axis about 0 that holds the values: `least`, doubled as often as it must be."""
     return least * 2.0 ** max(0.0, math.ceil(math.log2(float(values.abs().max()) / least + 1e-9)))
 
 
 def polar() -> Explorer:
-    """Choose a gate and where the norm stands, and see what of two places is left in a score.
+    """Explore what a gate, before or after the norm, leaves of two positions in a score.
 
     Source: note 000, section 2, and its repairs.
     """
@@ -125,6 +125,6 @@ def polar() -> Explorer:
         Choice("order", ORDERS, "order"),
         Scale("alpha", ALPHA, 0.03, 3.0, "α of MASK"),
         Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
-        Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
+        THETA,
     ]
     return Explorer("polar gates", measure, draw, controls, widths=(1, 1.15, 1))

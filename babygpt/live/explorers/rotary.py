@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from babygpt import plots
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies
-from babygpt.live.controls import Control, Scale, Slider
+from babygpt.live.controls import THETA, Control, Slider
 from babygpt.live.explorer import Explorer
 from babygpt.plots import artists
 
@@ -21,20 +21,20 @@ CONTROLS: tuple[Control, ...] = (
     Slider("place", 20, 16, 100, "place of q"),
     Slider("distance", 3, 0, 16, "distance (tokens)"),
     Slider("pair", 3, 1, HEAD_DIM // 2, "pair of channels"),
-    Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ"),
+    THETA,
 )
 
 
 def measure(place: int, distance: int, pair: int, theta: float) -> dict[str, Any]:
-    """Where a query at `place` and a key `distance` before it point, and what every distance scores.
+    """Return where a query at `place` and a key `distance` before it point, and the score at every distance.
 
     returns  angles of q and k in one pair, radians, and those of a query and a key LATER tokens on; the
              score of q = k = (1, ..., 1) at each distance, as a share of the score at distance 0
     """
     omega = float(frequencies(HEAD_DIM, theta)[pair - 1])
     ones = torch.ones(1, 1, FURTHEST + 1, HEAD_DIM, dtype=torch.float64)
-    turned = rotate(ones, torch.arange(FURTHEST + 1), theta)[0, 0]
-    scores = (turned @ turned[0] / HEAD_DIM).numpy()
+    rotated = rotate(ones, torch.arange(FURTHEST + 1), theta)[0, 0]
+    scores = (rotated @ rotated[0] / HEAD_DIM).numpy()
     here, later = (
         {f"q at {q}": q * omega, f"k at {q - distance}": (q - distance) * omega}
         for q in (place, place + LATER)
@@ -44,7 +44,7 @@ def measure(place: int, distance: int, pair: int, theta: float) -> dict[str, Any
 
 
 def draw(here: Axes, later: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """Two hands on their circle, two more further on, and the score over the distance."""
+    """Draw two hands on a circle, two more further on, and the score over the distance."""
     angle = f"{found['between']:.2f} rad"
     titles = f"From k to q: {angle}", f"{LATER} tokens on: again {angle}"
     for clock, hands, title in zip((here, later), (found["hands"], found["later"]), titles, strict=True):
@@ -59,7 +59,7 @@ def draw(here: Axes, later: Axes, curve: Axes, found: dict[str, Any]) -> None:
 
 
 def rotary() -> Explorer:
-    """Turn a query and a key: only the distance between them changes their angle, and their score.
+    """Explore RoPE: only the distance between a query and a key changes their angle, and their score.
 
     Source: Su et al. 2021, arXiv:2104.09864.
     """

@@ -4,25 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live import Watch, heads, kernel, next_characters, roles, votes
 from babygpt.metrics import role_accuracy
-from babygpt.metrics.attention import attention_weights
-from babygpt.metrics.tables import bigram_table, position_votes
+from babygpt.metrics.inspection import attention_weights, bigram_table, position_votes
 from babygpt.models.versions import build
-from babygpt.plots.artists import drawn
+from babygpt.plots.artists import find_artist
 
 LETTERS = CharTokenizer("abc def\nghi")
 SHAPE = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
-
-
-@pytest.fixture
-def ax():
-    return Figure().subplots()
 
 
 def title(ax):
@@ -46,7 +39,7 @@ def test_heads_are_those_that_the_measure_gives(awake, ax):
     watch.draw(ax, [(0, found), (7, found)], "v4", 40)
     for axis in (ax.xaxis, ax.yaxis):
         assert [label.get_text() for label in axis.get_ticklabels()] == ["a", "b", "•", "a", "b"]
-    shown = np.ma.filled(drawn(ax, AxesImage, "heads").get_array(), np.nan)
+    shown = np.ma.filled(find_artist(ax, AxesImage, "heads").get_array(), np.nan)
     np.testing.assert_array_equal(shown[6:11, 6:11], found[1, 1].astype(np.float32))
 
 
@@ -59,7 +52,7 @@ def test_the_head_that_has_moved_most_is_the_large_one(awake, ax):
     watch.draw(ax, [(0, first)], "v4", 40)
     assert "before training" in title(ax)
     watch.draw(ax, [(0, first), (7, now)], "v4", 40)
-    np.testing.assert_array_equal(drawn(ax, AxesImage, "head").get_array(), now[1, 2])
+    np.testing.assert_array_equal(find_artist(ax, AxesImage, "head").get_array(), now[1, 2])
     assert title(ax) == "Layer 2, head 3 moved most: 40% of its attention"
 
 

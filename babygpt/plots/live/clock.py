@@ -1,4 +1,4 @@
-"""Pairs of channels as hands of a clock."""
+"""Pairs of channels as hands of a clock; a second call on the same Axes moves them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
 from babygpt.plots import artists
-from babygpt.plots.artists import finish
 from babygpt.plots.style import COLOURS
 
-LEAST = 0.42  # radians between two labels, so that each can be read
+LABEL_GAP = 0.42  # radians between two labels, so that each can be read
 
 
 def draw_clock(
@@ -23,7 +22,7 @@ def draw_clock(
     title: str,
     arcs: Sequence[tuple[int, int]] = (),
 ) -> None:
-    """Pairs of channels as hands on the unit circle.
+    """Draw pairs of channels as hands on the unit circle.
 
     angles  radians, counted from the right, anticlockwise
     arcs    pairs of hands: an arc goes from the first to the second, with every full turn that is between
@@ -31,33 +30,33 @@ def draw_clock(
     ring = np.linspace(0, 2 * np.pi, 200)
     artists.line(ax, "ring", np.cos(ring), np.sin(ring), color=COLOURS["grey"], lw=1)
     names = [f"hand {i}" for i in range(len(labels))]
-    artists.keep(ax, Line2D, ["ring", *names, *(f"arc {i}" for i in range(len(arcs)))])
-    artists.keep(ax, Annotation, [f"{name}'s label" for name in names])
-    beside = apart(angles, LEAST)
+    artists.keep_only(ax, Line2D, ["ring", *names, *(f"arc {i}" for i in range(len(arcs)))])
+    artists.keep_only(ax, Annotation, [f"{name}'s label" for name in names])
+    beside = spaced(angles, LABEL_GAP)
     for name, angle, label, colour, at in zip(names, angles, labels, COLOURS.values(), beside, strict=False):
-        artists.hand(ax, name, (float(np.cos(angle)), float(np.sin(angle))), colour)
+        artists.clock_hand(ax, name, (float(np.cos(angle)), float(np.sin(angle))), colour)
         across, up = float(np.cos(at)), float(np.sin(at))
-        word = artists.words(
+        word = artists.text(
             ax, f"{name}'s label", (1.15 * across, 1.22 * up), label, va="center", color=colour
         )
         word.set_horizontalalignment("left" if across > 0.3 else "right" if across < -0.3 else "center")
     for i, (begin, end) in enumerate(arcs):
         artists.line(ax, f"arc {i}", *arc(angles[begin], angles[end]), color=COLOURS["red"], lw=3)
-    artists.limits(ax, (-1.95, 1.95), (-1.5, 1.5))
+    artists.set_limits(ax, (-1.95, 1.95), (-1.5, 1.5))
     if ax.get_aspect() != 1.0:
         ax.set_aspect("equal")
-    finish(ax, title, "first channel of the pair", "second channel")
+    artists.set_labels(ax, title, "first channel of the pair", "second channel")
 
 
 def arc(begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
-    """An arc from one angle to another, radians; it winds outwards, so that full turns can be counted."""
+    """Return x and y of an arc between two angles, radians, winding outwards so that full turns show."""
     way = np.linspace(0.0, end - begin, 100)
     radius = 0.35 + 0.12 * np.abs(way) / (2 * np.pi)
     return radius * np.cos(begin + way), radius * np.sin(begin + way)
 
 
-def apart(angles: Sequence[float], least: float) -> np.ndarray:
-    """Angles moved until they are `least` apart on the circle, if there is room: (n,) -> (n,) radians."""
+def spaced(angles: Sequence[float], least: float) -> np.ndarray:
+    """Move angles until they are `least` apart on the circle, if they fit: (n,) -> (n,) radians."""
     moved = np.mod(np.asarray(angles, dtype=float), 2 * np.pi)
     if len(moved) < 2:
         return moved

@@ -1,7 +1,8 @@
-"""Train in the background and watch."""
+"""Train in the background and watch: one run at a time."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 
 from IPython.display import display
@@ -9,10 +10,24 @@ from IPython.display import display
 from babygpt.config import TrainConfig
 from babygpt.live.controls import Control
 from babygpt.live.dashboard import Dashboard
-from babygpt.live.run import Run, Trainer
-from babygpt.live.watches.base import Watch
+from babygpt.live.run import Run
+from babygpt.live.watches.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
+
+
+class Trainer(threading.Thread):
+    """The thread of a run. There may be several; all but the first wait for the runs started earlier."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(name=f"babygpt trainer {run.title}", daemon=True)
+        self.training = run
+        others = [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
+        self.earlier = [other.training for other in others if not other.training.state.over]
+
+    def run(self) -> None:
+        self.training.live(self.earlier)
+        self.earlier = []
 
 
 def train(
@@ -22,7 +37,7 @@ def train(
     title: str = "model",
     floors: Mapping[str, float] | None = None,
     watches: Sequence[Watch] = (),
-    knobs: Sequence[Control] = (),
+    controls: Sequence[Control] = (),
 ) -> Run:
     """Start to train a model in the background, show its dashboard, and return at once.
 
@@ -35,18 +50,18 @@ def train(
     title      the model's name
     floors     name -> a loss that cannot be passed, nats per character
     watches    what is measured and drawn beside the loss
-    knobs      controls named like numbers of the model's encoding, such as theta: they steer it
+    controls   sliders named like numbers of the model's encoding, such as theta: they steer it
     returns    the run; `run.result()` waits for it
-    Raises ValueError if a knob's name is no number of the encoding, and what a watch raises that cannot
+    Raises BadInput if a control's name is no number of the encoding, and what a watch raises that cannot
     measure this model.
     """
-    for knob in knobs:
-        model.encoding.require_number(knob.name)
+    for control in controls:
+        model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
     trainer = Trainer(run)
-    if not any(other.trains(model) for other in trainer.ahead):
-        run.look_first()
-    run.panel = Dashboard(run, floors or {}, knobs, trainer.ahead)
+    if not any(other.trains(model) for other in trainer.earlier):
+        run.measure_untrained()
+    run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
     display(run.panel)
     run.panel.painter.wake()
     trainer.start()

@@ -1,4 +1,4 @@
-"""Matrices in colours: one, or several beside each other."""
+"""Matrices in colours, one or several beside each other; a second call on the same Axes moves them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from matplotlib.image import AxesImage
 from matplotlib.text import Annotation
 
 from babygpt.plots import artists
-from babygpt.plots.artists import finish
 from babygpt.plots.style import COLOURS, DIVERGING, visible
 
 
@@ -25,27 +24,27 @@ def draw_matrix(
     top: float | None = None,
     square: bool = False,
 ) -> None:
-    """A matrix as a picture with a colour bar.
+    """Draw a matrix in colours, with a colour bar.
 
     matrix     (rows, columns)
     ticks      the characters along both sides of a square matrix
     diverging  whether zero is the middle of the colours
     top        the value at the upper end of the colours, where it must not follow the matrix: the
                lower end is then 0, or -top if diverging
-    square     whether a number takes as much room across as down
+    square     whether cells are square, whatever the Axes
     """
     highest = top if top is not None else float(np.abs(matrix).max() if diverging else matrix.max())
     lowest = -highest if diverging else 0.0 if top is not None else float(matrix.min())
-    artists.picture(ax, "matrix", matrix, (lowest, highest), DIVERGING if diverging else None, square=square)
+    artists.image(ax, "matrix", matrix, (lowest, highest), DIVERGING if diverging else None, square=square)
     if ticks is not None:
-        artists.ticks(ax.xaxis, range(len(ticks)), ticks, size=8)
+        artists.set_ticks(ax.xaxis, range(len(ticks)), ticks, size=8)
         label_rows(ax, ticks)
-    finish(ax, title, x, y)
+    artists.set_labels(ax, title, x, y)
 
 
 def label_rows(ax: Axes, marks: Sequence[str]) -> None:
-    """A mark for each row of a matrix."""
-    artists.ticks(ax.yaxis, range(len(marks)), marks, size=8)
+    """Write a mark beside each row of a matrix."""
+    artists.set_ticks(ax.yaxis, range(len(marks)), marks, size=8)
 
 
 def draw_gates(
@@ -57,11 +56,11 @@ def draw_gates(
     mark: str = "MASK",
     top: float = 1.0,
 ) -> None:
-    """What every position and channel is multiplied by, with the MASK tokens named and framed.
+    """Draw the gate of every position and channel, with the MASK tokens labelled and framed.
 
     gates   (T, channels)
     masked  (T,) whether the token is MASK
-    mark    the name of those that are
+    mark    the label of those that are
     top     the value at the upper end of the colours
     """
     draw_matrix(ax, gates, title, x, "position (tokens)", diverging=True, top=top)
@@ -73,18 +72,18 @@ def draw_gates(
     named = {float(b + e) / 2: mark for b, e in zip(begins, ends, strict=True)}
     free = [i for i in range(0, len(gates), 8) if all(abs(i - at) > len(gates) / 12 for at in named)]
     named |= {float(i): str(i) for i in free}
-    artists.ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], size=9)
+    artists.set_ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], size=9)
 
 
 MOST_LETTERS = 32  # along a side of three inches, so that letters of 8 points have room
 
 
-def sides(marks: Sequence[str], blank: str) -> tuple[list[float], list[str], bool]:
-    """What stands along the side of a picture of a text: its letters, or its words if it is long.
+def letters_or_words(marks: Sequence[str], blank: str) -> tuple[list[float], list[str], bool]:
+    """Choose the ticks of an axis along a text: its letters, or its words if it is long.
 
     marks    the text, a mark for each letter
     blank    the mark of a space
-    returns  places, labels, and whether they are words
+    returns  positions, labels, and whether they are words
     """
     if len(marks) <= MOST_LETTERS:
         return [float(i) for i in range(len(marks))], list(marks), False
@@ -100,31 +99,31 @@ def sides(marks: Sequence[str], blank: str) -> tuple[list[float], list[str], boo
     return places, labels, True
 
 
-def draw_heads(
+def draw_attention_heads(
     ax: Axes, weights: np.ndarray, letters: Sequence[str], chosen: tuple[int, int], title: str
 ) -> None:
-    """The attention weights of one head with the text along its sides, and of all heads small beside it.
+    """Draw the attention weights of one head with the text along its sides, and all heads small beside it.
 
     weights  (n_layer, n_head, T, T)  row m of a square tells what letter m looks at
     letters  T
     chosen   layer and head of the large square, counted from 0
     """
     T = weights.shape[-1]
-    artists.picture(ax, "head", weights[chosen], (0.0, 1.0), None, square=True)
-    artists.limits(ax, (-0.5, draw_small_heads(ax, weights, chosen)), (T - 0.5, -0.5))
-    artists.bare(ax)
-    places, labels, words = sides(letters, visible(" ")[0])
-    artists.ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
-    artists.ticks(ax.yaxis, places, labels, size=9)
+    artists.image(ax, "head", weights[chosen], (0.0, 1.0), None, square=True)
+    artists.set_limits(ax, (-0.5, draw_small_heads(ax, weights, chosen)), (T - 0.5, -0.5))
+    artists.hide_frame(ax)
+    places, labels, words = letters_or_words(letters, visible(" ")[0])
+    artists.set_ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
+    artists.set_ticks(ax.yaxis, places, labels, size=9)
     if ax.get_xlabel() != (x := "letter looked at"):
         ax.set_xlabel(x, loc="left")
-    finish(ax, title, x, "letter that looks")
+    artists.set_labels(ax, title, x, "letter that looks")
 
 
 def draw_small_heads(ax: Axes, weights: np.ndarray, chosen: tuple[int, int]) -> float:
-    """All heads in squares beside a large one: a column for each layer, a row for each head.
+    """Draw all heads in squares beside a large one: a column for each layer, a row for each head.
 
-    returns  where they and their names end
+    returns  the x at which they and their names end
     """
     L, H, T, _ = weights.shape
     gap = max(1, round(0.07 * T))  # between two squares, in letters of them
@@ -133,23 +132,24 @@ def draw_small_heads(ax: Axes, weights: np.ndarray, chosen: tuple[int, int]) -> 
     unit = min(0.9 * T / len(mosaic), 1.2 * T / mosaic.shape[1], 0.45)  # room for the layers' names above
     left, top = 1.08 * T, 0.1 * T - 0.5
     right, bottom = left + unit * mosaic.shape[1], top + unit * len(mosaic)
-    artists.picture(ax, "heads", mosaic, (0.0, 1.0), None, (left, right, bottom, top), True, bar=False)
+    artists.image(ax, "heads", mosaic, (0.0, 1.0), None, (left, right, bottom, top), True, bar=False)
     step = unit * (T + gap)
     for i in range(L):
         at = (left + i * step + unit * T / 2, top - 0.02 * T)
-        artists.still(ax, f"layer {i + 1}", at, f"layer {i + 1}", ha="center", va="bottom", size=9)
+        artists.background_text(ax, f"layer {i + 1}", at, f"layer {i + 1}", ha="center", va="bottom", size=9)
     for j in range(H):
         at = (right + 0.03 * T, top + j * step + unit * T / 2)
-        artists.still(ax, f"head {j + 1}", at, f"head {j + 1}", ha="left", va="center", size=9)
-    artists.keep_still(ax, [*(f"layer {i + 1}" for i in range(L)), *(f"head {j + 1}" for j in range(H))])
+        artists.background_text(ax, f"head {j + 1}", at, f"head {j + 1}", ha="left", va="center", size=9)
+    names = [*(f"layer {i + 1}" for i in range(L)), *(f"head {j + 1}" for j in range(H))]
+    artists.keep_background_texts(ax, names)
     x, y = left + chosen[0] * step, top + chosen[1] * step
     frame = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) * unit * T
     artists.line(ax, "frame", x + frame[:, 0], y + frame[:, 1], color=COLOURS["red"], lw=2.5)
     return right + 0.22 * T
 
 
-def draw_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], title: str) -> None:
-    """What one letter of a text looks at, as bars over the letters.
+def draw_attention_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], title: str) -> None:
+    """Draw the attention of one letter of a text as bars over the letters.
 
     weights  (T,)  shares of its attention
     letters  T
@@ -159,50 +159,48 @@ def draw_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], title: str) 
     artists.line(
         ax, "row", at, np.append(weights, weights[-1]), color=COLOURS["blue"], drawstyle="steps-post"
     )
-    artists.limits(ax, (-0.5, T - 0.5), (0.0, 1.02))
-    places, labels, words = sides(letters, visible(" ")[0])
-    artists.ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
-    finish(ax, title, "letter looked at", "share of attention")
+    artists.set_limits(ax, (-0.5, T - 0.5), (0.0, 1.02))
+    places, labels, words = letters_or_words(letters, visible(" ")[0])
+    artists.set_ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
+    artists.set_labels(ax, title, "letter looked at", "share of attention")
 
 
-ROOM = 12  # numbers beside each other that can be read
+MOST_NUMBERS = 12  # beside each other that can be read
 
 
-def draw_squares(ax: Axes, squares: np.ndarray, names: Sequence[str], title: str) -> None:
-    """Square matrices of likenesses in rows, in colours from -1 to 1, each pair's number in its cell.
+def draw_similarities(ax: Axes, squares: np.ndarray, names: Sequence[str], title: str) -> None:
+    """Draw matrices of cosines in rows of squares, in colours from -1 to 1, with each pair's number.
 
-    squares  (K, n, n)  symmetric: a number stands below the diagonal only, and only where there is room
+    squares  (K, n, n)  symmetric: a number is written below the diagonal only, and only where it fits
     names    K
     """
     K, n, _ = squares.shape
     across = int(np.ceil(K**0.5))
     wide, high = 1.2 * n, 1.4 * n  # of a square, with what is between it and the next
     corners = [(wide * (i % across), high * (i // across)) for i in range(K)]
-    written = pairs(n) if n * across <= ROOM else []
-    artists.keep(ax, AxesImage, names)
-    artists.keep(ax, Annotation, [f"{name} {row} {column}" for name in names for row, column in written])
-    artists.keep_still(ax, names)
+    below = [(row, column) for row in range(n) for column in range(row)]
+    written = below if n * across <= MOST_NUMBERS else []
+    artists.keep_only(ax, AxesImage, names)
+    cells = [f"{name} {row} {column}" for name in names for row, column in written]
+    artists.keep_only(ax, Annotation, cells)
+    artists.keep_background_texts(ax, names)
     for (x, y), name, values in zip(corners, names, squares, strict=True):
         ends = (x - 0.5, x + n - 0.5, y + n - 0.5, y - 0.5)
-        artists.picture(ax, name, values, (-1.0, 1.0), DIVERGING, ends, True, bar=name == names[0])
-        artists.still(ax, name, (x + (n - 1) / 2, y - 0.5 - 0.05 * n), name, ha="center", va="bottom")
+        artists.image(ax, name, values, (-1.0, 1.0), DIVERGING, ends, True, bar=name == names[0])
+        at = (x + (n - 1) / 2, y - 0.5 - 0.05 * n)
+        artists.background_text(ax, name, at, name, ha="center", va="bottom")
         for row, column in written:
-            write(ax, f"{name} {row} {column}", (x + column, y + row), values[row, column])
-    artists.bare(ax)
+            write_number(ax, f"{name} {row} {column}", (x + column, y + row), values[row, column])
+    artists.hide_frame(ax)
     right, bottom = (max(ends) + n - 0.5 for ends in zip(*corners, strict=True))
-    artists.limits(ax, (-0.5, right), (bottom, -0.5 - 0.3 * n))
+    artists.set_limits(ax, (-0.5, right), (bottom, -0.5 - 0.3 * n))
     for axis, begins in ((ax.xaxis, {x for x, _ in corners}), (ax.yaxis, {y for _, y in corners})):
-        at = [begin + b for begin in sorted(begins) for b in range(n)]
-        artists.ticks(axis, at, [str(b) for b in range(n)] * len(begins))
-    finish(ax, title, "branch", "branch")
+        ticks = [begin + b for begin in sorted(begins) for b in range(n)]
+        artists.set_ticks(axis, ticks, [str(b) for b in range(n)] * len(begins))
+    artists.set_labels(ax, title, "branch", "branch")
 
 
-def pairs(n: int) -> list[tuple[int, int]]:
-    """Row and column of every number below the diagonal."""
-    return [(row, column) for row in range(n) for column in range(row)]
-
-
-def write(ax: Axes, name: str, at: tuple[float, float], value: float) -> None:
-    """A likeness in its cell, white where the colours are dark."""
-    text = artists.words(ax, name, at, f"{value:.2f}".replace("0.", "."), ha="center", va="center", size=9)
+def write_number(ax: Axes, name: str, at: tuple[float, float], value: float) -> None:
+    """Write a number into its cell, white where the colours are dark."""
+    text = artists.text(ax, name, at, f"{value:.2f}".replace("0.", "."), ha="center", va="center", size=9)
     text.set_color("white" if abs(value) > 0.6 else "black")

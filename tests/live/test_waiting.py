@@ -9,7 +9,7 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 
-from babygpt.live import serving
+from babygpt.live import waiting
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 SETUP = """
@@ -91,9 +91,9 @@ def test_an_interrupt_at_any_moment_loses_no_queued_cell(monkeypatch):
             raise KeyboardInterrupt
         return "execute_request"
 
-    monkeypatch.setattr(serving, "kind", read)
+    monkeypatch.setattr(waiting, "message_type", read)
     with pytest.raises(KeyboardInterrupt):
-        serving.serve_queue(kernel, set())
+        waiting.serve_queue(kernel, set())
     assert [number for number, *_ in queue._queue] == list(range(10))
 
 

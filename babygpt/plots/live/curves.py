@@ -1,0 +1,158 @@
+"""Curves over steps, positions and distances; a second call on the same Axes moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from babygpt.plots import artists
+from babygpt.plots.style import COLOURS, ENCODING_COLOURS
+
+HEADROOM = 1.4  # of what is drawn: above it the legend stands
+
+
+def running_mean(losses: Sequence[float], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the steps, counted from 1, and at each the mean of the last `width` losses (at first of all)."""
+    step, sums = np.arange(1, len(losses) + 1), np.cumsum([0.0, *losses])
+    first = np.maximum(step - width, 0)
+    return step, (sums[step] - sums[first]) / (step - first)
+
+
+def draw_losses(
+    ax: Axes,
+    curves: Mapping[str, Sequence[float]],
+    floors: Mapping[str, float],
+    title: str,
+    smooth: int = 10,
+    total: int | None = None,
+    untrained: float = 0.0,
+) -> None:
+    """Draw training losses over the steps, with the floors that are known.
+
+    curves     name -> loss of each step, nats per character
+    floors     name -> a loss that cannot be passed
+    smooth     steps averaged into one point
+    total      steps of a run that is not over: both axes then hold all of it from the start
+    untrained  loss of a model that knows nothing, where such a run begins
+    """
+    for name, losses in curves.items():
+        artists.line(ax, name, *running_mean(losses, smooth), label=name, color=ENCODING_COLOURS.get(name))
+    for style, (name, floor) in zip(("--", ":", "-."), floors.items(), strict=False):
+        look = {"color": "black", "lw": 1, "ls": style}
+        artists.horizontal_line(ax, f"floor {name}", floor, label=f"{name} {floor:.3f}", **look)
+    artists.keep_only(ax, Line2D, {*curves, *(f"floor {name}" for name in floors)})
+    if total is None:
+        artists.autoscale(ax)
+    else:
+        highest = max(untrained, *floors.values(), *(max(losses, default=0.0) for losses in curves.values()))
+        top = max(0.5, float(np.ceil(2 * HEADROOM * highest) / 2))
+        artists.set_limits(ax, (0.0, float(total)), (0.0, top))
+    artists.set_labels(ax, title, "step", "loss (nats per character)")
+    artists.set_legend(ax, loc="upper right")
+
+
+def draw_accuracy_curves(
+    ax: Axes, curves: Mapping[str, tuple[Sequence[int], Sequence[float]]], title: str, total: int
+) -> None:
+    """Draw the share of right answers over the steps, with a line at chance, which is one half.
+
+    curves  name -> steps, and accuracy after each of them, between 0 and 1
+    total   steps of the whole run
+    """
+    for name, (steps, accuracies) in curves.items():
+        look = {"marker": "o", "ms": 4, "color": ENCODING_COLOURS.get(name)}
+        artists.line(ax, name, steps, 100 * np.asarray(accuracies), label=name, **look)
+    artists.horizontal_line(ax, "chance", 50, color="black", lw=1, ls="--")
+    artists.text(ax, "chance", (float(total), 49.0), "chance", va="top", ha="right")
+    artists.set_limits(ax, (0.0, float(total)), (0.0, 105.0))
+    artists.set_labels(ax, title, "step", "right answers (%)")
+    artists.set_legend(ax, loc="lower right")
+
+
+def draw_curves(
+    ax: Axes,
+    x: np.ndarray,
+    curves: Mapping[str, np.ndarray],
+    title: str,
+    x_label: str,
+    y_label: str,
+    x_span: tuple[float, float] | None = None,
+    y_span: tuple[float, float] | None = None,
+    legend: str = "best",
+    columns: int = 1,
+    colours: Mapping[str, str] = ENCODING_COLOURS,
+) -> None:
+    """Draw several curves over one x axis.
+
+    curves   name -> (len(x),)
+    x_span   where the x axis begins and ends; by default it follows the curves, and so does y
+    legend   where it stands, in Matplotlib's words; "best" follows the curves of the first drawing
+    columns  of the legend
+    colours  name -> colour; a name without one takes the next colour of the course
+    """
+    # With a new curve all begin anew, so that each gets the colour and the depth that it has on fresh Axes.
+    if any(artists.find_artist(ax, Line2D, name) is None for name in curves):
+        artists.remove_lines(ax)
+    for name, values in curves.items():
+        artists.line(ax, name, x, values, label=name, color=colours.get(name))
+    artists.keep_only(ax, Line2D, [*curves, "here", "mark"])
+    if x_span is None or y_span is None:
+        artists.autoscale(ax)
+    artists.set_limits(ax, x_span, y_span)
+    artists.set_labels(ax, title, x_label, y_label)
+    artists.set_legend(ax, loc=legend, ncols=columns)
+
+
+def draw_before_and_after(
+    ax: Axes, x: np.ndarray, first: np.ndarray, now: np.ndarray, title: str, x_label: str, y_label: str
+) -> None:
+    """Draw a share between 0 and 1 as it is now, and dashed as it was before training.
+
+    x, first, now  (n,)
+    """
+    artists.line(ax, "now", x, now, label="now", color=COLOURS["red"], lw=3)
+    artists.line(ax, "at first", x, first, label="at first", color="black", lw=1.5, ls="--")
+    artists.set_limits(ax, (float(x[0]), float(x[-1])), (0.0, 1.3))  # with room for the legend
+    artists.set_ticks(ax.yaxis, (0.0, 0.25, 0.5, 0.75, 1.0), ("0", "0.25", "0.5", "0.75", "1"))
+    artists.set_labels(ax, title, x_label, y_label)
+    artists.set_legend(ax, loc="upper right", ncols=2)
+
+
+def mark_x(ax: Axes, x: float) -> None:
+    """Draw a thin vertical line at a value, which must lie between the limits of the x axis."""
+    artists.vertical_line(ax, "mark", x, color=COLOURS["red"], lw=1.5)
+
+
+def draw_seed_rows(
+    ax: Axes,
+    values: Mapping[str, Sequence[float]],
+    title: str,
+    x_label: str,
+    marks: Mapping[str, float] | None = None,
+    span: tuple[float, float] | None = None,
+) -> None:
+    """Draw a row for each name, with a dot for each seed and a bar at their mean.
+
+    values  name -> a number for each seed; the first name is on top
+    marks   name -> a number that all rows are compared with, drawn as an upright line
+    span    of the horizontal axis; None to fit it
+    """
+    names = list(values)
+    artists.keep_only(ax, Line2D, {*names, *(f"mean of {name}" for name in names), *(marks or {})})
+    for row, (name, seeds) in enumerate(values.items()):
+        colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
+        dots: Any = {"color": colour, "ls": "", "marker": "o", "ms": 7, "alpha": 0.7, "zorder": 2.1}
+        artists.line(ax, name, list(seeds), [row] * len(seeds), **dots)
+        mean = [float(np.mean(seeds))] * 2
+        artists.line(ax, f"mean of {name}", mean, [row - 0.3, row + 0.3], color=colour, lw=2.5, zorder=2.2)
+    for name, at in (marks or {}).items():
+        artists.vertical_line(ax, name, at, color="black", lw=1, ls="--", zorder=2)
+    artists.set_ticks(ax.yaxis, range(len(names)), names)
+    artists.set_limits(ax, span, (len(names) - 0.4, -0.6))
+    if span is None:
+        artists.autoscale(ax)
+    artists.set_labels(ax, title, x_label, "")
