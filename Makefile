@@ -15,8 +15,11 @@ export IPYTHONDIR          := $(CURDIR)/$(VENV)/jupyter/ipython
 unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
 unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 
+# What `make check` leaves out, in tests/.
+SLOW   := browser benchmarks claims cli experiments hostile live training test_wheel.py
+
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint format notebooks figures faults constraints clean
+.PHONY: help env lab test check lint format notebooks figures bench faults constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,7 +33,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  exit 1; }
 	@echo "Setting up .venv: some minutes the first time, nothing afterwards."
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,dev]"
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,dev]"
 	@# No question about Jupyter news over the first page of the course.
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true
@@ -43,6 +46,10 @@ lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go 
 test: env  ## run every test and every notebook (ARGS="-k rope" for some)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --nbval --nbval-current-env \
 	  --nbval-cell-timeout=180 --nbval-sanitize-with=tests/sanitize.cfg $(ARGS)
+
+# What takes long is left to `make test`: notebooks, the browser, trainings in processes of their own.
+check: lint  ## check style and types, and run the unit tests: two minutes, before every commit
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist=loadfile $(addprefix --ignore=tests/,$(SLOW)) tests $(ARGS)
 
 lint: env  ## check style and types
 	$(PY) -m ruff check .
@@ -59,10 +66,13 @@ notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for so
 	$(PY) tools/notebooks.py $(NAMES)
 
 figures: env  ## draw figures/ again
-	$(PY) -m babygpt figures
+	$(PY) -m babygpt figures --results babygpt/experiments/results
 
-faults: env  ## plant every fault again, and list in README.md what was survived
-	OMP_NUM_THREADS=1 $(PY) tools/faults.py
+bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)
+	$(PY) -m benchmarks $(or $(NAME),--help) $(ARGS)
+
+faults: env  ## plant every fault again, and list in docs/robustness.md what was survived
+	OMP_NUM_THREADS=1 $(PY) -m tools.faults
 
 # uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
 # bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.

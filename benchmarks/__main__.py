@@ -2,4 +2,4 @@
 
 from benchmarks.cli import main
 
-main()
+main(prog_name="python -m benchmarks")

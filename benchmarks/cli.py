@@ -1,4 +1,4 @@
-"""Benchmarks: measured in turn, told in one line of JSON, kept if asked for."""
+"""The benchmarks' one door: each command measures, prints one line of JSON last, stores it if asked to."""
 
 from __future__ import annotations
 
@@ -7,61 +7,80 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import torch
 from click.core import ParameterSource
 
-import benchmarks as benches
-from babygpt.cli.base import Command, Plain, corpus_option, require_folder
-from babygpt.data.corpus import load_corpus
+from babygpt.cli.base import Command, CommandGroup, corpus_option, require_writable_folder
 from babygpt.errors import BadInput
 
+if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
+    import torch
 
-@click.group(cls=Plain)
-def main() -> None:
+Results = Mapping[str, Any]
+
+
+@click.group(cls=CommandGroup, context_settings={"show_default": True})
+@click.option("--debug", is_flag=True, help="show where in the code an error was raised")
+def main(debug: bool) -> None:
     """Benchmarks; each prints one line of JSON last, and names the machine in it."""
 
 
-def told(measure: Callable[..., Mapping[str, Any]]) -> Command:
-    """Make a benchmark a command that says what it found, where and how, and keeps it if asked to."""
+def benchmark(measure: Callable[..., Results]) -> Command:
+    """Make a function a command that prints its result with command, minutes and machine, or stores it."""
 
     @click.option("--store", is_flag=True, help="keep the numbers as NAME.json, in place of earlier ones")
     @click.option(
-        "--folder",
-        default="benchmarks/results",
-        show_default=True,
-        type=click.Path(path_type=Path),
-        help="where they are kept",
+        "--folder", default="benchmarks/results", type=click.Path(path_type=Path), help="where they are kept"
     )
     @click.pass_context
     @functools.wraps(measure)
-    def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
+    def command(
+        ctx: click.Context, store: bool, folder: Path, threads: int | None = None, **values: Any
+    ) -> None:
         if store:
-            require_folder(folder, "--folder")  # now, and not after minutes
-        start = time.perf_counter()
-        found = measure(**values)
-        minutes = round((time.perf_counter() - start) / 60, 1)
-        device = values.get("device", torch.device("cpu"))
-        results = {"command": typed(ctx), "minutes": minutes, "machine": benches.machine(device), **found}
+            require_writable_folder(folder, "--folder")  # now, and not after minutes
+        results = measure_here(ctx, functools.partial(measure, **values), values.get("device"))
         if store:
-            benches.store(variant(ctx), results, folder)
+            store_results(result_name(ctx), results, folder)
         click.echo(json.dumps(results))
 
     return command
 
 
-def variant(ctx: click.Context) -> str:
-    """What the numbers are kept as: the command's name, and what else was chosen to be measured."""
+def measure_here(
+    ctx: click.Context, measure: Callable[[], Results], device: torch.device | None
+) -> dict[str, Any]:
+    """Run a measurement; its result comes with the command, the minutes it took, and the machine."""
+    from benchmarks.machine import CPU, describe_machine
+
+    start = time.perf_counter()
+    results = measure()
+    minutes = round((time.perf_counter() - start) / 60, 1)
+    machine = describe_machine(device or CPU)
+    return {"command": command_line(ctx), "minutes": minutes, "machine": machine, **results}
+
+
+def store_results(name: str, results: Results, folder: Path) -> Path:
+    """Write results to NAME.json in a folder, in place of earlier ones, and return the file's path."""
+    from babygpt.training.files import write_atomically
+
+    path = folder / f"{name}.json"
+    write_atomically(path, (json.dumps(results, indent=1) + "\n").encode())
+    return path
+
+
+def result_name(ctx: click.Context) -> str:
+    """The command's name, and whatever was chosen that makes it another measurement: step_v7."""
     version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
     chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
     chosen += [flag for flag in ("same_shape", "neighbour") if ctx.params.get(flag)]
     return "_".join([str(ctx.info_name), *chosen])
 
 
-def typed(ctx: click.Context) -> str:
-    """The command with those options that change what is measured; of a path its last part."""
+def command_line(ctx: click.Context) -> str:
+    """The command with those typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
     for option in ctx.command.params:
         name = str(option.name)
@@ -74,12 +93,16 @@ def typed(ctx: click.Context) -> str:
 def set_threads(ctx: click.Context, option: click.Parameter, threads: int | None) -> int | None:
     """Let PyTorch use so many threads from here on."""
     if threads:
+        import torch
+
         torch.set_num_threads(threads)
     return threads
 
 
-def device_at_hand(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
-    """The device of this name. Raises ValueError for CUDA without a GPU."""
+def available_device(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
+    """The device of this name. Raises BadInput for CUDA without a GPU."""
+    import torch
+
     if name == "cuda" and not torch.cuda.is_available():
         raise BadInput("device (cuda) must be cpu here: PyTorch finds no GPU (`python -m babygpt doctor`)")
     return torch.device(name)
@@ -89,126 +112,134 @@ threads_option = click.option(
     "--threads",
     type=click.IntRange(min=1),
     callback=set_threads,
-    help="of PyTorch; as many as it takes if not told",
+    help="of PyTorch; as many as it takes if not given",
 )
 device_option = click.option(
     "--device",
     default="cpu",
-    show_default=True,
     type=click.Choice(["cpu", "cuda"]),
-    callback=device_at_hand,
+    callback=available_device,
     help="where the models are",
 )
+batch_option = click.option("--batch-size", default=12, help="windows in a batch")
+block_option = click.option("--block-size", default=64, help="tokens in a window")
 
 
-same_shape = click.option("--same-shape", is_flag=True, help="ours has 4 layers, 128 wide, as the plain one")
+def race_options(target: float, loss: str, steps: int, plain_steps: int) -> Callable[[Command], Command]:
+    """The options of a race between our recipe and the plain one, with these defaults."""
+
+    def add(command: Command) -> Command:
+        for option in (
+            click.option("--same-shape", is_flag=True, help="ours has 4 layers, 128 wide, as the plain one"),
+            click.option("--plain-steps", default=plain_steps, help="of the plain recipe"),
+            click.option("--steps", default=steps, help="of our recipe, a multiple of 20"),
+            click.option("--target", default=target, help=loss),
+            corpus_option,
+        ):
+            command = option(command)
+        return command
+
+    return add
 
 
 @main.command()
-@click.option(
-    "--presses", default=20, show_default=True, help="key presses of each slider, idle and training"
-)
-@click.option("--notebooks", help="numbers of those to be run, such as 00,05; seven of them if not told")
+@click.option("--presses", default=20, help="key presses of each slider, idle and training")
+@click.option("--notebooks", help="numbers of those to be run, such as 00,05; seven of them if not given")
 @click.option("--neighbour", is_flag=True, help="another process keeps a core busy while the notebooks run")
-@told
-def live(presses: int, notebooks: str | None, neighbour: bool) -> Mapping[str, Any]:
+@benchmark
+def live(presses: int, notebooks: str | None, neighbour: bool) -> Results:
     """How dashboards move in the notebooks, what they cost, how fast sliders answer (twelve minutes)."""
-    from benchmarks import live as browser  # only this command needs one
+    from benchmarks.live import NOTEBOOKS, measure_live
 
-    chosen = notebooks.split(",") if notebooks else browser.NOTEBOOKS
-    return browser.live(presses, chosen, neighbour)
-
-
-@main.command()
-@corpus_option
-@click.option(
-    "--target",
-    default=1.886,
-    show_default=True,
-    help="validation loss to reach, nats per character",
-)
-@click.option("--steps", default=560, show_default=True, help="steps of our recipe, a multiple of 20")
-@click.option("--plain-steps", default=2000, show_default=True, help="steps of the plain recipe")
-@same_shape
-@told
-def recipe(corpus: str, target: float, **values: Any) -> Mapping[str, Any]:
-    """Time to a validation loss: our recipe and a plain AdamW GPT-2 recipe, in turn."""
-    return benches.recipe(load_corpus(corpus), target, **values)
+    return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS, neighbour)
 
 
 @main.command()
-@corpus_option
-@click.option(
-    "--target", default=2.565, show_default=True, help="mean loss over masked tokens to reach, nats"
-)
-@click.option("--steps", default=1160, show_default=True, help="steps of our recipe, a multiple of 20")
-@click.option("--plain-steps", default=2400, show_default=True, help="steps of the plain recipe")
-@same_shape
+@race_options(1.886, "validation loss to reach, nats per character", 560, 2000)
+@benchmark
+def recipe(corpus: str, target: float, **values: Any) -> Results:
+    """Time to a validation loss: our recipe and a plain AdamW GPT-2 recipe, in alternation."""
+    from babygpt.data.corpus import load_corpus
+    from benchmarks.recipe import compare_next_token
+
+    return compare_next_token(load_corpus(corpus), target, **values)
+
+
+@main.command()
+@race_options(2.565, "mean loss over masked tokens to reach, nats", 1160, 2400)
 @click.option(
     "--polar", is_flag=True, help="then train RoPE, Polar as written and repaired, three seeds each"
 )
-@told
-def diffusion(corpus: str, target: float, polar: bool, **values: Any) -> Mapping[str, Any]:
-    """Time to a loss of masked diffusion with RoPE: our recipe and a plain AdamW recipe, in turn."""
+@benchmark
+def diffusion(corpus: str, target: float, polar: bool, **values: Any) -> Results:
+    """Time to a loss of masked diffusion with RoPE: our recipe and a plain AdamW recipe, in alternation."""
+    from babygpt.data.corpus import load_corpus
+    from benchmarks.recipe import compare_diffusion, compare_polar
+
     text = load_corpus(corpus, with_mask=True)
-    found: dict[str, Any] = dict(benches.diffusion(text, target, **values))
-    if polar:
-        found["polar"] = benches.polar(text)
-    return found
+    results: dict[str, Any] = dict(compare_diffusion(text, target, **values))
+    return results | ({"polar": compare_polar(text)} if polar else {})
 
 
 @main.command()
 @corpus_option
-@click.option("--seconds", default=9.0, show_default=True, help="of training for each shape")
-@told
-def shapes(corpus: str, seconds: float) -> Mapping[str, Any]:
+@click.option("--seconds", default=9.0, help="of training for each shape")
+@benchmark
+def shapes(corpus: str, seconds: float) -> Results:
     """Deep or wide, few steps or many: v4 in eight shapes, each trained for the same time."""
-    return benches.shapes(load_corpus(corpus), seconds)
+    from babygpt.data.corpus import load_corpus
+    from benchmarks.shapes import compare_shapes
+
+    return compare_shapes(load_corpus(corpus), seconds)
 
 
 @main.command()
-@click.option("--version", default="v4", show_default=True, help="the model to be trained")
-@click.option("--batch-size", default=12, show_default=True, help="windows in a batch")
-@click.option("--block-size", default=64, show_default=True, help="tokens in a window")
-@click.option("--turns", default=20, show_default=True, help="of ten steps each")
+@click.option("--version", default="v4", help="the model to be trained")
+@batch_option
+@block_option
+@click.option("--rounds", default=20, help="of ten steps each")
 @threads_option
 @device_option
-@told
-def step(threads: int | None, **values: Any) -> Mapping[str, Any]:
+@benchmark
+def step(**values: Any) -> Results:
     """Time of each part of a training step, and what it reaches of the machine's matrix-multiply rate."""
-    return benches.step(**values)
+    from benchmarks.step import measure_step
+
+    return measure_step(**values)
 
 
 @main.command()
-@click.option("--turns", default=60, show_default=True, help="steps of each that are timed")
-@click.option("--batch-size", default=12, show_default=True, help="windows in a batch")
-@click.option("--block-size", default=64, show_default=True, help="tokens in a window")
+@click.option("--rounds", default=60, help="steps of each that are timed")
+@batch_option
+@block_option
 @threads_option
-@told
-def encodings(threads: int | None, **values: Any) -> Mapping[str, Any]:
+@benchmark
+def encodings(**values: Any) -> Results:
     """What each encoding adds to a training step, beside the same body without one (some three minutes)."""
-    return benches.encodings(**values)
+    from benchmarks.encodings import measure_encodings
+
+    return measure_encodings(**values)
 
 
-@main.command("generate")
-@click.option("--turns", default=3, show_default=True, help="how often everything is written")
-@click.option("--steps", default=600, show_default=True, help="how long v7 learns before it fills in")
+@main.command()
+@click.option("--rounds", default=3, help="how often everything is written")
+@click.option("--steps", default=600, help="how long v7 learns before it fills in")
 @threads_option
 @device_option
-@told
-def generation(threads: int | None, **values: Any) -> Mapping[str, Any]:
+@benchmark
+def generate(**values: Any) -> Results:
     """Tokens per second with and without a cache, at 256 and 1024 tokens, and of filling in."""
-    return benches.generation(**values)
+    from benchmarks.generation import measure_generation
+
+    return measure_generation(**values)
 
 
 @main.command()
-@click.option("--minutes", default=60.0, show_default=True, help="how long to train under one dashboard")
-@click.option("--runs", default=50, show_default=True, help="then so many short runs, one after the other")
-@told
-def memory(minutes: float, runs: int) -> Mapping[str, Any]:
+@click.option("--minutes", default=60.0, help="how long to train under one dashboard")
+@click.option("--runs", default=50, help="then so many short runs, one after the other")
+@benchmark
+def memory(minutes: float, runs: int) -> Results:
     """Whether long use makes memory grow: one long run under a dashboard, and many short ones."""
-    from benchmarks import memory as endurance  # only this command watches memory
+    from benchmarks.memory import measure_memory
 
-    text = load_corpus("plain-tales", 100_000)
-    endurance.require(minutes, runs)
-    return {"one_run": endurance.endurance(text, minutes), "many_runs": endurance.many_runs(text, runs)}
+    return measure_memory(minutes, runs)

@@ -16,7 +16,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.sampling import by_confidence, continue_text, generate
 from babygpt.training import finish, train
 from benchmarks.machine import CPU
-from benchmarks.turns import clock, in_turn
+from benchmarks.timing import device_clock, time_in_rounds
 
 LENGTHS = (256, 1024)
 VOCABULARY = 65  # Tiny Shakespeare's
@@ -24,9 +24,9 @@ THRESHOLDS = {"one by one": 2.0, "0.9": 0.9, "0.7": 0.7, "0.5": 0.5}
 WINDOW = 64  # of the model that fills in
 
 
-def generation(
+def measure_generation(
     lengths: Sequence[int] = LENGTHS,
-    turns: int = 3,
+    rounds: int = 3,
     steps: int = 600,
     tokens: int = 256,
     device: torch.device = CPU,
@@ -36,22 +36,22 @@ def generation(
     """Tokens per second, left to right by v4 and filled in by v7.
 
     lengths  how many tokens v4 writes
-    turns    how often everything is measured; medians count
+    rounds   how often everything is measured; medians count
     steps    how long v7 is trained before
     tokens   how many tokens v7 writes
     n_chars  characters of tales that v7 learns from
-    shape    other sizes of the models than the usual ones
-    returns  what `token_by_token` returns, and as "diffusion" what `filling_in` does
-    Raises ValueError if turns is below 1.
+    shape    fields of ModelConfig other than the usual ones
+    returns  what `time_next_token` returns, and as "diffusion" what `time_filling_in` does
+    Raises BadInput if rounds is below 1.
     """
     return {
-        **token_by_token(lengths, turns, device, **shape),
-        "diffusion": filling_in(tokens, turns, steps, device, n_chars, **shape),
+        **time_next_token(lengths, rounds, device, **shape),
+        "diffusion": time_filling_in(tokens, rounds, steps, device, n_chars, **shape),
     }
 
 
-def token_by_token(
-    lengths: Sequence[int], turns: int, device: torch.device, **shape: int
+def time_next_token(
+    lengths: Sequence[int], rounds: int, device: torch.device, **shape: int
 ) -> dict[str, float]:
     """Tokens per second of v4 with a cache and without, from one token on, all of it within its window.
 
@@ -62,19 +62,19 @@ def token_by_token(
     torch.manual_seed(0)
     model = build("v4", ModelConfig(VOCABULARY, max(lengths), **shape)).to(device)
     prompt, seed = torch.zeros(1, 1, dtype=torch.long), torch.Generator().manual_seed(0)
-    found: dict[str, float] = {}
+    speeds: dict[str, float] = {}
     for n in lengths:
-        ways = {
+        tasks = {
             "cached": partial(generate, model, prompt, n, generator=seed),
             "uncached": partial(generate, model, prompt, n, generator=seed, use_cache=False),
         }
-        took = in_turn(ways, turns, f"{n} tokens", clock(device))
-        found |= speeds(n, took["cached"], took["uncached"])
-    return found
+        seconds = time_in_rounds(tasks, rounds, f"{n} tokens", device_clock(device))
+        speeds |= median_speeds(n, seconds["cached"], seconds["uncached"])
+    return speeds
 
 
-def speeds(n: int, cached: Sequence[float], uncached: Sequence[float]) -> dict[str, float]:
-    """What `token_by_token` tells of n tokens: of the seconds they took each time, the medians."""
+def median_speeds(n: int, cached: Sequence[float], uncached: Sequence[float]) -> dict[str, float]:
+    """Tokens per second and their ratio, from the seconds that n tokens took each time."""
     quick, slow = median(cached), median(uncached)
     return {
         f"cached_{n}": round(n / quick, 1),
@@ -83,8 +83,8 @@ def speeds(n: int, cached: Sequence[float], uncached: Sequence[float]) -> dict[s
     }
 
 
-def filling_in(
-    tokens: int, turns: int, steps: int, device: torch.device, n_chars: int, **shape: int
+def time_filling_in(
+    tokens: int, rounds: int, steps: int, device: torch.device, n_chars: int, **shape: int
 ) -> dict[str, dict[str, float]]:
     """Tokens per second of v7 that continues a tale, half a window after the other.
 
@@ -101,11 +101,11 @@ def filling_in(
 
     def write(threshold: float) -> int:
         order = by_confidence(threshold)
-        return int(continue_text(model, prompt, tokens, order, temperature=0).steps)  # the same every turn
+        return int(continue_text(model, prompt, tokens, order, temperature=0).steps)  # the same every round
 
-    ways = {name: partial(write, threshold) for name, threshold in THRESHOLDS.items()}
-    took = in_turn(ways, turns, "filling in", clock(device))
+    tasks = {name: partial(write, threshold) for name, threshold in THRESHOLDS.items()}
+    seconds = time_in_rounds(tasks, rounds, "filling in", device_clock(device))
     return {
-        name: {"tokens_per_s": round(tokens / median(times), 1), "steps": ways[name]()}
-        for name, times in took.items()
+        name: {"tokens_per_s": round(tokens / median(times), 1), "steps": tasks[name]()}
+        for name, times in seconds.items()
     }

@@ -14,41 +14,40 @@ from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import Step, finish, train
-from benchmarks.race import shape
-from benchmarks.recipes import BLOCK_SIZE, NEXT_PLAN
+from benchmarks.recipe import BLOCK_SIZE, NEXT_PLAN, describe_shape
 
 SHAPES = ((4, 128), (3, 128), (2, 128), (3, 96), (2, 96), (4, 64), (3, 64), (2, 64))  # layers, width
 TRIAL = 20  # steps that tell how long one takes
 
 
-def shapes(
-    corpus: Corpus, seconds: float, candidates: Sequence[tuple[int, int]] = SHAPES, seed: int = 1337
+def compare_shapes(
+    corpus: Corpus, seconds: float, shapes: Sequence[tuple[int, int]] = SHAPES, seed: int = 1337
 ) -> dict[str, Any]:
     """The validation loss of v4 in several shapes, each trained for about the same time by our recipe.
 
-    corpus      the text; the loss is of its whole validation part, in nats per character
-    seconds     of training for each, above 0; a few steps more tell how many steps that makes
-    candidates  layers and width of each shape
-    returns     "shapes": by shape "steps", "seconds" and "val_loss"; and which is "best"
-    Raises ValueError if seconds is not above 0.
+    corpus   the text; the loss is of its whole validation part, in nats per character
+    seconds  of training for each, above 0; a few steps more tell how many steps that makes
+    shapes   layers and width of each
+    returns  "shapes": by shape "steps", "seconds" and "val_loss"; and which is "best"
+    Raises BadInput if seconds is not above 0.
     """
     if not seconds > 0:
         raise BadInput(f"seconds ({seconds}) must be above 0")
-    objective, found = NextToken(corpus, BLOCK_SIZE), {}
+    objective, results = NextToken(corpus, BLOCK_SIZE), {}
 
-    def trained(config: ModelConfig, steps: int) -> Step:
+    def last_step(config: ModelConfig, steps: int) -> Step:
         torch.manual_seed(seed)
         run = train(build("v4", config), objective, replace(NEXT_PLAN, steps=steps, seed=seed))
-        return finish(run, steps, shape(config))[-1]
+        return finish(run, steps, describe_shape(config))[-1]
 
-    for n_layer, n_embd in candidates:
+    for n_layer, n_embd in shapes:
         config = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE, n_layer=n_layer, n_embd=n_embd)
-        step_s = trained(config, TRIAL).seconds / TRIAL
-        last = trained(config, max(1, round(seconds / step_s)))
-        found[shape(config)] = {
+        step_s = last_step(config, TRIAL).seconds / TRIAL
+        last = last_step(config, max(1, round(seconds / step_s)))
+        results[describe_shape(config)] = {
             "steps": last.step,
             "seconds": round(last.seconds, 2),
             "val_loss": round(float(last.val_loss or 0.0), 4),
         }
-    best = min(found, key=lambda name: float(found[name]["val_loss"]))
-    return {"shapes": found, "best": best}
+    best = min(results, key=lambda name: float(results[name]["val_loss"]))
+    return {"shapes": results, "best": best}

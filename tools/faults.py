@@ -1,7 +1,7 @@
-"""Run every test that plants a fault, and write the table of what was survived into README.md.
+"""Run every test that plants a fault, and write the table of what was survived into docs/robustness.md.
 
-    python tools/faults.py            run the tests, then write the table
-    python tools/faults.py --no-run   only write it, from the markers
+    python -m tools.faults            run the tests, then write the table
+    python -m tools.faults --no-run   only write it, from the markers
 
 A test says what it does to babygpt, and what happens then:
 
@@ -22,6 +22,7 @@ import click
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "robustness.md"
 MARKER = "pytest.mark.survives"
 BEGIN, END = "<!-- faults: made by `make faults` from the tests -->", "<!-- end of faults -->"
 
@@ -69,8 +70,8 @@ def marked(path: Path, name: str) -> Iterator[Fault]:
 
 
 def table(found: list[Fault]) -> str:
-    """The table of README.md, between its two comments."""
-    rows = [f"| {cell(f.done)} | {cell(f.happens)} | [{Path(f.file).name}]({f.file}) |" for f in found]
+    """The table of docs/robustness.md, between its two comments; its links lead from docs/ to the tests."""
+    rows = [f"| {cell(f.done)} | {cell(f.happens)} | [{Path(f.file).name}](../{f.file}) |" for f in found]
     return "\n".join(
         [BEGIN, "", "| what is done to it | what happens | tested in |", "|---|---|---|", *rows, "", END]
     )
@@ -82,14 +83,15 @@ def cell(text: str) -> str:
     return plain[:1].upper() + plain[1:]
 
 
-def between(readme: str) -> str:
-    """The part of README.md that is made here. Raises ValueError unless both its comments are there once."""
+def between(page: str) -> str:
+    """The part of docs/robustness.md that is made here, its two comments included.
+
+    Raises ValueError unless both comments are there once.
+    """
     for comment in (BEGIN, END):
-        if readme.count(comment) != 1:
-            raise ValueError(
-                f"README.md should hold {comment!r} once, and does {readme.count(comment)} times"
-            )
-    return readme[readme.index(BEGIN) : readme.index(END) + len(END)]
+        if (times := page.count(comment)) != 1:
+            raise ValueError(f"{PAGE.name} should hold {comment!r} once, and does {times} times")
+    return page[page.index(BEGIN) : page.index(END) + len(END)]
 
 
 class Outcomes:
@@ -119,13 +121,12 @@ def run(found: list[Fault]) -> list[str]:
 @click.option("--no-run", is_flag=True, help="write the table without running the tests")
 def main(no_run: bool) -> None:
     """Run the tests that plant faults, and write the table."""
-    found, readme = faults(), ROOT / "README.md"
-    before = readme.read_text(encoding="utf-8")
+    found, before = faults(), PAGE.read_text(encoding="utf-8")
     made = before.replace(between(before), table(found))
     if not no_run and (left := run(found)):
-        raise click.ClickException("README.md is as it was; not passed:\n" + "\n".join(left))
-    readme.write_text(made, encoding="utf-8")
-    click.echo(f"{len(found)} faults in README.md")
+        raise click.ClickException(f"{PAGE.name} is as it was; not passed:\n" + "\n".join(left))
+    PAGE.write_text(made, encoding="utf-8")
+    click.echo(f"{len(found)} faults in {PAGE.name}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How many requests does a kernel lose when notebooks are opened in it, again and again?
 
-    python tools/openings.py --openings 1000                    the kernel of this environment
-    python tools/openings.py --python other/bin/python          another one; it needs ipykernel and ipywidgets
+    python -m tools.openings --openings 1000              the kernel of this environment
+    python -m tools.openings --python other/bin/python    another one; it needs ipykernel and ipywidgets
 
 Each opening is what JupyterLab 4.6 sends for one: a connection of its own through the server (which asks the
 kernel about itself as it makes one, and closes that channel before the answer), two questions about the
@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,13 +37,14 @@ import click
 import requests
 import websocket
 
-from tools.browser.lab import jupyterlab
+from tools.browser.server import jupyterlab
 
 FRESH = 20  # openings in one kernel
 PATIENCE = 5.0  # seconds without a word from a kernel at rest
 LIMIT = 60.0  # seconds for a cell
 PAUSES = (0.0, 0.001, 0.004, 0.03)  # seconds between two messages: at most one of these, the first the usual
-SILENT = ("comm_open", "comm_msg")  # they have no reply
+NO_REPLY = ("comm_open", "comm_msg")
+KERNEL = "tested"  # name of the kernel that the server starts
 CELLS = (
     "import ipywidgets\nslider = ipywidgets.IntSlider()\nslider.observe(lambda change: None)\nslider",
     "print(slider.value)",
@@ -53,37 +54,44 @@ FLAGS = {"silent": False, "store_history": True, "allow_stdin": True, "stop_on_e
 VERSION = "from importlib.metadata import version; print(version('ipykernel'))"
 
 
+class RequestsLost(Exception):
+    """A kernel that is not at work leaves requests without an answer."""
+
+
 @contextmanager
-def kernel(address: str) -> Iterator[str]:
+def fresh_kernel(address: str) -> Iterator[str]:
     """A fresh kernel of the JupyterLab at this address; yields where pages connect to it."""
     parts = urlsplit(address)
     token = parse_qs(parts.query)["token"][0]
-    ask: dict[str, Any] = {"params": {"token": token}, "timeout": LIMIT}
+    options: dict[str, Any] = {"params": {"token": token}, "timeout": LIMIT}
     kernels = f"http://{parts.netloc}/api/kernels"
-    name = requests.post(kernels, json={"name": "asked"}, **ask).json()["id"]
+    name = requests.post(kernels, json={"name": KERNEL}, **options).json()["id"]
     yield f"ws://{parts.netloc}/api/kernels/{name}/channels?token={token}"
-    requests.delete(f"{kernels}/{name}", **ask)
+    requests.delete(f"{kernels}/{name}", **options)
 
 
 class Page:
-    """One page's connection to a kernel, at this address.
+    """One page's connection to a kernel.
 
-    sent     how many requests it has sent
-    open     those without an answer: their kinds, by id
-    answers  the content of each reply, by the request's id
-    comms    the widgets that the kernel has made: their comms' ids, by model
+    address   of the kernel; see `fresh_kernel`
+    rng       draws the moments between two messages
+    patience  seconds of silence after which a request is lost
+    sent      how many requests it has sent
+    open      those without an answer: their kinds, by id
+    replies   the content of each reply, by the request's id
+    comms     the widgets that the kernel has made: their comms' ids, by model
     """
 
-    def __init__(self, address: str, chance: random.Random, patience: float) -> None:
-        self.session, self.chance, self.patience = uuid4().hex, chance, patience
+    def __init__(self, address: str, rng: random.Random, patience: float) -> None:
+        self.session, self.rng, self.patience = uuid4().hex, rng, patience
         self.sent, self.open, self.comms = 0, dict[str, str](), dict[str, str]()
-        self.answers, self.busy, self.rested = dict[str, dict[str, Any]](), set[str](), set[str]()
+        self.replies, self.busy, self.done = dict[str, dict[str, Any]](), set[str](), set[str]()
         self.link = websocket.create_connection(f"{address}&session_id={self.session}", timeout=LIMIT)
 
     def send(self, kind: str, content: object, channel: str = "shell", subshell: str | None = None) -> str:
         """Send a request after a random moment, and return its id."""
-        if self.chance.random() < 0.5:
-            time.sleep(self.chance.uniform(0, self.chance.choice(PAUSES)))
+        if self.rng.random() < 0.5:
+            time.sleep(self.rng.uniform(0, self.rng.choice(PAUSES)))
         name, now = uuid4().hex, datetime.now(UTC).isoformat()
         header = {"msg_id": name, "msg_type": kind, "session": self.session, "username": "", "date": now}
         header |= {"version": "5.4"} | ({"subshell_id": subshell} if subshell else {})
@@ -93,8 +101,12 @@ class Page:
         self.link.send(json.dumps({"channel": channel, **parts}))
         return name
 
-    def hear(self, *wanted: str) -> bool:
-        """Listen until these requests, or all, are answered; False if the kernel falls silent before."""
+    def execute(self, code: str) -> str:
+        """Send a cell, and return the request's id."""
+        return self.send("execute_request", {"code": code, "user_expressions": {}, **FLAGS})
+
+    def wait_for_replies(self, *wanted: str) -> None:
+        """Wait until these requests, or all, are answered. Raises RequestsLost if the kernel falls silent."""
         self.link.settimeout(self.patience)
         end = time.monotonic() + LIMIT
         while any(name in self.open for name in wanted) if wanted else self.open:
@@ -102,8 +114,7 @@ class Page:
                 self._take(json.loads(self.link.recv()))
             except websocket.WebSocketTimeoutException:
                 if not self.busy or time.monotonic() > end:
-                    return False
-        return True
+                    raise RequestsLost from None
 
     def _take(self, message: dict[str, Any]) -> None:
         """Note what is answered: a request has a reply and an end of its work, a comm's message only that."""
@@ -112,58 +123,63 @@ class Page:
         if kind == "comm_open":
             self.comms[content["data"]["state"]["_model_name"]] = content["comm_id"]
         elif kind.endswith("_reply"):
-            self.answers[parent] = content
+            self.replies[parent] = content
             if content.get("status") == "error":
                 raise ValueError(f"{self.open.get(parent)}: {content.get('ename')}: {content.get('evalue')}")
         elif kind == "status":
-            rests = content["execution_state"] == "idle"
-            (self.rested.add if rests else self.busy.add)(parent)
-            self.busy -= self.rested
-        if parent in self.rested and (parent in self.answers or self.open.get(parent) in SILENT):
+            idle = content["execution_state"] == "idle"
+            (self.done.add if idle else self.busy.add)(parent)
+            self.busy -= self.done
+        if parent in self.done and (parent in self.replies or self.open.get(parent) in NO_REPLY):
             self.open.pop(parent, None)
 
 
-def opening(page: Page) -> bool:
-    """Open a notebook and run it, as JupyterLab does; False as soon as the kernel leaves a request lying."""
+def open_and_run(page: Page) -> None:
+    """Open a notebook and run it, as JupyterLab does. Raises RequestsLost if a request is not answered."""
     info = [page.send("kernel_info_request", {}) for _ in range(2)]
     page.send("debug_request", {"type": "request", "seq": 1, "command": "debugInfo"}, "control")
-    if not page.hear(*info):
-        return False
-    shell = None
+    page.wait_for_replies(*info)
+    subshell = connect_widgets(page, page.replies[info[0]].get("supported_features", []))
+    run_cells(page, subshell)
+    if subshell:
+        page.send("delete_subshell_request", {"subshell_id": subshell}, "control")
+    page.wait_for_replies()
+
+
+def connect_widgets(page: Page, features: Sequence[str]) -> str | None:
+    """Ask for the widgets that there are, as a page does; return the subshell's id if the kernel has them."""
+    subshell = None
     comms = page.send("comm_info_request", {"target_name": "jupyter.widget.control"})
-    if "kernel subshells" in page.answers[info[0]].get("supported_features", []):
-        asked = page.send("create_subshell_request", {}, "control")
-        if not page.hear(asked):
-            return False
-        shell = page.answers[asked]["subshell_id"]
+    if "kernel subshells" in features:
+        created = page.send("create_subshell_request", {}, "control")
+        page.wait_for_replies(created)
+        subshell = page.replies[created]["subshell_id"]
     control = {"comm_id": uuid4().hex, "target_name": "jupyter.widget.control"}
-    page.send("comm_open", {"data": {}, **control}, subshell=shell)
-    page.send("comm_msg", {"data": {"method": "request_states"}, **control}, subshell=shell)
-    if not page.hear(comms):
-        return False
-    cells = [page.send("execute_request", {"code": code, "user_expressions": {}, **FLAGS}) for code in CELLS]
-    if not page.hear(cells[0]):
-        return False
-    slider = page.comms["IntSliderModel"]
+    page.send("comm_open", {"data": {}, **control}, subshell=subshell)
+    page.send("comm_msg", {"data": {"method": "request_states"}, **control}, subshell=subshell)
+    page.wait_for_replies(comms)
+    return subshell
+
+
+def run_cells(page: Page, subshell: str | None) -> None:
+    """Run three cells at once, move the slider that one of them makes, look things up, run a cell again."""
+    cells = [page.execute(code) for code in CELLS]
+    page.wait_for_replies(cells[0])
     for value in range(1, 4):
         move = {"method": "update", "state": {"value": value}, "buffer_paths": []}
-        page.send("comm_msg", {"comm_id": slider, "data": move}, subshell=shell)
+        page.send("comm_msg", {"comm_id": page.comms["IntSliderModel"], "data": move}, subshell=subshell)
     page.send("complete_request", {"code": "slider.va", "cursor_pos": 9})
     page.send("inspect_request", {"code": "slider", "cursor_pos": 6, "detail_level": 0})
-    page.send("execute_request", {"code": CELLS[1], "user_expressions": {}, **FLAGS})
-    if not page.hear():
-        return False
-    if shell:
-        page.send("delete_subshell_request", {"subshell_id": shell}, "control")
-    return page.hear()
+    page.execute(CELLS[1])
+    page.wait_for_replies()
 
 
-def count(
+def count_lost_requests(
     launch: list[str],
     openings: int,
     seed: int = 0,
     patience: float = PATIENCE,
-    say: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, int]:
     """Open notebooks in kernels, and count the openings that hung, the requests and the lost ones.
 
@@ -171,25 +187,33 @@ def count(
     openings  how many
     seed      for the moments between messages
     patience  seconds of silence after which a request is lost
-    say       is told of each loss, and of every 50th opening
+    report    is called with a line for each loss, and for every 50th opening
     """
-    chance, total = random.Random(seed), Counter(openings=0, hung=0, requests=0, lost=0)
+    rng, total = random.Random(seed), Counter(openings=0, hung=0, requests=0, lost=0)
     with tempfile.TemporaryDirectory(prefix="babygpt-") as folder:
-        spec = Path(folder) / "data" / "kernels" / "asked" / "kernel.json"
+        spec = Path(folder) / "data" / "kernels" / KERNEL / "kernel.json"
         spec.parent.mkdir(parents=True)
-        spec.write_text(json.dumps({"argv": launch, "display_name": "asked", "language": "python"}))
-        with jupyterlab(Path(folder), Path(folder)) as address:
+        spec.write_text(json.dumps({"argv": launch, "display_name": KERNEL, "language": "python"}))
+        with jupyterlab(Path(folder), Path(folder)) as server:
             while total["openings"] < openings:
-                with kernel(address) as place:
+                with fresh_kernel(server) as address:
                     for _ in range(min(FRESH, openings - total["openings"])):
-                        page = Page(place, chance, patience)
-                        fine = opening(page)
-                        page.link.close()
-                        total.update(openings=1, hung=not fine, requests=page.sent, lost=len(page.open))
-                        if not fine or total["openings"] % 50 == 0:
-                            lying = f", now {', '.join(page.open.values())}" if not fine else ""
-                            say(f"{total['openings']} openings, {total['lost']} requests lost{lying}")
+                        lost = one_opening(Page(address, rng, patience), total)
+                        if lost or total["openings"] % 50 == 0:
+                            kinds = f", now {', '.join(lost)}" if lost else ""
+                            report(f"{total['openings']} openings, {total['lost']} requests lost{kinds}")
     return dict(total)
+
+
+def one_opening(page: Page, total: Counter[str]) -> list[str]:
+    """Open a notebook once, add what happened to the totals, and return the kinds of the lost requests."""
+    try:
+        open_and_run(page)
+    except RequestsLost:
+        total.update(hung=1)
+    page.link.close()
+    total.update(openings=1, requests=page.sent, lost=len(page.open))
+    return list(page.open.values())
 
 
 @click.command()
@@ -203,7 +227,7 @@ def main(openings: int, python: str, seed: int) -> None:
     ).stdout.strip()
     launch = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     began = time.monotonic()
-    found = count(launch, openings, seed, say=lambda line: click.echo(line, err=True))
+    found = count_lost_requests(launch, openings, seed, report=lambda line: click.echo(line, err=True))
     click.echo(json.dumps({"ipykernel": version, **found, "seconds": round(time.monotonic() - began)}))
 
 

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import click
 
-from tools.browser.lab import DASHBOARD, EXPLORER, Notebook, chromium, course, lesson, opened, sheet
+from babygpt.errors import BadInput
+from tools.browser.chromium import chromium
+from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
+from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 
 SETUP = """
 from babygpt import live
+from babygpt.data.corpus import load_corpus
 from babygpt.experiments.results import load_results
-from tools.browser.lesson import filler, fresh, plain_tales, under_a_dashboard
-corpus = plain_tales()
-model = fresh(corpus)
+from tools.browser.course_models import N_CHARS, train_live, trained_v7, untrained_v4
+corpus = load_corpus("plain-tales", N_CHARS)
+model = untrained_v4(corpus)
 """
-TRAIN = "run = under_a_dashboard(model, corpus, steps=450)"
-MOST_OF_IT = """
-import time
-while len(run.history) < 360:
-    time.sleep(0.1)
-"""
-HOLLOW = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _______'"
+TRAIN = "run = train_live(model, corpus, steps=450)"
+TRAIN_FOR_A_WHILE = "run.wait_for_step(360)"
+MASKED_TEXT = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _______'"
 # A picture, and the cell that shows what is on it.
 EXPLORERS = {
     "explorer_rope": "live.rotary()",
@@ -35,11 +35,9 @@ EXPLORERS = {
     "explorer_branches": "live.branches()",
     "explorer_polar": "live.polar()",
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
-    "explorer_diffusion": f"live.diffusion(*filler(), {HOLLOW}, step=8)",
+    "explorer_diffusion": f"live.diffusion(*trained_v7(), {MASKED_TEXT}, step=8)",
     "explorer_ladder": "live.ladder(load_results('ladder'))",
 }
-
-
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
 LIVE = {
     "live_kernel": ("05", "v5"),
@@ -48,38 +46,39 @@ LIVE = {
 }
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)
-REACHED = """([area, share]) => {
+HAS_REACHED = """([area, share]) => {
     const made = /step ([\\d,]+) of ([\\d,]+)/.exec(document.querySelector(area)?.textContent);
     const [step, total] = (made ?? []).slice(1).map(number => Number(number.replaceAll(",", "")));
     return step >= share * total;
 }"""
 
 
-def take(folder: Path) -> list[Path]:
+def take_screenshots(folder: Path) -> list[Path]:
     """Take a picture of every explorer and of dashboards while models train (about five minutes).
 
     folder   where the PNG files go
     returns  their paths
-    Raises ValueError if there is no Chromium, RuntimeError with what went wrong in a cell.
+    Raises BadInput if there is no Chromium, RuntimeError with what went wrong in a cell.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lessons = {name: lesson(number) for name, (number, _) in LIVE.items()}
-    texts = {path.name: path.read_text(encoding="utf-8") for path in lessons.values()}
-    cells = (SETUP, TRAIN, MOST_OF_IT, "run.result();", *EXPLORERS.values())
-    with chromium() as browser, course({"lab.ipynb": sheet(*cells), **texts}) as address:
-        with opened(browser, address, "lab.ipynb", SIZE) as notebook:
+    trained = {name: course_notebook(number) for name, (number, _) in LIVE.items()}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in trained.values()}
+    cells = (SETUP, TRAIN, TRAIN_FOR_A_WHILE, "run.result();", *EXPLORERS.values())
+    served = {"lab.ipynb": notebook_text(*cells), **texts}
+    with chromium() as browser, serve_notebooks(served) as address:
+        with Notebook(browser, address, "lab.ipynb", SIZE) as notebook:
             notebook.run(0, 1, 2)
             paths = [notebook.picture(DASHBOARD, folder / "dashboard.png")]
             notebook.run(*range(3, len(cells)))
             for nth, name in enumerate(EXPLORERS):
                 paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))
-        for name, path in lessons.items():
-            with opened(browser, address, path.name, SIZE) as notebook:
-                paths.append(while_it_trains(notebook, LIVE[name][1], folder / f"{name}.png"))
+        for name, path in trained.items():
+            with Notebook(browser, address, path.name, SIZE) as notebook:
+                paths.append(picture_while_training(notebook, LIVE[name][1], folder / f"{name}.png"))
     return paths
 
 
-def while_it_trains(notebook: Notebook, title: str, path: Path) -> Path:
+def picture_while_training(notebook: Notebook, title: str, path: Path) -> Path:
     """Run a notebook, and store the picture of one of its dashboards before the run has ended.
 
     title  of the run
@@ -89,19 +88,21 @@ def while_it_trains(notebook: Notebook, title: str, path: Path) -> Path:
     area = f"{DASHBOARD}:has(img[alt^='training: {title}:'])"
     notebook.start_all()
     try:
-        notebook.page.wait_for_function(REACHED, arg=[area, SHARE], timeout=300_000)
+        notebook.page.wait_for_function(HAS_REACHED, arg=[area, SHARE], timeout=300_000)
     finally:
-        if errors := notebook.errors():
-            raise RuntimeError("; ".join(errors))
+        notebook.require_no_errors()
     return notebook.picture(area, path)
 
 
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))
 @click.option("--folder", default="figures", show_default=True, type=click.Path(path_type=Path))
 def main(folder: Path) -> None:
-    """See the module's docstring."""
-    for path in take(folder):
-        click.echo(path)
+    """Take all the pictures and print their paths."""
+    try:
+        for path in take_screenshots(folder):
+            click.echo(path)
+    except BadInput as error:
+        raise click.ClickException(str(error)) from error
 
 
 if __name__ == "__main__":

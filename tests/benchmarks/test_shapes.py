@@ -3,13 +3,13 @@
 import pytest
 
 from babygpt.data.corpus import from_text
-from benchmarks import shapes as shapes_of
+from benchmarks.shapes import compare_shapes
 
 CORPUS = from_text("abc", "abcdefgh" * 300)
 
 
 def test_every_shape_is_trained_and_the_best_is_named() -> None:
-    got = shapes_of(CORPUS, 0.3, candidates=((1, 16), (2, 32)))
+    got = compare_shapes(CORPUS, 0.3, shapes=((1, 16), (2, 32)))
     assert list(got["shapes"]) == ["1 layers, 16 wide", "2 layers, 32 wide"]
     losses = {name: numbers["val_loss"] for name, numbers in got["shapes"].items()}
     assert losses[got["best"]] == min(losses.values())
@@ -19,4 +19,4 @@ def test_every_shape_is_trained_and_the_best_is_named() -> None:
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
 def test_no_time_is_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match="must be above 0"):
-        shapes_of(CORPUS, seconds)
+        compare_shapes(CORPUS, seconds)

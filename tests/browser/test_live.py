@@ -9,7 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import TimeoutError as Late
 
-from tools.browser.lab import DASHBOARD, EXPLORER, Notebook, course, sheet
+from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
+from tools.browser.server import notebook_text, serve_notebooks
 
 SETUP, EXPLORE, TRAIN, WAIT, COMPARE, COUNT = range(6)
 CELLS = (
@@ -29,7 +30,7 @@ def start(title, steps=100_000):
     'run = start("v4")',
     "history = run.result()",
     """
-assert explorer.painter.rest(10)
+assert explorer.painter.wait(10)
 assert explorer.error is None
 shown = explorer.image.value
 explorer.refresh()
@@ -37,15 +38,15 @@ assert explorer.image.value == shown
 same = live.rotary()
 for name, control in explorer.controls.items():
     same.controls[name].value = control.value
-assert same.painter.rest(10)
+assert same.painter.wait(10)
 assert same.image.alt == explorer.image.alt
 """,
     "print(len([w for w in ipywidgets.Widget.widgets.values() if isinstance(w, ipywidgets.Image)]))",
 )
 TITLES = """
 from matplotlib.text import Text
-from babygpt.plots.artists import drawn
-print([drawn(ax, Text, "title").get_text() for ax in explorer.canvas.axes])
+from babygpt.plots.artists import find_artist
+print([find_artist(ax, Text, "title").get_text() for ax in explorer.canvas.axes])
 """
 GRAVE = ("serious", "critical")  # findings of axe's
 WIDTHS = """area => {
@@ -87,26 +88,25 @@ FOCUS = """() => {
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with course({"live.ipynb": sheet(*CELLS)}) as served:
+    with serve_notebooks({"live.ipynb": notebook_text(*CELLS)}) as served:
         yield served
 
 
 @pytest.fixture
 def notebook(browser: Browser, address: str) -> Iterator[Notebook]:
     """The sheet with its set-up done, in a kernel of its own."""
-    opened = Notebook(browser, address, "live.ipynb")
-    opened.run(SETUP)
-    yield opened
-    opened.close()
+    with Notebook(browser, address, "live.ipynb") as opened:
+        opened.run(SETUP)
+        yield opened
 
 
-def said(notebook: Notebook, nth: int = 0) -> str:
+def dashboard_text(notebook: Notebook, nth: int = 0) -> str:
     """What a dashboard says of its run."""
     return notebook.page.locator(DASHBOARD).nth(nth).inner_text()
 
 
 def steps(notebook: Notebook) -> int:
-    found = re.search(r"step (\d+) of", said(notebook))
+    found = re.search(r"step (\d+) of", dashboard_text(notebook))
     return int(found[1]) if found else 0
 
 
@@ -130,7 +130,7 @@ def test_a_slider_answers_while_a_model_trains(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     until_it_goes_on(notebook)
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
-        notebook.answer(EXPLORER, key)
+        notebook.move_slider(EXPLORER, key)
     until_it_goes_on(notebook)
 
 
@@ -141,10 +141,10 @@ def test_a_slider_answers_while_a_model_trains(notebook: Notebook):
 def test_a_cell_that_waits_serves_the_page_and_what_is_behind_it_runs_in_order(notebook: Notebook):
     notebook.start_all()
     until_it_goes_on(notebook)
-    notebook.answer(EXPLORER, "ArrowRight")
+    notebook.move_slider(EXPLORER, "ArrowRight")
     click(notebook, "pause")
     until_it_says(notebook, "paused")
-    notebook.answer(EXPLORER, "ArrowRight")
+    notebook.move_slider(EXPLORER, "ArrowRight")
     click(notebook, "resume")
     until_it_goes_on(notebook)
     click(notebook, "stop")
@@ -162,14 +162,14 @@ def test_pause_resume_and_stop(notebook: Notebook):
     click(notebook, "pause")
     until_it_says(notebook, "paused")
     held = steps(notebook)
-    notebook.answer(DASHBOARD, "ArrowLeft", slider=1)  # rewind while it rests
+    notebook.move_slider(DASHBOARD, "ArrowLeft", slider=1)  # rewind while it rests
     assert steps(notebook) == held
     click(notebook, "resume")
     until_it_goes_on(notebook)
     assert steps(notebook) > held
     click(notebook, "stop")
     until_it_says(notebook, "stopped")
-    notebook.answer(DASHBOARD, "ArrowLeft", slider=1)
+    notebook.move_slider(DASHBOARD, "ArrowLeft", slider=1)
     notebook.run(WAIT)
 
 
@@ -177,7 +177,7 @@ def test_a_knob_steers_the_run_until_it_is_over_and_the_history_says_so(notebook
     notebook.run(TRAIN)
     until_it_goes_on(notebook)
     assert [handle.name for handle in notebook.sliders(DASHBOARD)] == ["θ"]  # no replay yet
-    notebook.answer(DASHBOARD, "ArrowLeft")
+    notebook.move_slider(DASHBOARD, "ArrowLeft")
     until_it_goes_on(notebook)
     click(notebook, "stop")
     until_it_says(notebook, "stopped")
@@ -195,14 +195,14 @@ def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
     notebook.page.reload()
     notebook.wait_for_kernel()
     until_it_goes_on(notebook)
-    notebook.answer(EXPLORER, "ArrowRight")
+    notebook.move_slider(EXPLORER, "ArrowRight")
     click(notebook, "stop")
     until_it_says(notebook, "stopped")
 
 
 def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
-    notebook.run_cell(WAIT)
+    notebook.start_cell(WAIT)
     until_it_goes_on(notebook)
     notebook.interrupt()
     notebook.wait_for_cell(60)
@@ -210,7 +210,7 @@ def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: No
     assert len(line.strip().splitlines()) == 1, line
     assert "v4 trains on" in line
     until_it_goes_on(notebook)
-    notebook.answer(EXPLORER, "ArrowRight")
+    notebook.move_slider(EXPLORER, "ArrowRight")
     click(notebook, "pause")
     until_it_says(notebook, "paused")
 
@@ -283,26 +283,23 @@ def unreadable(notebook: Notebook) -> dict[str, float]:
 
 def test_a_picture_is_as_wide_as_its_cell_and_as_sharp_as_the_screen(browser: Browser, address: str):
     """On a dark page, where the words beside it can be read, too."""
-    notebook = Notebook(browser, address, "live.ipynb", size=(1920, 1000), scale=2.0, dark=True)
-    notebook.run(SETUP, EXPLORE)
-    fits(notebook, 2.0)
-    notebook.page.set_viewport_size({"width": 1300, "height": 768})
-    fits(notebook, 2.0)
-    faint = unreadable(notebook)
-    notebook.close()
-    assert faint == {}
+    with Notebook(browser, address, "live.ipynb", (1920, 1000), scale=2.0, dark=True) as notebook:
+        notebook.run(SETUP, EXPLORE)
+        fits(notebook, 2.0)
+        notebook.page.set_viewport_size({"width": 1300, "height": 768})
+        fits(notebook, 2.0)
+        assert unreadable(notebook) == {}
 
 
 @pytest.fixture(scope="module")
 def paused(browser: Browser, address: str) -> Iterator[Notebook]:
     """An explorer, and a dashboard whose run is paused."""
-    opened = Notebook(browser, address, "live.ipynb")
-    opened.run(SETUP, EXPLORE, TRAIN)
-    until_it_goes_on(opened)
-    click(opened, "pause")
-    until_it_says(opened, "paused")
-    yield opened
-    opened.close()
+    with Notebook(browser, address, "live.ipynb") as opened:
+        opened.run(SETUP, EXPLORE, TRAIN)
+        until_it_goes_on(opened)
+        click(opened, "pause")
+        until_it_says(opened, "paused")
+        yield opened
 
 
 def test_axe_finds_nothing_serious_and_words_can_be_read(paused: Notebook):

@@ -1,14 +1,20 @@
-"""tools/notebooks.py on a small notebook that does all that must not be stored."""
+"""tools/notebooks.py on a small notebook that does all that must not be stored, and on pictures."""
 
+import base64
+import io
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
+from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
+from PIL import Image
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.notebooks import main, quantise, tidy
+
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = """\
 # %% [markdown]
 # # A toy
@@ -17,6 +23,7 @@ TEXT = """\
 import sys
 
 import ipywidgets
+from PIL import Image
 from tqdm import tqdm
 
 # %% tags=["nbval-ignore-output"]
@@ -28,7 +35,7 @@ print("a warning", file=sys.stderr)
 ipywidgets.IntSlider()
 
 # %%
-1 + 1
+Image.radial_gradient("L").convert("RGB")
 """
 
 
@@ -41,18 +48,19 @@ def course(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def tool(course: Path, *arguments: str) -> subprocess.CompletedProcess:
-    script = [sys.executable, str(ROOT / "tools" / "notebooks.py")]
-    folder = ["--folder", str(course / "notebooks")]
-    return subprocess.run([*script, *folder, *arguments], capture_output=True, text=True)
+def tool(course: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["--folder", str(course / "notebooks"), *arguments])
 
 
 def read(course: Path) -> nbformat.NotebookNode:
     return nbformat.read(course / "notebooks" / "00_toy.ipynb", as_version=4)
 
 
+# ---------------------------------------------------------------- runs
+
+
 def test_stored_is_only_what_every_run_shares(course: Path):
-    assert tool(course, "00_toy").returncode == 0
+    assert tool(course, "00_toy").exit_code == 0
     nb = read(course)
     _, first, second, widget, third = nb.cells
     assert list(nb.metadata) == ["kernelspec"]
@@ -60,27 +68,24 @@ def test_stored_is_only_what_every_run_shares(course: Path):
     assert second.metadata == {"tags": ["nbval-ignore-output"]}
     assert [(o.name, o.text) for o in second.outputs] == [("stdout", "0\n1\n2\n")]
     assert list(widget.outputs[0].data) == ["text/plain"]
-    assert third.outputs[0].data == {"text/plain": "2"}
+    assert opened(third.outputs[0].data["image/png"]).mode == "P"
 
-
-def test_a_second_run_changes_nothing(course: Path):
-    tool(course)
     files = [course / "notebooks" / "00_toy.ipynb", course / "notebooks" / "src" / "00_toy.py"]
     before = [path.read_bytes() for path in files]
-    assert tool(course).returncode == 0
+    assert tool(course).exit_code == 0
     assert [path.read_bytes() for path in files] == before
 
 
 def test_the_text_is_followed_and_a_failing_cell_stores_no_outputs(course: Path):
-    tool(course)
+    tool(course, "--sync-only")
     text = course / "notebooks" / "src" / "00_toy.py"
-    text.write_text(text.read_text(encoding="utf-8").replace("1 + 1", "1 / 0"), encoding="utf-8")
+    text.write_text(TEXT + "1 / 0\n", encoding="utf-8")
     run = tool(course)
-    assert run.returncode == 1
+    assert run.exit_code == 1
     assert "00_toy" in run.stderr
     assert "ZeroDivisionError" in run.stderr
     assert "1 / 0" in read(course).cells[-1].source
-    assert all(out.output_type != "error" for out in read(course).cells[-1].outputs)
+    assert all(cell.get("outputs", []) == [] for cell in read(course).cells)
 
 
 def test_an_edit_made_while_the_notebook_runs_is_kept(course: Path):
@@ -88,18 +93,81 @@ def test_an_edit_made_while_the_notebook_runs_is_kept(course: Path):
     edit = "from pathlib import Path\nPath('src/00_toy.py').write_text('# %%\\n# edited\\n')"
     text.write_text(f"# %%\n{edit}\n", encoding="utf-8")
     run = tool(course)
-    assert run.returncode == 1
+    assert run.exit_code == 1
     assert "edited while it ran" in run.stderr
     assert text.read_text(encoding="utf-8") == "# %%\n# edited\n"
 
 
 def test_sync_only_runs_nothing(course: Path):
-    assert tool(course, "--sync-only").returncode == 0
+    assert tool(course, "--sync-only").exit_code == 0
     assert [cell.get("execution_count") for cell in read(course).cells] == [None] * 5
 
 
 def test_an_unknown_notebook_is_refused(course: Path):
     run = tool(course, "07_nowhere")
-    assert run.returncode == 2
+    assert run.exit_code == 2
     assert "07_nowhere" in run.stderr
     assert "00_toy" in run.stderr
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def opened(png: str) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(png)))
+
+
+def encoded(image: Image.Image) -> str:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+@pytest.fixture(scope="module")
+def figure() -> str:
+    """Two maps in colours of their own, with colour bars and letters: far more than 256 colours."""
+    figure = Figure(figsize=(10, 4))
+    values = np.random.default_rng(0).uniform(size=(24, 24))
+    for ax, colours in zip(figure.subplots(1, 2), ("RdBu_r", "viridis"), strict=True):
+        figure.colorbar(ax.imshow(values, cmap=colours))
+        ax.set_title("What the reader should see in it")
+    file = io.BytesIO()
+    figure.savefig(file)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def test_a_picture_in_256_colours_looks_the_same(figure: str):
+    before, after = (np.asarray(opened(png).convert("RGB")).astype(int) for png in (figure, quantise(figure)))
+    error = np.abs(before - after).max(-1)
+    white = (before == 255).all(-1)
+    assert len(np.unique(before.reshape(-1, 3), axis=0)) > 600
+    assert len(quantise(figure)) < 0.5 * len(figure)
+    assert error[white].max() == 0
+    assert np.quantile(error, 0.99) <= 6  # of 255
+    assert error.mean() < 1
+
+
+def test_no_colour_bar_falls_into_bands():
+    """A thin ramp beside large cells of 400 colours; with pixels simply counted it is off by up to 13."""
+    cells = np.random.default_rng(0).integers((150, 0, 0), (255, 100, 100), (20, 20, 3)).astype(np.uint8)
+    picture = np.full((260, 360, 3), 255, np.uint8)
+    picture[:, :320] = cells.repeat(13, 0).repeat(16, 1)
+    picture[:256, -12:] = np.arange(256)[:, None, None]
+    after = np.asarray(opened(quantise(encoded(Image.fromarray(picture)))).convert("RGB")).astype(int)
+    assert np.abs(after[:256, -1] - np.arange(256)[:, None]).max() <= 8
+
+
+def test_a_second_time_changes_nothing(figure: str):
+    assert quantise(quantise(figure)) == quantise(figure)
+
+
+@pytest.mark.parametrize("image", [Image.new("RGBA", (90, 90), (9, 9, 9, 40)), Image.new("1", (9, 9))])
+def test_a_picture_that_would_lose_or_not_gain_stays_as_it_is(image: Image.Image):
+    assert quantise(encoded(image)) == encoded(image)
+
+
+def test_the_still_copy_inside_a_page_is_treated_like_any_picture(figure: str):
+    page = '<img alt="what it shows" src="data:image/png;base64,{}" style="width: 1px"><p>and words</p>'
+    data = {"text/html": page.format(figure)}
+    tidy(data)
+    assert data == {"text/html": page.format(quantise(figure))}

@@ -1,7 +1,7 @@
-"""What is run inside the page: JavaScript for `lab.Notebook`."""
+"""JavaScript that `notebook.Notebook` runs inside the page."""
 
 # Focus a slider; from the next key press, wait for another picture, decoded and in a frame.
-ARM = """([area, nth, slider, timeout]) => {
+WAIT_FOR_PICTURE = """([area, nth, slider, timeout]) => {
     const root = document.querySelectorAll(area)[nth];
     const before = root.querySelector("img").src;
     let start = null;
@@ -18,6 +18,32 @@ ARM = """([area, nth, slider, timeout]) => {
         watch.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ["src"] });
         setTimeout(() => done(null), timeout);
     });
+}"""
+
+# Run all cells; `allRun` is true at their end.
+RUN_ALL = """() => {
+    window.allRun = false;
+    void jupyterapp.commands.execute("notebook:run-all-cells").finally(() => { window.allRun = true; });
+}"""
+
+# Scroll to a cell and run it; `cellRun` is true at its end.
+RUN_CELL = """async index => {
+    const content = jupyterapp.shell.currentWidget.content;
+    content.activeCellIndex = index;
+    await content.scrollToItem(index);
+    window.cellRun = false;
+    void jupyterapp.commands.execute("notebook:run-cell").finally(() => { window.cellRun = true; });
+}"""
+
+# Write other code into a cell.
+SET_SOURCE = """([index, source]) =>
+    jupyterapp.shell.currentWidget.content.widgets[index].model.sharedModel.setSource(source)"""
+
+# Add a code cell at the end, and return its index.
+ADD_CELL = """source => {
+    const content = jupyterapp.shell.currentWidget.content;
+    content.model.sharedModel.addCell({ cell_type: "code", source });
+    return content.widgets.length - 1;
 }"""
 
 # From when on cells can be run: the kernel of the page's session has answered.

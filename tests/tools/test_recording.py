@@ -1,0 +1,69 @@
+"""What is made of the changes on a page: by hand, without a browser."""
+
+import pytest
+
+from tools.browser.recording import dashboard_runs, worst
+
+
+def event(t: float, words: str, picture: str | None = None, alt: str = "", dashboard: int = 0) -> dict:
+    return {"t": t, "dashboard": dashboard, "cell": 3, "words": words, "picture": picture, "alt": alt}
+
+
+UNTRAINED, LATER = "training: v5: v5: untrained; K", "training: v5: v5: 2.31 nats at step 40; K"
+EVENTS = [
+    event(0, "getting ready · step 0 of 300", "a", UNTRAINED),
+    event(1000, "running · step 0 of 300"),
+    event(1200, "running · step 2 of 300", "b", UNTRAINED),  # still of the model before its first step
+    event(1500, "running · step 9 of 300 · loss 3.1"),
+    event(1800, "running · step 40 of 300 · loss 2.9", "c", LATER),
+    event(1900, "running · step 44 of 300 · loss 2.9", "c", LATER),  # sent again: nothing new
+    event(3000, "finished · step 300 of 300 · loss 1.9", None, LATER),
+    event(3100, "finished · step 300 of 300 · loss 1.9", "d", LATER),
+]
+
+
+def test_a_run_is_measured_from_running_to_the_end():
+    (run,) = dashboard_runs(EVENTS)
+    assert (run.cell, run.title, run.steps, run.seconds) == (3, "v5", 300, 2.0)
+    assert run.pictures == 3  # the last one came after the end
+    assert run.first_picture_s == 0.8
+    assert run.pictures_per_s == 1.0
+    assert run.longest_still_s == 1.2
+    assert run.longest_silence_s == 1.1
+
+
+def test_a_picture_that_never_came_took_the_whole_run():
+    (run,) = dashboard_runs([change | {"picture": None} for change in EVENTS])
+    assert (run.pictures, run.first_picture_s, run.longest_still_s) == (0, 2.0, 2.0)
+
+
+def test_without_titles_the_words_beside_a_picture_tell_its_step():
+    (run,) = dashboard_runs([change | {"alt": ""} for change in EVENTS])
+    assert run.first_picture_s == 0.2
+
+
+def test_a_run_that_never_says_that_it_is_running_begins_with_its_first_step():
+    (run,) = dashboard_runs([EVENTS[0], *EVENTS[6:]])
+    assert (run.seconds, run.first_picture_s, run.steps) == (0.0, 0.1, 300)
+
+
+def test_dashboards_are_separated_and_those_that_only_wait_left_out():
+    other = [change | {"dashboard": 1} for change in EVENTS]
+    waits = event(10, "waiting · step 0 of 300", "w", UNTRAINED, dashboard=2)
+    mixed = sorted([*EVENTS, *other, waits], key=lambda change: change["t"])
+    assert [run.title for run in dashboard_runs(mixed)] == ["v5", "v5"]
+
+
+def test_the_worst_is_taken_in_each_respect():
+    first, second = (
+        dashboard_runs(EVENTS)[0],
+        dashboard_runs([change | {"picture": None} for change in EVENTS])[0],
+    )
+    assert worst([first, second]) == {
+        "first_picture_s": 2.0,
+        "pictures_per_s": 0.0,
+        "longest_still_s": 2.0,
+        "longest_silence_s": 1.1,
+    }
+    with pytest.raises(ValueError, match="no dashboard"):
+        worst([])

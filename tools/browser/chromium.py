@@ -1,0 +1,55 @@
+"""A headless Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from babygpt.errors import BadInput
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM_VARIABLE = "BABYGPT_CHROMIUM"
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+def find_chromium() -> str:
+    """The path of a Chromium or Chrome.
+
+    Raises BadInput, saying how to get one, if there is none or playwright is missing.
+    """
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError as error:
+        raise BadInput("the browser needs playwright: pip install playwright") from error
+    given = os.environ.get(CHROMIUM_VARIABLE)
+    path = given if given else next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if not path or not Path(path).is_file():
+        raise BadInput(
+            f"no Chromium {f'at {path}' if path else 'on the path'}: install one (Debian: apt install "
+            f"chromium) or set {CHROMIUM_VARIABLE} to its path"
+        )
+    return path
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium while the context lasts. Raises BadInput if there is none."""
+    path = find_chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,53 @@
+"""The v4 of notebook 04 and the v7 of notebook 07, for benchmarks and screenshots."""
+
+from __future__ import annotations
+
+import torch
+
+from babygpt.config import TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.experiments.roles_and_lengths import questions
+from babygpt.experiments.sweep import small_config
+from babygpt.live import Run, Scale, Watch, heads, roles, train
+from babygpt.models.base import LanguageModel
+from babygpt.models.versions import build
+from babygpt.objectives import MaskedDiffusion, NextToken
+from babygpt.training import follow
+from babygpt.training import train as train_quietly
+
+BLOCK_SIZE = 64
+N_CHARS = 400_000  # of stories
+THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
+
+
+def untrained_v4(corpus: Corpus) -> LanguageModel:
+    """The v4 of notebook 04 before its first step."""
+    torch.manual_seed(1337)
+    return build("v4", small_config(corpus, BLOCK_SIZE))
+
+
+def train_live(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
+    """Train in the background as notebook 04 does.
+
+    The dashboard shows the loss and its floors, right answers to two dozen questions about who did what, all
+    heads on the first of them, and a slider for theta.
+    """
+    asked = questions(corpus, BLOCK_SIZE, 24)
+    watches: list[Watch] = [
+        roles(corpus.tokenizer, asked),
+        heads(corpus.tokenizer, asked[0].prompt.strip()),
+    ]
+    floors = {"bigram floor": corpus.bigram_floor or 0.0, "entropy floor": corpus.floor or 0.0}
+    objective, config = NextToken(corpus, BLOCK_SIZE), TrainConfig(steps=steps)
+    return train(model, objective, config, "v4", floors, watches, [THETA])
+
+
+def trained_v7(steps: int = 500) -> tuple[LanguageModel, CharTokenizer]:
+    """A v7 that has learned to fill in (half a minute), and its tokenizer."""
+    corpus = load_corpus("plain-tales", N_CHARS, with_mask=True)
+    torch.manual_seed(1337)
+    model = build("v7", small_config(corpus, BLOCK_SIZE))
+    objective = MaskedDiffusion(corpus, BLOCK_SIZE, val_windows=1)
+    follow(train_quietly(model, objective, TrainConfig(steps)), steps, "v7", leave=False)
+    return model, corpus.tokenizer

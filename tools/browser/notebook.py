@@ -1,0 +1,249 @@
+"""A page of JupyterLab with one notebook, as a learner uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from tools.browser.scripts import (
+    ADD_CELL,
+    READY,
+    RECORD,
+    RUN_ALL,
+    RUN_CELL,
+    SCROLL,
+    SET_SOURCE,
+    SLIDERS,
+    STATE,
+    WAIT_FOR_PICTURE,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+EXPLORER, DASHBOARD = ".babygpt-explorer", ".babygpt-dashboard"
+ARROWS = ("ArrowRight", "ArrowLeft")
+KERNEL_LIMIT = 60.0  # seconds for a kernel to get ready
+
+
+class SliderHandle(NamedTuple):
+    """A slider in the page.
+
+    slider  which of its area's sliders, those that cannot be moved counted too
+    name    its label
+    keys    the key that moves it away from where it stands, and the one that moves it back
+    """
+
+    slider: int
+    name: str
+    keys: tuple[str, ...]
+
+
+class Notebook:
+    """A notebook open in JupyterLab, with a kernel that is ready; a context manager that closes it.
+
+    page   playwright's page; use it for anything that is not here
+    size   width and height of the window, CSS pixels
+    scale  pixels of the screen for each CSS pixel
+    dark   whether the page is in JupyterLab's dark theme, on a system that prefers dark pages
+    Raises TimeoutError, with what the page then shows, if the kernel is not ready within a minute.
+    """
+
+    def __init__(
+        self,
+        browser: Browser,
+        address: str,
+        path: str,
+        size: tuple[int, int] = (1280, 900),
+        scale: float = 1.0,
+        dark: bool = False,
+    ) -> None:
+        self.page = browser.new_page(
+            viewport={"width": size[0], "height": size[1]},
+            device_scale_factor=scale,
+            color_scheme="dark" if dark else "light",
+        )
+        self.page.set_default_timeout(60_000)
+        self.dark = dark
+        lab, _, query = address.partition("?")
+        self.page.goto(f"{lab}/tree/{path}?{query}")
+        self.wait_for_kernel()
+        if dark:
+            self._set_theme("JupyterLab Dark")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait_for_kernel(self) -> None:
+        """Wait until cells can be run: a run sent earlier may be dropped.
+
+        Raises TimeoutError, with what the page then shows, after a minute.
+        """
+        self.page.wait_for_function("Boolean(window.jupyterapp?.shell?.currentWidget?.sessionContext)")
+        self.page.evaluate(READY)
+        self._wait_until("window.kernelReady", KERNEL_LIMIT, "a kernel has been getting ready")
+
+    def _set_theme(self, theme: str) -> None:
+        """Change JupyterLab's theme, which its server remembers."""
+        change = f"jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})"
+        self.page.evaluate(f"void {change}")
+        self.page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'")
+
+    # ------------------------------------------------------------ its cells
+
+    def run_all(self, timeout: float = 300.0) -> None:
+        """Run all cells and wait for the last one, `timeout` seconds at most.
+
+        Raises TimeoutError with what the page then shows.
+        """
+        self.start_all()
+        self.wait_for_all(timeout)
+
+    def start_all(self) -> None:
+        """Start to run all cells, and do not wait for their end."""
+        self.page.evaluate(RUN_ALL)
+
+    def wait_for_all(self, timeout: float = 300.0) -> None:
+        """Wait for the end of the cells that `start_all` started, `timeout` seconds at most.
+
+        Raises TimeoutError with what the page then shows.
+        """
+        self._wait_until("window.allRun", timeout, "all cells have been running")
+
+    def run(self, *cells: int, timeout: float = 300.0) -> None:
+        """Run cells one after the other to their ends. Raises RuntimeError with what went wrong in them."""
+        for index in cells:
+            self.start_cell(index)
+            self.wait_for_cell(timeout)
+            self.require_no_errors()
+
+    def start_cell(self, index: int) -> None:
+        """Scroll to a cell, the first being 0, and start it; do not wait for its end."""
+        self.page.evaluate(RUN_CELL, index)
+
+    def wait_for_cell(self, timeout: float = 300.0) -> None:
+        """Wait for the end of the cell that `start_cell` started, `timeout` seconds at most.
+
+        Raises TimeoutError with what the page then shows.
+        """
+        self._wait_until("window.cellRun", timeout, "a cell has been running")
+
+    def replace_cell(self, index: int, source: str) -> None:
+        """Write other code into a cell."""
+        self.page.evaluate(SET_SOURCE, [index, source])
+
+    def add_cell(self, source: str) -> int:
+        """Add a code cell under the last one and return its index."""
+        index: int = self.page.evaluate(ADD_CELL, source)
+        return index
+
+    def cells(self) -> list[dict[str, Any]]:
+        """The notebook's code cells as they are now, outputs included."""
+        cells = self.page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON().cells")
+        return [cell for cell in cells if cell["cell_type"] == "code"]
+
+    def errors(self) -> list[str]:
+        """Every error that stands in an output, in words."""
+        outputs = [out for cell in self.cells() for out in cell["outputs"]]
+        return [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
+
+    def require_no_errors(self) -> None:
+        """Raise RuntimeError with every error that stands in an output."""
+        if errors := self.errors():
+            raise RuntimeError("; ".join(errors))
+
+    # ------------------------------------------------------------ its kernel and its file
+
+    def interrupt(self) -> None:
+        """Interrupt the kernel, as the stop button of JupyterLab does."""
+        self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
+
+    def shut_down(self) -> None:
+        """End the kernel."""
+        self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+    def close(self) -> None:
+        """Shut down the kernel and close the page."""
+        if self.dark:
+            self._set_theme("JupyterLab Light")  # the next page of this server has it too
+        self.shut_down()
+        self.page.close()
+
+    def save(self) -> None:
+        """Save the notebook and wait until it is saved."""
+        self.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+
+    def reopen(self) -> None:
+        """Save the notebook, end its kernel, and open it again on a new one.
+
+        Raises TimeoutError, with what the page then shows, if that is not ready within a minute.
+        """
+        self.save()
+        self.shut_down()
+        self.page.reload()
+        self.wait_for_kernel()
+
+    def _wait_until(self, condition: str, timeout: float, what: str) -> None:
+        """Wait until a JavaScript expression is true in the page.
+
+        timeout  in seconds
+        what     has been going on, for the error
+        Raises TimeoutError with what the page then shows.
+        """
+        from playwright.sync_api import TimeoutError as Late
+
+        try:
+            self.page.wait_for_function(condition, timeout=1000 * timeout)
+        except Late:
+            state = json.dumps(self.page.evaluate(STATE))
+            raise TimeoutError(f"{what} for {timeout:.0f} s: {state}") from None
+
+    # ------------------------------------------------------------ its pictures and sliders
+
+    def record(self) -> None:
+        """From now on, note each change of a dashboard's picture and words; `recorded` hands them over."""
+        self.page.evaluate(RECORD)
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """What has changed since `record`, in order; see `tools.browser.recording`."""
+        events: list[dict[str, Any]] = self.page.evaluate("Promise.all(window.recorded)")
+        return events
+
+    def picture(self, area: str, path: Path, nth: int = 0) -> Path:
+        """Scroll to an area of the page, and store it as a PNG file: the nth of what a CSS selector finds."""
+        found = self.page.locator(area).nth(nth)
+        found.evaluate(SCROLL)  # cells come to their heights only as they are scrolled past
+        found.screenshot(path=path, scale="css")
+        return path
+
+    def sliders(self, area: str, nth: int = 0) -> list[SliderHandle]:
+        """The sliders of an area that can be moved, with the keys that move them there and back.
+
+        area  a CSS selector; the nth of what it finds is meant
+        """
+        found: list[dict[str, Any]] = self.page.locator(area).nth(nth).evaluate(SLIDERS)
+        return [
+            SliderHandle(one["slider"], one["name"], ARROWS[:: -1 if one["now"] >= one["max"] else 1])
+            for one in found
+            if not one["disabled"]
+        ]
+
+    def move_slider(self, area: str, key: str, nth: int = 0, slider: int = 0, timeout: float = 10.0) -> float:
+        """Press a key on a slider, and wait until the picture beside it has changed.
+
+        area     a CSS selector; the nth of what it finds is meant, if there are several
+        key      such as "ArrowRight"
+        slider   which of the area's sliders
+        returns  milliseconds from the key press to the frame that shows the new picture
+        Raises TimeoutError if the picture stays as it is for `timeout` seconds.
+        """
+        self.page.evaluate(WAIT_FOR_PICTURE, [area, nth, slider, 1000 * timeout])
+        self.page.keyboard.press(key)
+        milliseconds: float | None = self.page.evaluate("window.answered")
+        if milliseconds is None:
+            raise TimeoutError(f"{key} on slider {slider} of {area} {nth} changed nothing in {timeout:.0f} s")
+        return milliseconds

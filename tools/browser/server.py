@@ -1,0 +1,101 @@
+"""A JupyterLab with nothing of this machine's settings, and the notebooks that it serves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from nbformat import v4
+
+from babygpt.errors import BadInput
+
+ROOT = Path(__file__).resolve().parents[2]
+START_LIMIT = 60.0  # seconds for JupyterLab to come up
+
+
+@contextmanager
+def serve_notebooks(notebooks: Mapping[str, str]) -> Iterator[str]:
+    """A JupyterLab that shows these notebooks while the context lasts; yields its address.
+
+    notebooks  file name -> text of the file
+    """
+    with tempfile.TemporaryDirectory(prefix="babygpt-") as folder:
+        root, scratch = Path(folder) / "course", Path(folder) / "scratch"
+        root.mkdir()
+        scratch.mkdir()
+        for name, text in notebooks.items():
+            (root / name).write_text(text, encoding="utf-8")
+        with jupyterlab(root, scratch) as address:
+            yield address
+
+
+def course_notebook(number: str) -> Path:
+    """The path of the course's notebook of this number. Raises BadInput if there is none."""
+    found = sorted((ROOT / "notebooks").glob(f"{number}_*.ipynb"))
+    if not found:
+        raise BadInput(f"there is no notebook {number} in notebooks/: it takes a checkout of the repository")
+    return found[0]
+
+
+def notebook_text(*cells: str) -> str:
+    """A notebook of these code cells, as the text of its file."""
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    code = [v4.new_code_cell(cell, id=f"cell-{i}") for i, cell in enumerate(cells)]
+    return v4.writes(v4.new_notebook(cells=code, metadata={"kernelspec": kernel}))
+
+
+@contextmanager
+def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
+    """A JupyterLab that serves a folder on 127.0.0.1 while the context lasts; yields its address and token.
+
+    Its kernels can import benchmarks/ and tools/.
+
+    root     the folder that it shows
+    scratch  an empty folder for its settings and log
+    Raises TimeoutError with the end of its log if it does not come up.
+    """
+    options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
+    options += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
+    options += ["--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command = [sys.executable, "-m", "jupyterlab", *options]
+    log = scratch / "log"
+    with log.open("w") as out:
+        server = subprocess.Popen(command, env=_environment(scratch), stdout=out, stderr=subprocess.STDOUT)
+    try:
+        yield _address(scratch / "runtime", server, log)
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    """This process's environment variables, with all of Jupyter's settings in one folder."""
+    folders = {f"JUPYTER_{name.upper()}_DIR": name for name in ("config", "runtime", "data")}
+    folders |= {f"JUPYTERLAB_{name.upper()}_DIR": name for name in ("settings", "workspaces")}
+    folders |= {"IPYTHONDIR": "ipython"}
+    return {**os.environ, "PYTHONPATH": str(ROOT), **{key: str(scratch / n) for key, n in folders.items()}}
+
+
+def _address(runtime: Path, server: subprocess.Popen[bytes], log: Path) -> str:
+    """Wait for the file in which the server writes where it is."""
+    end = time.monotonic() + START_LIMIT
+    while time.monotonic() < end and server.poll() is None:
+        for file in runtime.glob("jpserver-*.json"):
+            try:
+                info = json.loads(file.read_text())
+            except ValueError:  # not written to its end yet
+                continue
+            return f"{info['url']}lab?token={info['token']}&reset"
+        time.sleep(0.1)
+    raise TimeoutError(f"JupyterLab did not come up:\n{log.read_text()[-2000:]}")
