@@ -1,19 +1,61 @@
 """Small GPTs that differ in one thing: how they know where their tokens stand.
 
-These are the names that the notebooks use; everything else is a module away.
+These are the names that the notebooks use; everything else is a module away. Each is imported when it is
+first asked for, so that `import babygpt` and `python -m babygpt --help` need not wait for PyTorch.
 """
 
-from babygpt.config import ModelConfig as ModelConfig
-from babygpt.config import TrainConfig as TrainConfig
-from babygpt.data import CharTokenizer as CharTokenizer
-from babygpt.data import load_corpus as load_corpus
-from babygpt.metrics import attention_weights as attention_weights
-from babygpt.metrics import loss_by_position as loss_by_position
-from babygpt.metrics import role_accuracy as role_accuracy
-from babygpt.models.versions import build as build
-from babygpt.objectives import Branches as Branches
-from babygpt.objectives import NextToken as NextToken
-from babygpt.positions import Positions as Positions
-from babygpt.sampling import generate as generate
-from babygpt.training import follow as follow
-from babygpt.training import train as train
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what type checkers and editors see; tests/test_package.py compares it with MODULES
+    from babygpt.config import ModelConfig as ModelConfig
+    from babygpt.config import TrainConfig as TrainConfig
+    from babygpt.data import CharTokenizer as CharTokenizer
+    from babygpt.data import load_corpus as load_corpus
+    from babygpt.metrics import attention_weights as attention_weights
+    from babygpt.metrics import loss_by_position as loss_by_position
+    from babygpt.metrics import role_accuracy as role_accuracy
+    from babygpt.models.versions import build as build
+    from babygpt.objectives import Branches as Branches
+    from babygpt.objectives import NextToken as NextToken
+    from babygpt.positions import Positions as Positions
+    from babygpt.sampling import generate as generate
+    from babygpt.training import follow as follow
+    from babygpt.training import train as train
+
+    __version__: str
+
+MODULES = {  # name -> where it is defined
+    "ModelConfig": "babygpt.config",
+    "TrainConfig": "babygpt.config",
+    "CharTokenizer": "babygpt.data",
+    "load_corpus": "babygpt.data",
+    "attention_weights": "babygpt.metrics",
+    "loss_by_position": "babygpt.metrics",
+    "role_accuracy": "babygpt.metrics",
+    "build": "babygpt.models.versions",
+    "Branches": "babygpt.objectives",
+    "NextToken": "babygpt.objectives",
+    "Positions": "babygpt.positions",
+    "generate": "babygpt.sampling",
+    "follow": "babygpt.training",
+    "train": "babygpt.training",
+}
+
+if not TYPE_CHECKING:  # a type checker that saw this would believe in every name
+
+    def __getattr__(name: str) -> Any:
+        """Import a name of MODULES when it is first asked for (PEP 562)."""
+        if name == "__version__":
+            from importlib import metadata  # 0.1 s, which `--help` need not wait for
+
+            return metadata.version("babygpt")
+        if name not in MODULES:
+            raise AttributeError(f"module 'babygpt' has no attribute {name!r}")
+        globals()[name] = value = getattr(import_module(MODULES[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    """What can be asked for, whether it was imported yet or not."""
+    return sorted({*globals(), *MODULES, "__version__"})

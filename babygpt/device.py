@@ -17,12 +17,12 @@ def pick_device() -> torch.device:
 
 
 def mixed_precision(device: torch.device) -> torch.autocast:
-    """bfloat16 arithmetic on CUDA, and nothing elsewhere."""
+    """A context in which CUDA computes in bfloat16; elsewhere it changes nothing."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
 def available_cores() -> int:
-    """The cores that this process may use, where the system tells; else those there are."""
+    """How many cores this process may use; all that there are where the system does not say."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

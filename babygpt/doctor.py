@@ -1,4 +1,4 @@
-"""Is everything here that the course needs? What is not, and what to do about it.
+"""Checks whether everything is here that the course needs, and what to do where it is not.
 
 The bounds come from the installed package's own metadata (pyproject.toml), so that they are
 written once. Torch and Jupyter are imported inside the checks: a broken one is a finding.
@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-FIX = "run `make env`, or `pip install -e .` in your own environment"
+FIX = "run `make env`, or `pip install -e '.[lab]'` in your own environment"
 KERNELS = (  # what was seen of each ipykernel: from which version on, whether it will do, in words
     ("7.5", False, "not tested; 6.29 to 6.31 lose nothing"),
     ("7.4", False, "drops slider events while a cell runs"),
@@ -25,7 +25,7 @@ KERNELS = (  # what was seen of each ipykernel: from which version on, whether i
     ("0", False, "not tested; 6.29 to 6.31 lose nothing"),
 )
 MANAGER = "@jupyter-widgets/jupyterlab-manager"
-ROOM = 1e9  # bytes: the corpus, checkpoints and figures need less
+DISK = 1e9  # bytes: the corpus, checkpoints and figures need less
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,31 @@ class Check:
 
 def checks() -> list[Check]:
     """Look at Python, every runtime package, the device, the widgets and the disk."""
-    return [python(), *packages(), device(), threads(), kernel(), *widgets(), disk()]
+    return [
+        python(),
+        *packages(),
+        *processor(),
+        kernel(),
+        widgets_in_kernel(),
+        widgets_in_browser(),
+        disk(),
+    ]
 
 
-def report(found: list[Check]) -> str:
+def report(findings: list[Check]) -> str:
     """One line for each check, ✓ or ✗ first."""
-    width = max((len(check.name) for check in found), default=0)
-    return "\n".join(f"{'✓' if c.ok else '✗'} {c.name:<{width}}  {c.detail}" for c in found)
+    width = max((len(check.name) for check in findings), default=0)
+    return "\n".join(f"{'✓' if c.ok else '✗'} {c.name:<{width}}  {c.detail}" for c in findings)
 
 
-def needs() -> list[Requirement]:
-    """The runtime requirements of babygpt, without the extras; none where it is not installed."""
+def requirements() -> list[Requirement]:
+    """What babygpt and its notebooks (the extra `lab`) require; nothing where it is not installed."""
     try:
         lines = metadata.requires("babygpt") or []
     except metadata.PackageNotFoundError:
         return []
     wanted = [Requirement(line) for line in lines]
-    return [r for r in wanted if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return [r for r in wanted if r.marker is None or r.marker.evaluate({"extra": "lab"})]
 
 
 def python() -> Check:
@@ -71,7 +79,7 @@ def python() -> Check:
 
 def packages() -> Iterator[Check]:
     """Each runtime package against its bounds; babygpt itself where even that is missing."""
-    wanted = needs()
+    wanted = requirements()
     if not wanted:
         yield Check("babygpt", False, f"is not installed: {FIX}")
     for need in wanted:
@@ -89,37 +97,25 @@ def package(need: Requirement) -> Check:
     return Check(need.name, False, f"{have}, but {need.specifier} is needed: {FIX}")
 
 
-def device() -> Check:
-    """The device that training will use."""
+def processor() -> Iterator[Check]:
+    """The device that training will use, and torch's threads against the processor's cores."""
     try:
         import torch
 
-        from babygpt.device import pick_device
+        from babygpt.device import available_cores, pick_device
 
-        picked = pick_device()
-        name = torch.cuda.get_device_name(picked) if picked.type == "cuda" else picked.type
+        device, threads, cores = pick_device(), torch.get_num_threads(), available_cores()
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     except (ImportError, OSError, RuntimeError) as error:
-        return Check("device", False, f"torch does not work here: {error}")
-    return Check("device", True, name)
-
-
-def threads() -> Check:
-    """Torch's threads against the processor's cores."""
-    try:
-        import torch
-
-        from babygpt.device import available_cores
-    except (ImportError, OSError) as error:
-        return Check("threads", False, f"torch does not work here: {error}")
-    have, cores = torch.get_num_threads(), available_cores()
-    seen = f"{have} for torch on {cores} cores"
-    if have <= cores:
-        return Check("threads", True, seen)
-    return Check("threads", False, f"{seen}, which slows training: set OMP_NUM_THREADS={cores}")
+        yield Check("device", False, f"torch does not work here: {error}")
+        return
+    yield Check("device", True, name)
+    slow = "" if threads <= cores else f", which slows training: set OMP_NUM_THREADS={cores}"
+    yield Check("threads", not slow, f"{threads} for torch on {cores} cores{slow}")
 
 
 def kernel() -> Check:
-    """What the installed ipykernel can do: does it hear every request, and sliders while a cell waits?"""
+    """Whether the installed ipykernel hears every request, and sliders while a cell waits."""
     try:
         have = metadata.version("ipykernel")
     except metadata.PackageNotFoundError:
@@ -128,14 +124,8 @@ def kernel() -> Check:
     return Check("kernel", ok, f"ipykernel {have}: {words}" + ("" if ok else f"; {FIX}"))
 
 
-def widgets() -> Iterator[Check]:
-    """The two halves of a slider: ipywidgets in the kernel, its extension in JupyterLab."""
-    yield widgets_in_kernel()
-    yield widgets_in_browser()
-
-
 def widgets_in_kernel() -> Check:
-    """Can ipywidgets be imported, and is the version of its other half the one it asks for?"""
+    """Whether ipywidgets can be imported, and its half in JupyterLab has the version that it asks for."""
     name = "widgets, kernel"
     try:
         have = import_module("ipywidgets").__version__
@@ -151,14 +141,14 @@ def widgets_in_kernel() -> Check:
 
 
 def widgets_in_browser() -> Check:
-    """Is the extension that draws widgets the first that JupyterLab finds in its folders?"""
+    """Whether the extension that draws widgets is the first that JupyterLab finds in its folders."""
     name = "widgets, browser"
     try:
         from jupyter_core.paths import jupyter_path
     except ImportError as error:
         return Check(name, False, f"no JupyterLab: {error}; {FIX}")
-    places = [Path(folder) / MANAGER / "package.json" for folder in jupyter_path("labextensions")]
-    first = next((place for place in places if place.is_file()), None)
+    paths = [Path(folder) / MANAGER / "package.json" for folder in jupyter_path("labextensions")]
+    first = next((path for path in paths if path.is_file()), None)
     if first is None:
         detail = "no sliders: JupyterLab's widget extension is in none of its folders"
         return Check(name, False, f"{detail}; `pip install --force-reinstall jupyterlab_widgets`")
@@ -180,7 +170,7 @@ def own_manager() -> Path | None:
 
 
 def disk() -> Check:
-    """Room for checkpoints and figures in the current folder."""
+    """Whether checkpoints and figures will fit into the current folder's file system."""
     free = shutil.disk_usage(Path.cwd()).free
-    ok = free >= ROOM
+    ok = free >= DISK
     return Check("disk", ok, f"{free / 1e9:.1f} GB free" + ("" if ok else ", 1 GB is needed"))

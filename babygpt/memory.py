@@ -1,4 +1,4 @@
-"""Whether what somebody asks for fits into memory: better told at once than killed later."""
+"""Whether what somebody asks for fits into memory: better refused at once than killed later."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ BYTES = 4  # of a weight
 COPIES = 3  # of every weight in training: itself, its gradient, and the optimizer's memory of it
 
 
-def memory(device: torch.device) -> int:
+def device_memory(device: torch.device) -> int:
     """All the memory that a device has, in bytes."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)
     return int(psutil.virtual_memory().total)
 
 
-def require_room(what: str, size: int, device: torch.device | None = None) -> None:
-    """Raise a ValueError unless a number of bytes fits into a device's memory, were it otherwise empty.
+def require_memory(what: str, size: int, device: torch.device | None = None) -> None:
+    """Raise BadInput unless a number of bytes fits into a device's memory, were it otherwise empty.
 
     what    needs them, in the plural; named in the error
     size    bytes that are needed at the least
-    device  where they go; the CPU unless told
+    device  where they go; the CPU if None
     """
-    there = memory(device or torch.device("cpu"))
-    if size > there:
-        wanted, have = (Decimal(number) / 10**9 for number in (size, there))  # no float is too small for it
+    available = device_memory(device or torch.device("cpu"))
+    if size > available:
+        wanted, have = (Decimal(number) / 10**9 for number in (size, available))  # larger than any float
         raise BadInput(f"{what} need at least {wanted:.4g} GB of memory; there are {have:.4g}")
 
 
-def require_room_for(config: ModelConfig, blocks: bool = True) -> None:
-    """Raise a ValueError unless a model that is not made yet fits into memory, whatever its encoding needs.
+def require_memory_for_model(config: ModelConfig, blocks: bool = True) -> None:
+    """Raise BadInput unless a model that is not made yet fits into memory, whatever its encoding needs.
 
     config  the shape
     blocks  whether there are any, each of 4 square matrices for attention, and 8 more for the MLP
     """
     layers = config.n_layer if blocks else 0
     weights = 2 * config.vocab_size * config.n_embd + 12 * layers * config.n_embd**2
-    require_room(f"the weights of {told(config)}", BYTES * weights)
+    require_memory(f"the weights of {describe(config)}", BYTES * weights)
 
 
-def require_room_to_train(model: nn.Module, shape: ModelConfig, plan: TrainConfig) -> None:
-    """Raise a ValueError if the memory is too small for a training, whatever else it may need.
+def require_memory_to_train(model: nn.Module, shape: ModelConfig, plan: TrainConfig) -> None:
+    """Raise BadInput if the memory is too small for a training, whatever else it may need.
 
     Counted are what every weight takes, and of every block the stream that it passes on.
     """
@@ -55,10 +55,10 @@ def require_room_to_train(model: nn.Module, shape: ModelConfig, plan: TrainConfi
     weights = sum(p.numel() for p in model.parameters())
     blocks = max(1, len(getattr(model, "blocks", ())))
     stream = plan.batch_size * shape.block_size * shape.n_embd * blocks
-    what = f"batches of {plan.batch_size} windows (batch_size) and {told(shape)}"
-    require_room(what, BYTES * (COPIES * weights + stream), device)
+    what = f"batches of {plan.batch_size} windows (batch_size) and {describe(shape)}"
+    require_memory(what, BYTES * (COPIES * weights + stream), device)
 
 
-def told(config: ModelConfig) -> str:
-    """A shape in words."""
+def describe(config: ModelConfig) -> str:
+    """The numbers of a shape that decide how much memory it takes, in words."""
     return f"n_layer {config.n_layer}, n_embd {config.n_embd} and block_size {config.block_size}"

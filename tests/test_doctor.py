@@ -21,7 +21,10 @@ from babygpt.doctor import Check, checks, report
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-RUNTIME = [Requirement(line).name for line in PROJECT["dependencies"]]
+RUNTIME = [
+    Requirement(line).name
+    for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"].get("lab", [])]
+]
 
 
 def finding(name: str) -> Check:

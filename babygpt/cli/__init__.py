@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import click
 
-from babygpt.cli.base import Plain
-from babygpt.cli.branches import parallel_generate, pretrain
-from babygpt.cli.compare import compare
-from babygpt.cli.tools import analyze, doctor, figures
-from babygpt.cli.train import generate, train
+from babygpt.cli.base import CommandGroup
 
-COMMANDS = (
-    train,
-    generate,
-    pretrain,
-    parallel_generate,
-    compare,
-    analyze,
-    figures,
-    doctor,
-)
-
-
-def with_dashes(name: str) -> str:
-    """A flag or command as we spell it: --batch_size, as note 002 has it, is --batch-size."""
-    return name.replace("_", "-")
+COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
+    "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
+    "generate": ("babygpt.cli.train", "Continue a prompt with the checkpoint MODEL."),
+    "pretrain": ("babygpt.cli.parallel", "Train a model of parallel branches, in stages."),
+    "parallel-generate": ("babygpt.cli.parallel", "Write several texts at once."),
+    "compare": ("babygpt.cli.compare", "Compare models of masked diffusion."),
+    "analyze": ("babygpt.cli.tools", "Show what an encoding looks like, in numbers."),
+    "figures": ("babygpt.cli.tools", "Measure and draw the course's figures."),
+    "doctor": ("babygpt.cli.doctor", "Tell what is installed, and whether it will do."),
+}
 
 
 @click.group(
-    cls=Plain,
-    context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": with_dashes},
+    cls=CommandGroup,
+    lazy=COMMANDS,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),  # note 002 has --batch_size
+    },
 )
-def main() -> None:
+@click.option("--debug", is_flag=True, help="show where in the code an error was raised")
+@click.version_option(package_name="babygpt")
+def main(debug: bool) -> None:
     """Small GPTs that differ in one thing: how they know where their tokens stand."""
-
-
-for command in COMMANDS:
-    main.add_command(command)

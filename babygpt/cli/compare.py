@@ -10,28 +10,37 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from babygpt.cli.base import corpus_option, flags, require_folder, take
+from babygpt.cli.base import (
+    PATH,
+    corpus_option,
+    fields_of,
+    flag_of,
+    options_from,
+    require_writable_file,
+    require_writable_folder,
+    typed,
+)
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
-from babygpt.experiments import compared, generations
-from babygpt.experiments.compare import CompareConfig, Comparison, short, variant
-from babygpt.experiments.compare import compare as run_all
+from babygpt.experiments import generations, report
+from babygpt.experiments.ablation import Ablation, AblationConfig, parse_variant, run_ablation, short_name
 from babygpt.experiments.generations import GenerationConfig
-from babygpt.experiments.judge import STEPS, find_judge
-from babygpt.experiments.pretrain import require_characters
-from babygpt.training.checkpoint import Checkpoint, write_atomically
+from babygpt.experiments.pretrain import require_same_characters
+from babygpt.experiments.scorer import STEPS, find_scorer
+from babygpt.tables import format_mean_sd
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.files import write_atomically
 
 JUDGE = Path("weights") / "judge.safetensors"
 Callback = Callable[[click.Context, click.Parameter, str], list[Any]]
 
 
-def listed(kind: type[int] | type[float] | type[str]) -> Callback:
-    """A callback that reads values with commas between them; a ValueError names one that is no number."""
+def list_of(kind: type[int] | type[float] | type[str]) -> Callback:
+    """A callback that parses values with commas between them; it raises BadInput for what is no number."""
 
-    def read(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
+    def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
         found = []
         for part in (part.strip() for part in value.split(",")):
             try:
@@ -39,12 +48,12 @@ def listed(kind: type[int] | type[float] | type[str]) -> Callback:
             except ValueError:
                 what = "whole numbers" if kind is int else "numbers"
                 raise BadInput(
-                    f"--{param.human_readable_name.replace('_', '-')} ({value}): {part!r} is not "
+                    f"{flag_of(param.human_readable_name)} ({value}): {part!r} is not "
                     f"one of {what} with commas between them"
                 ) from None
         return found
 
-    return read
+    return parse
 
 
 @click.group()
@@ -54,22 +63,20 @@ def compare() -> None:
 
 @compare.command()
 @click.option(
-    "--seeds", default="1337,2027,9001", show_default=True, callback=listed(int), help="with commas between"
+    "--seeds", default="1337,2027,9001", show_default=True, callback=list_of(int), help="with commas between"
 )
 @click.option(
     "--variants",
     default="rope,polar",
     show_default=True,
-    callback=listed(str),
+    callback=list_of(str),
     help="versions that fill in masked tokens, by name: rope or v7-rope, v7, ...",
 )
-@flags(CompareConfig)
-@click.option(
-    "--out-dir", default=".", show_default=True, type=click.Path(path_type=Path), help="where everything goes"
-)
+@options_from(AblationConfig)
+@click.option("--out-dir", default=".", show_default=True, type=PATH, help="where everything goes")
 @corpus_option
-@flags(ModelConfig, block_size=64)
-@flags(TrainConfig, skip=["steps", "eval_every", "seed"], batch_size=16)
+@options_from(ModelConfig, block_size=64)
+@options_from(TrainConfig, skip=["steps", "eval_every", "seed"], batch_size=16)
 def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str, **values: Any) -> None:
     """Train variants of v7 from several seeds, and compare them.
 
@@ -85,38 +92,38 @@ def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str,
     made 8 or 9 steps a second.
     """
     for folder in (out_dir, out_dir / "ablation_plots", out_dir / "weights" / "ablation"):
-        require_folder(folder, "--out-dir")  # now, and not after the first run
-    names = [variant(name) for name in variants]
+        require_writable_folder(folder, "--out-dir")  # now, and not after the first run
+    names = [parse_variant(name) for name in variants]
     text = load_corpus(corpus, with_mask=True)
-    comparison = Comparison(
+    ablation = Ablation(
         text,
-        ModelConfig(text.tokenizer.vocab_size, **take(ModelConfig, values)),
-        TrainConfig(**take(TrainConfig, values)),
-        CompareConfig(**take(CompareConfig, values)),
+        ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, values)),
+        TrainConfig(**fields_of(TrainConfig, values)),
+        AblationConfig(**fields_of(AblationConfig, values)),
         out_dir,
     )
     try:
-        results = run_all(comparison, names, seeds, click.echo, said("encodings"))
+        results = run_ablation(ablation, names, seeds, click.echo, command_line())
     except KeyboardInterrupt:
         raise click.ClickException(
             "interrupted, and this run is not kept; the same command goes on from the finished ones "
-            f"in {comparison.results}"
+            f"in {ablation.results_path}"
         ) from None
-    for line in compared.lines(results):
+    for line in report.report_lines(results):
         click.echo(line)
-    for path in (comparison.results, *compared.draw(results, out_dir / "ablation_plots")):
+    for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
         click.echo(f"wrote {path}")
 
 
-def said(name: str) -> str:
-    """The command with all flags that were given, as it could be typed again."""
+def command_line() -> str:
+    """The command that runs, with all flags that were given, as it could be typed again."""
     ctx = click.get_current_context()
-    words = ["python -m babygpt compare", name]
-    for key, value in ctx.params.items():
-        if ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE:
-            flag = f"--{key.replace('_', '-')}"
-            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words.append(flag if value is True else f"{flag} {text}")
+    words = [f"python -m babygpt compare {ctx.info_name}"]
+    for name in typed(ctx, ctx.params):
+        value = ctx.params[name]
+        words.append(flag_of(name))
+        if value is not True:
+            words.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
     return " ".join(words)
 
 
@@ -124,22 +131,20 @@ def said(name: str) -> str:
 
 
 @compare.command()
-@click.option("--rope-weights", required=True, type=click.Path(path_type=Path), help="a checkpoint of a v7")
-@click.option("--polar-weights", required=True, type=click.Path(path_type=Path), help="another one")
-@flags(GenerationConfig)
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="where the results go, as JSON"
-)
+@click.option("--rope-weights", required=True, type=PATH, help="a checkpoint of a v7")
+@click.option("--polar-weights", required=True, type=PATH, help="another one")
+@options_from(GenerationConfig)
+@click.option("--output", required=True, type=PATH, help="where the results go, as JSON")
 @click.option("--overwrite", is_flag=True, help="replace an output that is there already")
 @click.option("--corpus", help="where the prompts come from  [default: what the models were trained on]")
 @click.option(
     "--judge",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help=f"a v4 that tells how likely a text is  [default: {JUDGE}, trained if it is not there]",
 )
 @click.option("--judge-steps", default=STEPS, show_default=True, help="steps of a judge that is trained here")
-@click.option("--alpha-grid", default="", callback=listed(float), help="also with these alphas, as 0,0.3,1")
-@click.option("--threshold-grid", default="", callback=listed(float), help="also with these thresholds")
+@click.option("--alpha-grid", default="", callback=list_of(float), help="also with these alphas, as 0,0.3,1")
+@click.option("--threshold-grid", default="", callback=list_of(float), help="also with these thresholds")
 def generation(
     rope_weights: Path,
     polar_weights: Path,
@@ -161,74 +166,65 @@ def generation(
 
     The note's command takes one core up to 20 seconds for each model, and the judge 2 minutes, once.
     """
-    require_new(output, overwrite)
+    require_writable_file(output, "--output", overwrite)
     if judge is None and not JUDGE.exists():
-        require_folder(JUDGE.parent, "folder to work in, or say --judge")
-    config = GenerationConfig(**take(GenerationConfig, values))
+        require_writable_folder(JUDGE.parent, "folder to work in, or say --judge")
+    config = GenerationConfig(**fields_of(GenerationConfig, values))
     paths = (rope_weights, polar_weights)
     models = load_models(paths, config)
     require_grids(models, alpha_grid, threshold_grid)
     text = common_corpus(corpus, models, paths)
-    generations.windows(text, config)  # refuses a short text before a judge is trained
+    generations.prompt_windows(text, config)  # refuses a short text before a judge is trained
     try:
-        known = find_judge(judge, JUDGE, text, judge_steps)
+        scorer = find_scorer(judge, JUDGE, text, judge_steps)
     except KeyboardInterrupt:
         raise click.ClickException("interrupted: this judge is not kept, and nothing is written") from None
-    found = generations.generations(text, models, known.checkpoint.model, config)
-    points = generations.grid(text, models, known.checkpoint.model, config, alpha_grid, threshold_grid)
+    found = generations.compare_generations(text, models, scorer.checkpoint.model, config)
+    points = generations.measure_grid(
+        text, models, scorer.checkpoint.model, config, alpha_grid, threshold_grid
+    )
     weights = dict(zip(models, map(str, paths), strict=True))
-    about = {"command": said("generation"), "settings": asdict(config), "corpus": text.name}
-    results = {**about, "weights": weights, "judge": known.told(), **found, "grid": points}
-    report(results)
+    about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
+    results = {**about, "weights": weights, "judge": scorer.describe(), **found, "grid": points}
+    print_generations(results)
     write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
     click.echo(f"wrote {output}")
 
 
-def require_new(output: Path, overwrite: bool) -> None:
-    """Raise a ValueError unless results can be written there."""
-    if output.is_dir():
-        raise BadInput(f"{output} is a folder; --output names a file")
-    if output.exists() and not overwrite:
-        raise BadInput(f"{output} exists already; choose another --output or say --overwrite")
-    require_folder(output.parent, "--output")
-
-
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
-    """The two models, by their variants' names, or by their files' where these are the same."""
+    """Load the two models, called by their variants, or by their files where these are the same."""
     loaded = [generations.load_denoiser(path) for path in paths]
-    names = [short(one.version) for one in loaded]
+    names = [short_name(model.version) for model in loaded]
     if names[0] == names[1]:
         names = [path.stem for path in paths]
     if names[0] == names[1]:
         raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
-    for flag, path, one, kind in zip(("rope", "polar"), paths, loaded, ("v7-rope", "v7-polar"), strict=True):
-        if one.version != kind:
-            click.echo(
-                f"--{flag}-weights: {path} is a {one.version}, and is called {short(one.version)}", err=True
-            )
+    for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
+        if (name := short_name(one.version)) != flag:
+            click.echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", err=True)
         generations.require_fitting_prompt(one.model, config, path)
     return dict(zip(names, loaded, strict=True))
 
 
 def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[Path, Path]) -> Corpus:
     """The corpus of a name, or that which both models were trained on, if they know its characters."""
-    said = [str(one.info.get("corpus", "tales")) for one in models.values()]
-    if name is None and said[0] != said[1]:
+    named = [str(one.info.get("corpus", "tales")) for one in models.values()]
+    if name is None and named[0] != named[1]:
         raise BadInput(
-            f"{paths[0]} was trained on {said[0]} and {paths[1]} on {said[1]}: say which --corpus to use"
+            f"{paths[0]} was trained on {named[0]} and {paths[1]} on {named[1]}: say which --corpus to use"
         )
-    if name is None and ".." in PurePath(said[0]).parts:
+    if name is None and ".." in PurePath(named[0]).parts:
         raise BadInput(
-            f"{paths[0]} names a corpus outside of this folder, {said[0]}: say --corpus if you mean it"
+            f"{paths[0]} names a corpus outside of this folder, {named[0]}: say --corpus if you mean it"
         )
-    text = load_corpus(said[0] if name is None else name, with_mask=True)
+    text = load_corpus(named[0] if name is None else name, with_mask=True)
     for path, one in zip(paths, models.values(), strict=True):
-        require_characters(one.tokenizer, text.tokenizer, path)
+        require_same_characters(one.tokenizer, text.tokenizer, path)
     return text
 
 
 def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds: list[float]) -> None:
-    """Raise a ValueError for an alpha that no model has, or numbers that none can have."""
+    """Raise BadInput for an alpha that no model has, or numbers that none can have."""
     if alphas and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
         raise BadInput(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
     for flag, values in (("alpha", alphas), ("threshold", thresholds)):
@@ -237,15 +233,15 @@ def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds
                 raise BadInput(f"--{flag}-grid: {value} must be a finite number, and no threshold negative")
 
 
-def report(results: dict[str, Any]) -> None:
+def print_generations(results: dict[str, Any]) -> None:
     """Print the judge, the table, and the grid."""
     judge = results["judge"]
     click.echo(f"judge: {judge['path']}, validation loss {judge['val_loss']:.3f} nats per character")
-    for line in generations.lines(results):
+    for line in generations.report_lines(results):
         click.echo(line)
     for point in results["grid"]:
         alpha = "" if point["alpha"] is None else f", alpha {point['alpha']:g}"
         where = f"{point['model']}{alpha}, threshold {point['confidence_threshold']:g}"
         measures = ("repeat_3gram_chars", "tokens_per_step", "judge_nll", "judge_entropy")
-        told = (f"{name} {generations.shown(point['measures'][name])}" for name in measures)
-        click.echo(f"{where}: {', '.join(told)}")
+        values = (f"{name} {format_mean_sd(point['measures'][name])}" for name in measures)
+        click.echo(f"{where}: {', '.join(values)}")

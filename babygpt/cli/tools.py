@@ -1,4 +1,4 @@
-"""Everything that trains nothing of one's own: doctor, analyses, figures."""
+"""`analyze` and `figures`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from typing import Any
 
 import click
 
-from babygpt import doctor as doctors
-from babygpt.cli.base import tell_idle
+from babygpt.cli.base import PATH, warn_unused
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt.experiments import analysis
 from babygpt.experiments import figures as pictures
-
-
-@click.command()
-def doctor() -> None:
-    """Tell what is installed, which device will be used, and whether the widgets will work."""
-    found = doctors.checks()
-    click.echo(doctors.report(found))
-    if not all(check.ok for check in found):
-        raise click.ClickException("something above needs attention")
 
 
 @click.command()
@@ -40,7 +30,7 @@ def analyze(ctx: click.Context, encoding: str, **values: Any) -> None:
     """Show what an encoding looks like, in numbers."""
     chosen = analysis.ANALYSES[encoding]
     wanted = inspect.signature(chosen).parameters
-    tell_idle(ctx, [key for key in values if key not in wanted], f"in `analyze {encoding}`")
+    warn_unused(ctx, [key for key in values if key not in wanted], f"in `analyze {encoding}`")
     numbers = chosen(**{key: v for key, v in values.items() if key in wanted})
     widest = max(58, *map(len, numbers))
     for name, value in numbers.items():
@@ -49,9 +39,10 @@ def analyze(ctx: click.Context, encoding: str, **values: Any) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(pictures.FIGURES)))
-@click.option("--folder", default="figures", show_default=True, type=click.Path(path_type=Path))
+@click.option("--folder", default="figures", show_default=True, type=PATH)
+@click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
 @click.option("--redraw", is_flag=True, help="draw from the stored results, train nothing")
-def figures(names: tuple[str, ...], folder: Path, redraw: bool) -> None:
+def figures(names: tuple[str, ...], folder: Path, results: Path | None, redraw: bool) -> None:
     """Measure and draw the course's figures (all of them, or those NAMED)."""
     for name in names or pictures.FIGURES:
-        click.echo(f"{name}: {pictures.make(name, folder, redraw)}")
+        click.echo(f"{name}: {pictures.make(name, folder, redraw, results)}")

@@ -10,9 +10,18 @@ from typing import Any
 
 import click
 import torch
-from click.core import ParameterSource
 
-from babygpt.cli.base import corpus_option, flags, require_folder, take, tell_idle
+from babygpt.cli.base import (
+    PATH,
+    corpus_option,
+    fields_of,
+    flag_of,
+    options_from,
+    require_writable_file,
+    sampling_options,
+    typed,
+    warn_unused,
+)
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
@@ -20,15 +29,16 @@ from babygpt.errors import BadInput
 from babygpt.metrics.diffusion import nelbo
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import DiffusionBound, MaskedDiffusion, NextToken, Objective
+from babygpt.objectives import MaskedDiffusion, Objective, objective_for
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
 from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.distributed import Team, joined, processor
-from babygpt.training.records import Step, follow, interrupts_held, until
-from babygpt.training.saved_run import KeptRun, require_text, take_up
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.distributed import Team, distributed, training_device
+from babygpt.training.records import Step, deferred_interrupts, follow, interruptible
+from babygpt.training.saved_run import SavedRun, load_unfinished, require_same_text
 
 
 @click.command()
@@ -36,7 +46,7 @@ from babygpt.training.saved_run import KeptRun, require_text, take_up
 @corpus_option
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="where to write  [default: weights/VERSION.safetensors]",
 )
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
@@ -50,8 +60,8 @@ from babygpt.training.saved_run import KeptRun, require_text, take_up
 )
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
-@flags(ModelConfig)
-@flags(TrainConfig)
+@options_from(ModelConfig)
+@options_from(TrainConfig)
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
@@ -64,78 +74,89 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
     --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
-    with joined() as team:
+    with distributed() as team:
         out = out or Path("weights") / f"{version}.safetensors"
-        run = prepare(ctx, version, out, values, team)
+        require_trainable(version, out, values)
+        if not VERSIONS[version].masks and team.is_main:
+            warn_unused(ctx, ["bound"], f"in training {version}")
+        run = start(ctx, version, out, values, team)
         plan, done = run.training.config, run.training.step
-        with interrupts_held() as pressed:
-            steps = until(run.steps(values["save_every"]), lambda: team.anyone(pressed()))
-            history = follow(steps, plan.steps, version, done=done, show=team.leads)
-        if not team.leads:
+        with deferred_interrupts() as pressed:
+            steps = interruptible(run.steps(values["save_every"]), lambda: team.any(pressed()))
+            history = follow(steps, plan.steps, version, done=done, show=team.is_main)
+        if not team.is_main:
             return
         run.save()  # what is measured now may take its time, or be interrupted
-        losses = measure(run.training.model, run.training.objective, history, run.text)
-        run.save(over=run.training.step == plan.steps, **losses)
-        floor = f", floor {run.text.floor:.3f}" if run.text.floor else ""
-        click.echo(f"{run.training.step} steps, {told(losses)}{floor}; wrote {out}")
+        losses = measure(run.training.model, run.training.objective, history, run.corpus)
+        run.save(finished=run.training.step == plan.steps, **losses)
+        floor = f", floor {run.corpus.floor:.3f}" if run.corpus.floor else ""
+        click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
 
 
-def prepare(ctx: click.Context, version: str, out: Path, values: dict[str, Any], team: Team) -> KeptRun:
-    """A run that is ready to train, from its beginning or from where its checkpoint stands.
-
-    Raises ValueError for flags that do not fit each other, the corpus, what stands at `out`, or its run.
-    """
-    kind = VERSIONS[version]
-    if kind.branches:
+def require_trainable(version: str, out: Path, values: dict[str, Any]) -> None:
+    """Raise BadInput for a version that `pretrain` trains, for flags that contradict, and for a bad --out."""
+    if VERSIONS[version].branches:
         raise BadInput(
             f"{version} reads several texts at once; `python -m babygpt pretrain` trains such models"
         )
     if values["resume"] and values["overwrite"]:
         raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
-    if out.exists() and not values["overwrite"] and not values["resume"]:
-        raise BadInput(f"{out} exists already; choose another --out, or say --overwrite or --resume")
-    require_folder(out.parent, "--out")
-    if not kind.masks and team.leads:
-        tell_idle(ctx, ["bound"], f"in training {version}")
-    given = {name for name in values if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    saved = take_up(out, version, values, given) if values["resume"] else None
-    text = load_corpus(values["corpus"], with_mask=kind.masks)
+    replace = values["overwrite"] or values["resume"]
+    require_writable_file(out, "--out", replace, "--overwrite or --resume")
+
+
+def start(ctx: click.Context, version: str, out: Path, values: dict[str, Any], team: Team) -> SavedRun:
+    """Make a run that is ready to train, from its beginning or from where its checkpoint stands.
+
+    Raises BadInput for the corpus, for what is no run at `out`, or not the one that the flags describe.
+    """
+    masks = VERSIONS[version].masks
+    saved = resume(ctx, version, out, values) if values["resume"] else None
+    corpus = load_corpus(values["corpus"], with_mask=masks)
     if saved:
-        require_text(out, saved, text)
-    config = ModelConfig(text.tokenizer.vocab_size, **take(ModelConfig, values))
-    plan = TrainConfig(**take(TrainConfig, values))
-    objective = choose_objective(version, text, config.block_size, values["bound"])
+        require_same_text(out, saved, corpus)
+    config = ModelConfig(corpus.tokenizer.vocab_size, **fields_of(ModelConfig, values))
+    plan = TrainConfig(**fields_of(TrainConfig, values))
+    objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
-    model = (saved.model if saved else build(version, config)).to(processor(team))
+    model = (saved.model if saved else build(version, config)).to(training_device(team))
     if values["compiled"]:
         compile_in_place(model)
     training = Training(model, objective, plan, team)
     if saved and saved.training:
         training.restore(saved.training)
-    info = {"corpus": values["corpus"], "text": text.fingerprint(), "train": asdict(plan)}
-    info |= {"bound": values["bound"]} if kind.masks else {}
-    return KeptRun(out, version, training, text, info, values["overwrite"] or values["resume"])
+    info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
+    info |= {"bound": values["bound"]} if masks else {}
+    return SavedRun(out, version, training, corpus, info, values["overwrite"] or values["resume"])
 
 
-def choose_objective(version: str, text: Corpus, block_size: int, bound: bool) -> Objective:
-    """What a version is trained to do."""
-    if not VERSIONS[version].masks:
-        return NextToken(text, block_size)
-    return (DiffusionBound if bound else MaskedDiffusion)(text, block_size)
+def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) -> Checkpoint:
+    """Read the run in `out`, and let its numbers take the place of flags that were not given.
+
+    Raises BadInput if a flag that was given says something else; the corpus may have moved.
+    """
+    saved, began = load_unfinished(out, version)
+    given = typed(ctx, values)
+    for name in sorted(began.keys() & values.keys()):
+        if name not in given:
+            values[name] = began[name]
+        elif name != "corpus" and values[name] != began[name]:
+            raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {out} began with {began[name]}")
+    return saved
 
 
 def measure(
-    model: LanguageModel, objective: Objective, history: Sequence[Step], text: Corpus
+    model: LanguageModel, objective: Objective, history: Sequence[Step], corpus: Corpus
 ) -> dict[str, float | None]:
     """The validation loss of a trained model, and if it fills in masked tokens its NELBO."""
     val_loss = history[-1].val_loss if history and history[-1].val_loss else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
         return {"val_loss": val_loss}
-    bound, error = nelbo(model, text.val)
+    bound, error = nelbo(model, corpus.val)
     return {"val_loss": val_loss, "nelbo": bound, "nelbo_se": error if math.isfinite(error) else None}
 
 
-def told(losses: dict[str, float | None]) -> str:
+def describe(losses: dict[str, float | None]) -> str:
     """The validation losses in words, each named for what it is."""
     if "nelbo" not in losses:
         return f"validation loss {losses['val_loss']:.3f} nats per character"
@@ -150,12 +171,9 @@ def told(losses: dict[str, float | None]) -> str:
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=PATH)
 @click.option("--prompt", default="\n", help="text to continue  [default: a line end]")
-@click.option("--tokens", default=200, show_default=True, help="characters to write")
-@click.option("--temperature", default=1.0, show_default=True, help="0 always takes the likeliest character")
-@click.option("--top-k", type=int, help="draw among the k likeliest characters only")
-@click.option("--seed", default=1337, show_default=True, help="seed of the draws")
+@sampling_options
 @click.option(
     "--order",
     type=click.Choice(["confidence", "random", "ancestral"]),
@@ -183,7 +201,7 @@ def generate(
     seed: int,
     **filling: Any,
 ) -> None:
-    """Continue a prompt with the checkpoint MODEL: character by character, or a v7 block by block."""
+    """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block."""
     loaded = checkpoints.load(model)
     kind = VERSIONS[loaded.version]
     if kind.branches:
@@ -193,23 +211,23 @@ def generate(
         )
     idx = loaded.tokenizer.encode(prompt)[None]
     draw = torch.Generator().manual_seed(seed)
-    ready, how = loaded.model.to(pick_device()), (temperature, top_k, draw)
+    network, how = loaded.model.to(pick_device()), (temperature, top_k, draw)
     if kind.masks:
         order = choose_order(ctx, **filling)
-        written = continue_text(ready, idx, tokens, order, *how, filling["block"]).tokens
+        written = continue_text(network, idx, tokens, order, *how, filling["block"]).tokens
     else:
-        tell_idle(ctx, filling, f"in a {loaded.version}, which writes one character after another")
-        written = next_tokens(ready, idx, tokens, *how)
+        warn_unused(ctx, filling, f"in a {loaded.version}, which writes one character after another")
+        written = next_tokens(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
 
 
 def choose_order(ctx: click.Context, order: str, block: int | None, **numbers: Any) -> Order:
-    """In which order characters appear; says which other order's flags were given."""
+    """Make the order in which characters appear; warn of flags that belong to another order."""
     makers: dict[str, tuple[str, Callable[[Any], Order]]] = {
         "confidence": ("confidence_threshold", by_confidence),
         "random": ("per_step", in_random_order),
         "ancestral": ("n_steps", ancestral),
     }
     own, make = makers[order]
-    tell_idle(ctx, [name for name in numbers if name != own], f"with --order {order}")
+    warn_unused(ctx, [name for name in numbers if name != own], f"with --order {order}")
     return make(numbers[own])

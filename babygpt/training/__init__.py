@@ -1,9 +1,9 @@
-"""The training loop, what moves the weights, and what is kept of a run."""
+"""The training loop, the optimizers, and the files that runs are saved in."""
 
 from babygpt.training.loop import Steering as Steering
 from babygpt.training.loop import Training as Training
-from babygpt.training.loop import as_in as as_in
 from babygpt.training.loop import compile_in_place as compile_in_place
+from babygpt.training.loop import replay as replay
 from babygpt.training.loop import snapshot as snapshot
 from babygpt.training.loop import train as train
 from babygpt.training.records import Step as Step

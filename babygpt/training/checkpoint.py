@@ -5,12 +5,9 @@ No pickle anywhere: a checkpoint can be opened without trusting who made it.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import math
-import os
-import tempfile
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,13 +23,13 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
+from babygpt.training.files import write_atomically
 
 FORMAT = 1
 KEY = "babygpt"  # where our JSON stands in the header
 DIGEST = "sha256"  # where the checksum of everything stands
 TRAINING = "training/"  # what the names of tensors begin with that are no weights but a state of training
-PART = ".babygpt-part"  # of a file that is still being written
-LONGEST = 2**20  # a window of more tokens is a mistake, or meant to fill the memory
+MAX_BLOCK_SIZE = 2**20  # a longer window is a mistake, or meant to fill the memory
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Checkpoint:
     tokenizer  the characters that it knows
     info       how it was trained: whatever JSON was saved with it
     options    what was chosen of its encoding when it was built
-    training   where its training stands, as `Training.state` tells it; None when it is over
+    training   where its training stands, as `Training.state` returns it; None when it is over
     """
 
     version: str
@@ -60,7 +57,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
 
     path        of the file, by custom ending in .safetensors; missing folders are made
     overwrite   whether a file that is there already may be replaced
-    Raises ValueError if it may not, and `Ruined`, which is one, if a weight is nan.
+    Raises BadInput if it may not, and `NanWeights`, which is one, if a weight is nan.
     """
     if path.exists() and not overwrite:
         raise BadInput(f"{path} exists already; choose another path or say overwrite")
@@ -75,7 +72,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         "options": checkpoint.options,
     }
     tensors = dict(checkpoint.model.state_dict())
-    require_numbers(tensors)
+    require_no_nan(tensors)
     if checkpoint.training is not None:
         state = checkpoint.training
         header["training"] = {name: x for name, x in state.items() if not isinstance(x, Tensor)}
@@ -85,15 +82,15 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
     write_atomically(path, to_bytes(stored, metadata={KEY: text, DIGEST: digest(text, stored)}))
 
 
-class Ruined(BadInput):
-    """A weight is nan."""
+class NanWeights(BadInput):
+    """A weight is nan, so that nobody can use the model."""
 
 
-def require_numbers(weights: dict[str, Tensor]) -> None:
-    """Raise `Ruined`, naming the first of these weights that holds nan: nobody can use such a model."""
+def require_no_nan(weights: dict[str, Tensor]) -> None:
+    """Raise `NanWeights`, naming the first of these weights that holds nan."""
     for name, p in weights.items():
         if p.is_floating_point() and p.isnan().any():
-            raise Ruined(f"{name} holds numbers that are none (nan)")
+            raise NanWeights(f"{name} holds numbers that are none (nan)")
 
 
 def digest(header: str, weights: dict[str, Tensor]) -> str:
@@ -105,41 +102,11 @@ def digest(header: str, weights: dict[str, Tensor]) -> str:
     return total.hexdigest()
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there, so that no reader ever sees half of it.
-
-    Raises OSError naming the path if the disk is full, or the folder may not be written to; what stood there
-    before stands there still.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
-        try:
-            os.chmod(name, 0o644)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        stands = "; what stood there before is untouched" if path.exists() else ""
-        raise OSError(f"{path} could not be written: {error.strerror or error}{stands}") from error
-
-
-def clear_leftovers(path: Path) -> None:
-    """Remove what writers of this file left beside it when they were killed. Let nobody be writing it now."""
-    for name in path.parent.glob(f".{glob.escape(path.name)}.????????{PART}"):
-        name.unlink(missing_ok=True)
-
-
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint back.
 
     Nothing larger than the file itself is made before it is known that the weights fit.
-    Raises ValueError naming the path if there is no file, if it is damaged, if babygpt did not write
+    Raises BadInput naming the path if there is no file, if it is damaged, if babygpt did not write
     it, if another format or version of babygpt did, or if its weights do not fit its shape.
     """
     if not path.is_file():
@@ -154,7 +121,7 @@ def load(path: Path) -> Checkpoint:
     if metadata.get(DIGEST) != digest(metadata[KEY], tensors):
         raise BadInput(f"{path} is damaged: its checksum is not that of what it holds")
     try:
-        return _assembled(header, tensors)
+        return _assemble(header, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, RecursionError) as error:
         raise BadInput(f"{path} does not fit together: {error}") from None
 
@@ -172,7 +139,7 @@ def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
     return header
 
 
-def _assembled(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
+def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     """The checkpoint that a header and its tensors make. Raises what anything raises that does not fit."""
     weights = {name: p for name, p in tensors.items() if not name.startswith(TRAINING)}
     _require(header, version=str, config=dict, characters=list, with_mask=bool)
@@ -182,12 +149,12 @@ def _assembled(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint
     config = ModelConfig(**header["config"])
     _require_sane(tokenizer, config, weights)
     version, options = header["version"], header["options"]
-    model = _built(version, config, options, weights)
+    model = _build_fitting(version, config, options, weights)
     model.load_state_dict(weights)
-    return Checkpoint(version, model, tokenizer, header["info"], options, _training(header, tensors))
+    return Checkpoint(version, model, tokenizer, header["info"], options, _training_state(header, tensors))
 
 
-def _training(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any] | None:
+def _training_state(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any] | None:
     held = {name.removeprefix(TRAINING): p for name, p in tensors.items() if name.startswith(TRAINING)}
     if "training" not in header and not held:
         return None
@@ -203,7 +170,7 @@ def _require(header: dict[str, Any], **kinds: type) -> None:
 
 
 def _require_sane(tokenizer: CharTokenizer, config: ModelConfig, weights: dict[str, Tensor]) -> None:
-    """Raise a ValueError if the numbers of a config are none, or others than those of the weights."""
+    """Raise BadInput if the numbers of a config are none, or others than those of the weights."""
     for name, number in asdict(config).items():
         if type(number) is not int:
             raise BadInput(f"{name} ({number!r}) must be a whole number")
@@ -211,16 +178,16 @@ def _require_sane(tokenizer: CharTokenizer, config: ModelConfig, weights: dict[s
         raise BadInput("its vocabulary must be made of single characters")
     if tokenizer.vocab_size != config.vocab_size:
         raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
-    if config.block_size > LONGEST:
-        raise BadInput(f"block_size ({config.block_size}) is beyond {LONGEST}")
+    if config.block_size > MAX_BLOCK_SIZE:
+        raise BadInput(f"block_size ({config.block_size}) is beyond {MAX_BLOCK_SIZE}")
     table, wanted = tuple(weights["token_embedding.weight"].shape), (config.vocab_size, config.n_embd)
     if table != wanted:
         raise BadInput(f"token_embedding.weight is {table}; vocab_size and n_embd make it {wanted}")
-    require_numbers(weights)
+    require_no_nan(weights)
 
 
-class NothingLarge(TorchFunctionMode):
-    """Refuses to make a table of more than so many numbers, where its size comes first."""
+class AllocationLimit(TorchFunctionMode):
+    """A context in which no tensor of more than so many numbers can be made by MAKERS, given their size."""
 
     MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.arange, torch.rand, torch.randn)
 
@@ -237,17 +204,17 @@ class NothingLarge(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _built(
+def _build_fitting(
     version: str, config: ModelConfig, options: dict[str, Any], weights: dict[str, Tensor]
 ) -> LanguageModel:
-    """A model that these weights fit. Raises ValueError, before it is made, if they do not.
+    """Build a model that these weights fit; raise BadInput if there is none.
 
-    The file's own blocks are counted first: a header can speak of a billion.
+    The file's own blocks are counted before any is made: a header can speak of a billion.
     """
     layers = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
     if layers and layers != config.n_layer:
         raise BadInput(f"it holds {layers} blocks; n_layer is {config.n_layer}")
-    with NothingLarge(max(2**16, *(p.numel() for p in weights.values()))):
+    with AllocationLimit(max(2**16, *(p.numel() for p in weights.values()))):
         model = build(version, replace(config, n_layer=max(layers, 1)), **options)
     shape = model.state_dict()
     if weights.keys() != shape.keys():

@@ -28,75 +28,78 @@ WAIT = timedelta(hours=1)  # for the others; the leader validates and writes mea
 class Team:
     """The processes that share every batch, seen from one of them.
 
-    rank    which of them this is, from 0, the leader: it alone writes, prints and measures
-    size    how many there are
-    store   where they leave each other notes; None for one alone
-    advice  what to tell the user should one of them be lost
+    rank        which of them this is, from 0, the main one: it alone writes, prints and measures
+    world_size  how many there are
+    store       where they leave each other notes; None for one alone
+    advice      returns what to tell the user should one of them be lost
     """
 
     rank: int = 0
-    size: int = 1
+    world_size: int = 1
     store: Any = None
     advice: Callable[[], str] = lambda: "nothing was saved yet"
 
     @property
-    def leads(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the one that writes, prints and measures."""
         return self.rank == 0
 
-    def rows(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """This process's rows of a batch that all have drawn alike: every `size`-th.
+    def shard(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """This process's rows of a batch that all have drawn alike: every `world_size`-th.
 
-        Raises ValueError if there are fewer rows than processes.
+        Raises BadInput if there are fewer rows than processes.
         """
-        if self.size == 1:
+        if self.world_size == 1:
             return batch
-        if len(batch[0]) < self.size:
+        if len(batch[0]) < self.world_size:
             raise BadInput(
-                f"batch_size ({len(batch[0])}) must be at least the number of processes ({self.size})"
+                f"batch_size ({len(batch[0])}) must be at least the number of processes ({self.world_size})"
             )
-        return tuple(part[self.rank :: self.size] for part in batch)
+        return tuple(part[self.rank :: self.world_size] for part in batch)
 
     def wrap(
         self, model: nn.Module, loss: Callable[[Any, tuple[Tensor, ...]], Tensor]
     ) -> Callable[..., Tensor]:
         """The loss as a function of a batch's parts; a team's gradients become their mean."""
-        if self.size == 1:
+        if self.world_size == 1:
             return lambda *batch: loss(model, batch)
         return nn.parallel.DistributedDataParallel(Loss(model, loss))
 
-    def total(self, number: Tensor) -> Tensor:
-        """The sum of what each process has, on all of them."""
-        if self.size > 1:
+    def all_sum(self, number: Tensor) -> Tensor:
+        """The sum over all processes of each one's number; every process gets it."""
+        if self.world_size > 1:
             number = number.clone()
             dist.all_reduce(number)
         return number
 
-    def anyone(self, flag: bool) -> bool:
-        """Whether any of them says so: all get the same answer."""
-        return flag if self.size == 1 else bool(self.total(torch.tensor(float(flag), device=processor(self))))
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set in any process; every process gets the same answer."""
+        if self.world_size == 1:
+            return flag
+        return bool(self.all_sum(torch.tensor(float(flag), device=training_device(self))))
 
-    def from_leader(self, measure: Callable[[], float]) -> float:
-        """What the leader measures, told to all; the others wait for it."""
-        if self.size == 1:
+    def broadcast(self, measure: Callable[[], float]) -> float:
+        """Call a function in the main process, and return its result in all; the others wait for it."""
+        if self.world_size == 1:
             return measure()
-        number = torch.tensor(measure() if self.leads else 0.0, dtype=torch.float64, device=processor(self))
+        value = measure() if self.is_main else 0.0
+        number = torch.tensor(value, dtype=torch.float64, device=training_device(self))
         dist.broadcast(number, src=0)
         return number.item()
 
-    def first(self) -> bool:
+    def reports_first(self) -> bool:
         """Whether this process is the first of its team to report an error: one report is enough."""
         try:
             return self.store is None or self.store.add("reported", 1) == 1
         except RuntimeError:  # whoever kept the notes is gone
             return True
 
-    def broken(self, reason: str) -> str:
-        """What to tell the user when the team has lost one."""
-        return f"training in {self.size} processes broke off: {reason}; {self.advice()}"
+    def describe_loss(self, reason: str) -> str:
+        """What to tell the user when one of the processes is lost."""
+        return f"training in {self.world_size} processes broke off: {reason}; {self.advice()}"
 
 
-ALONE = Team()
+SINGLE_PROCESS = Team()
 
 
 class Loss(nn.Module):
@@ -110,52 +113,55 @@ class Loss(nn.Module):
         return self.loss(self.model, batch)
 
 
-def processor(team: Team) -> torch.device:
-    """Where this process trains: one of a team on its GPU or the CPU, for gloo does not know MPS."""
-    if team.size == 1:
+def training_device(team: Team) -> torch.device:
+    """The device that this process trains on; never MPS if there are several, for gloo does not know it."""
+    if team.world_size == 1:
         return pick_device()
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @contextmanager
-def joined() -> Iterator[Team]:
-    """The team that torchrun's environment variables tell of; without them, this process alone.
+def distributed() -> Iterator[Team]:
+    """A context with the team that torchrun's environment variables name; without them, this process alone.
 
     What is raised inside is raised by the first process that it happens to, and silently ends the others.
-    Raises ChildProcessError if another process is lost.
+    Raises ChildProcessError if another process is lost, and BadInput for what `join` refuses.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
+    if os.environ.get("WORLD_SIZE", "1") == "1" or "RANK" not in os.environ:
         yield Team()
         return
     team = join()
     try:
         yield team
     except RuntimeError as error:
-        if not team.first():
+        if not team.reports_first():
             raise SystemExit(1) from None
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         gone = " peer" in line or "Broken pipe" in line  # what gloo says when a connection ends
         reason = "another of them is gone" if gone else f"process {team.rank} could not go on ({line})"
-        raise ChildProcessError(team.broken(reason)) from error
+        raise ChildProcessError(team.describe_loss(reason)) from error
     except Exception:
-        if not team.first():
+        if not team.reports_first():
             raise SystemExit(1) from None
         raise
     dist.destroy_process_group()
 
 
 def join() -> Team:
-    """Meet the others, each on its own GPU where there are GPUs.
+    """Meet the other processes, each on its own GPU where there are GPUs.
 
-    Raises ValueError if there are fewer GPUs than processes on this machine.
+    Raises BadInput if torchrun's environment variables are incomplete, or there are too few GPUs.
     """
-    store, rank, size = next(rendezvous("env://", timeout=WAIT))
+    try:
+        store, rank, size = next(rendezvous("env://", timeout=WAIT))
+    except (ValueError, KeyError) as error:
+        raise BadInput(f"torchrun's environment variables do not do: {error}") from error
     team = Team(rank, size, store)
     on_termination(team)
     if torch.cuda.is_available():
-        local, there = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
-        if local >= there:
-            raise BadInput(f"{there} GPUs are too few for {os.environ['LOCAL_WORLD_SIZE']} processes")
+        local, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if local >= gpus:
+            raise BadInput(f"{gpus} GPUs are too few for {os.environ['LOCAL_WORLD_SIZE']} processes")
         torch.cuda.set_device(local)
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)
@@ -163,7 +169,7 @@ def join() -> Team:
 
 
 def on_termination(team: Team) -> None:
-    """Leave with a word when torchrun ends this process because another one is gone.
+    """When torchrun ends this process because another one is gone, say so and exit.
 
     A thread does it: the main one may be waiting for that other process, where no signal reaches it.
     """
@@ -176,9 +182,9 @@ def on_termination(team: Team) -> None:
         with mouth:
             while ear.recv(1)[0] != signal.SIGTERM:
                 pass
-            if team.first():
-                said = team.broken("another of them is gone, or all were told to end")
-                print(f"\nError: {said}", file=sys.stderr, flush=True)
+            if team.reports_first():
+                reason = "another of them is gone, or all were asked to end"
+                print(f"\nError: {team.describe_loss(reason)}", file=sys.stderr, flush=True)
             os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()

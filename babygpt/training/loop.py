@@ -17,23 +17,23 @@ from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
-from babygpt.memory import require_room_to_train
+from babygpt.memory import require_memory_to_train
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Batch, Objective
-from babygpt.training.distributed import ALONE, Team
-from babygpt.training.optimizers import optimizers, schedule
+from babygpt.training.distributed import SINGLE_PROCESS, Team
+from babygpt.training.optimizers import Moments, optimizers, require_moments, schedule
 from babygpt.training.records import Step
 
 Steering = Callable[[int], Mapping[str, float]]  # the step about to be made -> what to set before it
 
 
-def hands_off(step: int) -> dict[str, float]:
-    """Steer nothing."""
+def no_steering(step: int) -> dict[str, float]:
+    """A steering that never sets anything."""
     return {}
 
 
-def as_in(history: Sequence[Step]) -> Steering:
-    """Steer as somebody did in an earlier run: with the same seed and threads the run repeats itself."""
+def replay(history: Sequence[Step]) -> Steering:
+    """A steering that sets what an earlier run was set to: with its seed and threads, it is repeated."""
     changes = {step.step: step.changed for step in history if step.changed}
     return lambda step: changes.get(step, {})
 
@@ -48,9 +48,9 @@ class Training:
     """
 
     def __init__(
-        self, model: LanguageModel, objective: Objective, config: TrainConfig, team: Team = ALONE
+        self, model: LanguageModel, objective: Objective, config: TrainConfig, team: Team = SINGLE_PROCESS
     ) -> None:
-        require_room_to_train(model, model.config, config)
+        require_memory_to_train(model, model.config, config)
         self.model, self.objective, self.config, self.team = model, objective, config, team
         self.device = next(model.parameters()).device
         self.generator = torch.Generator().manual_seed(config.seed)
@@ -60,23 +60,23 @@ class Training:
         self.step, self.seconds, self.tokens = 0, 0.0, 0
         self.steered: dict[str, float] = {}
 
-    def steps(self, steering: Steering = hands_off) -> Iterator[Step]:
+    def steps(self, steering: Steering = no_steering) -> Iterator[Step]:
         """Make the steps that are left, yielding a record after each; what is raised is that of `train`."""
         while self.step < self.config.steps:
-            yield self.measured(self.advance(steering))
+            yield self.with_validation(self.make_step(steering))
 
-    def advance(self, steering: Steering = hands_off) -> Step:
-        """Make one step, and measure nothing yet."""
+    def make_step(self, steering: Steering = no_steering) -> Step:
+        """Make one step of the optimizers; its record holds no validation loss yet."""
         start, drawn = time.perf_counter(), self.generator.get_state()
         try:
             changed = self._steer(steering)
             lr = self._set_rates()
             batch = self.objective.batch(self.config.batch_size, self.generator)
             loss = self._loss(batch)
-            value = self.team.total(loss.detach()).item()
+            value = self.team.all_sum(loss.detach()).item()
             require_finite("loss", value, self.step + 1, lr)
             self.model.zero_grad()  # whatever an interrupted run or a curious reader left there
-            (loss * self.team.size).backward()  # a team averages its gradients
+            (loss * self.team.world_size).backward()  # a team averages its gradients
         except BaseException:
             self.generator.set_state(drawn)  # a step that was not made has drawn nothing
             raise
@@ -102,23 +102,23 @@ class Training:
 
     def _loss(self, batch: Batch) -> Tensor:
         """This process's part of a batch's loss; over the team the parts add up to all of it."""
-        mine = self.team.rows(batch)
+        mine = self.team.shard(batch)
         with mixed_precision(self.device):
-            loss = self.loss(*moved(mine, self.device))
-        if self.team.size == 1:
+            loss = self.loss(*to_device(mine, self.device))
+        if self.team.world_size == 1:
             return loss
         return loss * (self.objective.count(mine) / self.objective.count(batch))
 
-    def due(self, step: Step) -> bool:
-        """Whether the validation loss is due after this step, as it is after the last."""
+    def is_validated(self, step: Step) -> bool:
+        """Whether the validation loss is taken after this step: every eval_every, and after the last."""
         every = self.config.eval_every
         return step.step == self.config.steps or (every > 0 and step.step % every == 0)
 
-    def measured(self, step: Step) -> Step:
-        """The step as it is, with validation loss and snapshot added where they are due."""
-        if not self.due(step):
+    def with_validation(self, step: Step) -> Step:
+        """The record of the step just made, with validation loss and snapshot where `is_validated`."""
+        if not self.is_validated(step):
             return step
-        val_loss = self.team.from_leader(lambda: self.objective.validate(self.model))
+        val_loss = self.team.broadcast(lambda: self.objective.validate(self.model))
         require_finite("validation loss", val_loss, step.step, step.lr)
         return replace(step, val_loss=val_loss, snapshot=snapshot(self.model))
 
@@ -128,7 +128,8 @@ class Training:
         The tensors are the optimizers' own, and change with the next step.
         """
         numbers = {"step": self.step, "seconds": self.seconds, "tokens": self.tokens}
-        state: dict[str, Any] = {**numbers, "steered": dict(self.steered), "next_batch": self._next_batch()}
+        state: dict[str, Any] = {**numbers, "steered": dict(self.steered)}
+        state["next_batch"] = self._next_batch(self.generator)
         state["generator"] = self.generator.get_state()
         for i, optimizer in enumerate(self.optimizers):
             for j, moments in optimizer.state_dict()["state"].items():
@@ -138,42 +139,49 @@ class Training:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to where `state` was taken, in a training with the same model, objective and plan.
 
-        The weights are the model's own affair. Numbers of an encoding that were steered and are no weights
-        are set again.
-        Raises ValueError if the state is not one, does not fit, or other batches would follow than did then.
+        The weights are not part of it. Numbers of an encoding that were steered and are no weights are set
+        again.
+        Raises BadInput, before anything is changed, if the state is none, does not fit, or if other batches
+        would follow than did then.
         """
         try:
-            self._put_back(dict(state))
+            generator, moments = self._validate(state)
         except (KeyError, IndexError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-            raise BadInput(f"this state of training does not fit: {error!r}") from None
-        if self._next_batch() != state.get("next_batch"):
+            raise BadInput(f"this state of training does not fit: {error!r}") from error
+        if self._next_batch(generator) != state.get("next_batch"):
             raise BadInput(
                 "the next batch is not the one that this run would have drawn: "
                 "another text, another block_size or batch_size, or another babygpt"
             )
-
-    def _put_back(self, state: dict[str, Any]) -> None:
-        self.generator.set_state(state["generator"])
+        self.generator.set_state(generator.get_state())
         self.step, self.seconds, self.tokens = (state[name] for name in ("step", "seconds", "tokens"))
-        if not 0 <= self.step <= self.config.steps:
-            raise BadInput(f"step ({self.step}) must lie between 0 and steps ({self.config.steps})")
         self.steered = dict(state["steered"])
         for name, number in self.steered.items():
             if not isinstance(getattr(self.model.encoding, name), Tensor):
                 self.model.encoding.steer(name, number)
-        moments: list[dict[int, dict[str, Any]]] = [{} for _ in self.optimizers]
+        for optimizer, held in zip(self.optimizers, moments, strict=True):
+            optimizer.load_state_dict(optimizer.state_dict() | {"state": held})
+
+    def _validate(self, state: Mapping[str, Any]) -> tuple[torch.Generator, list[Moments]]:
+        """The generator and each optimizer's moments that a state holds; raises anything if it is none."""
+        require_counts(state, self.config.steps)
+        for name, number in dict(state["steered"]).items():
+            self.model.encoding.require_steerable(name, number)
+        generator = torch.Generator()
+        generator.set_state(state["generator"])
+        moments: list[Moments] = [{} for _ in self.optimizers]
         for key, value in state.items():
             if key.startswith("optimizer."):
                 _, i, j, name = key.split(".", 3)
                 moments[int(i)].setdefault(int(j), {})[name] = value
-        for optimizer, moment in zip(self.optimizers, moments, strict=True):
-            require_moments(optimizer, moment, self.step)
-            optimizer.load_state_dict(optimizer.state_dict() | {"state": moment})
+        for optimizer, held in zip(self.optimizers, moments, strict=True):
+            require_moments(optimizer, held, state["step"])
+        return generator, moments
 
-    def _next_batch(self) -> str:
-        """SHA-256 of the batch that comes next, without drawing it."""
+    def _next_batch(self, generator: torch.Generator) -> str:
+        """SHA-256 of the batch that a generator in this state draws next; the generator itself stays."""
         ahead = torch.Generator()
-        ahead.set_state(self.generator.get_state())
+        ahead.set_state(generator.get_state())
         total = hashlib.sha256()
         for part in self.objective.batch(self.config.batch_size, ahead):
             total.update(part.contiguous().numpy().tobytes())
@@ -181,39 +189,39 @@ class Training:
 
 
 def train(
-    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering = hands_off
+    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering = no_steering
 ) -> Iterator[Step]:
     """Train a model in place, yielding a record after every step.
 
     model      on any device; left as it is when the iteration stops
     objective  draws the batches and takes their loss
     config     steps, batch size, learning rates, seed
-    steering   asked before every step which of the encoding's numbers to set; `as_in` repeats a run
-    Raises ValueError if the encoding has no such number, and FloatingPointError, with the step and
+    steering   asked before every step which of the encoding's numbers to set; `replay` repeats a run
+    Raises BadInput if the encoding has no such number, and FloatingPointError, with the step and
     what to try, if the loss is not finite.
     """
     yield from Training(model, objective, config).steps(steering)
 
 
-def require_moments(
-    optimizer: torch.optim.Optimizer, moments: Mapping[int, Mapping[str, Any]], step: int
-) -> None:
-    """Raise a ValueError unless all parameters have the same moments, or none has any yet."""
-    params = sum(len(group["params"]) for group in optimizer.param_groups)
-    names = {tuple(sorted(moments.get(j, {}))) for j in range(params)}
-    if len(names) > 1 or (step > 0 and () in names):
-        raise BadInput(f"moments of {type(optimizer).__name__} are missing: {sorted(map(list, names))}")
+def require_counts(state: Mapping[str, Any], steps: int) -> None:
+    """Raise BadInput unless the step, seconds and tokens of a state of training can be what they say."""
+    for name, kind in (("step", int), ("seconds", int | float), ("tokens", int)):
+        value = state[name]
+        if not isinstance(value, kind) or isinstance(value, bool) or not 0 <= value < math.inf:
+            raise BadInput(f"{name} ({value!r}) must be a number that is not negative")
+    if state["step"] > steps:
+        raise BadInput(f"step ({state['step']}) must lie between 0 and steps ({steps})")
 
 
-def moved(batch: Batch, device: torch.device) -> Batch:
-    """A batch on its device; to CUDA it goes from pinned memory, so that nothing waits for the copy."""
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """Move a batch to a device; to CUDA it goes from pinned memory, so that nothing waits for the copy."""
     if device.type != "cuda":
         return tuple(part.to(device) for part in batch)
     return tuple(part.pin_memory().to(device, non_blocking=True) for part in batch)
 
 
 def require_finite(name: str, value: float, step: int, lr: float) -> None:
-    """Raise a FloatingPointError that tells the step and what to try, if a loss is no number."""
+    """Raise a FloatingPointError that names the step and what to try, if a loss is nan or infinite."""
     if not math.isfinite(value):
         raise FloatingPointError(
             f"{name} is {value} at step {step}, learning rate {lr:.2g}: "
@@ -230,7 +238,7 @@ def compile_in_place(model: LanguageModel, backend: str = "inductor") -> None:
     """Let torch.compile make few kernels of a model's many; the names of its weights stay what they are.
 
     backend  "inductor" for speed; "eager" and "aot_eager" need no compiler, and show that it can be traced
-    Raises ValueError if nothing can be compiled on this machine.
+    Raises BadInput if nothing can be compiled on this machine.
     """
     try:
         torch.compile(torch.square, backend=backend)(next(model.parameters()).detach()[:1])

@@ -24,9 +24,11 @@ class Muon(Uncompiled):
     lr            learning rate; a matrix with more rows than columns moves sqrt(rows / columns) times as far
     weight_decay  decoupled
     momentum      of the running mean of the gradients, Nesterov's kind
-    Raises ValueError for a parameter that is no matrix.
+    Raises BadInput for a parameter that is no matrix.
     Source: Jordan et al. 2024, Muon.
     """
+
+    moments = frozenset({"momentum_buffer"})  # what `state` holds of each parameter after a step
 
     def __init__(
         self, params: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0, momentum: float = 0.95
@@ -45,23 +47,23 @@ class Muon(Uncompiled):
             for p in group["params"]:
                 if p.grad is not None:
                     shapes.setdefault(p.shape, []).append(p)
-            for alike in shapes.values():
-                self.move(alike, group["lr"], group["weight_decay"], group["momentum"])
+            for matrices in shapes.values():
+                self._move(matrices, group["lr"], group["weight_decay"], group["momentum"])
 
-    def move(self, alike: list[Tensor], lr: float, weight_decay: float, momentum: float) -> None:
-        """One step of matrices of one shape."""
-        grads = [p.grad for p in alike if p.grad is not None]
-        for p in alike:
+    def _move(self, matrices: list[Tensor], lr: float, weight_decay: float, momentum: float) -> None:
+        """Make one step with matrices of one shape."""
+        grads = [p.grad for p in matrices if p.grad is not None]
+        for p in matrices:
             if "momentum_buffer" not in self.state[p]:
                 self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-        means = [self.state[p]["momentum_buffer"] for p in alike]
+        means = [self.state[p]["momentum_buffer"] for p in matrices]
         torch._foreach_lerp_(means, grads, 1 - momentum)
         torch._foreach_lerp_(grads, means, momentum)  # a look ahead; the gradients have served
         if weight_decay:
-            torch._foreach_mul_(alike, 1 - lr * weight_decay)
-        rows, columns = alike[0].shape
+            torch._foreach_mul_(matrices, 1 - lr * weight_decay)
+        rows, columns = matrices[0].shape
         moves = orthogonal(torch.stack(grads)).float().unbind()
-        torch._foreach_add_(alike, moves, alpha=-lr * max(1.0, rows / columns) ** 0.5)
+        torch._foreach_add_(matrices, moves, alpha=-lr * max(1.0, rows / columns) ** 0.5)
 
 
 def orthogonal(matrices: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a step of training tells, and how to follow one step after another."""
+"""The record of a step of training, and ways to run through such records while a model trains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 @dataclass(frozen=True)
 class Step:
-    """What one optimizer step tells.
+    """The record of one optimizer step.
 
     step      counted from 1
     loss      of its batch, before the step, in nats per token
@@ -24,7 +24,7 @@ class Step:
     seconds   spent training up to here, validation not counted
     tokens    seen up to here
     val_loss  on the validation text after the step, in nats per token, where it was measured
-    snapshot  the encoding's parameters after the step, where they were kept
+    snapshot  copies of the encoding's parameters after the step, where the validation loss was measured
     changed   the encoding's numbers that somebody set just before the step
     """
 
@@ -69,10 +69,11 @@ def follow(
 
 
 @contextmanager
-def interrupts_held() -> Iterator[Callable[[], bool]]:
-    """Keep Ctrl-C from breaking into a step: it is noted, and whoever asks is told. A second one ends all.
+def deferred_interrupts() -> Iterator[Callable[[], bool]]:
+    """A context in which Ctrl-C breaks into no step; it yields a function that says whether it was pressed.
 
-    Does nothing outside the main thread, or where somebody else takes care of Ctrl-C.
+    A second Ctrl-C ends the process at once. Does nothing outside the main thread, or where somebody else
+    takes care of Ctrl-C.
     """
     noted: list[int] = []
 
@@ -92,8 +93,8 @@ def interrupts_held() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def until(steps: Iterator[Step], stop: Callable[[], bool]) -> Iterator[Step]:
-    """The same steps, interrupted between two of them if `stop` says so after the first."""
+def interruptible(steps: Iterator[Step], stop: Callable[[], bool]) -> Iterator[Step]:
+    """The same steps; KeyboardInterrupt is raised after the first one after which `stop` returns True."""
     for step in steps:
         yield step
         if stop():

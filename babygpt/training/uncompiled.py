@@ -12,7 +12,7 @@ import torch
 
 
 class Uncompiled(torch.optim.Optimizer):
-    """The base of optimizers that begin at once: PyTorch's own methods, undecorated."""
+    """Base of optimizers whose first call loads no compiler: PyTorch's own methods, undecorated."""
 
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
     zero_grad = unwrap(torch.optim.Optimizer.zero_grad)
@@ -22,6 +22,10 @@ class Uncompiled(torch.optim.Optimizer):
 
 class AdamW(Uncompiled, torch.optim.AdamW):
     """PyTorch's own, to the last bit."""
+
+    moments = frozenset(
+        {"step", "exp_avg", "exp_avg_sq"}
+    )  # what `state` holds of each parameter after a step
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]

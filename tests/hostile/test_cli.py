@@ -108,7 +108,7 @@ def found(name):
     command = main
     for word in name.split():
         if isinstance(command, click.Group):
-            command = command.commands[word]
+            command = command.get_command(click.Context(command), word)
     return command
 
 

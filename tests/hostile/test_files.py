@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from babygpt.cli import main
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text, load_corpus
-from babygpt.experiments import compared
+from babygpt.experiments import report
 from babygpt.models.versions import build
 from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
@@ -43,16 +43,16 @@ def test_any_results_are_read_or_refused(tmp_path, key, value):
     path.write_text(json.dumps(content), encoding="utf-8")
     refusal = found = None
     try:
-        found = compared.read(path)
+        found = report.load_runs(path)
     except ValueError as error:
         refusal = str(error)
     if found is None:
         assert str(path) in refusal
     else:
-        compared.summary(found["runs"])
+        report.aggregate(found["runs"])
         if found["runs"]:
-            assert compared.finding(found["runs"])
-            assert compared.pace(found["runs"])
+            assert report.conclusion(found["runs"])
+            assert report.compare_speed(found["runs"])
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 100_000, b"9" * 10_000, b"null", b"{", b"\0"])
@@ -60,7 +60,7 @@ def test_what_is_no_json_is_refused_by_its_path(tmp_path, content):
     path = tmp_path / "ablation_results.json"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"ablation_results\.json holds no results"):
-        compared.read(path)
+        report.load_runs(path)
 
 
 def trained_on(corpus, path):

@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 
 from babygpt.cli import main
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import DIGEST, KEY, Checkpoint, digest, load, save
@@ -41,8 +42,8 @@ def path(made: Checkpoint, tmp_path: Path) -> Path:
 
 
 def refused(path: Path) -> str:
-    """What `load` says of a file: a ValueError that names it."""
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the callers look at the words
+    """What `load` says of a file: BadInput that names it."""
+    with pytest.raises(BadInput) as caught:
         load(path)
     assert str(path) in str(caught.value)
     return str(caught.value)
@@ -383,7 +384,7 @@ def test_characters_must_be_as_many_as_the_model_has(made: Checkpoint, tmp_path:
 def test_header_without_a_key_is_refused(path: Path, key: str) -> None:
     header, weights = parts(path)
     del header[key]
-    save_file(weights, path, {KEY: json.dumps(header)})
+    write_as_babygpt(path, header, weights)
     refused(path)
 
 
@@ -400,7 +401,8 @@ def test_header_without_a_key_is_refused(path: Path, key: str) -> None:
     ],
 )
 def test_header_of_another_make_is_refused(path: Path, header: str) -> None:
-    save_file(parts(path)[1], path, {KEY: header})
+    weights = parts(path)[1]
+    save_file(weights, path, {KEY: header, DIGEST: digest(header, weights)})
     refused(path)
 
 
@@ -417,17 +419,16 @@ def test_header_of_another_make_is_refused(path: Path, header: str) -> None:
 )
 def test_shape_that_is_none_is_refused(path: Path, change: dict) -> None:
     header, weights = parts(path)
-    header["config"] |= change
-    save_file(weights, path, {KEY: json.dumps(header)})
-    refused(path)
+    write_as_babygpt(path, header | {"config": header["config"] | change}, weights)
+    assert "does not fit together" in refused(path)
 
 
 @pytest.mark.parametrize("change", [{"head.weight": None}, {"extra": torch.zeros(2)}])
 def test_missing_or_extra_weights_are_refused(path: Path, change: dict) -> None:
     header, weights = parts(path)
     weights = {k: w for k, w in (weights | change).items() if w is not None}
-    save_file(weights, path, {KEY: json.dumps(header)})
-    refused(path)
+    write_as_babygpt(path, header, weights)
+    assert "weights that are missing, or too many" in refused(path)
 
 
 def test_loading_does_not_change_the_file(path: Path) -> None:

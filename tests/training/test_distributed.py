@@ -23,7 +23,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.objectives.lookup import Lookup
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.distributed import ALONE, Team, joined
+from babygpt.training.distributed import SINGLE_PROCESS, Team, distributed
 
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "5"]
 HERE = str(Path(babygpt.__file__).parents[1])
@@ -61,7 +61,7 @@ def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> 
     version, objective, V = tasks[task]
     model = wake(build(version, ModelConfig(V, block_size=32, n_layer=1, n_head=2, n_embd=16)))
     batch = objective.batch(5, torch.Generator().manual_seed(0))
-    shares = [Team(rank, size).rows(batch) for rank in range(size)]
+    shares = [Team(rank, size).shard(batch) for rank in range(size)]
     assert sum(len(mine[0]) for mine in shares) == 5
     whole = objective.loss(model, batch)
     weights = [objective.count(mine) / objective.count(batch) for mine in shares]
@@ -74,24 +74,24 @@ def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> 
 
 def test_one_process_keeps_the_batch_as_it_is() -> None:
     batch = (torch.arange(6).view(3, 2), torch.arange(3))
-    assert ALONE.rows(batch) is batch
-    mine = Team(1, 2).rows(batch)
+    assert SINGLE_PROCESS.shard(batch) is batch
+    mine = Team(1, 2).shard(batch)
     assert mine[0].tolist() == [[2, 3]]
     assert mine[1].tolist() == [1]
 
 
 def test_a_batch_too_small_to_share_is_told() -> None:
     with pytest.raises(ValueError, match=r"batch_size \(3\) must be at least the number of processes \(4\)"):
-        Team(0, 4).rows((torch.zeros(3, 2),))
+        Team(0, 4).shard((torch.zeros(3, 2),))
 
 
 def test_without_torchrun_nothing_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    with joined() as team:
-        assert (team.rank, team.size, team.leads, team.first()) == (0, 1, True, True)
-        assert team.anyone(True)
-        assert not team.anyone(False)
+    with distributed() as team:
+        assert (team.rank, team.world_size, team.is_main, team.reports_first()) == (0, 1, True, True)
+        assert team.any(True)
+        assert not team.any(False)
     assert not torch.distributed.is_initialized()
 
 
@@ -124,7 +124,7 @@ from pathlib import Path
 import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.training.distributed import joined
+from babygpt.training.distributed import distributed
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import Training
@@ -141,7 +141,7 @@ def losses(team):
         weights = [p.flatten().tolist() for p in model.parameters()]
         yield [(s.loss, s.tokens, s.val_loss) for s in steps], weights
 
-with joined() as team:
+with distributed() as team:
     found = list(losses(team))
     Path(sys.argv[2] + str(team.rank)).write_text(json.dumps(found))
 """

@@ -81,7 +81,7 @@ def test_adamw_is_torchs_own_to_the_last_bit() -> None:
 
 def test_the_first_step_does_not_load_the_compiler_stack() -> None:
     """It takes 1.5 s on an idle machine, in which a first run would stand still."""
-    told = """
+    script = """
 import sys, torch
 from babygpt import ModelConfig, TrainConfig, build
 from babygpt.data.corpus import load_corpus
@@ -96,5 +96,5 @@ training.restore(training.state())
 print(*sorted({name.split(".")[0] for name in set(sys.modules) - before} & {"sympy"}),
       "torch._dynamo" in sys.modules)
 """
-    found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False"]

@@ -1,0 +1,112 @@
+"""What the tests of the commands share: how one is run, how it refuses, and something to learn from."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from babygpt.cli import main
+
+SMALL = ("--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4")
+TEXT = "the cat sat on the mat. " * 40
+
+
+@pytest.fixture(scope="session")
+def small() -> tuple[str, ...]:
+    """Flags of the smallest model and batch."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def run() -> Callable[..., Result]:
+    """Run a command in this process."""
+    return lambda *args: CliRunner().invoke(main, [str(a) for a in args])
+
+
+@pytest.fixture(scope="session")
+def refused() -> Callable[..., None]:
+    """Look that a result is one line on bad input, exit status 1 or 2, no traceback."""
+
+    def look(result: Result, *parts: object) -> None:
+        assert result.exit_code in (1, 2), result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        last = result.output.strip().splitlines()[-1]
+        for part in parts:
+            assert str(part) in last
+
+    return look
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def train(run, tmp_path: Path, corpus: str) -> Callable[..., Path]:
+    """Train a version for so many steps, and return its checkpoint's path."""
+
+    def trained(version: str, *args: object, steps: int = 1, name: str = "m") -> Path:
+        out = tmp_path / f"{name}.safetensors"
+        result = run("train", version, "--corpus", corpus, "--steps", steps, "--out", out, *SMALL, *args)
+        assert result.exit_code == 0, result.output
+        return out
+
+    return trained
+
+
+@pytest.fixture
+def pretrain(run, small):
+    """Two steps, so that it takes no time."""
+
+    def steps(corpus, folder, *args):
+        return run("pretrain", "--corpus", corpus, "--out-dir", folder, "--max-steps", 2, *small, *args)
+
+    return steps
+
+
+@pytest.fixture
+def pretrained(pretrain, tmp_path, corpus):
+    folder = tmp_path / "pretrained"
+    result = pretrain(corpus, folder, "--branches-per-sample", 2)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture(scope="session")
+def started() -> Callable[..., subprocess.Popen]:
+    """Start a command as a real process, which real signals can be sent to."""
+
+    def start(*args: object) -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", "babygpt", *[str(a) for a in args]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # a shell that runs the tests in the background has SIGINT ignored, and children inherit that
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def contents() -> Callable[[Path], tuple[dict, bytes]]:
+    """All that a checkpoint holds: its metadata, and of each weight where it stands, and the bytes of all.
+
+    Not the file's bytes: safetensors writes the two keys of its metadata in any order, another every time.
+    """
+
+    def split(path: Path) -> tuple[dict, bytes]:
+        content = path.read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+    return split

@@ -1,0 +1,79 @@
+"""`analyze`: the numbers of an encoding."""
+
+import pytest
+
+
+@pytest.mark.parametrize("encoding", ["sinusoidal", "learned", "rotary", "alibi", "fourier", "gaussian"])
+def test_it_prints_numbers(run, encoding):
+    result = run("analyze", encoding, "--width", 32, "--length", 64)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len({len(line) for line in lines}) == 1  # the numbers stand below each other
+    for line in lines:
+        float(line.split()[-1])
+
+
+def test_the_longest_wavelength_is_that_of_the_formula(run):
+    """2 pi theta^((w - 2) / w), by hand for width 4 and theta 100."""
+    output = run("analyze", "sinusoidal", "--width", 4, "--theta", 100).output
+    assert "62.83" in next(line for line in output.splitlines() if "longest" in line)
+
+
+@pytest.fixture
+def printed_numbers(run):
+    def numbers(*args):
+        result = run("analyze", *args)
+        assert result.exit_code == 0, result.output
+        return dict(line.rsplit(maxsplit=1) for line in result.output.strip().splitlines())
+
+    return numbers
+
+
+def test_fourier_uses_its_options(printed_numbers):
+    """By hand, width 2: the angle between neighbours is the stride itself, one radian."""
+    numbers = printed_numbers("fourier", "--width", 2, "--stride", 1, "--branches", 2)
+    assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
+    assert numbers["2-D RoPE, branch pairs: cosine of branches 0 and 1"] == "0.5403"
+    assert "Fourier: cosine of branches 0 and 2" not in numbers
+
+
+def test_gaussian_uses_its_options(printed_numbers):
+    """By hand, one scale of width 10: K(4) is exp(-0.08)."""
+    numbers = printed_numbers("gaussian", "--alphas", 1, 0, "--sigmas", 10, 20)
+    assert float(numbers["K at distance 4"]) == pytest.approx(0.9231, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("used", "unused", "warning"),
+    [
+        (
+            ["fourier", "--width", 8],
+            ["--length", 5, "--alphas", 1, 2],
+            "--length and --alphas play no part in `analyze fourier`\n",
+        ),
+        (["alibi"], ["--theta", 3], "--theta plays no part in `analyze alibi`\n"),
+        (["learned", "--width", 8], ["--theta", 3], "--theta plays no part in `analyze learned`\n"),
+        (["gaussian", "--alphas", 1, 2], ["--width", 8], "--width plays no part in `analyze gaussian`\n"),
+        (["rotary", "--width", 8, "--length", 9, "--theta", 3], [], ""),
+    ],
+)
+def test_flags_that_change_nothing_are_named(run, used, unused, warning):
+    with_all, without = run("analyze", *used, *unused), run("analyze", *used)
+    assert with_all.exit_code == 0
+    assert with_all.stdout == without.stdout
+    assert (with_all.stderr, without.stderr) == (warning, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["fourier", "--stride", "0"], ["stride (0) must be at least 1"]),
+        (["fourier", "--branches", "0"], ["branches (0) must be at least 1"]),
+        (["fourier", "--branches", "1"], ["1 branches", "at least 2"]),
+        (["fourier", "--width", "7"], ["width (7) must be even"]),
+        (["gaussian", "--sigmas", "0", "20"], ["sigma (0.0) must be above 0"]),
+        (["gaussian", "--alphas", "0", "0"], ["alphas (0.0, 0.0) are all 0"]),
+    ],
+)
+def test_what_makes_no_code_is_refused(run, refused, args, parts):
+    refused(run("analyze", *args), *parts)

@@ -1,0 +1,122 @@
+"""The command line as a whole: quick to start, helpful, and honest about whose fault an error is."""
+
+import errno
+import subprocess
+import sys
+
+import click
+import pytest
+
+from babygpt.cli import COMMANDS, main
+from babygpt.cli.base import OUR_FAULT
+from babygpt.cli.doctor import doctor
+from babygpt.errors import BadInput
+
+HEAVY = {"torch", "numpy", "matplotlib", "IPython", "ipywidgets"}
+GROUPS = ["", "compare"]
+LEAVES = [*(name for name in COMMANDS if name != "compare"), "compare encodings", "compare generation"]
+
+
+def command(name: str) -> click.Command:
+    return main.get_command(click.Context(main), name)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["nonsense"]])
+def test_what_computes_nothing_does_not_import_pytorch(words):
+    script = f"""
+import sys
+from babygpt.cli import main
+try:
+    main({words})
+except SystemExit:
+    print(*{HEAVY} & sys.modules.keys(), "modules")
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "modules"
+
+
+def test_the_help_lists_every_command_as_it_describes_itself(run):
+    output = run("--help").output
+    for name, (_, sentence) in COMMANDS.items():
+        assert f"  {name} " in output
+        assert sentence in output
+        assert command(name).name == name
+        assert command(name).help.startswith(sentence.rstrip("."))
+
+
+@pytest.mark.parametrize("name", [*GROUPS, *LEAVES])
+def test_help_says_what_each_option_does(run, name):
+    result = run(*name.split(), "--help")
+    assert result.exit_code == 0
+    for line in result.output.splitlines():
+        if line.strip().startswith("--") and "--help" not in line:
+            last = line.split()[-1]  # a long flag has its sentence on the next line
+            assert len(line.split()) > 2 or last.isupper() or last.endswith("]")
+
+
+# ---------------------------------------------------------------- whose fault it is
+
+
+@pytest.fixture
+def failing(monkeypatch, run):
+    """Run `doctor`, which raises this error."""
+
+    def fail(error, *flags):
+        def checks():
+            raise error
+
+        monkeypatch.setattr(doctor, "callback", checks)
+        return run(*flags, "doctor")
+
+    return fail
+
+
+USERS = [
+    BadInput("n (0) must be\nat least 1"),
+    FloatingPointError("loss is nan"),
+    OSError(errno.ENOSPC, "No space left"),
+    UnicodeEncodeError("ascii", "我", 0, 1, "ordinal not in range(128)"),
+]
+
+
+@pytest.mark.parametrize("error", USERS, ids=lambda error: type(error).__name__)
+def test_a_users_error_is_one_line_and_with_debug_a_traceback_too(failing, error):
+    line = f"Error: {' '.join(str(error).split())}\n"
+    plain, debug = failing(error), failing(error, "--debug")
+    assert (plain.exit_code, debug.exit_code) == (1, 1)
+    assert plain.stderr == line
+    assert debug.stderr.startswith("Traceback (most recent call last):")
+    assert type(error).__name__ in debug.stderr
+    assert debug.stderr.endswith(line)
+
+
+@pytest.mark.parametrize("error", [ValueError("too many values"), KeyError("x"), AttributeError("y")])
+def test_any_other_error_is_ours_and_goes_on_to_python(failing, error):
+    """Also a plain ValueError: a check of input raises BadInput."""
+    result = failing(error)
+    assert result.exception is error
+    assert result.stderr == OUR_FAULT + "\n"
+
+
+def test_python_shows_the_traceback_of_our_errors_below_the_line():
+    script = """
+from babygpt.cli import main
+from babygpt.cli.doctor import doctor
+doctor.callback = lambda: int("x")
+main(["doctor"])
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode == 1
+    first, second, *_, last = result.stderr.splitlines()
+    assert (first, second) == (OUR_FAULT, "Traceback (most recent call last):")
+    assert last.startswith("ValueError: invalid literal")
+
+
+def test_clicks_own_errors_are_nobodys_fault(failing):
+    result = failing(click.UsageError("no"))
+    assert (result.exit_code, OUR_FAULT in result.output) == (2, False)
+    assert failing(click.Abort()).exit_code == 1
+
+
+def test_a_reader_that_has_had_enough_is_no_error(failing):
+    assert "Error" not in failing(BrokenPipeError()).output

@@ -1,0 +1,217 @@
+"""`train` and `generate`: what they print, what they write, how they refuse."""
+
+import signal
+import time
+
+import pytest
+import torch
+
+from babygpt.data.corpus import load_corpus
+from babygpt.metrics.diffusion import nelbo
+from babygpt.objectives import MaskedDiffusion
+from babygpt.training import checkpoint
+
+
+def test_train_then_generate(run, small, tmp_path, corpus):
+    out = tmp_path / "weights" / "v4.safetensors"
+    result = run("train", "v4", "--corpus", corpus, "--steps", 3, "--seed", 5, "--out", out, *small)
+    assert result.exit_code == 0, result.output
+    assert "3 steps, validation loss" in result.output
+    loaded = checkpoint.load(out)
+    assert loaded.version == "v4"
+    assert loaded.info["train"]["seed"] == 5
+    assert loaded.info["steps_done"] == 3
+    first, again = (run("generate", out, "--prompt", "the ", "--tokens", 20, "--seed", 1) for _ in range(2))
+    assert first.exit_code == 0
+    assert first.output.startswith("the ")
+    assert len(first.output.rstrip("\n")) <= 24
+    assert first.output == again.output
+
+
+def test_train_overwrites_only_when_told(run, refused, contents, small, tmp_path, corpus):
+    out = tmp_path / "m.safetensors"
+    args = ["train", "v1", "--corpus", corpus, "--steps", 2, "--out", out, *small]
+    assert run(*args).exit_code == 0
+    before, held = out.read_bytes(), contents(out)
+    refused(run(*args), "exists already", out)
+    assert out.read_bytes() == before
+    assert run(*args, "--overwrite", "--seed", 7).exit_code == 0
+    assert contents(out) != held
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--n-embd", "30", "--n-head", "4"], ["n_embd (30) must be divisible by n_head (4)"]),
+        (["--n-embd", "6", "--n-head", "2"], ["width (3) must be even"]),
+        (["--block-size", "100000"], ["needs at least 100001"]),
+        (["--steps", "0"], ["steps (0) must be above 0"]),
+        (["--corpus", "no/such/file.txt"], ["no/such/file.txt"]),
+        (["--steps", "30", "--lr-other", "1e38", "--lr-matrix", "1e38"], ["loss is", "at step"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_and_writes_nothing(
+    run, refused, small, tmp_path, corpus, extra, parts
+):
+    out = tmp_path / "m.safetensors"
+    refused(run("train", "v4", "--corpus", corpus, "--out", out, *small, *extra), *parts)
+    assert not out.exists()
+
+
+def test_an_empty_corpus_and_an_unknown_character_are_refused(run, refused, train, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("", encoding="utf-8")
+    refused(run("train", "v1", "--corpus", empty), "is empty")
+    refused(run("generate", train("v1"), "--prompt", "cat!"), "character '!' at place 3")
+
+
+def test_a_damaged_checkpoint_and_a_missing_one_are_refused(run, refused, tmp_path):
+    broken = tmp_path / "broken.safetensors"
+    broken.write_bytes(b"not a checkpoint")
+    refused(run("generate", broken), "damaged", broken)
+    refused(run("generate", tmp_path / "none.safetensors"), "no checkpoint")
+
+
+def test_an_unknown_version_names_the_known_ones(run, refused):
+    refused(run("train", "v99"), "v1", "v4")
+
+
+@pytest.fixture
+def interrupted(started):
+    """Start a command as a real process, interrupt its training by a real signal: what it printed."""
+
+    def interrupt(*args):
+        process, seen = started(*args), ""
+        deadline = time.monotonic() + 120
+        while "loss=" not in seen and time.monotonic() < deadline:
+            seen += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        printed, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        return printed
+
+    return interrupt
+
+
+@pytest.mark.survives("Ctrl-C while training", "what was learned is kept")
+def test_ctrl_c_keeps_what_was_learned(interrupted, small, tmp_path, corpus):
+    """The checkpoint holds the steps made so far."""
+    out = tmp_path / "m.safetensors"
+    printed = interrupted("train", "v4", "--corpus", corpus, "--steps", 1_000_000, "--out", out, *small)
+    assert "validation loss" in printed
+    assert 0 < checkpoint.load(out).info["steps_done"] < 1_000_000
+
+
+def test_ctrl_c_keeps_what_was_learned_of_branches(interrupted, small, tmp_path, corpus):
+    out = tmp_path / "out"
+    printed = interrupted("pretrain", "--corpus", corpus, "--epochs", 2_000, "--out-dir", out, *small)
+    info = checkpoint.load(out / "pretrain.safetensors").info
+    assert 0 < info["steps_done"] < info["train"]["steps"]
+    assert f"v6: {info['steps_done']} steps" in printed
+    assert 0 < info["reading"]["epochs_done"] < 2_000
+
+
+# ---------------------------------------------------------------- masked diffusion
+
+
+@pytest.mark.parametrize("version", ["v7", "v7-nope"])  # every other one: tests/training
+def test_a_v7_is_trained_and_writes(run, small, tmp_path, corpus, version):
+    out = tmp_path / "m.safetensors"
+    result = run("train", version, "--corpus", corpus, "--steps", 2, "--out", out, *small)
+    assert result.exit_code == 0, result.output
+    assert "2 steps, validation loss of masked characters" in result.stdout
+    loaded = checkpoint.load(out)
+    text = load_corpus(corpus, with_mask=True)
+    assert loaded.tokenizer.mask_id == len(text.tokenizer.characters)
+    bound, error = nelbo(loaded.model, text.val)
+    assert loaded.info["nelbo"] == pytest.approx(bound, abs=1e-6)
+    assert f"NELBO {bound:.3f} ± {error:.3f}" in result.stdout
+    assert loaded.info["val_loss"] == pytest.approx(
+        MaskedDiffusion(text, 16).validate(loaded.model), abs=1e-6
+    )
+    written = run("generate", out, "--prompt", "the ", "--tokens", 9).stdout
+    assert written.startswith("the ")
+    assert len(written) == 4 + 9 + 1
+
+
+def test_weights_go_where_note_000_expects_them(run, small, tmp_path, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("train", "v7", "--corpus", corpus, "--steps", 1, *small).exit_code == 0
+    assert checkpoint.load(tmp_path / "weights" / "v7.safetensors").version == "v7"
+
+
+def test_the_bound_is_another_loss_and_changes_no_other_version(run, small, tmp_path, corpus):
+    def trained(name, version, *extra):
+        out = tmp_path / f"{name}.safetensors"
+        result = run("train", version, "--corpus", corpus, "--steps", 3, "--out", out, *small, *extra)
+        assert result.exit_code == 0, result.output
+        return result, checkpoint.load(out)
+
+    (_, mean), (_, bound) = trained("mean", "v7-rope"), trained("bound", "v7-rope", "--bound")
+    assert (mean.info["bound"], bound.info["bound"]) == (False, True)
+    assert not torch.equal(mean.model.head.weight, bound.model.head.weight)
+    (plain, one), (warned, other) = trained("plain", "v4"), trained("warned", "v4", "--bound")
+    assert "--bound plays no part in training v4" in warned.stderr
+    assert "--bound" not in plain.stderr
+    assert "NELBO" not in warned.stdout
+    assert torch.equal(one.model.head.weight, other.model.head.weight)
+
+
+@pytest.fixture(scope="module")
+def denoiser(run, small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("denoiser")
+    (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    args = ["--corpus", folder / "text.txt", "--steps", 40, "--out", folder / "m.safetensors", *small]
+    assert run("train", "v7-rope", *args).exit_code == 0
+    return folder / "m.safetensors"
+
+
+def test_generate_uses_every_flag_of_diffusion(run, denoiser):
+    def wrote(*flags):
+        result = run("generate", denoiser, "--prompt", "the cat ", "--tokens", 60, "--top-k", 4, *flags)
+        assert result.exit_code == 0, result.output
+        assert len(result.stdout) == 8 + 60 + 1
+        return result.stdout
+
+    usual = wrote()
+    assert usual == wrote("--order", "confidence", "--confidence-threshold", 0.95)
+    orders = [["--order", "random"], ["--order", "random", "--per-step", 4], ["--order", "ancestral"]]
+    others = [*orders, ["--confidence-threshold", 0], ["--block", 3], ["--seed", 7]]
+    assert len({usual, *(wrote(*flags) for flags in others)}) == 1 + len(others)
+
+
+def test_a_prompt_longer_than_the_window_is_continued(run, denoiser):
+    prompt = "the cat sat on the mat. the cat sat"
+    written = run("generate", denoiser, "--prompt", prompt, "--tokens", 5).stdout
+    assert written.startswith(prompt)
+    assert len(written) == len(prompt) + 5 + 1
+
+
+def test_flags_that_change_nothing_are_named(run, train, denoiser):
+    written = run("generate", denoiser, "--prompt", "the", "--order", "random", "--n-steps", 4)
+    assert written.stderr == "--n-steps plays no part with --order random\n"
+    assert written.stdout == run("generate", denoiser, "--prompt", "the", "--order", "random").stdout
+    out = train("v4")
+    written = run("generate", out, "--prompt", "the", "--order", "random", "--block", 4)
+    why = "in a v4, which writes one character after another"
+    assert written.stderr == f"--order and --block play no part {why}\n"
+    assert written.stdout == run("generate", out, "--prompt", "the").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["--confidence-threshold", "-1"], ["threshold (-1.0)"]),
+        (["--order", "random", "--per-step", "0"], ["per_step (0)"]),
+        (["--order", "ancestral", "--n-steps", "0"], ["n_steps (0)"]),
+        (["--block", "16"], ["block (16)", "between 1 and 15"]),
+        (["--temperature", "-1"], ["temperature (-1.0)"]),
+        (["--top-k", "0"], ["top_k (0)"]),
+        (["--tokens", "-1"], ["n_tokens (-1)"]),
+        (["--prompt", "the dog"], ["character 'd' at place 4"]),
+        (["--prompt", "░"], ["character '░' at place 0"]),
+        (["--prompt", ""], ["prompt is empty"]),
+    ],
+)
+def test_generate_refuses_in_one_line(run, refused, denoiser, args, parts):
+    refused(run("generate", denoiser, "--prompt", "the ", *args), *parts)

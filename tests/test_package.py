@@ -1,0 +1,41 @@
+"""`import babygpt`: cheap, and every name that it offers is there."""
+
+import ast
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import babygpt
+
+SOURCE = Path(babygpt.__file__).read_text(encoding="utf-8")
+
+
+def test_importing_the_package_imports_no_pytorch():
+    script = "import babygpt, sys; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout == "False False\n"
+
+
+def test_type_checkers_are_told_of_the_same_names():
+    blocks = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
+    imports = (node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom))
+    assert {alias.asname: node.module for node in imports for alias in node.names} == babygpt.MODULES
+
+
+@pytest.mark.parametrize("name", babygpt.MODULES)
+def test_every_name_is_there(name):
+    assert name in dir(babygpt)
+    assert getattr(babygpt, name).__name__ == name
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert babygpt.__version__ == metadata.version("babygpt")
+
+
+def test_a_name_that_is_not_there_is_refused_as_by_any_module():
+    with pytest.raises(AttributeError, match="module 'babygpt' has no attribute 'trian'"):
+        babygpt.trian  # noqa: B018
+    assert not hasattr(babygpt, "trian")
