@@ -41,10 +41,10 @@ import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.doctor import checks, report
-from babygpt.metrics import role_accuracy
 from babygpt.invariants import promises
-from babygpt.tables import Table
+from babygpt.metrics import role_accuracy
 from babygpt.sampling import generate
+from babygpt.tables import Table
 
 plots.set_style()
 print(report(checks()))

@@ -23,13 +23,13 @@ import matplotlib.pyplot as plt
 import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
+from babygpt.claims import findings
 from babygpt.data import CharTokenizer
+from babygpt.invariants import promises
 from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
-from babygpt.claims import findings
-from babygpt.invariants import promises
-from babygpt.tables import Table, source
 from babygpt.sampling import generate
+from babygpt.tables import Table, source
 from babygpt.training import train
 
 plots.set_style()

@@ -22,14 +22,14 @@ import torch
 import torch.nn.functional as F
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
+from babygpt.claims import findings
 from babygpt.data import CharTokenizer, load_corpus
 from babygpt.data.batches import cut, line_starts
 from babygpt.encodings import LearnedPositions
-from babygpt.metrics import role_accuracy
-from babygpt.models.learned_positions import BagWithPositions
-from babygpt.objectives import cross_entropy
-from babygpt.claims import findings
 from babygpt.invariants import promises
+from babygpt.metrics import role_accuracy
+from babygpt.models.bag_of_tokens import BagWithPositions
+from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
 from babygpt.training import train
 

@@ -27,11 +27,11 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live
 from babygpt.data.batches import cut, line_starts
 from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
-from babygpt.encodings.rotary import turn
+from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
+from babygpt.invariants import promises
 from babygpt.metrics import attention_weights, role_accuracy
 from babygpt.models.transformer import Attention, Transformer
-from babygpt.invariants import promises
 from babygpt.tables import Table, source
 
 plots.set_style()
@@ -247,11 +247,11 @@ plots.draw_clock(ax, angles.tolist(), [str(int(h)) for h in hours], "Each token 
 plt.show()
 
 # %% [markdown]
-# The package's `turn` rotates every pair of channels by its own angle. With it, the theorem is a line: turn the code of $m$, get the code of $m + s$. (Backwards, because a hand that starts at the top and goes clockwise goes against the mathematician's direction.)
+# The package's `rotate_pairs` turns every pair of channels by its own angle. With it, the theorem is a line: turn the code of $m$, get the code of $m + s$. (Backwards, because a hand that starts at the top and goes clockwise goes against the mathematician's direction.)
 
 # %%
 s = 7
-moved = turn(sinusoid(torch.arange(100), 96), -s * frequencies(96))
+moved = rotate_pairs(sinusoid(torch.arange(100), 96), -s * frequencies(96))
 assert torch.allclose(moved, sinusoid(torch.arange(100) + s, 96), atol=1e-5)
 
 # %% [markdown]
@@ -296,7 +296,7 @@ live.sinusoidal()
 
 # %%
 codes = sinusoid(torch.arange(12), 96)
-back = turn(codes, frequencies(96))  # one step back: the code of m - 1, by rotation
+back = rotate_pairs(codes, frequencies(96))  # one step back: the code of m - 1, by rotation
 seen = (back @ codes.T).masked_fill(torch.ones(12, 12).triu(1).bool(), -torch.inf).softmax(dim=-1)
 assert (seen[1:].argmax(dim=1) == torch.arange(11)).all()
 
@@ -421,13 +421,13 @@ live.attention(models["v3"], tokenizer, text)
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
 dial = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
-steered = live.train(build("v3", shape), objective, recipe, "v3, steered", floor, watches, knobs=[dial])
+steered = live.train(build("v3", shape), objective, recipe, "v3, steered", floor, watches, controls=[dial])
 
 # %% [markdown]
 # Turn it whenever you like. If you have not by step 200, the next cell does it for you.
 
 # %% tags=["nbval-ignore-output"]
-steered.reach(200)
+steered.wait_for_step(200)
 if not any(step.changed for step in steered.history):
     steered.steer("theta", 10.0)
 history = steered.result()

@@ -27,9 +27,9 @@ from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invar
 from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
-from babygpt.encodings.rotary import Rotary, angles, rotate, turn
-from babygpt.metrics import attention_weights, loss_by_position, role_accuracy
+from babygpt.encodings.rotary import Rotary, angles, rotate, rotate_pairs
 from babygpt.invariants import promises
+from babygpt.metrics import attention_weights, loss_by_position, role_accuracy
 from babygpt.tables import Table, source
 from babygpt.training import follow, train
 
@@ -106,12 +106,12 @@ live.rotary()
 # The package does just this, for any number of pairs at once: it reads each pair of channels as one complex number, multiplies, and reads the product as a pair again.
 
 # %%
-source(turn)
+source(rotate_pairs)
 
 # %%
 pair = torch.tensor([[2.0, 1.0], [2.0, 1.0], [2.0, 1.0], [2.0, 1.0]])
 quarter = torch.arange(4)[:, None] * math.pi / 2  # no turn, a quarter, a half, three quarters
-turned = turn(pair, quarter)
+turned = rotate_pairs(pair, quarter)
 print(turned.round().int().tolist())
 assert torch.allclose(turned[1], torch.tensor([-1.0, 2.0]), atol=1e-6)  # (2 + i) i = -1 + 2i
 
@@ -191,7 +191,7 @@ def turn_halves(x, angle):
 # %%
 angle = angles(torch.arange(512), 24)
 evens_first = [*range(0, 24, 2), *range(1, 24, 2)]
-assert torch.allclose(turn_halves(x[..., evens_first], angle), turn(x, angle)[..., evens_first])
+assert torch.allclose(turn_halves(x[..., evens_first], angle), rotate_pairs(x, angle)[..., evens_first])
 
 
 # %% [markdown]
@@ -229,8 +229,8 @@ class Mixed(Encoding):
 # %% tags=["nbval-ignore-output"]
 checks = (invariants.norm_preserved, invariants.shift_invariant)
 clean, mixed = ([check(encoding) for check in checks] for encoding in (Rotary(32), Mixed()))
-assert all(verdict.holds for verdict in clean)
-assert not any(verdict.holds for verdict in mixed)
+assert all(promise.holds for promise in clean)
+assert not any(promise.holds for promise in mixed)
 promises([*clean, *mixed])
 
 # %% [markdown]
@@ -348,13 +348,13 @@ live.attention(models["v4"], tokenizer, text)
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
 dial = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
-steered = live.train(build("v4", shape), objective, recipe, "v4, steered", floor, watches, knobs=[dial])
+steered = live.train(build("v4", shape), objective, recipe, "v4, steered", floor, watches, controls=[dial])
 
 # %% [markdown]
 # Turn it whenever you like. If you have not by step 225, the next cell does it for you.
 
 # %% tags=["nbval-ignore-output"]
-steered.reach(225)
+steered.wait_for_step(225)
 if not any(step.changed for step in steered.history):
     steered.steer("theta", 10.0)
 history = steered.result()
@@ -385,7 +385,7 @@ plt.show()
 
 
 # %% [markdown]
-# The loss leaps, in a single step. There is nothing to learn in a rotation, and yet all that *is* learnt is learnt **for these rotations**: a head that looks one letter back does it by turning its query against a known angle, and the angles are suddenly others. Then the weights follow. When θ goes to 10, more than half of the leap is gone fifty steps later; the rest goes slowly, for the learning rate is falling, and when the steps are used up the steered run is still behind the one that nobody touched. The printed line has the three numbers of your run. (Every step keeps what you turned in its record, as `changed`, so that a steered run can be repeated to the last bit: `train(…, steering=as_in(history))`.)
+# The loss leaps, in a single step. There is nothing to learn in a rotation, and yet all that *is* learnt is learnt **for these rotations**: a head that looks one letter back does it by turning its query against a known angle, and the angles are suddenly others. Then the weights follow. When θ goes to 10, more than half of the leap is gone fifty steps later; the rest goes slowly, for the learning rate is falling, and when the steps are used up the steered run is still behind the one that nobody touched. The printed line has the three numbers of your run. (Every step keeps what you turned in its record, as `changed`, so that a steered run can be repeated to the last bit: `train(…, steering=replay(history))`.)
 #
 # ## Move the text
 #
@@ -481,7 +481,7 @@ def examine(model):
     return [
         invariants.norm_preserved(model.encoding, **heads),
         invariants.shift_invariant(model.encoding, **heads),
-        invariants.Verdict("the whole text may move by 8", shift, 1e-3),
+        invariants.Promise("the whole text may move by 8", shift, 1e-3),
         invariants.causal(model, ids),
         invariants.cache_equals_full(model, ids),
         invariants.extrapolates_or_refuses(model, ids),
@@ -489,19 +489,19 @@ def examine(model):
 
 
 # %%
-verdicts = {name: examine(travellers[name]) for name in ("learned", "v3", "v4")}
+checked = {name: examine(travellers[name]) for name in ("learned", "v3", "v4")}
 rows = [
-    (three[0].promise, *("✓" if verdict.holds else "✗" for verdict in three))
-    for three in zip(*verdicts.values(), strict=True)
+    (three[0].statement, *("✓" if promise.holds else "✗" for promise in three))
+    for three in zip(*checked.values(), strict=True)
 ]
-Table(("promise", *verdicts), rows, stable=4)
+Table(("promise", *checked), rows, stable=4)
 
 # %% [markdown]
 # One line sets them apart. Do not be taken in by the first two: the invariants look at what happens to a *given* query and key, and there an additive code does nothing at all, so it breaks nothing. It has done its work before, at the bottom of the model, where place and token were added into one vector. Only the third line asks the whole model. And here are v4's numbers:
 
 # %% tags=["nbval-ignore-output"]
-assert all(verdict.holds for verdict in verdicts["v4"])
-promises(verdicts["v4"])
+assert all(promise.holds for promise in checked["v4"])
+promises(checked["v4"])
 
 # %% [markdown]
 # ## Exercise

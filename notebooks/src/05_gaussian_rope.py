@@ -21,15 +21,15 @@ import numpy as np
 import torch
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
+from babygpt.claims import findings
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
 from babygpt.experiments.results import load_results
-from babygpt.metrics import loss_by_position, role_accuracy
-from babygpt.metrics.kernels import kernel_values, reach
-from babygpt.models.transformer import norm
-from babygpt.claims import findings
 from babygpt.invariants import promises
+from babygpt.metrics import loss_by_position, role_accuracy
+from babygpt.metrics.inspection import kernel_values, reach
+from babygpt.models.transformer import norm
 from babygpt.tables import Table, source
 from babygpt.training import follow, train
 
@@ -245,9 +245,9 @@ measured = [invariants.shift_invariant(encoding).value for encoding in kinds]
 asked = [
     f"{kernel}, {sort}: m − n alone" for sort in ("σ 5, 20", "K ≡ 1") for kernel in ("relative", "absolute")
 ]
-verdicts = [invariants.Verdict(name, value, 1e-6) for name, value in zip(asked, measured, strict=True)]
-assert [verdict.holds for verdict in verdicts] == [True, False, True, True]
-promises(verdicts)
+checked = [invariants.Promise(name, value, 1e-6) for name, value in zip(asked, measured, strict=True)]
+assert [promise.holds for promise in checked] == [True, False, True, True]
+promises(checked)
 
 # %% [markdown]
 # Relative: kept. Absolute: broken, and by as much as a typical score, which is an interesting failure and no accident of rounding. K ≡ 1, in both readings: kept, for it is RoPE. To a whole model we can put more questions; here is v5.
@@ -258,9 +258,9 @@ shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=64, n_layer=2, n_hea
 ids, fresh = corpus.val[:48], build("v5", shape)
 torch.nn.init.normal_(fresh.head.weight)  # a new model says nothing; make it speak
 checks = (invariants.causal, invariants.cache_equals_full, invariants.extrapolates_or_refuses)
-verdicts = [check(fresh, ids) for check in checks]
-assert all(verdict.holds for verdict in verdicts)
-promises(verdicts)
+checked = [check(fresh, ids) for check in checks]
+assert all(promise.holds for promise in checked)
+promises(checked)
 
 # %% [markdown]
 # ## Train it, and watch K
@@ -324,12 +324,12 @@ steered = live.train(again, objective, recipe, "v5 fixed, steered", floor, watch
 # Move them whenever you like. If you have not by step 200, the next cell does it for you, there and back.
 
 # %% tags=["nbval-ignore-output"]
-steered.reach(200)
+steered.wait_for_step(200)
 touched = any(step.changed for step in steered.history)
 for sigma1, sigma2, until in [] if touched else [(2.0, 2.0, 225), (5.0, 20.0, 300)]:
     steered.steer("sigma1", sigma1)
     steered.steer("sigma2", sigma2)
-    steered.reach(until)
+    steered.wait_for_step(until)
 history = steered.result()
 turns = [(name, value) for step in history for name, value in step.changed.items()]
 as_planned = turns == [
@@ -507,16 +507,17 @@ def check(attempt):
     scaled, turned = (long / right_long - 1).abs().max(), (got / long - want / right_long).abs().max()
     broken = got.isnan().any()
     named = {"runs on the note's example": broken, "scales by K(m)": scaled, "rotates as RoPE": turned}
-    return [invariants.Verdict(name, float(value), 1e-3) for name, value in named.items()]
+    return [invariants.Promise(name, float(value), 1e-3) for name, value in named.items()]
 
 
 # %% tags=["nbval-ignore-output"]
 def package(x):
     """What the package makes of x."""
-    return AbsoluteGaussian(64, learnable=False).transform_qk(x[None], x[None], Positions.arange(x.shape[-2]))[0][0]
+    positions = Positions.arange(x.shape[-2])
+    return AbsoluteGaussian(64, learnable=False).transform_qk(x[None], x[None], positions)[0][0]
 
 
-assert all(verdict.holds for verdict in check(package))
+assert all(promise.holds for promise in check(package))
 promises(check(repaired))
 
 # %% [markdown]

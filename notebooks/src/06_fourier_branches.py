@@ -24,18 +24,17 @@ import matplotlib.pyplot as plt
 import torch
 
 from babygpt import Branches, ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
-from babygpt.data.batches import weave
-from babygpt.encodings.fourier import fourier
-from babygpt.encodings.rotary import angles, turn
-from babygpt.experiments.branches import summary
-from babygpt.experiments.figures import draw_branches
-from babygpt.experiments.results import load_results
-from babygpt.metrics.branches import interference_gap, leakage
 from babygpt.claims import findings
+from babygpt.data.batches import interleave
+from babygpt.encodings.fourier import fourier
+from babygpt.encodings.rotary import angles, rotate_pairs
+from babygpt.experiments.branches import draw_branches, table_row
+from babygpt.experiments.results import load_results
 from babygpt.invariants import promises
-from babygpt.tables import Table, source
-from babygpt.positions import sees
+from babygpt.metrics.branches import interference_gap, leakage
+from babygpt.positions import causal_mask
 from babygpt.sampling import generate_parallel
+from babygpt.tables import Table, source
 
 plots.set_style()
 
@@ -49,7 +48,7 @@ plots.set_style()
 # %%
 letters = "abcdWXY"
 texts = [torch.tensor([letters.index(c) for c in text]) for text in ("abcd", "WXY")]
-row = weave(texts, offsets=[0, 1])
+row = interleave(texts, offsets=[0, 1])
 for name, ids in (("tokens ", row.tokens), ("targets", row.targets)):
     print(name, *(letters[i] for i in ids[0]))
 print("time   ", *row.time[0].tolist())
@@ -58,20 +57,20 @@ print("branch ", *row.branch[0].tolist())
 # %% [markdown]
 # (The last character of each text is a target only, so `d` and `Y` are not in the row.)
 #
-# Which token may look at which? In one text the answer was *itself, and all before it*. Here tokens of the same time are written at the same moment: when `b` and `W` are read, neither has been there when the other was chosen. So the rule is: **a token sees itself, and everything at strictly earlier times, of every branch**. It is written down once, in `places.py`, for one text and for many:
+# Which token may look at which? In one text the answer was *itself, and all before it*. Here tokens of the same time are written at the same moment: when `b` and `W` are read, neither has been there when the other was chosen. So the rule is: **a token sees itself, and everything at strictly earlier times, of every branch**. It is written down once, in `babygpt/positions.py`, for one text and for many:
 
 # %%
-source(sees)
+source(causal_mask)
 
 # %%
 marks = [f"{letters[i]}{b}" for i, b in zip(row.tokens[0], row.branch[0].tolist(), strict=True)]
-visible = sees(row.positions, row.positions)[0, 0].float()
+visible = causal_mask(row.positions, row.positions)[0, 0].float()
 assert visible[marks.index("W1"), marks.index("b0")] == 0  # the same time, another branch
 assert visible[marks.index("X1"), marks.index("b0")] == 1  # an earlier time of another branch
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4))
-alone = sees(row.positions, row.positions, isolated=True)[0, 0].float()
+alone = causal_mask(row.positions, row.positions, isolated=True)[0, 0].float()
 titles = ("All earlier times, of every branch", "The same, isolated")
 for ax, mask, title in zip(axes, (visible, alone), titles, strict=True):
     plots.draw_matrix(ax, mask.numpy(), title, "token looked at", "token that looks", marks, top=1.0)
@@ -152,7 +151,7 @@ live.branches()
 
 # %%
 position = torch.arange(8) * 128
-turned = turn(torch.ones(8, 512, dtype=torch.float64), angles(position, 512))
+turned = rotate_pairs(torch.ones(8, 512, dtype=torch.float64), angles(position, 512))
 likeness = [code @ code.T / code.square().sum(dim=-1) for code in (codes.double(), turned)]
 assert torch.allclose(*likeness, atol=1e-6)
 
@@ -180,7 +179,7 @@ recipe, floors = TrainConfig(steps=300), {"floor": corpus.floor}
 line = tokenizer.decode(corpus.val[:24]).strip()
 watches = [
     live.branch_similarity(tokenizer, line, n=2, times=12),
-    live.company(corpus.val, length=48, times=6),
+    live.interference(corpus.val, length=48, times=6),
 ]
 models, runs = {}, {}
 for name, options in codes.items():
@@ -213,13 +212,13 @@ Table(("code", "gap (nats per character)"), [(n, f"{gap:.3f}") for n, gap in gap
 torch.manual_seed(1337)
 stride = live.Slider("stride", 128, 1, 256, "stride (positions)")
 again = build("v6", shape, stride=128)
-steered = live.train(again, objective, recipe, "v6, steered", floors, watches, knobs=[stride])
+steered = live.train(again, objective, recipe, "v6, steered", floors, watches, controls=[stride])
 
 # %% [markdown]
 # Move it whenever you like. If you have not by step 150, the next cell does it for you.
 
 # %% tags=["nbval-ignore-output"]
-steered.reach(150)
+steered.wait_for_step(150)
 if not any(step.changed for step in steered.history):
     steered.steer("stride", 1)
 history = steered.result()
@@ -269,18 +268,18 @@ Table(("leakage (nats per character)", "open mask", "isolated"), rows, stable=1)
 # And the promises that can be kept exactly. If branches change places *together with their codes*, the predictions change places and nothing else happens; reading with a cache changes nothing; and a model without a code that is given a single branch is v4.
 
 # %% tags=["nbval-ignore-output"]
-sample = weave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
+sample = interleave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
 ids, positions = sample.tokens[0], Positions(sample.time[0], sample.branch[0])
 plain = build("v4", shape)
 plain.load_state_dict(models["v6-none"].state_dict())
-verdicts = [
+checked = [
     invariants.sees_the_past_alone(models["v6"], ids, positions),
     invariants.branches_permute(models["v6"], ids, positions),
     invariants.parallel_cache_equals_full(models["v6"], ids, positions),
     invariants.one_branch_is_one_text(models["v6-none"], plain, corpus.val[:40]),
 ]
-assert all(verdict.holds for verdict in verdicts)
-promises(verdicts)
+assert all(promise.holds for promise in checked)
+promises(checked)
 
 # %% [markdown]
 # ## Two stories at once
@@ -351,7 +350,7 @@ check(models.get("yours", models["v6"]))
 # %% [markdown]
 # ## All codes, three seeds
 #
-# One run is one run. The next table is read from `figures/branches.json`, which one command makes; the cell prints which, and how long it took. Each code was trained twice: on samples of one to eight branches, and on samples of two; some a third time, on two with any two of eight numbers. (A step takes twelve texts, or what of twelve fills whole samples: with up to eight branches that is a ninth less.) *Random* is the control: vectors drawn once and never trained. *RoPE's band* gives the Fourier code just the twelve channels of frequencies that 2-D RoPE has, repeated, so that the comparison is fair.
+# One run is one run. The next table comes with the package: it is read from `babygpt/experiments/results/branches.json`, which one command makes; the cell prints which, and how long it took. Each code was trained twice: on samples of one to eight branches, and on samples of two; some a third time, on two with any two of eight numbers. (A step takes twelve texts, or what of twelve fills whole samples: with up to eight branches that is a ninth less.) *Random* is the control: vectors drawn once and never trained. *RoPE's band* gives the Fourier code just the twelve channels of frequencies that 2-D RoPE has, repeated, so that the comparison is fair.
 
 # %%
 results = load_results("branches")
@@ -359,7 +358,7 @@ print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['se
 
 # %%
 heading = ("trained on: code", "loss alone", "gap at 2", "gap at 4", "gap at 8", "leakage", "isolated")
-table = [summary(results, run) for run in results["runs"] if run.startswith(("up to eight", "two"))]
+table = [table_row(results, run) for run in results["runs"] if run.startswith(("up to eight", "two"))]
 Table(heading, table, stable=7)
 
 # %%
@@ -375,7 +374,7 @@ plt.show()
 strides = {stride: f"stride {stride}" for stride in (1, 8, 1024)} | {128: "two"}
 kinds = ("Fourier", "Fourier, learnable", "2-D RoPE")
 rows = [
-    summary(results, f"{strides[s]}: {kind}", ("alone", "gap 2", "gap 4"))
+    table_row(results, f"{strides[s]}: {kind}", ("alone", "gap 2", "gap 4"))
     for kind in kinds
     for s in sorted(strides)
 ]
@@ -383,7 +382,7 @@ Table(("trained on two, at stride (two: 128)", "loss alone", "gap at 2", "gap at
 
 # %%
 runs_of_four = [run for run in results["runs"] if run.startswith("four")]
-rows = [summary(results, run, ("alone", "gap 4", "leak")) for run in runs_of_four]
+rows = [table_row(results, run, ("alone", "gap 4", "leak")) for run in runs_of_four]
 Table(("trained on four, equal budget", "loss alone", "gap at 4", "leakage"), rows, stable=4)
 
 # %% [markdown]

@@ -24,17 +24,17 @@ import torch
 import torch.nn.functional as F
 
 from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
+from babygpt.claims import findings
 from babygpt.encodings import polar, rotary
-from babygpt.experiments.figures import draw_lookup, draw_polar
-from babygpt.experiments.polar import REPAIRS
+from babygpt.experiments.lookup import draw_lookup
+from babygpt.experiments.polar import REPAIRS, draw_polar
 from babygpt.experiments.results import load_results
+from babygpt.invariants import promises
 from babygpt.metrics import role_accuracy
 from babygpt.metrics.diffusion import answer_bounds, exact_nelbo, nelbo
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
-from babygpt.claims import findings
-from babygpt.invariants import promises
-from babygpt.tables import Table, source
 from babygpt.sampling import by_confidence, fill_in
+from babygpt.tables import Table, source
 
 plots.set_style()
 
@@ -274,7 +274,7 @@ for left, right in ((20, 23), (23, 20)):
 # %% [markdown]
 # ## Train four
 #
-# Now the experiment. Four models in the world of notebook 04, alike in everything but how they know where things stand: the note's gates as written (*polar*); quadrature (*even*); **v7**, with the learned phase; and RoPE, for which nothing had to be repaired. The same windows, the same masks, the same 200 steps. (The loss is the plain mean over masked letters. To save time it is validated on each window once; `bench diffusion` takes more.)
+# Now the experiment. Four models in the world of notebook 04, alike in everything but how they know where things stand: the note's gates as written (*polar*); quadrature (*even*); **v7**, with the learned phase; and RoPE, for which nothing had to be repaired. The same windows, the same masks, the same 200 steps. (The loss is the plain mean over masked letters. To save time it is validated on each window once; `python -m benchmarks diffusion` takes more.)
 #
 # Beside the loss you see a line with holes as the model would fill it in at the moment, in the colour of how sure it is, and, where there are any, the gates of the keys as they are now: a row for each position, a column for each channel, every last four of sixteen positions MASK, and above them by how much the phases have moved. (They are drawn before any norm: that of *polar* then divides α out again, as you have seen.)
 #
@@ -283,7 +283,7 @@ for left, right in ((20, 23), (23, 20)):
 # %% tags=["nbval-ignore-output"]
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=200)
-fills = live.filling(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", times=10)
+fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", times=10)
 both = [live.gates(), fills]
 watches = {"v7-polar": both, "v7-quadrature": both, "v7": both, "v7-rope": [fills]}
 
@@ -342,13 +342,13 @@ plt.show()
 torch.manual_seed(1337)
 knobs = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -3, 3, "all δ (radians)")]
 again = build("v7", shape)
-steered = live.train(again, objective, recipe, "v7, steered", watches=watches["v7"], knobs=knobs)
+steered = live.train(again, objective, recipe, "v7, steered", watches=watches["v7"], controls=knobs)
 
 # %% [markdown]
 # Move them whenever you like. If you have not by step 100, the next cell does it for you.
 
 # %% tags=["nbval-ignore-output"]
-steered.reach(100)
+steered.wait_for_step(100)
 if not any(step.changed for step in steered.history):
     steered.steer("alpha", 10.0)
 history = steered.result()
@@ -458,11 +458,11 @@ assert 0.3 < right < 0.8
 # Whatever the order, three things must be so.
 
 # %% tags=["nbval-ignore-output"]
-texts = live.with_holes(tokenizer, "tula met vala. " + 40 * "_").expand(8, -1)
+texts = live.encode_masked(tokenizer, "tula met vala. " + 40 * "_").expand(8, -1)
 keep = (invariants.fills_every_mask, invariants.keeps_the_prompt, invariants.at_least_one_a_step)
-verdicts = [ask(models["v7"], texts) for ask in keep]
-assert all(verdict.holds for verdict in verdicts)
-promises(verdicts)
+checked = [ask(models["v7"], texts) for ask in keep]
+assert all(promise.holds for promise in checked)
+promises(checked)
 
 
 # %% [markdown]
@@ -590,7 +590,7 @@ class Yours(polar.Quadrature):
 
     def transform_qk(self, q, k, positions):
         wave = self.wave(positions)
-        return self.spread(q, wave), self.spread(k, wave) * self.state(positions)
+        return polar.cos_sin(q, wave), polar.cos_sin(k, wave) * self.mask_gate(positions)
 
 
 # %%
@@ -608,17 +608,17 @@ def check(encoding):
     found, products = scores(encoding)
     distance = torch.arange(16)[:, None] - torch.arange(16)
     gap = (found - (distance[..., None] * omega - np.pi / 4).cos() @ products).abs().max()
-    return [invariants.Verdict("45 degrees apart", float(gap), 1e-4), invariants.shift_invariant(encoding)]
+    return [invariants.Promise("45 degrees apart", float(gap), 1e-4), invariants.shift_invariant(encoding)]
 
 
 # %%
 package = polar.LearnedPhase(1, D)
 torch.nn.init.constant_(package.delta, np.pi / 4)
-assert all(verdict.holds for verdict in check(package))
+assert all(promise.holds for promise in check(package))
 promises(check(Yours(D)))
 
 # %% tags=["nbval-ignore-output"]
-if all(verdict.holds for verdict in check(Yours(D))):
+if all(promise.holds for promise in check(Yours(D))):
     torch.manual_seed(1337)
     models["yours"] = build("v7-quadrature", shape)
     models["yours"].encoding = Yours(shape.head_dim)

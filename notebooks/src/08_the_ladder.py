@@ -27,11 +27,10 @@ import torch
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.claims import CLAIMS
 from babygpt.encodings import Rotary
-from babygpt.experiments.figures import draw_ladder
-from babygpt.experiments.ladder import kind, paired, row
+from babygpt.experiments.ladder import draw_ladder, of_kind, paired_differences, table_row
 from babygpt.experiments.results import load_results
-from babygpt.models.transformer import Transformer
 from babygpt.invariants import promises
+from babygpt.models.transformer import Transformer
 from babygpt.tables import Table, source
 
 plots.set_style()
@@ -41,7 +40,7 @@ plots.set_style()
 #
 # > **Predict.** Write down an order, the best first: learned positions, sinusoid, RoPE, Gaussian RoPE, ALiBi, no encoding. Then a second order: the same models on windows **four times longer** than any they were trained on. Then a third: which of them answers *who did it?* most often. Are your three orders the same?
 #
-# The board is read from `figures/ladder.json`, which one command makes; the cell prints which, and how long it took.
+# The board comes with the package: it is read from `babygpt/experiments/results/ladder.json`, which one command makes; the cell prints which, and how long it took.
 
 # %%
 results = load_results("ladder")
@@ -66,7 +65,7 @@ for name, losses in (("v5 fixed", ours), ("v4", theirs)):
 
 # %%
 by_hand = [a - b for a, b in zip(ours, theirs, strict=True)]
-assert by_hand == paired(results, "v5 fixed", "v4")
+assert by_hand == paired_differences(results, "v5 fixed", "v4")
 print(*(f"{x:+.3f}" for x in by_hand), f"  mean {mean(by_hand):+.3f} ± {stdev(by_hand):.3f}")
 
 # %% [markdown]
@@ -78,7 +77,7 @@ print(*(f"{x:+.3f}" for x in by_hand), f"  mean {mean(by_hand):+.3f} ± {stdev(b
 
 # %%
 try:
-    paired(results, "v7", "v4")
+    paired_differences(results, "v7", "v4")
 except ValueError as error:
     print(error)
 
@@ -96,7 +95,7 @@ plt.show()
 
 # %%
 heading = ("model", "loss", "at 2× length", "at 4× length", "right answers", "parameters", "speed")
-Table(heading, [row(name, results) for name in board], stable=7)
+Table(heading, [table_row(results, name) for name in board], stable=7)
 
 # %% [markdown]
 # ## Ask the board
@@ -112,7 +111,8 @@ live.ladder(results)
 # The loss, first. At the front stand five models, and none of them is beaten by another in every seed: sinusoid, RoPE, the Gaussian left alone, Fourier with a single text, ALiBi. Six hundred steps and three seeds cannot tell them apart, and an order of the five that somebody shows you from one run is an accident. What *is* decided: attention without a code is a quarter of a nat behind, and without attention there is nothing to be had beyond the bigram.
 
 # %%
-against = {name: paired(results, name, "v4") for name in kind(results, masks=False) if name != "v4"}
+rivals = [name for name in of_kind(results, masks=False) if name != "v4"]
+against = {name: paired_differences(results, name, "v4") for name in rivals}
 print("behind v4 in every seed:", *(name for name, gaps in against.items() if min(gaps) > 0))
 print("undecided:              ", *(name for name, gaps in against.items() if min(gaps) < 0 < max(gaps)))
 
@@ -147,7 +147,7 @@ for name in ("v3", "v4", "v5 fixed", "alibi", "pope", "v7", "v7-rope", "v7-pope"
 # In parameters, next to nothing: an encoding is a few numbers in a model of two hundred thousand, or none. The one that pays is the learned table, a row for every place. In time, less than a tenth: Gaussians compute a kernel for every pair of places, gates in quadrature and PoPE give queries and keys twice the channels, and RoPE itself is a tenth slower than nothing. v6 takes more, but there the weaving of texts and their mask are counted along with the code. (How much of all that is the idea, and how much a slow way to write it, is another question.)
 
 # %%
-written = kind(results, masks=False)
+written = of_kind(results, masks=False)
 v4 = board["v4"]["parameters"]
 Table(("model", "parameters beyond v4's"), [(n, f"{m['parameters'] - v4:+,}") for n, m in written.items()], 2)
 
@@ -216,7 +216,7 @@ Table(("note", *kinds), [*rows, ("all", *map(str, totals))], stable=1)
 #
 # ## Exercise
 #
-# Put an encoding of your own on the board. An `Encoding` answers three questions, and you override the one you have an answer to: what to **add** to the embeddings, how to **change** queries and keys, what to **add to the scores**. Here is the whole of RoPE as an example, and below it a start: a class that is RoPE so far. Give it a `bias`, as ALiBi has; or change the angles; or think of something that nobody has. Then race it.
+# Put an encoding of your own on the board. An `Encoding` answers three questions, and you override the one you have an answer to: what to **add** to the embeddings, how to **change** queries and keys, what to **add to the scores**. Here is the whole of RoPE as an example, and below it a start: a class that is RoPE so far. Give it a `score_bias`, as ALiBi has; or change the angles; or think of something that nobody has. Then race it.
 
 # %%
 source(Rotary)
