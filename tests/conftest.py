@@ -9,7 +9,7 @@ import torch
 from hypothesis import settings
 
 from babygpt.config import ModelConfig
-from babygpt.data.batches import Columns, weave
+from babygpt.data.batches import BranchBatch, interleave
 from babygpt.data.corpus import Corpus, from_grammar
 from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
@@ -124,12 +124,12 @@ def one_text(standing: Callable[..., Positions]) -> Callable[..., Positions]:
 
 
 @pytest.fixture(scope="session")
-def woven(text: Callable[..., torch.Tensor]) -> Callable[..., Columns]:
+def woven(text: Callable[..., torch.Tensor]) -> Callable[..., BranchBatch]:
     """Random texts in one sequence: so many tokens of each, the first ones at these times."""
 
-    def make(lengths: Sequence[int] = (5, 9, 3), offsets: Sequence[int] = (1, 0, 4)) -> Columns:
+    def make(lengths: Sequence[int] = (5, 9, 3), offsets: Sequence[int] = (1, 0, 4)) -> BranchBatch:
         sizes = [length + 1 for length in lengths]
-        return weave(text(sum(sizes)).split(sizes), offsets)
+        return interleave(text(sum(sizes)).split(sizes), offsets)
 
     return make
 

@@ -194,30 +194,28 @@ def test_a_machine_path_would_be_seen(path: str):
     assert not machine_paths_in(f"see ..{path} and docs{path}")
 
 
-# ---------------------------------------------------------------- the commands
-
-
-def targets() -> set[str]:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    return set(re.findall(r"^([a-z]+):.*## \S", makefile, flags=re.M))
-
-
-def test_makefile_has_the_targets_that_the_readme_names():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"(?:^|`)make ([a-z]+)", readme, flags=re.M))
-    assert {"lab", "test", "lint", "notebooks", "figures"} <= named <= targets()
-    assert {"env", "format", "constraints", "clean", "help"} <= targets()
-
-
-def test_readme_shows_the_two_commands_first():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    first_block = readme.split("```")[1]
-    assert re.findall(r"^make (\w+)", first_block, flags=re.M) == ["lab", "test"]
+# ---------------------------------------------------------------- the checks that run elsewhere
 
 
 def test_pre_commit_needs_no_network():
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     assert {repo["repo"] for repo in config["repos"]} == {"local"}
+
+
+def test_github_runs_what_ci_runs():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+    assert [step["run"].split()[0] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert "secrets" not in str(workflow)
+
+
+def test_citation_agrees_with_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
+    assert citation["message"]
+    assert PROJECT["description"][3:] in citation["title"]
+    assert [author["name"] for author in citation["authors"]] == [a["name"] for a in PROJECT["authors"]]
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")

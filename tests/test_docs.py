@@ -1,0 +1,149 @@
+"""What README, CONTRIBUTING and docs/ name is there, and their examples run."""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from click import Context
+
+import babygpt.cli
+import benchmarks.cli
+from babygpt import live
+from babygpt.config import ModelConfig
+from babygpt.models.transformer import Transformer
+
+ROOT = Path(__file__).resolve().parent.parent
+README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
+PAGES = [*ROOT.glob("*.md"), ROOT / "figures" / "README.md", *(ROOT / "docs").glob("*.md")]
+ELSEWHERE = r"\.venv/|weights/|\d{3}_"  # what the course makes, and git does not keep; the notes
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
+
+
+def prose(path: Path) -> str:
+    """A page without its blocks of code."""
+    return BLOCK.sub("", path.read_text(encoding="utf-8"))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The blocks of code in one language."""
+    return [code for kind, code in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
+
+
+def anchors(path: Path) -> set[str]:
+    """The fragments that lead to the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", prose(path), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(path: Path) -> Iterator[str]:
+    """The relative links of a page that lead to no file, or to no heading of one."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target))):
+            yield link
+
+
+def missing_files(path: Path) -> Iterator[str]:
+    """The files and folders named in code that are neither in the root nor in babygpt/."""
+    named = re.findall(r"(?<!\[)`([\w.-]+/[\w./-]*|[\w./-]+\.(?:py|md|toml|yml|txt|cff))`", prose(path))
+    for name in named:
+        there = any((root / name).exists() for root in (ROOT, ROOT / "babygpt"))
+        if not there and not re.match(ELSEWHERE, name):
+            yield name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_and_every_file_is_there(path: Path):
+    assert list(dead_links(path)) == []
+    assert path.name == "CHANGELOG.md" or list(missing_files(path)) == []  # it names what is gone
+
+
+@pytest.mark.parametrize(
+    "text", ["[x](docs/none.md)", "[x](README.md#nowhere)", "[x](#nowhere)", "`docs/none.md`", "`none.toml`"]
+)
+def test_a_dead_link_and_a_missing_file_would_be_seen(tmp_path: Path, text: str):
+    (tmp_path / "README.md").write_text(f"# A page\n\n{text} and [this](#a-page)\n", encoding="utf-8")
+    assert len([*dead_links(tmp_path / "README.md"), *missing_files(tmp_path / "README.md")]) == 1
+
+
+def test_every_command_that_is_named_is_there():
+    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]  # which names those that are gone
+    text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    targets = re.findall(r"^([a-z]+):.*## \S", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    for start, group in ("babygpt", babygpt.cli.main), ("benchmarks", benchmarks.cli.main):
+        named = set(re.findall(rf"python -m {start} ([a-z][a-z-]*)", text))
+        assert len(named) > 4
+        assert named <= set(group.list_commands(Context(group)))
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M)) <= set(targets)
+
+
+def test_readme_is_short_and_shows_the_two_commands_first():
+    readme = README.read_text(encoding="utf-8")
+    assert len(readme.encode()) <= 8 * 1024
+    assert re.findall(r"^make (\w+)", readme.split("```")[1], flags=re.M) == ["lab", "test"]
+
+
+# ---------------------------------------------------------------- the examples
+
+
+def test_readme_example_of_the_live_lab_runs():
+    (code,) = blocks(README, "python")
+    names: dict = {}
+    exec(code.replace("steps=600", "steps=3"), names)
+    assert len(names["history"]) == 3
+
+
+@pytest.fixture(scope="module")
+def examples() -> Iterator[dict[str, ModuleType]]:
+    """The examples of CONTRIBUTING by the file that each says it is, imported as if they stood there."""
+    made: dict[str, ModuleType] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for code in blocks(CONTRIBUTING, "python"):
+            name = code.splitlines()[0].removeprefix("# ")
+            if name.startswith("notebooks/"):
+                continue
+            if name not in made:
+                made[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))
+                if (ROOT / name).exists():  # the example adds to it
+                    vars(module).update(vars(import_module(module.__name__)))
+                else:  # later examples import it
+                    patch.setitem(sys.modules, module.__name__, module)
+            exec(code, vars(made[name]))
+        yield made
+
+
+def test_contributing_makes_an_encoding(examples):
+    encoding = examples["babygpt/encodings/kerple.py"].Kerple(n_head=2)
+    model = Transformer(ModelConfig(11, 16, n_layer=1, n_head=2, n_embd=8), encoding)
+    assert {"encoding.rate", "encoding.scale"} <= dict(model.named_parameters()).keys()
+    tests = vars(examples["tests/encodings/test_kerple.py"])
+    ran = [test() for name, test in tests.items() if name.startswith("test_")]
+    assert len(ran) == 2
+
+
+def test_contributing_makes_an_explorer(examples):
+    explorer = examples["babygpt/live/explorers/kerple.py"].kerple()
+    assert isinstance(explorer, live.Explorer)
+    assert set(explorer.controls) == {"rate", "scale"}
+    explorer.refresh()
+    assert explorer.canvas.axes[0].lines
+
+
+def test_contributing_measures_a_claim(examples):
+    claim = examples["babygpt/claims/note_004.py"].CLAIMS[-1]
+    assert (claim.text, claim.measure().verdict) == ("a sum needs no wider head", "holds")
+
+
+def test_contributing_checks_an_exercise(examples):
+    (code,) = [c for c in blocks(CONTRIBUTING, "python") if c.startswith("# notebooks/")]
+    names: dict = {}
+    exec("import torch\nfrom babygpt import invariants\nfrom babygpt.invariants import promises", names)
+    exec("from babygpt.encodings.alibi import slopes", names)
+    exec(code, names)
+    assert [promise.holds for promise in names["check"](names["slopes"])] == [True]
+    assert [promise.holds for promise in names["check"](names["my_slopes"])] == [False]
