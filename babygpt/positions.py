@@ -17,8 +17,8 @@ class Positions:
     time      (T,) or (B, T)  position in the text, in tokens, counted from 0
     branch    (T,) or (B, T)  which of several parallel texts it belongs to, counted from 0, or None
     masked    (B, T)          whether it is the MASK token, or None
-    start     the first time, where the others are known to follow one by one: nobody has to look, or to wait
-              for a GPU; else None
+    start     the first position, if time is known to be start, start + 1, ...: a mask can then be chosen
+              without reading the tensor, which on a GPU would mean waiting for it; else None
     """
 
     time: Tensor

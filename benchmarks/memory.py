@@ -127,8 +127,8 @@ def start_run(corpus: Corpus, steps: int) -> Run:
     watch = heads(corpus.tokenizer, corpus.tokenizer.decode(corpus.val[:24]))
     floors = {"floor": corpus.floor} if corpus.floor else {}
     plan = TrainConfig(steps=steps, batch_size=12, eval_every=max(1, steps // 40))
-    knobs = [Scale("theta", 1e4, 10.0, 1e5)]
-    return train(untrained_v4(corpus), NextToken(corpus, BLOCK_SIZE), plan, "v4", floors, [watch], knobs)
+    controls = [Scale("theta", 1e4, 10.0, 1e5)]
+    return train(untrained_v4(corpus), NextToken(corpus, BLOCK_SIZE), plan, "v4", floors, [watch], controls)
 
 
 def measure_long_run(corpus: Corpus, minutes: float, n_samples: int = SAMPLES) -> dict[str, Any]:

@@ -158,7 +158,7 @@ corpus_option = click.option(
     "--corpus",
     default="tales",
     show_default=True,
-    help="tales, tales-zh, shakespeare, or a text file's path",
+    help="tales, plain-tales, tales-zh, shakespeare, or a text file's path",
 )
 
 

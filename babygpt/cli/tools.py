@@ -39,9 +39,9 @@ def analyze(ctx: click.Context, encoding: str, **values: Any) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(pictures.FIGURES)))
-@click.option("--folder", default="figures", show_default=True, type=PATH)
+@click.option("--folder", default="figures", show_default=True, type=PATH, help="where pictures go")
 @click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
-@click.option("--redraw", is_flag=True, help="draw from the stored results, train nothing")
+@click.option("--redraw", is_flag=True, help="train nothing: draw the numbers there, or else the package's")
 def figures(names: tuple[str, ...], folder: Path, results: Path | None, redraw: bool) -> None:
     """Measure and draw the course's figures (all of them, or those NAMED)."""
     for name in names or pictures.FIGURES:

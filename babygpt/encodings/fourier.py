@@ -65,11 +65,11 @@ class Fourier(BranchCode):
             if not (float(number).is_integer() and number >= 1):
                 raise BadInput(f"{name} ({number}) must be a whole number of at least 1")
         self.n_embd, self.theta, self.stride = n_embd, float(theta), int(stride)
-        self.positions, self.band = int(max_positions), band
+        self.table_rows, self.band = int(max_positions), band
         self.formula(torch.zeros(1))  # refuses a width or a band that does not fit at once
         if learnable:
-            require_table("max_positions", self.positions, n_embd)
-        self.table = nn.Parameter(self.formula(torch.arange(self.positions))) if learnable else None
+            require_table("max_positions", self.table_rows, n_embd)
+        self.table = nn.Parameter(self.formula(torch.arange(self.table_rows))) if learnable else None
 
     def require_number(self, name: str) -> None:
         super().require_number(name)
@@ -78,8 +78,8 @@ class Fourier(BranchCode):
 
     def require_steerable(self, name: str, value: float) -> None:
         super().require_steerable(name, value)
-        if name == "stride" and value >= self.positions:
-            rows = f"max_positions ({self.positions})"
+        if name == "stride" and value >= self.table_rows:
+            rows = f"max_positions ({self.table_rows})"
             raise BadInput(f"stride ({value:g}) must be below {rows}: branch 1 would have no row")
 
     def formula(self, position: Tensor) -> Tensor:
@@ -87,6 +87,6 @@ class Fourier(BranchCode):
         return fourier(position, self.n_embd, self.theta, self.band)
 
     def code(self, branch: Tensor) -> Tensor:
-        require_known(branch, self.positions, self.stride)
+        require_known(branch, self.table_rows, self.stride)
         position = branch * self.stride
         return self.formula(position) if self.table is None else look_up(self.table, position)

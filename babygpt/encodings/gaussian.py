@@ -2,7 +2,7 @@
 
 Two ways of using the kernel are here. The note's formula multiplies every query by K(m) and every key by
 K(n), where m and n are positions: `kernel="absolute"`. What the note's text promises needs K(m - n):
-`kernel="relative"`, where log K joins the scores, so that attention itself is multiplied by K.
+`kernel="relative"`, which is v5. There log K joins the scores, so that attention itself is multiplied by K.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tens
 
 
 class Gaussian(Rotary):
-    """RoPE with a two-scale Gaussian kernel that is not used yet: the base of both ways to use it.
+    """RoPE with a two-scale Gaussian kernel K; what K does to attention is up to its two subclasses.
 
     head_dim   channels of a head, even
     alphas     weight of each scale, not negative, not all 0

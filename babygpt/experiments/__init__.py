@@ -1,1 +1,1 @@
-"""Studies that train models for minutes, a file each, and the figures drawn from what they measured."""
+"""Studies, most of which train models for minutes, a file each; their figures, and what they share."""

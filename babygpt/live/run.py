@@ -96,7 +96,7 @@ class Run:
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
         self._going.set()
 
-    def trains(self, model: LanguageModel) -> bool:
+    def is_training(self, model: LanguageModel) -> bool:
         """Whether this is the model that the run trains, now or later."""
         work = self._work
         return work is not None and work[0] is model
@@ -166,7 +166,7 @@ class Run:
 
     # ------------------------------------------------------------ in the trainer's thread
 
-    def live(self, earlier: Sequence[Run]) -> None:
+    def train_after(self, earlier: Sequence[Run]) -> None:
         """Wait for the earlier runs, train, and say how it ended."""
         for other in earlier:
             self._wait_for(other)

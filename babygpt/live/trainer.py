@@ -21,12 +21,12 @@ class Trainer(threading.Thread):
 
     def __init__(self, run: Run) -> None:
         super().__init__(name=f"babygpt trainer {run.title}", daemon=True)
-        self.training = run
+        self.watched_run = run
         others = [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
-        self.earlier = [other.training for other in others if not other.training.state.over]
+        self.earlier = [other.watched_run for other in others if not other.watched_run.state.over]
 
     def run(self) -> None:
-        self.training.live(self.earlier)
+        self.watched_run.train_after(self.earlier)
         self.earlier = []
 
 
@@ -59,7 +59,7 @@ def train(
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
     trainer = Trainer(run)
-    if not any(other.trains(model) for other in trainer.earlier):
+    if not any(other.is_training(model) for other in trainer.earlier):
         run.measure_untrained()
     run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
     display(run.panel)

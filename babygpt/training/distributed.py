@@ -63,7 +63,7 @@ class Team:
         """The loss as a function of a batch's parts; a team's gradients become their mean."""
         if self.world_size == 1:
             return lambda *batch: loss(model, batch)
-        return nn.parallel.DistributedDataParallel(Loss(model, loss))
+        return nn.parallel.DistributedDataParallel(ModelWithLoss(model, loss))
 
     def all_sum(self, number: Tensor) -> Tensor:
         """The sum over all processes of each one's number; every process gets it."""
@@ -94,7 +94,7 @@ class Team:
         except RuntimeError:  # whoever kept the notes is gone
             return True
 
-    def describe_loss(self, reason: str) -> str:
+    def describe_lost_process(self, reason: str) -> str:
         """What to tell the user when one of the processes is lost."""
         return f"training in {self.world_size} processes broke off: {reason}; {self.advice()}"
 
@@ -102,7 +102,7 @@ class Team:
 SINGLE_PROCESS = Team()
 
 
-class Loss(nn.Module):
+class ModelWithLoss(nn.Module):
     """A model and its loss in one module, which is what DistributedDataParallel wraps."""
 
     def __init__(self, model: nn.Module, loss: Callable[[Any, tuple[Tensor, ...]], Tensor]) -> None:
@@ -139,7 +139,7 @@ def distributed() -> Iterator[Team]:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         gone = " peer" in line or "Broken pipe" in line  # what gloo says when a connection ends
         reason = "another of them is gone" if gone else f"process {team.rank} could not go on ({line})"
-        raise ChildProcessError(team.describe_loss(reason)) from error
+        raise ChildProcessError(team.describe_lost_process(reason)) from error
     except Exception:
         if not team.reports_first():
             raise SystemExit(1) from None
@@ -184,7 +184,7 @@ def on_termination(team: Team) -> None:
                 pass
             if team.reports_first():
                 reason = "another of them is gone, or all were asked to end"
-                print(f"\nError: {team.describe_loss(reason)}", file=sys.stderr, flush=True)
+                print(f"\nError: {team.describe_lost_process(reason)}", file=sys.stderr, flush=True)
             os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -41,7 +41,7 @@ class Step:
 def follow(
     steps: Iterator[Step], total: int, title: str = "", leave: bool = True, done: int = 0, show: bool = True
 ) -> list[Step]:
-    """Run a training loop to its end behind a progress bar with time left.
+    """Run a training loop behind a progress bar; Ctrl-C ends it early and keeps what was done.
 
     steps     what `train` yields
     total     how many steps there will be
@@ -102,7 +102,7 @@ def interruptible(steps: Iterator[Step], stop: Callable[[], bool]) -> Iterator[S
 
 
 def finish(steps: Iterator[Step], total: int, title: str = "", leave: bool = False) -> list[Step]:
-    """Run a training loop to its end behind a progress bar, for measurements that need all of it.
+    """Run a training loop behind a progress bar to its very end; Ctrl-C raises, as for a measurement it must.
 
     returns   all records; the arguments are those of `follow`
     Raises KeyboardInterrupt if the run was interrupted: what is measured of a part of it would be wrong.

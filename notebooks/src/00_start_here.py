@@ -41,7 +41,6 @@ import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.doctor import checks, report
-from babygpt.invariants import promises
 from babygpt.metrics import role_accuracy
 from babygpt.sampling import generate
 from babygpt.tables import Table
@@ -232,7 +231,7 @@ assert 0.35 < accuracy < 0.65
 ids = corpus.val[: config.block_size]
 kept = [invariants.causal(model, ids), invariants.cache_equals_full(model, ids)]
 assert all(promise.holds for promise in kept)
-promises(kept)
+invariants.promises(kept)
 
 # %% [markdown]
 # The first says that changing the last character changes no earlier prediction: the model does not peek. The second says that writing with a memory of what was computed before, which is faster, gives the same numbers as starting over.

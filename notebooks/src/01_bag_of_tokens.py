@@ -25,7 +25,6 @@ import torch
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.claims import findings
 from babygpt.data import CharTokenizer
-from babygpt.invariants import promises
 from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.sampling import generate
@@ -302,7 +301,7 @@ about_v1 = [
     invariants.extrapolates_or_refuses(model, ids),
 ]
 assert all(promise.holds for promise in about_v1)
-promises(about_v1)
+invariants.promises(about_v1)
 
 # %% [markdown]
 # The last line deserves a word. v1 goes on past any window, for ever, at the same quality: with no idea of position, no position is new to it. We shall meet encodings that would envy it.

@@ -26,7 +26,6 @@ from babygpt.claims import findings
 from babygpt.data import CharTokenizer, load_corpus
 from babygpt.data.batches import cut, line_starts
 from babygpt.encodings import LearnedPositions
-from babygpt.invariants import promises
 from babygpt.metrics import role_accuracy
 from babygpt.models.bag_of_tokens import BagWithPositions
 from babygpt.objectives import cross_entropy
@@ -341,7 +340,7 @@ about_v2 = [
     invariants.extrapolates_or_refuses(v2, ids),
 ]
 assert all(promise.holds for promise in about_v2)
-promises(about_v2)
+invariants.promises(about_v2)
 
 # %% [markdown]
 # ## When the seats run out

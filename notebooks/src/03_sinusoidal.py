@@ -29,7 +29,6 @@ from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
-from babygpt.invariants import promises
 from babygpt.metrics import attention_weights, role_accuracy
 from babygpt.models.transformer import Attention, Transformer
 from babygpt.tables import Table, source
@@ -504,7 +503,7 @@ kept = [
 blind = invariants.order_blind(models["v3"], ids)
 assert all(promise.holds for promise in kept)
 assert not blind.holds
-promises([*kept, blind])
+invariants.promises([*kept, blind])
 
 # %% [markdown]
 # "Goes on or says no" is kept in the weakest sense: past its window v3 gives *numbers*. We have just seen what they are worth.

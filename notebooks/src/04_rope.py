@@ -28,7 +28,6 @@ from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
 from babygpt.encodings.rotary import Rotary, angles, rotate, rotate_pairs
-from babygpt.invariants import promises
 from babygpt.metrics import attention_weights, loss_by_position, role_accuracy
 from babygpt.tables import Table, source
 from babygpt.training import follow, train
@@ -231,7 +230,7 @@ checks = (invariants.norm_preserved, invariants.shift_invariant)
 clean, mixed = ([check(encoding) for check in checks] for encoding in (Rotary(32), Mixed()))
 assert all(promise.holds for promise in clean)
 assert not any(promise.holds for promise in mixed)
-promises([*clean, *mixed])
+invariants.promises([*clean, *mixed])
 
 # %% [markdown]
 # Both. The first two rows are RoPE's, the last two the mixture's. With random queries and keys the mixture changes a length by the factors in the table, and a score by as much as it shows, when both tokens move together, where typical scores are about 6. Two numbers, to be exact about it:
@@ -501,7 +500,7 @@ Table(("promise", *checked), rows, stable=4)
 
 # %% tags=["nbval-ignore-output"]
 assert all(promise.holds for promise in checked["v4"])
-promises(checked["v4"])
+invariants.promises(checked["v4"])
 
 # %% [markdown]
 # ## Exercise

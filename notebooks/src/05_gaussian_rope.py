@@ -26,7 +26,6 @@ from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
 from babygpt.experiments.results import load_results
-from babygpt.invariants import promises
 from babygpt.metrics import loss_by_position, role_accuracy
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.transformer import norm
@@ -247,7 +246,7 @@ asked = [
 ]
 checked = [invariants.Promise(name, value, 1e-6) for name, value in zip(asked, measured, strict=True)]
 assert [promise.holds for promise in checked] == [True, False, True, True]
-promises(checked)
+invariants.promises(checked)
 
 # %% [markdown]
 # Relative: kept. Absolute: broken, and by as much as a typical score, which is an interesting failure and no accident of rounding. K ≡ 1, in both readings: kept, for it is RoPE. To a whole model we can put more questions; here is v5.
@@ -260,7 +259,7 @@ torch.nn.init.normal_(fresh.head.weight)  # a new model says nothing; make it sp
 checks = (invariants.causal, invariants.cache_equals_full, invariants.extrapolates_or_refuses)
 checked = [check(fresh, ids) for check in checks]
 assert all(promise.holds for promise in checked)
-promises(checked)
+invariants.promises(checked)
 
 # %% [markdown]
 # ## Train it, and watch K
@@ -518,7 +517,7 @@ def package(x):
 
 
 assert all(promise.holds for promise in check(package))
-promises(check(repaired))
+invariants.promises(check(repaired))
 
 # %% [markdown]
 # Three ✓ and it is done. (If the first two are there and the last one is not, think of `repeat_interleave`.) The `assert` above the table makes sure that the checker can be pleased: the package's own kernel passes.

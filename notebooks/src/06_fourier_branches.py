@@ -30,7 +30,6 @@ from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, rotate_pairs
 from babygpt.experiments.branches import draw_branches, table_row
 from babygpt.experiments.results import load_results
-from babygpt.invariants import promises
 from babygpt.metrics.branches import interference_gap, leakage
 from babygpt.positions import causal_mask
 from babygpt.sampling import generate_parallel
@@ -279,7 +278,7 @@ checked = [
     invariants.one_branch_is_one_text(models["v6-none"], plain, corpus.val[:40]),
 ]
 assert all(promise.holds for promise in checked)
-promises(checked)
+invariants.promises(checked)
 
 # %% [markdown]
 # ## Two stories at once

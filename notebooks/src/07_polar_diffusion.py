@@ -29,9 +29,7 @@ from babygpt.encodings import polar, rotary
 from babygpt.experiments.lookup import draw_lookup
 from babygpt.experiments.polar import REPAIRS, draw_polar
 from babygpt.experiments.results import load_results
-from babygpt.invariants import promises
-from babygpt.metrics import role_accuracy
-from babygpt.metrics.diffusion import answer_bounds, exact_nelbo, nelbo
+from babygpt.metrics import answer_bounds, exact_nelbo, nelbo, role_accuracy
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.sampling import by_confidence, fill_in
 from babygpt.tables import Table, source
@@ -462,7 +460,7 @@ texts = live.encode_masked(tokenizer, "tula met vala. " + 40 * "_").expand(8, -1
 keep = (invariants.fills_every_mask, invariants.keeps_the_prompt, invariants.at_least_one_a_step)
 checked = [ask(models["v7"], texts) for ask in keep]
 assert all(promise.holds for promise in checked)
-promises(checked)
+invariants.promises(checked)
 
 
 # %% [markdown]
@@ -615,7 +613,7 @@ def check(encoding):
 package = polar.LearnedPhase(1, D)
 torch.nn.init.constant_(package.delta, np.pi / 4)
 assert all(promise.holds for promise in check(package))
-promises(check(Yours(D)))
+invariants.promises(check(Yours(D)))
 
 # %% tags=["nbval-ignore-output"]
 if all(promise.holds for promise in check(Yours(D))):

@@ -29,7 +29,6 @@ from babygpt.claims import CLAIMS
 from babygpt.encodings import Rotary
 from babygpt.experiments.ladder import draw_ladder, of_kind, paired_differences, table_row
 from babygpt.experiments.results import load_results
-from babygpt.invariants import promises
 from babygpt.models.transformer import Transformer
 from babygpt.tables import Table, source
 
@@ -241,7 +240,7 @@ def check(encoding):
     better = ends["v4"] - loss
     print("well done" if better > 0.01 else "not yet", f"- {loss:.3f}, {better:+.3f} better than v4")
     kept = [invariants.shift_invariant(encoding, head_dim=24), invariants.causal(model, corpus.val[:64])]
-    return promises(kept)
+    return invariants.promises(kept)
 
 
 # %% tags=["nbval-ignore-output"]

@@ -22,9 +22,9 @@ def start(title, steps=100_000):
     torch.manual_seed(0)
     model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 32, n_layer=1, n_head=2, n_embd=32))
     watches = [live.heads(corpus.tokenizer, "ada met ben.")]
-    knobs = [live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")]
+    controls = [live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")]
     recipe = TrainConfig(steps=steps)
-    return live.train(model, NextToken(corpus, 32), recipe, title, {"floor": corpus.floor}, watches, knobs)
+    return live.train(model, NextToken(corpus, 32), recipe, title, {"floor": corpus.floor}, watches, controls)
 """,
     "explorer = live.rotary()\nexplorer",
     'run = start("v4")',

@@ -150,7 +150,7 @@ def test_far_positions_and_branches(name):
 def test_a_stride_that_overflows_never_gives_a_branch_the_code_of_another(stride, branch):
     encoding = Fourier(**BOTH, stride=stride)
     asked = torch.tensor([0, branch])
-    if stride * branch < encoding.positions:
+    if stride * branch < encoding.table_rows:
         assert len(encoding.code(asked)) == 2
     else:
         with pytest.raises(ValueError, match=f"position {stride * branch} "):

@@ -465,7 +465,7 @@ def test_a_trainer_that_is_just_ending_is_nobody_to_wait_for(make, objective, st
     """Its run is over, the thread not quite: so it is right after `result()`."""
     start(make(), objective).result()
     ended = Trainer(Run(make(), objective, PLAN, "model"))
-    ended.training.stop()
+    ended.watched_run.stop()
     ended.start()
     ended.join(LONG)
     monkeypatch.setattr("babygpt.live.trainer.threading.enumerate", lambda: [ended])

@@ -1,4 +1,4 @@
-"""Results of runs that take minutes, as the last run of their command left them; the JSON files lie here."""
+"""Results of runs that take minutes, as the last run of `make figures` left them; the JSON files lie here."""
 
 from __future__ import annotations
 
