@@ -65,8 +65,8 @@ format: env  ## put the code in shape, notebooks too
 notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for some)
 	$(PY) tools/notebooks.py $(NAMES)
 
-figures: env  ## draw figures/ again
-	$(PY) -m babygpt figures --results babygpt/experiments/results
+figures: env  ## measure and draw figures/ again, 100 minutes (NAMES="ladder polar" for some)
+	$(PY) -m babygpt figures $(NAMES) --results babygpt/experiments/results
 
 bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)
 	$(PY) -m benchmarks $(or $(NAME),--help) $(ARGS)
