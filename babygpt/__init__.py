@@ -5,6 +5,7 @@ first asked for, so that `import babygpt` and `python -m babygpt --help` need no
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see; tests/test_package.py compares it with MODULES
@@ -42,18 +43,22 @@ MODULES = {  # name -> where it is defined
     "train": "babygpt.training",
 }
 
+__all__ = list(MODULES)
+
 if not TYPE_CHECKING:  # a type checker that saw this would believe in every name
 
     def __getattr__(name: str) -> Any:
-        """Import a name of MODULES when it is first asked for (PEP 562)."""
+        """Import a name of MODULES, or a module of the package, when it is first asked for (PEP 562)."""
         if name == "__version__":
             from importlib import metadata  # 0.1 s, which `--help` need not wait for
 
             return metadata.version("babygpt")
-        if name not in MODULES:
-            raise AttributeError(f"module 'babygpt' has no attribute {name!r}")
-        globals()[name] = value = getattr(import_module(MODULES[name]), name)
-        return value
+        if name in MODULES:
+            globals()[name] = value = getattr(import_module(MODULES[name]), name)
+            return value
+        if not name.startswith("_") and find_spec(f"babygpt.{name}"):  # babygpt.plots and the like
+            return import_module(f"babygpt.{name}")
+        raise AttributeError(f"module 'babygpt' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,14 @@ def require_positive(config: Any, *names: str) -> None:
             raise BadInput(f"{name} ({value}) must be below 2^63")
 
 
+def require_countable(name: str, number: int) -> None:
+    """Raise BadInput unless a number is at least 1, and small enough for PyTorch to count to."""
+    if number < 1:
+        raise BadInput(f"{name} ({number}) must be at least 1")
+    if number >= BEYOND:
+        raise BadInput(f"{name} ({number}) must be below 2^63")
+
+
 def require_seed(seed: int) -> None:
     """Raise BadInput for a seed that PyTorch's generators do not take."""
     if not -BEYOND <= seed < BEYOND:

@@ -110,7 +110,7 @@ def available_device(ctx: click.Context, option: click.Parameter, name: str) -> 
 
 threads_option = click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 1024),
     callback=set_threads,
     help="of PyTorch; as many as it takes if not given",
 )

@@ -90,6 +90,22 @@ def test_the_package_was_read() -> None:
     assert len(list(PACKAGE.rglob("*.py"))) > 25
 
 
+def test_every_check_of_input_raises_bad_input() -> None:
+    """The shell takes a plain ValueError for a fault of ours."""
+    checks = [
+        path for path in PACKAGE.rglob("*.py") if "raise ValueError" in path.read_text(encoding="utf-8")
+    ]
+    assert [path.relative_to(PACKAGE) for path in checks] == []
+
+
+@pytest.mark.parametrize("name", ["muon", "distributed", "records", "optimizers", "uncompiled", "files"])
+def test_parts_of_training_do_not_know_the_loop(name: str) -> None:
+    known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
+    assert not {
+        n for n in known if n.startswith(("babygpt.training.loop", "babygpt.objectives", "babygpt.models"))
+    }
+
+
 # ---------------------------------------------------------------- the check itself can fail
 
 

@@ -31,6 +31,18 @@ def test_every_name_is_there(name):
     assert getattr(babygpt, name).__name__ == name
 
 
+def test_modules_are_there_without_an_import_of_their_own():
+    script = "import babygpt; print(babygpt.data.load_corpus.__name__, babygpt.plots.__name__)"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout == "load_corpus babygpt.plots\n"
+
+
+def test_a_star_brings_the_courses_names_and_nothing_else():
+    names: dict[str, object] = {}
+    exec("from babygpt import *", names)
+    assert names.keys() - {"__builtins__"} == babygpt.MODULES.keys()
+
+
 def test_the_version_is_that_of_the_installed_package():
     assert babygpt.__version__ == metadata.version("babygpt")
 

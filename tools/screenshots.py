@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from babygpt.errors import BadInput
+from babygpt.cli.base import USER_ERRORS
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -101,7 +101,7 @@ def main(folder: Path) -> None:
     try:
         for path in take_screenshots(folder):
             click.echo(path)
-    except BadInput as error:
+    except USER_ERRORS as error:
         raise click.ClickException(str(error)) from error
 
 

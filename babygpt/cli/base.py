@@ -19,6 +19,7 @@ from babygpt.errors import BadInput
 Command = Callable[..., None]
 # What is wrong with what was asked for, or with the machine; whatever else is raised is a fault of ours.
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)
+MACHINE_ERRORS = (ImportError, MemoryError)  # and PyTorch's OutOfMemoryError: too little is installed
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 
 
@@ -66,8 +67,9 @@ class CommandGroup(click.Group):
             if ctx.params.get("debug"):
                 traceback.print_exc()
             raise click.ClickException(" ".join(str(error).split())) from error  # a path may hold a line end
-        except Exception:
-            click.echo(OUR_FAULT, err=True)
+        except Exception as error:
+            if not isinstance(error, MACHINE_ERRORS) and type(error).__name__ != "OutOfMemoryError":
+                click.echo(OUR_FAULT, err=True)
             raise
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from babygpt.cli.base import PATH, warn_unused
+from babygpt.cli.base import PATH, require_writable_folder, warn_unused
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt.experiments import analysis
 from babygpt.experiments import figures as pictures
@@ -44,5 +44,7 @@ def analyze(ctx: click.Context, encoding: str, **values: Any) -> None:
 @click.option("--redraw", is_flag=True, help="train nothing: draw the numbers there, or else the package's")
 def figures(names: tuple[str, ...], folder: Path, results: Path | None, redraw: bool) -> None:
     """Measure and draw the course's figures (all of them, or those NAMED)."""
+    if not redraw:  # now, and not after minutes of training
+        require_writable_folder(results or folder, "--results" if results else "--folder")
     for name in names or pictures.FIGURES:
         click.echo(f"{name}: {pictures.make(name, folder, redraw, results)}")

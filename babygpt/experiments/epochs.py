@@ -9,7 +9,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from babygpt.config import require_positive, setting
+from babygpt.config import require_positive, require_seed, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
@@ -68,6 +68,7 @@ class BranchEpochs(Branches):
     """
 
     def __init__(self, corpus: Corpus, block_size: int, config: EpochConfig, seed: int = 0) -> None:
+        require_seed(seed)
         require_memory(f"batches of {config.batch_size} texts", 8 * config.batch_size * block_size)
         by_samples = config.batch_by_samples
         super().__init__(corpus, block_size, config.n_branches, config.length, by_samples=by_samples)

@@ -13,7 +13,6 @@ from typing import Any
 import ipywidgets
 
 from babygpt import plots
-from babygpt.errors import BadInput
 from babygpt.live.canvas import Canvas, drawing
 from babygpt.live.controls import DESCRIPTION, WIDE, Control, grid
 from babygpt.live.run import Run, State
@@ -224,5 +223,5 @@ def steer(name: str, dashboard: Dashboard, change: Any) -> None:
             dashboard.steered.add((name, float(change["new"])))
             run.steer(name, float(change["new"]))
             dashboard.message.value = ""
-        except BadInput as error:
+        except ValueError as error:  # a learner's own encoding need not know BadInput
             dashboard.message.value = escape(str(error))

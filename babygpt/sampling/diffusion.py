@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from babygpt.config import require_countable
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
@@ -63,11 +64,10 @@ def by_confidence(threshold: float = 0.95) -> Order:
 def in_random_order(per_step: int = 1) -> Order:
     """Tokens appear in a random order, so many a step.
 
-    per_step  at least 1
-    Raises ValueError if it is less.
+    per_step  at least 1, below 2^63
+    Raises BadInput for another.
     """
-    if per_step < 1:
-        raise BadInput(f"per_step ({per_step}) must be at least 1")
+    require_countable("per_step", per_step)
 
     def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
         order = torch.rand(masked.shape, generator=generator).masked_fill(~masked.cpu(), 2.0)
@@ -81,12 +81,11 @@ def ancestral(n_steps: int) -> Order:
 
     Steps at which nothing appears are left out, since the model would see the same text again.
 
-    n_steps  at least 1; with many, tokens appear one by one
-    Raises ValueError if it is less.
+    n_steps  at least 1, below 2^63; with many, tokens appear one by one
+    Raises BadInput for another.
     Source: Sahoo et al. 2024, arXiv:2406.07524, section 3.2, with a rate that falls evenly.
     """
-    if n_steps < 1:
-        raise BadInput(f"n_steps ({n_steps}) must be at least 1")
+    require_countable("n_steps", n_steps)
 
     def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
         return _earliest(torch.randint(n_steps, masked.shape, generator=generator))

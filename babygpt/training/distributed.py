@@ -154,14 +154,17 @@ def join() -> Team:
     """
     try:
         store, rank, size = next(rendezvous("env://", timeout=WAIT))
+        local = int(os.environ["LOCAL_RANK"]) if torch.cuda.is_available() else 0
     except (ValueError, KeyError) as error:
         raise BadInput(f"torchrun's environment variables do not do: {error}") from error
     team = Team(rank, size, store)
     on_termination(team)
     if torch.cuda.is_available():
-        local, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        gpus = torch.cuda.device_count()
         if local >= gpus:
-            raise BadInput(f"{gpus} GPUs are too few for {os.environ['LOCAL_WORLD_SIZE']} processes")
+            raise BadInput(
+                f"{gpus} GPUs are too few for {os.environ.get('LOCAL_WORLD_SIZE', size)} processes"
+            )
         torch.cuda.set_device(local)
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)

@@ -1,4 +1,4 @@
-"""`analyze`: the numbers of an encoding."""
+"""`analyze` and `figures`: numbers of an encoding, and of studies."""
 
 import pytest
 
@@ -77,3 +77,20 @@ def test_flags_that_change_nothing_are_named(run, used, unused, warning):
 )
 def test_what_makes_no_code_is_refused(run, refused, args, parts):
     refused(run("analyze", *args), *parts)
+
+
+# ---------------------------------------------------------------- figures
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '"text"', '{"roles": ', "<<<<<<< HEAD"])
+def test_a_damaged_file_of_results_is_refused_by_name(run, refused, tmp_path, content):
+    (tmp_path / "roles.json").write_text(content, encoding="utf-8")
+    refused(run("figures", "roles", "--folder", tmp_path, "--redraw"), "roles.json holds no results")
+
+
+def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    refused(
+        run("figures", "roles", "--folder", tmp_path, "--results", file), f"{file} is a file", "--results"
+    )

@@ -155,6 +155,7 @@ def test_the_same_seed_trains_the_same_model(pretrain, contents, tmp_path, corpu
         (["--epochs", "0"], ["epochs (0) must be above 0"]),
         (["--batch-size", "0"], ["batch_size (0) must be above 0"]),
         (["--max-steps", "0"], ["max_steps (0) must be above 0"]),
+        (["--seed", str(2**64)], [f"seed ({2**64})"]),
         (["--branch-stride", "0"], ["branch_stride (0) must be above 0"]),
         (["--fpe-theta", "0"], ["fpe_theta (0.0) must be above 0"]),
         (["--branch-slice-count", "0"], ["branch_slice_count (0) must be above 0"]),

@@ -204,6 +204,8 @@ def test_flags_that_change_nothing_are_named(run, train, denoiser):
         (["--confidence-threshold", "-1"], ["threshold (-1.0)"]),
         (["--order", "random", "--per-step", "0"], ["per_step (0)"]),
         (["--order", "ancestral", "--n-steps", "0"], ["n_steps (0)"]),
+        (["--order", "random", "--per-step", str(10**20)], [f"per_step ({10**20})"]),
+        (["--order", "ancestral", "--n-steps", str(10**20)], [f"n_steps ({10**20})"]),
         (["--block", "16"], ["block (16)", "between 1 and 15"]),
         (["--temperature", "-1"], ["temperature (-1.0)"]),
         (["--top-k", "0"], ["top_k (0)"]),

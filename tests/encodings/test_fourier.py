@@ -80,9 +80,9 @@ def test_each_row_of_a_batch_has_its_own_branches() -> None:
 # ---------------------------------------------------------------- learnable
 
 
-@given(stride=STRIDES, theta=THETAS)
-def test_learnable_begins_as_fixed(stride: int, theta: float) -> None:
-    made = [Fourier(D, C, theta, 8 * stride, stride, learnable) for learnable in (False, True)]
+@given(stride=STRIDES, theta=THETAS, band=st.sampled_from([None, 4]))
+def test_learnable_begins_as_fixed(stride: int, theta: float, band: int | None) -> None:
+    made = [Fourier(D, C, theta, 8 * stride, stride, learnable, band) for learnable in (False, True)]
     fixed, learned = (encoding.code(torch.arange(8)) for encoding in made)
     assert torch.equal(fixed, learned)
 

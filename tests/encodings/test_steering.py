@@ -144,6 +144,19 @@ def test_a_steered_model_answers_as_one_made_with_that_number(knob: Steered) -> 
     assert all(p is held[name] and p.grad_fn is None for name, p in steered.named_parameters())
 
 
+@pytest.mark.parametrize("knob", KNOBS.values(), ids=KNOBS.keys())
+def test_a_number_reads_as_it_was_steered_and_steered_back_all_is_as_before(knob: Steered) -> None:
+    torch.manual_seed(1)
+    steered = model(knob.make())
+    before, first = says(steered), torch.as_tensor(getattr(steered.encoding, knob.name)).detach().clone()
+    steered.encoding.steer(knob.name, knob.value)
+    now = torch.as_tensor(getattr(steered.encoding, knob.name)).detach().double()
+    torch.testing.assert_close(now, torch.full_like(now, knob.value), rtol=1e-6, atol=0)
+    if first.dim() == 0:  # a whole parameter that gets one value has forgotten what it was
+        steered.encoding.steer(knob.name, float(first))
+        torch.testing.assert_close(says(steered), before, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["alpha", "phi"])
 def test_what_the_notes_norm_divides_out_can_be_steered_and_does_nothing(name: str) -> None:
     """A phase too, as long as all dimensions have the same: it is one factor for all channels."""

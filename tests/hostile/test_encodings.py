@@ -22,6 +22,7 @@ from babygpt.encodings import (
     Sinusoidal,
     gaussian,
 )
+from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.positions import Positions
 
@@ -82,7 +83,7 @@ def finite_or_refused(ask, *named):
     refusal, found = "", []
     try:
         found = ask()
-    except ValueError as error:
+    except BadInput as error:
         refusal = str(error)
     assert any(name in refusal for name in named) if refusal else found
     assert all(part.isfinite().all() for part in found)
@@ -176,7 +177,10 @@ def test_shapes_that_are_none_are_named(name, wrong):
 
 @pytest.mark.survives("a text without tokens, or no text at all", "the model answers with as much: nothing")
 @pytest.mark.parametrize("size", EMPTY)
-@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v5", "v6", "v7"])
+@pytest.mark.parametrize(
+    "version",
+    ["v1", "v2", "v4", "v5", "v5-absolute", "v6", "v6-rope2d", "v7", "v7-polar", "v7-alibi", "alibi", "pope"],
+)
 def test_a_model_reads_nothing(version, size, standing):
     model = build(version, ModelConfig(11, 16, 1, 2, 16)).eval()
     B, T = EMPTY[size]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from babygpt.cli import main
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text, load_corpus
+from babygpt.errors import BadInput
 from babygpt.experiments import report
 from babygpt.models.versions import build
 from babygpt.training import checkpoint
@@ -44,7 +45,7 @@ def test_any_results_are_read_or_refused(tmp_path, key, value):
     refusal = found = None
     try:
         found = report.load_runs(path)
-    except ValueError as error:
+    except BadInput as error:
         refusal = str(error)
     if found is None:
         assert str(path) in refusal
@@ -59,7 +60,7 @@ def test_any_results_are_read_or_refused(tmp_path, key, value):
 def test_what_is_no_json_is_refused_by_its_path(tmp_path, content):
     path = tmp_path / "ablation_results.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"ablation_results\.json holds no results"):
+    with pytest.raises(BadInput, match=r"ablation_results\.json holds no results"):
         report.load_runs(path)
 
 

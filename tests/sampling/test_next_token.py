@@ -9,7 +9,13 @@ from babygpt.models.base import LanguageModel
 from babygpt.sampling import generate, sample_token
 
 BLOCK = 16
-WAYS = ["v2", "v4", "v5"]  # a table that ends, the causal kernel, a bias
+WAYS = [
+    "v1",
+    "v2",
+    "v4",
+    "v5",
+    "pope",
+]  # no attention, a table that ends, a rotation, a bias, wide keys
 
 
 def draw(seed: int = 0) -> torch.Generator:

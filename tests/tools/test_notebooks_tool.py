@@ -3,6 +3,8 @@
 import base64
 import io
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -171,3 +173,16 @@ def test_the_still_copy_inside_a_page_is_treated_like_any_picture(figure: str):
     data = {"text/html": page.format(figure)}
     tidy(data)
     assert data == {"text/html": page.format(quantise(figure))}
+
+
+# ---------------------------------------------------------------- from the shell
+
+
+@pytest.mark.parametrize(
+    "start",
+    [["tools/notebooks.py"], ["-m", "tools.faults"], ["-m", "tools.screenshots"], ["-m", "benchmarks"]],
+)
+def test_it_starts_as_the_makefile_and_the_docs_say(start: list[str]):
+    told = subprocess.run([sys.executable, *start, "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("Usage:")

@@ -23,4 +23,7 @@ def load_results(name: str, folder: Path | None = None) -> Results:
     path = (folder or files(__name__)) / f"{name}.json"
     if not path.is_file():
         raise BadInput(f"no {path}; `python -m babygpt figures {name}` measures it")
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(f"{path} holds no results: {error}") from error
