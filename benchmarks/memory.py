@@ -7,6 +7,7 @@ import math
 import os
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -161,6 +162,13 @@ def steps_per_second(corpus: Corpus, steps: int = 30) -> float:
     return steps / start_run(corpus, steps).result()[-1].seconds
 
 
+def wait_for_threads(seconds: float = 5.0) -> None:
+    """Wait for the lab's threads that are just ending: trainer and painter outlive a run by a moment."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("babygpt "):
+            thread.join(seconds)
+
+
 def measure_many_runs(corpus: Corpus, n: int = 50, steps: int = 20) -> dict[str, Any]:
     """Train model after model in one process, each under its own dashboard, as in a notebook.
 
@@ -176,6 +184,7 @@ def measure_many_runs(corpus: Corpus, n: int = 50, steps: int = 20) -> dict[str,
     with nothing_printed():
         for i in range(n):
             start_run(corpus, steps).result()
+            wait_for_threads()
             gc.collect()  # what only waits to be collected is no leak
             samples.append(sample_memory(start, (i + 1) * steps))
     settled = after_warm_up(samples)
