@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from babygpt.cli.base import Command, CommandGroup, corpus_option, require_writable_folder
+from babygpt.cli.base import PATH, Command, CommandGroup, corpus_option, require_writable_folder, typed
 from babygpt.errors import BadInput
 
 if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
@@ -31,9 +30,7 @@ def benchmark(measure: Callable[..., Results]) -> Command:
     """Make a function a command that prints its result with command, minutes and machine, or stores it."""
 
     @click.option("--store", is_flag=True, help="keep the numbers as NAME.json, in place of earlier ones")
-    @click.option(
-        "--folder", default="benchmarks/results", type=click.Path(path_type=Path), help="where they are kept"
-    )
+    @click.option("--folder", default="benchmarks/results", type=PATH, help="where they are kept")
     @click.pass_context
     @functools.wraps(measure)
     def command(
@@ -82,10 +79,10 @@ def result_name(ctx: click.Context) -> str:
 def command_line(ctx: click.Context) -> str:
     """The command with those typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
+    given = typed(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
-        name = str(option.name)
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE and name not in ("store", "folder"):
-            value = ctx.params.get(name)
+        if option.name in given and option.name not in ("store", "folder"):
+            value = ctx.params.get(option.name)
             words += [option.opts[0]] if value is True else [option.opts[0], Path(str(value)).name]
     return " ".join(words)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from babygpt.cli.base import USER_ERRORS
+from babygpt.cli.base import PATH, USER_ERRORS
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -95,7 +95,7 @@ def picture_while_training(notebook: Notebook, title: str, path: Path) -> Path:
 
 
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))
-@click.option("--folder", default="figures", show_default=True, type=click.Path(path_type=Path))
+@click.option("--folder", default="figures", show_default=True, type=PATH)
 def main(folder: Path) -> None:
     """Take all the pictures and print their paths."""
     try:

@@ -5,8 +5,9 @@ try:
     import IPython  # noqa: F401
     import ipywidgets  # noqa: F401
 except ImportError as missing:
-    fix = "`make env`, or `pip install -e '.[lab]'` in your own environment"
-    raise ImportError(f"babygpt.live draws with widgets, which come with the extra `lab`: {fix}") from missing
+    from babygpt.doctor import FIX
+
+    raise ImportError(f"babygpt.live draws with widgets, which come with the extra `lab`: {FIX}") from missing
 
 from babygpt.live.controls import Choice as Choice
 from babygpt.live.controls import Line as Line
