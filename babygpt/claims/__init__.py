@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from babygpt.claims import note_000, note_001, note_002, note_003, note_004
 from babygpt.claims.base import Claim as Claim
 from babygpt.claims.base import Finding as Finding
+from babygpt.claims.base import Tally as Tally
+from babygpt.claims.base import tally as tally
 from babygpt.errors import BadInput
 from babygpt.tables import MARKS, Table
 

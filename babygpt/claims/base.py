@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
@@ -25,14 +26,43 @@ class Finding:
 class Claim:
     """Something a source note asserts.
 
-    note     file name
-    text     the claim, in English
-    measure  runs it
+    note         file name
+    text         the claim in a few English words, with the reading that is asked where there are two
+    measure      runs it
+    quote        the note's own sentence, in Chinese; a formula or a comment of its code where there is none
+    translation  the same in English
+    reading      what else the sentence may mean, and which meaning is asked here; "" where it has only one
+    scope        what the number was measured on: untrained heads on random vectors, or the model's shape,
+                 steps and seeds
+    fault        the mistake behind a failure, where several claims fail by the same one; it is counted once
     """
 
     note: str
     text: str
     measure: Callable[[], Finding]
+    quote: str = ""
+    translation: str = ""
+    reading: str = ""
+    scope: str = ""
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many claims hold, depend and fail, and by how many different faults they fail."""
+
+    holds: int
+    depends: int
+    fails: int
+    faults: int
+
+
+def tally(verdicts: Iterable[tuple[Claim, str]]) -> Tally:
+    """Count verdicts; claims that fail by one and the same fault count as one fault."""
+    seen = list(verdicts)
+    number = Counter(verdict for _, verdict in seen)
+    faults = {claim.fault or claim.text for claim, verdict in seen if verdict == "fails"}
+    return Tally(number["holds"], number["depends"], number["fails"], len(faults))
 
 
 def decide(*outcomes: bool) -> str:
