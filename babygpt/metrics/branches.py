@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -55,6 +57,42 @@ def interference_gap(
     return beside - alone
 
 
+class GapParts(NamedTuple):
+    """The two parts of an interference gap, in nats per token.
+
+    own      what a text alone pays for standing in the branch that it has among the n, not in branch 0
+    company  what the n - 1 others add to that
+    """
+
+    own: float
+    company: float
+
+
+def split_gap(
+    model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
+) -> GapParts:
+    """Split the interference gap: the number a text is given, and the company it is in.
+
+    A text among n has a branch number that a text alone never has, and a model that was trained with fewer
+    branches does not know the higher ones. So a third loss is taken between the two: each text alone, at the
+    same times and under the same number as among the n. `own` is the mean over all n numbers.
+
+    returns  own + company is the `interference_gap`; the arguments are those of `parallel_loss`
+    """
+    alone, beside = (parallel_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
+    texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
+    groups = branch_batches(texts, n, model.config.block_size, draw)
+    single = mean_loss(model, (one for group in groups for one in _one_by_one(group, n)), branch_losses)
+    return GapParts(single - alone, beside - single)
+
+
+def _one_by_one(batch: BranchBatch, n: int) -> Iterator[BranchBatch]:
+    """Each branch of a batch without the others: n batches of (B, T / n), nothing else changed."""
+    for branch in range(n):
+        here = batch.branch == branch
+        yield BranchBatch(*(part[here].view(len(part), -1) for part in batch))
+
+
 @torch.inference_mode()
 def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int = 32) -> float:
     """How much branch 0's predictions change when all other branches hold other texts.
@@ -99,7 +137,7 @@ def code_similarity(model: Transformer, n: int) -> np.ndarray:
     codes = model.encoding.embed(torch.zeros(1, n, model.config.n_embd, device=device), positions)[0]
     if not codes.any():
         ones = torch.ones(1, 1, n, model.config.head_dim, device=device)
-        codes = model.encoding.transform_qk(ones, ones, positions)[1][0, 0]
+        codes = model.encoding.of_layer(0).transform_qk(ones, ones, positions)[1][0, 0]
     return cosines(codes).cpu().numpy()
 
 

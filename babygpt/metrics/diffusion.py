@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -59,7 +60,6 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     return total
 
 
-@torch.inference_mode()
 def nelbo(
     model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
 ) -> tuple[float, float]:
@@ -73,10 +73,56 @@ def nelbo(
     length   tokens of a window, T; block_size by default. What is left at the end is a shorter window
     repeats  how often each window is masked
     seed     of the masks
-    returns  the estimate, and its standard error over windows (nan for one window)
+    returns  the estimate, and the standard error of the mean over all maskings (nan for one). With repeats=1
+             it tells how far another text of this kind would come out. With more repeats it only tells how
+             far other masks on this text would: a text masked 16 times is still one text
     Raises ValueError for an empty text, or repeats or length below 1.
     Source: Ou et al. 2024, arXiv:2406.03736, eq. 3.7 in its form with l.
     """
+    sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
+    means = sums / counts
+    estimate = float((means * sizes).sum() / sizes.sum())
+    error = float(means.std()) / math.sqrt(len(means)) if len(means) > 1 else math.nan
+    return estimate, error
+
+
+class MaskedLosses(NamedTuple):
+    """Two means of the losses of masked tokens, in nats.
+
+    pooled   over all masked tokens of all windows alike: what training on batches drives down; no bound
+    by_text  over each window's masked tokens first, then over windows: the NELBO per token
+    """
+
+    pooled: float
+    by_text: float
+
+
+def masked_losses(
+    model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
+) -> MaskedLosses:
+    """The loss of masked tokens, averaged token by token and averaged text by text.
+
+    If each token is masked with a rate t drawn evenly from 0 to 1, the number of masked tokens is even too:
+    0, 1, ..., T come equally often. So the mean over a window's masked tokens, where there are any, is in the
+    mean over masks the NELBO per token. Pooled, windows with many masks count more than those with few. That
+    is the higher number where many masks are harder, as they are for exact answers in the mean over texts.
+    For a single text, or a model that is bad where little is masked, it may lie below -log p(x): it is no
+    bound.
+
+    The arguments are those of `nelbo`, and so are the masks.
+    Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Nie et al. 2025, arXiv:2502.09992, eq. 3: both train
+    on weights 1/t.
+    """
+    sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
+    by_text = float((sums / counts * sizes).sum() / sizes.sum())
+    return MaskedLosses(float(sums.sum() / counts.sum()), by_text)
+
+
+@torch.inference_mode()
+def _masked_windows(
+    model: LanguageModel, ids: Tensor, length: int | None, repeats: int, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sum of the masked losses, their number, and the number of tokens of each window: 3 x (N,)."""
     length = model.config.block_size if length is None else length
     for name, value in (("repeats", repeats), ("length", length), ("tokens", len(ids))):
         if value < 1:
@@ -85,15 +131,13 @@ def nelbo(
     whole = len(ids) // length * length
     starts = torch.arange(0, whole, length).repeat(repeats)
     rest = torch.tensor([whole] * repeats if whole < len(ids) else [], dtype=torch.long)
-    means, sizes = [], []  # of each window: nats per token, tokens
+    found = []
     for begins, width in ((starts, length), (rest, len(ids) - whole)):
         if len(begins):
-            means.append(_window_means(model, cut(ids, begins, width), generator))
-            sizes.append(torch.full((len(begins),), float(width), dtype=torch.float64))
-    mean, size = torch.cat(means), torch.cat(sizes)
-    estimate = float((mean * size).sum() / size.sum())
-    error = float(mean.std()) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan
-    return estimate, error
+            sums, counts = _masked_sums(model, cut(ids, begins, width), generator)
+            found.append((sums, counts, torch.full_like(sums, width)))
+    sums, counts, sizes = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return sums, counts, sizes
 
 
 def answer_bounds(
@@ -117,8 +161,8 @@ def answer_bounds(
     return np.array([[bound(q, name) for name in (q.answer, q.rival)] for q in questions]).reshape(-1, 2)
 
 
-def _window_means(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> Tensor:
-    """Mean loss over each window's masked tokens, its number of them drawn evenly: (N, T) -> (N,)."""
+def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Summed loss and number of each window's masked tokens, the number drawn evenly: (N, T) -> 2 x (N,)."""
     device, (n, length) = next(model.parameters()).device, windows.shape
     count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each as often
     lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
@@ -127,5 +171,5 @@ def _window_means(model: LanguageModel, windows: Tensor, generator: torch.Genera
         with mixed_precision(device):
             logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
         losses = cross_entropy(logits, some.to(device)).cpu().double()
-        found.append((losses * masked).sum(dim=1) / masked.sum(dim=1))
-    return torch.cat(found)
+        found.append((losses * masked).sum(dim=1))
+    return torch.cat(found), count

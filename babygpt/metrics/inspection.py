@@ -84,7 +84,7 @@ def position_votes(model: BagWithPositions) -> np.ndarray:
 
 @torch.inference_mode()
 def kernel_values(encoding: Gaussian, furthest: int) -> np.ndarray:
-    """K at every whole distance from 0 to `furthest` tokens: (furthest + 1,)."""
+    """K at every whole distance from 0 to `furthest` tokens: (furthest + 1,), or (H, furthest + 1)."""
     return encoding.kernel(torch.arange(furthest + 1)).cpu().numpy()
 
 
@@ -92,7 +92,7 @@ def kernel_values(encoding: Gaussian, furthest: int) -> np.ndarray:
 def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     """The first distance at which K is below a share of K(0): beyond it the kernel keeps less than that.
 
-    encoding  with a kernel, which never rises with distance
+    encoding  with a kernel, which never rises with distance; of several, the one that reaches furthest counts
     share     between 0 and 1
     furthest  returned where K is not below the share anywhere before it, in tokens
     returns   tokens
@@ -103,7 +103,7 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     peak, least = encoding.log_kernel(torch.tensor(0)), math.log(share)  # K itself may be too small a number
 
     def below(distance: int) -> bool:
-        return bool(encoding.log_kernel(torch.tensor(distance)) - peak < least)
+        return bool((encoding.log_kernel(torch.tensor(distance)) - peak < least).all())
 
     return bisect_left(range(furthest), True, key=below)
 

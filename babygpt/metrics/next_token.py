@@ -1,16 +1,14 @@
-"""Metrics of models that predict the next token: loss by position, and answers to who-did-it questions."""
+"""Loss of models that predict the next token, position by position, within their window and past it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from babygpt.data.batches import cut, require_window
-from babygpt.data.stories import Question
-from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
@@ -40,48 +38,59 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
 
 
 @torch.inference_mode()
-def answer_log_probs(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
-) -> np.ndarray:
-    """Log-probability of the right and of the wrong answer to each question.
+def position_matched_losses(
+    model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64, every: int = 8
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Losses past the window, beside those of the same targets when the model reads one window only.
 
-    returns   (Q, 2)  nats; the right answer first
-    Raises ValueError if the model is not causal, or a question with its answer longer than its window.
+    The mean over a long window cannot be compared with the mean over a short one: the first tokens of a
+    window are hard to predict, and they are a smaller share of a long window. So each target is predicted
+    twice: from all that stands before it in the long window, and from the last block_size tokens alone, at
+    positions that begin at 0, as in training. The second is the best that this model does within its window.
+
+    ids        (N,)  text
+    length     tokens in a long window, above block_size
+    n_windows  long windows, evenly over the text
+    every      from block_size on, one position in so many is taken; 1 for all
+    returns    (S,) positions in the long window, (n_windows, S) losses from block_size tokens, and
+               (n_windows, S) losses of the same targets from all tokens before them; nats
+    Raises ValueError for a length of at most block_size, for n_windows or every below 1, and as
+    `loss_by_position` does.
     """
-    texts = [(q.prompt, name + q.end) for q in questions for name in (q.answer, q.rival)]
-    rows = [_scores(model, tokenizer, texts[i : i + 64]) for i in range(0, len(texts), 64)]
-    return np.array([score for some in rows for score in some]).reshape(-1, 2)
-
-
-def role_accuracy(
-    model: LanguageModel,
-    tokenizer: CharTokenizer,
-    questions: Sequence[Question],
-    score: Callable[..., np.ndarray] = answer_log_probs,
-) -> float:
-    """Share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
-
-    score  what the answers are compared by; `answer_bounds` for models that fill in
-    """
-    scores = score(model, tokenizer, questions)
-    gap = scores[:, 0] - scores[:, 1]
-    return float(np.mean(np.where(gap == 0, 0.5, gap > 0)))
-
-
-def _scores(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]) -> list[float]:
-    """Log-probability of each ending after its prompt, all texts in one padded batch."""
     require_causal(model)
-    length = max(len(prompt + end) for prompt, end in texts)
-    if length - 1 > model.config.block_size:
-        raise BadInput(
-            f"a question of {length} characters does not fit: block_size is {model.config.block_size}"
-        )
-    device = next(model.parameters()).device
-    ids = torch.zeros(len(texts), length, dtype=torch.long)
-    asked = torch.zeros(len(texts), length - 1)
-    for row, (prompt, end) in enumerate(texts):
-        ids[row, : len(prompt + end)] = tokenizer.encode(prompt + end)
-        asked[row, len(prompt) - 1 : len(prompt + end) - 1] = 1.0
-    ids, asked = ids.to(device), asked.to(device)
-    losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:])  # (B, length - 1)
-    return (-(losses * asked).cpu().double().sum(dim=1)).tolist()
+    require_window(ids, length)
+    block_size = model.config.block_size
+    if length <= block_size:
+        raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
+    if n_windows < 1 or every < 1:
+        raise BadInput(f"n_windows ({n_windows}) and every ({every}) must be at least 1")
+    at = torch.arange(block_size, length, every)
+    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
+    pairs = [_inside_and_past(model, cut(ids, start[None], length + 1), at) for start in starts]
+    inside, past = (torch.stack(losses).cpu().double().numpy() for losses in zip(*pairs, strict=True))
+    return at.numpy(), inside, past
+
+
+def _inside_and_past(model: LanguageModel, window: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+    """Losses of a window's targets at some positions, from block_size tokens and from all: 2 x (S,)."""
+    device, size = next(model.parameters()).device, model.config.block_size
+    short = cut(window[0], at - size + 1, size + 1).to(device)  # (S, block_size + 1), the target last
+    inside = cross_entropy(model(short[:, :-1])[:, -1:], short[:, 1:])[:, 0]
+    window, positions = window.to(device), Positions.arange(window.shape[1] - 1, device=device)
+    return inside, cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)]
+
+
+def position_matched_change(
+    model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64, every: int = 8
+) -> tuple[float, float]:
+    """How much a model loses by reading past its window; below 0 if the longer context helps.
+
+    It is the mean of `position_matched_losses`: the loss of a target in the long window, minus the loss of
+    the same target from the last block_size tokens. A model that looks no further back changes by 0.
+
+    returns  nats per token, and its standard error over windows (nan for one window)
+    """
+    _, inside, past = position_matched_losses(model, ids, length, n_windows, every)
+    changes = (past - inside).mean(axis=1)
+    error = float(changes.std(ddof=1)) / math.sqrt(n_windows) if n_windows > 1 else math.nan
+    return float(changes.mean()), error

@@ -13,6 +13,7 @@ from babygpt.metrics.branches import (
     layer_similarity,
     leakage,
     parallel_loss,
+    split_gap,
 )
 from babygpt.models.transformer import Block
 from babygpt.models.versions import VERSIONS
@@ -78,6 +79,35 @@ def test_the_seed_decides_the_company(awake, text) -> None:
     first, again, other = (parallel_loss(model, ids, 2, LENGTH, n_texts=12, seed=s) for s in (0, 0, 1))
     assert first == again
     assert first != other
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_gap_is_the_own_number_and_the_company(awake, text, n: int) -> None:
+    """Text by text: alone in branch 0, and alone in the branch that it has among the n."""
+    model, ids, draw = awake("v6"), text(200), torch.Generator().manual_seed(3)
+    texts = evenly_spaced_texts(ids, 12, LENGTH)
+    order = torch.randperm(12, generator=draw)  # the first thing that the seed draws: n by n they share a row
+    tagged, alone = [], []
+    for place, which in enumerate(order.tolist()):
+        for branch, losses in ((place % n, tagged), (0, alone)):
+            columns = interleave([texts[which]], [2], [branch])
+            losses.append(F.nll_loss(log_probs(model, columns), columns.targets[0]).item())
+    own, company = split_gap(model, ids, n, LENGTH, n_texts=12, seed=3)
+    assert own == pytest.approx(np.mean(tagged) - np.mean(alone), abs=1e-5)
+    assert own + company == pytest.approx(interference_gap(model, ids, n, LENGTH, 12, seed=3), abs=1e-12)
+    assert min(abs(own), abs(company)) > 1e-4
+
+
+def test_isolated_texts_pay_for_their_number_only(awake, text) -> None:
+    own, company = split_gap(awake("v6", {"isolated": True}), text(200), 3, LENGTH, n_texts=12)
+    assert company == pytest.approx(0, abs=1e-5)
+    assert abs(own) > 1e-3
+
+
+def test_without_a_code_all_is_company(awake, text) -> None:
+    own, company = split_gap(awake("v6-none"), text(200), 3, LENGTH, n_texts=12)
+    assert own == pytest.approx(0, abs=1e-5)
+    assert abs(company) > 1e-3
 
 
 @pytest.mark.parametrize(

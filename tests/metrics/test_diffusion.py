@@ -1,13 +1,14 @@
 """The bound: exact where the answers are, an average over orders elsewhere, and well estimated."""
 
 import math
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import pytest
 import torch
 
-from babygpt.metrics.diffusion import MOST_EXACT, exact_nelbo, nelbo
+from babygpt.metrics.diffusion import MOST_EXACT, exact_nelbo, masked_losses, nelbo
 from babygpt.objectives import denoise
+from babygpt.objectives.diffusion import mask_out, masking_rates
 
 MASK = 10
 
@@ -129,3 +130,80 @@ def test_bad_arguments_are_named(awake, text, n: int, arguments: dict, says: str
 def test_places_that_do_not_exist_or_stand_twice_are_refused(posterior, at: list[int]) -> None:
     with pytest.raises(ValueError, match="must be different ones of 0 to 2"):
         exact_nelbo(posterior(), torch.tensor([0, 1, 2]), at)
+
+
+# ---------------------------------------------------------------- pooled, and text by text
+
+
+def losses_of_every_mask(model, idx: torch.Tensor) -> list[list[tuple[float, int]]]:
+    """For each number of masked tokens: summed loss and number, of every way to mask so many."""
+    found: list[list[tuple[float, int]]] = []
+    for size in range(1, len(idx) + 1):
+        found.append([])
+        for some in combinations(range(len(idx)), size):
+            holes = idx.clone()
+            holes[list(some)] = model.config.vocab_size - 1
+            with torch.no_grad():
+                chances = denoise(model, holes[None])[0].log_softmax(dim=-1)
+            found[-1].append((-sum(float(chances[at, idx[at]]) for at in some), size))
+    return found
+
+
+def pooled_and_by_text(model, idx: torch.Tensor) -> tuple[float, float]:
+    """Both means, every number of masked tokens equally often."""
+    by_size = [
+        (sum(loss for loss, _ in some) / len(some), some[0][1]) for some in losses_of_every_mask(model, idx)
+    ]
+    return (
+        sum(loss for loss, _ in by_size) / sum(size for _, size in by_size),
+        sum(loss / size for loss, size in by_size) / len(by_size),
+    )
+
+
+def test_both_means_are_those_over_every_mask(awake, text) -> None:
+    model, idx = awake("v7", block_size=5), text(5, vocab_size=MASK)
+    pooled, by_text = pooled_and_by_text(model, idx)
+    found = masked_losses(model, idx, repeats=20_000)
+    assert found.pooled == pytest.approx(pooled, abs=0.02)
+    assert found.by_text == pytest.approx(by_text, abs=0.02)
+    assert by_text == pytest.approx(exact_nelbo(model, idx) / 5, abs=1e-5)  # so text by text it is the bound
+    assert abs(pooled - by_text) > 0.05
+
+
+def test_a_rate_drawn_evenly_masks_every_number_of_tokens_as_often(text) -> None:
+    """Why both ways to draw masks, by rate and by number, give the same means."""
+    draw, n = torch.Generator().manual_seed(0), 60_000
+    inputs, _, _ = mask_out(text(n, 5, vocab_size=MASK), masking_rates(n, draw), MASK, draw)
+    counts = (inputs == MASK).sum(dim=1).bincount(minlength=6)
+    assert counts.tolist() == pytest.approx([n / 6] * 6, abs=4 * (n * 5 / 36) ** 0.5)
+
+
+def test_of_exact_answers_the_pooled_mean_is_above_the_entropy(posterior) -> None:
+    model = posterior()
+    entropy = -float((model.joint * model.joint.log()).sum()) / 3
+    texts = [torch.tensor(text) for text in product(range(3), repeat=3)]
+    pooled, by_text = (
+        sum(float(model.joint[tuple(text)]) * pooled_and_by_text(model, text)[part] for text in texts)
+        for part in (0, 1)
+    )
+    assert by_text == pytest.approx(entropy, abs=1e-6)
+    assert pooled > entropy + 0.01
+
+
+def test_the_pooled_mean_is_no_bound(posterior) -> None:
+    """A model that knows the text by heart while all of it is masked, and nothing once a token is seen."""
+    model, text = posterior(), torch.tensor([0, 1, 2])
+
+    def answer(row: torch.Tensor) -> torch.Tensor:
+        logits = torch.zeros(3, 4, dtype=torch.float64)
+        if (row == 3).all():
+            logits[range(3), text] = 50.0
+        return logits
+
+    model.answer = answer
+    surprise = 2 * math.log(3) / 3  # of three tokens written one by one the first is known, two are guessed
+    found = masked_losses(model, text, repeats=3000)
+    assert exact_nelbo(model, text) / 3 == pytest.approx(surprise, abs=1e-6)
+    assert found.by_text == pytest.approx(surprise, abs=1e-6)
+    assert found.pooled == pytest.approx(math.log(3) / 2, abs=1e-6)
+    assert found.pooled < surprise

@@ -10,8 +10,8 @@ from babygpt import plots
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live.watches.watch import Frames, Watch
+from babygpt.metrics.answers import role_accuracy
 from babygpt.metrics.inspection import bigram_table, position_votes
-from babygpt.metrics.next_token import role_accuracy
 
 
 def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 8) -> Watch:

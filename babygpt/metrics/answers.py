@@ -1,0 +1,151 @@
+"""Answers to who-did-it questions: which of two names is likelier, and what a model writes by itself.
+
+The two scores differ: a model may find the right name likelier than the wrong one, and still write neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from babygpt.data.stories import Question
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
+from babygpt.models.base import LanguageModel, require_causal
+from babygpt.objectives import cross_entropy
+
+ROWS = 64  # texts in a batch
+
+
+@torch.inference_mode()
+def answer_log_probs(
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
+) -> np.ndarray:
+    """Log-probability of the right and of the wrong answer to each question.
+
+    returns   (Q, 2)  nats; the right answer first
+    Raises ValueError if the model is not causal, or a question with its answer longer than its window.
+    """
+    texts = [(q.prompt, name + q.end) for q in questions for name in (q.answer, q.rival)]
+    losses = _ending_losses(model, tokenizer, texts)
+    return np.array([-float(some.sum()) for some in losses]).reshape(-1, 2)
+
+
+def role_accuracy(
+    model: LanguageModel,
+    tokenizer: CharTokenizer,
+    questions: Sequence[Question],
+    score: Callable[..., np.ndarray] = answer_log_probs,
+) -> float:
+    """Share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
+
+    score  what the answers are compared by; `answer_bounds` for models that fill in
+    """
+    scores = score(model, tokenizer, questions)
+    gap = scores[:, 0] - scores[:, 1]
+    return float(np.mean(np.where(gap == 0, 0.5, gap > 0)))
+
+
+@torch.inference_mode()
+def answer_losses(
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
+) -> np.ndarray:
+    """Mean loss of each letter of the right answers, by its place: the first letter, the second, ...
+
+    The letters before it are the right ones. What ends an answer counts as its last letter, so a name of four
+    letters has five places. Where names differ in length, a place is averaged over the answers that have it.
+
+    returns   (longest answer + 1,)  nats
+    Raises ValueError without a question, and as `answer_log_probs` does.
+    """
+    if not questions:
+        raise BadInput("0 questions: a mean loss needs at least 1")
+    losses = _ending_losses(model, tokenizer, [(q.prompt, q.answer + q.end) for q in questions])
+    places = range(max(map(len, losses)))
+    return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in places])
+
+
+def whole_answer_accuracy(
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
+) -> float:
+    """Share of questions after which the model, taking the likeliest letter each time, writes the right name.
+
+    All its letters must be right, and what ends an answer must follow. Unlike `role_accuracy` it names no
+    candidates: whoever guesses among all N names of a language is right with 1/N.
+    Raises ValueError as `greedy_answers` does.
+    """
+    written = greedy_answers(model, tokenizer, questions)
+    return float(np.mean([text == q.answer for text, q in zip(written, questions, strict=True)]))
+
+
+@torch.inference_mode()
+def greedy_answers(
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
+) -> list[str]:
+    """What a model writes after each question, always taking the likeliest letter.
+
+    Writing stops at the question's own end sign, which is left out. Where it does not come, the text is one
+    letter longer than the longer of the question's two names, and so is no right answer.
+
+    returns   one text for each question
+    Raises ValueError if the model is not causal, or a question with its longer name exceeds its window.
+    """
+    require_causal(model)
+    if not questions:
+        raise BadInput("0 questions: nothing to answer")
+    groups = [questions[i : i + ROWS] for i in range(0, len(questions), ROWS)]
+    return [text for some in groups for text in _write(model, tokenizer, some)]
+
+
+def _write(model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]) -> list[str]:
+    """The greedy answers to the questions of one batch; rows are filled up on the right, where none looks."""
+    sizes = torch.tensor([len(q.prompt) for q in questions])
+    limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in questions])
+    ids = torch.zeros(len(questions), int((sizes + limits).max()), dtype=torch.long)
+    _require_room(model, ids.shape[1])
+    for row, q in zip(ids, questions, strict=True):
+        row[: len(q.prompt)] = tokenizer.encode(q.prompt)
+    device = next(model.parameters()).device
+    for step in range(int(limits.max())):
+        rows = (step < limits).nonzero()[:, 0]  # those that still write
+        at = sizes[rows] + step
+        logits = model(ids[rows, : int(at.max())].to(device))
+        ids[rows, at] = logits[torch.arange(len(rows)), at - 1].argmax(dim=-1).cpu()
+    ends = (sizes + limits).tolist()
+    texts = [
+        tokenizer.decode(row[len(q.prompt) : end]) for row, q, end in zip(ids, questions, ends, strict=True)
+    ]
+    return [text.split(q.end, 1)[0] for text, q in zip(texts, questions, strict=True)]
+
+
+def _require_room(model: LanguageModel, length: int) -> None:
+    """Raise a ValueError unless all but the last of `length` characters fit into the model's window."""
+    if length - 1 > model.config.block_size:
+        raise BadInput(
+            f"a question of {length} characters does not fit: block_size is {model.config.block_size}"
+        )
+
+
+def _ending_losses(
+    model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]
+) -> list[np.ndarray]:
+    """Loss of each character of each ending after its prompt, nats."""
+    groups = [texts[i : i + ROWS] for i in range(0, len(texts), ROWS)]
+    return [losses for some in groups for losses in _losses(model, tokenizer, some)]
+
+
+def _losses(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]) -> list[np.ndarray]:
+    """The same of texts that share one batch, filled up on the right."""
+    require_causal(model)
+    length = max(len(prompt + end) for prompt, end in texts)
+    _require_room(model, length)
+    ids = torch.zeros(len(texts), length, dtype=torch.long)
+    for row, (prompt, end) in zip(ids, texts, strict=True):
+        row[: len(prompt + end)] = tokenizer.encode(prompt + end)
+    ids = ids.to(next(model.parameters()).device)
+    losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:]).cpu().double().numpy()  # (B, length - 1)
+    return [
+        row[len(prompt) - 1 : len(prompt + end) - 1] for row, (prompt, end) in zip(losses, texts, strict=True)
+    ]

@@ -1,0 +1,114 @@
+"""What a model writes by itself, and what each letter of an answer costs, one text at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from babygpt.config import ModelConfig
+from babygpt.data.stories import Question
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.encodings import Encoding
+from babygpt.metrics import answer_log_probs, answer_losses, greedy_answers, whole_answer_accuracy
+from babygpt.models.base import LanguageModel
+from babygpt.sampling import generate
+
+TOKENIZER = CharTokenizer("\n .?abdehimntovw")
+ASKED = [  # prompts, names and ends of different lengths; the first fills the window to its last token
+    Question("\nann met bob. who? ", "ann", "bob", "."),
+    Question("\nwho? ba then e", "hidden", "bo", " "),
+    Question("e", "hid", "ahemanded", "\n"),
+]
+
+
+class Writer(LanguageModel):
+    """Writes what it was told to: after so many tokens, this one, almost surely."""
+
+    def __init__(self, written: str, after: int) -> None:
+        super().__init__(ModelConfig(TOKENIZER.vocab_size, block_size=22), Encoding())
+        self.logits = torch.nn.Parameter(torch.zeros(22, TOKENIZER.vocab_size))
+        for i, char in enumerate(written):
+            self.logits.data[after - 1 + i, TOKENIZER.ids[char]] = 9.0
+
+    def forward(self, idx: torch.Tensor, positions=None, cache=None) -> torch.Tensor:
+        return self.logits[: idx.shape[1]].expand(len(idx), -1, -1)
+
+
+@pytest.mark.parametrize(
+    ("written", "answer", "right"),
+    [
+        ("bob.", "bob", 1.0),
+        ("bob.bob", "bob", 1.0),  # what comes after the end is not looked at
+        ("bobe.", "bobe", 0.0),  # the right name and more
+        ("bobab", "boba", 0.0),  # two letters are too many: cut to one more than the longest name
+        ("bo.", "bo", 0.0),
+        (".bob", "", 0.0),
+        ("ann.", "ann", 0.0),
+    ],
+)
+def test_only_the_whole_name_and_its_end_are_right(written: str, answer: str, right: float) -> None:
+    question = Question("\nann met bob. ", "bob", "ann", ".")
+    model = Writer(written, after=len(question.prompt))
+    assert greedy_answers(model, TOKENIZER, [question]) == [answer]
+    assert whole_answer_accuracy(model, TOKENIZER, [question, question]) == right
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
+def test_greedy_answers_are_what_generate_writes_at_temperature_0(awake, version: str) -> None:
+    model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=22)
+    expected = []
+    for q in ASKED:
+        longest = max(len(q.answer), len(q.rival)) + 1
+        row = generate(model, TOKENIZER.encode(q.prompt)[None], longest, temperature=0)[0]
+        expected.append(TOKENIZER.decode(row[len(q.prompt) :]).split(q.end)[0])
+    assert greedy_answers(model, TOKENIZER, ASKED) == expected
+    assert len(set(expected)) > 1
+
+
+def test_more_questions_than_a_batch_holds_stay_in_order(awake) -> None:
+    model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
+    asked = [Question(a + b + c, "ann", "bob", ".") for a in "abdehi" for b in "mntov" for c in "wab"]
+    together = greedy_answers(model, TOKENIZER, asked)
+    assert together == [greedy_answers(model, TOKENIZER, [q])[0] for q in asked]
+    assert len(set(together)) > 3
+
+
+def test_losses_of_letters_are_means_over_the_answers_that_have_the_place(awake) -> None:
+    """Letter by letter, without padding; a name's end stands right after its last letter."""
+    model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
+    costs: dict[int, list[float]] = {}
+    for q in ASKED:
+        written = q.prompt
+        for place, char in enumerate(q.answer + q.end):
+            with torch.no_grad():
+                chances = model(TOKENIZER.encode(written)[None])[0, -1].log_softmax(dim=0)
+            costs.setdefault(place, []).append(-chances[TOKENIZER.ids[char]].item())
+            written += char
+    assert [len(some) for some in costs.values()] == [3, 3, 3, 3, 1, 1, 1]
+    expected = [np.mean(some) for some in costs.values()]
+    assert answer_losses(model, TOKENIZER, ASKED) == pytest.approx(expected, abs=1e-5)
+
+
+def test_of_one_question_the_letters_make_up_the_answers_log_probability(awake) -> None:
+    model = awake("v2", vocab_size=TOKENIZER.vocab_size, block_size=22)
+    for q in ASKED:
+        total = answer_log_probs(model, TOKENIZER, [q])[0, 0]
+        assert answer_losses(model, TOKENIZER, [q]).sum() == pytest.approx(-total, abs=1e-5)
+
+
+def test_what_does_not_fit_is_refused(awake) -> None:
+    model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=16)
+    fits, too_long = Question("a" * 12, "bob", "anna", "."), Question("a" * 13, "bob", "anna", ".")
+    assert len(greedy_answers(model, TOKENIZER, [fits])) == 1
+    with pytest.raises(ValueError, match=r"18 characters.*block_size is 16"):
+        greedy_answers(model, TOKENIZER, [fits, too_long])
+
+
+def test_a_model_that_looks_both_ways_is_refused(awake) -> None:
+    with pytest.raises(ValueError, match="sees what comes next"):
+        greedy_answers(awake("v7", vocab_size=TOKENIZER.vocab_size), TOKENIZER, ASKED)
+
+
+@pytest.mark.parametrize("measure", [answer_losses, whole_answer_accuracy])
+def test_no_question_has_no_mean(awake, measure) -> None:
+    with pytest.raises(ValueError, match="0 questions"):
+        measure(awake("v1", vocab_size=TOKENIZER.vocab_size), TOKENIZER, [])
