@@ -64,7 +64,7 @@ def _wake(model: LanguageModel) -> LanguageModel:
     draw = torch.Generator().manual_seed(0)
     for name, p in model.named_parameters():
         spread = 1.0 if "embedding" in name or "table" in name else p.shape[-1] ** -0.5
-        if name.startswith("encoding.log_"):  # of a kernel that is to go on reaching through the window
+        if name.startswith("encoding.") and ".log_" in name:  # of a kernel that is to reach far
             p.add_(0.1 * torch.randn(p.shape, generator=draw))
         else:
             p.normal_(std=spread, generator=draw)

@@ -13,6 +13,7 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
     "parallel-generate": ("babygpt.cli.parallel", "Write several texts at once."),
     "compare": ("babygpt.cli.compare", "Compare models of masked diffusion."),
     "analyze": ("babygpt.cli.tools", "Show what an encoding looks like, in numbers."),
+    "claims": ("babygpt.cli.claims", "Measure what the source notes claim."),
     "figures": ("babygpt.cli.tools", "Measure and draw the course's figures."),
     "doctor": ("babygpt.cli.doctor", "Tell what is installed, and whether it will do."),
 }

@@ -17,6 +17,7 @@ from babygpt.config import require_seed
 from babygpt.errors import BadInput
 
 Command = Callable[..., None]
+Callback = Callable[[click.Context, click.Parameter, str], list[Any]]
 # What is wrong with what was asked for, or with the machine; whatever else is raised is a fault of ours.
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)
 MACHINE_ERRORS = (ImportError, MemoryError)  # and PyTorch's OutOfMemoryError: too little is installed
@@ -154,6 +155,25 @@ def require_writable_file(path: Path, flag: str, overwrite: bool, ways: str = "-
     if path.exists() and not overwrite:
         raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
     require_writable_folder(path.parent, flag)
+
+
+def list_of(kind: type[int] | type[float] | type[str]) -> Callback:
+    """A callback that parses values with commas between them; it raises BadInput for what is no number."""
+
+    def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
+        found = []
+        for part in (part.strip() for part in value.split(",")):
+            try:
+                found += [kind(part)] if part else []
+            except ValueError:
+                what = "whole numbers" if kind is int else "numbers"
+                raise BadInput(
+                    f"{flag_of(param.human_readable_name)} ({value}): {part!r} is not "
+                    f"one of {what} with commas between them"
+                ) from None
+        return found
+
+    return parse
 
 
 corpus_option = click.option(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,11 +15,13 @@ from babygpt.cli.base import (
     corpus_option,
     fields_of,
     flag_of,
+    list_of,
     options_from,
     require_writable_file,
     require_writable_folder,
     typed,
 )
+from babygpt.cli.parallel import locate
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
@@ -34,26 +35,6 @@ from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.files import write_atomically
 
 JUDGE = Path("weights") / "judge.safetensors"
-Callback = Callable[[click.Context, click.Parameter, str], list[Any]]
-
-
-def list_of(kind: type[int] | type[float] | type[str]) -> Callback:
-    """A callback that parses values with commas between them; it raises BadInput for what is no number."""
-
-    def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
-        found = []
-        for part in (part.strip() for part in value.split(",")):
-            try:
-                found += [kind(part)] if part else []
-            except ValueError:
-                what = "whole numbers" if kind is int else "numbers"
-                raise BadInput(
-                    f"{flag_of(param.human_readable_name)} ({value}): {part!r} is not "
-                    f"one of {what} with commas between them"
-                ) from None
-        return found
-
-    return parse
 
 
 @click.group()
@@ -159,6 +140,8 @@ def generation(
 ) -> None:
     """Let two models of masked diffusion continue the same prompts, and measure what they wrote.
 
+    The weights may be called by the note's names, which end in .pt.
+
     Prompts are windows of the validation text; their true continuations are measured too, as a yardstick.
     distinct, repeat_3gram and entropy (nats) are taken over characters, and over words if the corpus has
     spaces. judge_nll is how unlikely a v4 finds the text, judge_entropy how unsure it is as it reads, both
@@ -170,7 +153,7 @@ def generation(
     if judge is None and not JUDGE.exists():
         require_writable_folder(JUDGE.parent, "folder to work in, or say --judge")
     config = GenerationConfig(**fields_of(GenerationConfig, values))
-    paths = (rope_weights, polar_weights)
+    paths = (locate(rope_weights), locate(polar_weights))
     models = load_models(paths, config)
     require_grids(models, alpha_grid, threshold_grid)
     text = common_corpus(corpus, models, paths)

@@ -12,9 +12,11 @@ from babygpt.cli.base import (
     PATH,
     corpus_option,
     fields_of,
+    flag_of,
     options_from,
     require_writable_folder,
     sampling_options,
+    typed,
     warn_unused,
 )
 from babygpt.config import ModelConfig, TrainConfig
@@ -29,25 +31,39 @@ from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
 from babygpt.training import checkpoint as checkpoints
 
+PREFIXES = ("fpe_", "learned_", "branch_stride", "branch_share")  # of what is chosen of a code
 PE_ALIASES = {"rope": "rope2d"}  # what note 002 calls a code that has another name here
 
 
-def refuse_learning_rate(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    """Raise BadInput for the note's one learning rate: Muon and AdamW have one each, of different sizes."""
-    if value is not None:
+def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, float]:
+    """The two learning rates that the note's one stands for: AdamW's is as given, Muon's in proportion.
+
+    returns   the settings, none where no rate was given; says in one line what they are
+    Raises BadInput if one of the two was given too.
+    """
+    if rate is None:
+        return {}
+    if both := typed(ctx, ("lr_matrix", "lr_other")):
         raise BadInput(
-            f"--learning-rate ({value}): there are two, use --lr-matrix (Muon, {TrainConfig.lr_matrix:g} "
-            f"by default) and --lr-other (AdamW, {TrainConfig.lr_other:g})"
+            f"--learning-rate ({rate}) sets both rates: leave out {' and '.join(map(flag_of, both))}"
         )
+    share = rate / TrainConfig.lr_other
+    rates = {"lr_other": rate, "lr_matrix": share * TrainConfig.lr_matrix}
+    click.echo(
+        f"--learning-rate {rate:g}: AdamW at {rate:g}, Muon at {rates['lr_matrix']:g}, both {share:g} times "
+        "their defaults",
+        err=True,
+    )
+    return rates
 
 
 @click.command()
 @click.option(
     "--pe",
     type=click.Choice([*stages.VERSION_BY_PE, *PE_ALIASES]),
-    default="fpe",
+    default="rope",
     show_default=True,
-    help="what tells branches apart: a Fourier code, 2-D RoPE (also `rope`), learned vectors, or nothing",
+    help="what tells branches apart: a Fourier code, 2-D RoPE (rope or rope2d), learned vectors, or nothing",
 )
 @options_from(EpochConfig)
 @options_from(CodeConfig)
@@ -60,7 +76,11 @@ def refuse_learning_rate(ctx: click.Context, param: click.Parameter, value: str 
 @click.option("--chars", default=100_000, show_default=True, help="tales only: characters to train on")
 @options_from(ModelConfig, block_size=64)
 @options_from(TrainConfig, skip=["steps", "batch_size"])
-@click.option("--learning-rate", hidden=True, expose_value=False, callback=refuse_learning_rate)
+@click.option(
+    "--learning-rate",
+    type=float,
+    help="the note's one rate: --lr-other, and --lr-matrix in the proportion of their defaults",
+)
 @click.pass_context
 def pretrain(
     ctx: click.Context,
@@ -70,6 +90,7 @@ def pretrain(
     out_dir: Path | None,
     corpus: str,
     chars: int,
+    learning_rate: float | None,
     **values: Any,
 ) -> None:
     """Train a model of parallel branches, in stages, as note 002 does.
@@ -82,14 +103,15 @@ def pretrain(
     and keeps what was learned.
 
     The note's stages, each beginning with the weights of the one before. With the defaults, each takes about
-    a minute of one core.
+    a minute of one core. A stage with --fpe-learnable may follow one without: its table begins as the code
+    that the weights know.
 
     \b
-    python -m babygpt pretrain --epochs 2 --branches-per-sample 1 \\
+    python -m babygpt pretrain --pe fpe --epochs 2 --branches-per-sample 1 \\
       --branch-slice-count 8 --branch-loop-all --out-dir weights/stage1
-    python -m babygpt pretrain --epochs 3 --batch-by-samples \\
+    python -m babygpt pretrain --pe fpe --epochs 3 --batch-by-samples \\
       --branches-per-sample 2 --init-weight weights/stage1 --out-dir weights/stage2
-    python -m babygpt pretrain --epochs 3 --batch-by-samples \\
+    python -m babygpt pretrain --pe fpe --epochs 3 --batch-by-samples \\
       --min-branches-per-sample 2 --max-branches-per-sample 4 \\
       --init-weight weights/stage2 --out-dir weights/stage3
     """
@@ -101,6 +123,7 @@ def pretrain(
     text = load_corpus(corpus, chars)
     config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, values))
     code, epochs = CodeConfig(**fields_of(CodeConfig, values)), EpochConfig(**fields_of(EpochConfig, values))
+    values |= split_learning_rate(ctx, learning_rate)
     settings = {name: v for name, v in fields_of(TrainConfig, values).items() if name != "batch_size"}
     stage = stages.prepare_stage(text, pe, config, code, epochs, **settings)
     if source:
@@ -132,11 +155,11 @@ def warn_other_codes(ctx: click.Context, pe: str) -> None:
     """Say which flags were given that belong to another branch code than `pe`."""
     own = {
         "fpe": ("fpe_", "branch_stride"),
-        "rope2d": ("branch_stride",),
+        "rope2d": ("branch_stride", "branch_share"),
         "learned": ("learned_",),
         "none": (),
     }
-    codes = [name for name in ctx.params if name.startswith(("fpe_", "learned_", "branch_stride"))]
+    codes = [name for name in ctx.params if name.startswith(PREFIXES)]
     warn_unused(ctx, [name for name in codes if not name.startswith(own[pe])], f"with --pe {pe}")
 
 

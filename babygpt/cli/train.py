@@ -22,6 +22,7 @@ from babygpt.cli.base import (
     typed,
     warn_unused,
 )
+from babygpt.cli.choices import chosen_options, encoding_options, options_of
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
@@ -62,6 +63,7 @@ from babygpt.training.saved_run import SavedRun, load_unfinished, require_same_t
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
 @options_from(ModelConfig)
 @options_from(TrainConfig)
+@encoding_options
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
@@ -69,7 +71,8 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
     losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
 
-    The versions of parallel branches, v6 and those beside it, are trained by `pretrain`.
+    The versions of parallel branches, v6 and those beside it, are trained by `pretrain`. What may be chosen
+    of an encoding is stored with the model; a flag that VERSION's encoding does not have is refused.
 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
     --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
@@ -110,7 +113,7 @@ def start(ctx: click.Context, version: str, out: Path, values: dict[str, Any], t
 
     Raises BadInput for the corpus, for what is no run at `out`, or not the one that the flags describe.
     """
-    masks = VERSIONS[version].masks
+    masks, options = VERSIONS[version].masks, chosen_options(ctx, version)
     saved = resume(ctx, version, out, values) if values["resume"] else None
     corpus = load_corpus(values["corpus"], with_mask=masks)
     if saved:
@@ -119,7 +122,7 @@ def start(ctx: click.Context, version: str, out: Path, values: dict[str, Any], t
     plan = TrainConfig(**fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
-    model = (saved.model if saved else build(version, config)).to(training_device(team))
+    model = (saved.model if saved else build(version, config, **options)).to(training_device(team))
     if values["compiled"]:
         compile_in_place(model)
     training = Training(model, objective, plan, team)
@@ -127,7 +130,8 @@ def start(ctx: click.Context, version: str, out: Path, values: dict[str, Any], t
         training.restore(saved.training)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if masks else {}
-    return SavedRun(out, version, training, corpus, info, values["overwrite"] or values["resume"])
+    replace = values["overwrite"] or values["resume"]
+    return SavedRun(out, version, training, corpus, info, replace, saved.options if saved else options)
 
 
 def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) -> Checkpoint:
@@ -136,6 +140,7 @@ def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) 
     Raises BadInput if a flag that was given says something else; the corpus may have moved.
     """
     saved, began = load_unfinished(out, version)
+    began |= options_of(version, saved.options)
     given = typed(ctx, values)
     for name in sorted(began.keys() & values.keys()):
         if name not in given:

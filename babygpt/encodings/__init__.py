@@ -6,6 +6,7 @@ from babygpt.encodings.branches import LearnedBranches as LearnedBranches
 from babygpt.encodings.branches import RandomBranches as RandomBranches
 from babygpt.encodings.fourier import Fourier as Fourier
 from babygpt.encodings.gaussian import gaussian as gaussian
+from babygpt.encodings.layers import PerLayer as PerLayer
 from babygpt.encodings.learned import LearnedPositions as LearnedPositions
 from babygpt.encodings.polar import ExactPhase as ExactPhase
 from babygpt.encodings.polar import GatesLast as GatesLast

@@ -34,7 +34,8 @@ def require_finite(name: str, value: Any) -> None:
 class Encoding(nn.Module):
     """No position encoding (NoPE), and the base of every other encoding.
 
-    A subclass overrides the hooks that it needs: `embed`, `transform_qk`, `score_bias`.
+    A subclass overrides the hooks that it needs: `embed`, `transform_qk`, `score_bias`. One encoding serves
+    all layers; `PerLayer` holds one for each.
 
     max_positions  the number of positions that it knows, or None if it takes any
     minimum        name of a number -> the smallest value that it may be steered to
@@ -58,6 +59,13 @@ class Encoding(nn.Module):
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
         """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where positions have a B."""
         return None
+
+    def of_layer(self, layer: int) -> Encoding:
+        """The encoding that layer number `layer` meets, counted from 0: this one, in every layer."""
+        return self
+
+    def require_layers(self, n: int) -> None:
+        """Raise a ValueError unless this is an encoding for a model of n layers."""
 
     def steerable(self) -> list[str]:
         """The names of the numbers that `steer` may set, in order."""

@@ -8,15 +8,20 @@ from collections.abc import Callable, Sequence
 import torch
 
 from babygpt.encodings.alibi import slopes
+from babygpt.encodings.base import norm
 from babygpt.encodings.fourier import fourier as encode
-from babygpt.encodings.gaussian import Gaussian
+from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.encodings.learned import LearnedPositions
+from babygpt.encodings.polar import ALPHA, Gated, KeysOnly, Polar, Quadrature
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory
 from babygpt.metrics.branches import cosines
 from babygpt.metrics.inspection import reach
+from babygpt.positions import Positions
+
+GATES = {"as written": Polar, "alpha on keys": KeysOnly, "quadrature": Quadrature}
 
 
 def table_numbers(table: torch.Tensor) -> dict[str, float]:
@@ -53,21 +58,21 @@ def wavelengths(width: int, length: int, theta: float) -> dict[str, float]:
     }
 
 
-def sinusoidal(width: int, length: int, theta: float) -> dict[str, float]:
+def sinusoidal(width: int = 128, length: int = 128, theta: float = 10_000.0) -> dict[str, float]:
     """The fixed table: wavelengths, then its rows."""
     require_table(width, length)
     table = sinusoid(torch.arange(length), width, theta)
     return {**wavelengths(width, length, theta), **table_numbers(table)}
 
 
-def learned(width: int, length: int) -> dict[str, float]:
+def learned(width: int = 128, length: int = 128) -> dict[str, float]:
     """A table of learned positions before any training."""
     require_table(width, length)
     torch.manual_seed(0)
     return table_numbers(LearnedPositions(length, width).table.detach())
 
 
-def rotary(width: int, length: int, theta: float) -> dict[str, float]:
+def rotary(width: int = 128, length: int = 128, theta: float = 10_000.0) -> dict[str, float]:
     """What RoPE makes of a query meeting an equal key at every distance."""
     require_table(width, length)
     k = rotate(torch.ones(1, 1, length, width), torch.arange(length), theta)[0, 0]
@@ -138,8 +143,12 @@ def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict
     return {"Fourier": encode(position, width, theta), "2-D RoPE": turned}
 
 
-def fourier(width: int, theta: float, stride: int, branches: int) -> dict[str, float]:
+def fourier(
+    width: int = 512, theta: float = 10_000.0, stride: int = 128, branches: int = 8
+) -> dict[str, float]:
     """The codes of branches, and beside them what 2-D RoPE does with the same frequencies.
+
+    512 channels are note 002's.
 
     The rival's rows are of those pairs only that turn with the branch. They are half of a head's, and the
     others are the same in every branch: where c is the cosine of the pairs, a whole key's is (1 + c) / 2.
@@ -156,7 +165,7 @@ def first_below(encoding: Gaussian, share: float) -> float:
     return float(found) if found < end else math.inf
 
 
-def two_scales(alphas: Sequence[float], sigmas: Sequence[float]) -> dict[str, float]:
+def two_scales(alphas: Sequence[float] = ALPHAS, sigmas: Sequence[float] = SIGMAS) -> dict[str, float]:
     """How v5's kernel falls with distance."""
     encoding = Gaussian(2, alphas, sigmas, learnable=False)
     at = [0, 1, 2, 4, 8, 16, 32, 64]
@@ -169,6 +178,65 @@ def two_scales(alphas: Sequence[float], sigmas: Sequence[float]) -> dict[str, fl
     }
 
 
+def variance_told(scores: torch.Tensor, group: torch.Tensor) -> float:
+    """Which share of the scores' variance the group tells: that of the groups' means, by the whole.
+
+    scores  (n,)  numbers
+    group   (n,)  whole numbers from 0; the same for scores that belong together
+    """
+    counts = torch.bincount(group)
+    means = torch.bincount(group, scores) / counts.clamp(min=1)
+    spread = scores - scores.mean()
+    return float((means[group] - scores.mean()).square().sum() / spread.square().sum())
+
+
+def gate_scores(encoding: Gated, length: int, masked: bool = False, n: int = 8) -> torch.Tensor:
+    """Scores of n random queries, each at every position, with a random key at every position.
+
+    masked   whether every token is MASK
+    returns  (n, length, length), float64; q and k are normalised first, as a model does
+    """
+    draw = torch.Generator().manual_seed(0)
+    q, k = norm(torch.randn(2, n, 1, 1, encoding.head_dim, generator=draw, dtype=torch.float64))
+    positions = Positions.arange(length, masked=torch.full((1, length), masked))
+    shape = (n, 1, length, encoding.head_dim)
+    q, k = encoding.transform_qk(q.expand(shape), k.expand(shape), positions)
+    return (q @ k.mT)[:, 0]
+
+
+@torch.inference_mode()
+def polar(
+    width: int = 32, length: int = 128, theta: float = 10_000.0, alpha: float = ALPHA
+) -> dict[str, float]:
+    """The gates of v7: their waves, what alpha does to a score, and what a score depends on.
+
+    Only scores are compared whose sum and difference of positions have many others like them.
+    """
+    require_table(width, length)
+    require_memory(f"scores of width {width} and length {length}", 8 * 8 * length * (4 * length + 6 * width))
+    torch.manual_seed(0)
+    i, j = torch.arange(length)[:, None], torch.arange(length)
+    inside = ((i - j).abs() <= length // 2) & ((i + j - length).abs() <= length // 2)
+    gate = Polar(width, alpha, theta).gate(Positions.arange(length))
+    numbers = {
+        "shortest wavelength (tokens)": 2 * math.pi,
+        "longest wavelength (tokens)": 2 * math.pi * theta ** ((width - 1) / width),
+        "size of a gate as written, mean": float(gate.abs().mean()),
+    }
+    for name, kind in GATES.items():
+        encoding = kind(width, alpha, theta)
+        scores = gate_scores(encoding, length)
+        change = (gate_scores(encoding, length, masked=True) - scores).square().mean().sqrt()
+        told = [[variance_told(s[inside], by[inside]) for s in scores] for by in (i - j + length, i + j)]
+        difference, total = (sum(shares) / len(shares) for shares in told)
+        numbers |= {
+            f"{name}: change of a score between MASK tokens (sd)": float(change / scores.std()),
+            f"{name}: share of a score's variance told by i - j": difference,
+            f"{name}: share of a score's variance told by i + j": total,
+        }
+    return numbers
+
+
 ANALYSES: dict[str, Callable[..., dict[str, float]]] = {
     "sinusoidal": sinusoidal,
     "learned": learned,
@@ -176,4 +244,5 @@ ANALYSES: dict[str, Callable[..., dict[str, float]]] = {
     "alibi": alibi,
     "fourier": fourier,
     "gaussian": two_scales,
+    "polar": polar,
 }

@@ -224,7 +224,7 @@ def measure_grid(
                 made = compare_generations(corpus, {name: one}, scorer, there)["rows"][name]
             finally:
                 if trained is not None:
-                    encoding.alpha = trained
+                    encoding.steer("alpha", trained)
             point = {"alpha": trained if alpha is None else alpha}
             point |= {"confidence_threshold": there.confidence_threshold}
             found.append({"model": name, **point, **made})

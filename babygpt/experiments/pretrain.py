@@ -19,7 +19,7 @@ from babygpt.experiments.epochs import BranchEpochs, EpochConfig
 from babygpt.metrics.branches import parallel_loss
 from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.models.versions import build
+from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
 from babygpt.training import Step, follow, train
 from babygpt.training import checkpoint as checkpoints
@@ -27,6 +27,7 @@ from babygpt.training.checkpoint import Checkpoint
 
 CHECKPOINT_NAME = "pretrain.safetensors"  # of the checkpoint in its folder
 NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # what note 002 calls it
+NOTE_SUFFIX = ".pt"  # of the checkpoints of note 000; ours end in .safetensors
 VERSION_BY_PE = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
 
 
@@ -35,6 +36,7 @@ class CodeConfig:
     """The code that says which branch a token belongs to; each --pe reads its own fields."""
 
     branch_stride: int = setting(128, "fpe, rope2d: distance between neighbouring branches, in positions")
+    branch_share: float = setting(0.5, "rope2d: share of the frequency pairs that turn with the branch")
     fpe_theta: float = setting(10_000.0, "fpe: base of the code's frequencies")
     fpe_max_positions: int = setting(32_768, "fpe: positions from here on are refused")
     fpe_learnable: bool = setting(False, "fpe: train the code's table too, beginning as the sinusoid")
@@ -53,7 +55,7 @@ class CodeConfig:
                 "max_positions": self.fpe_max_positions,
                 "learnable": self.fpe_learnable,
             },
-            "rope2d": {"stride": self.branch_stride},
+            "rope2d": {"stride": self.branch_stride, "branch_share": self.branch_share},
             "learned": {"max_branches": self.learned_rows},
             "none": {},
         }
@@ -150,13 +152,16 @@ def find_checkpoint(path: Path) -> Path:
     """The checkpoint that a path means.
 
     path     a checkpoint, a folder that `pretrain` made, or the name that note 002 gives to the checkpoint
-             in such a folder: FOLDER/pretrain_NUMBER.pth
+             in such a folder: FOLDER/pretrain_NUMBER.pth; or, as note 000 has it, NAME.pt for a
+             NAME.safetensors
     returns  the checkpoint's own path
     Raises BadInput if there is none.
     """
     noted = not path.exists() and NOTE_NAME.fullmatch(path.name)
     folder = path.parent if noted else path
     found = folder / CHECKPOINT_NAME if noted or path.is_dir() else path
+    if not path.exists() and path.suffix == NOTE_SUFFIX:
+        found = path.with_suffix(".safetensors")
     if not found.is_file():
         raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
     return found
@@ -168,6 +173,7 @@ def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
     stage       its model is filled
     path        of the checkpoint
     other_code  whether a fixed code may differ from the checkpoint's: its stride, theta, size, or isolation
+    A trained table may follow a fixed code: it begins as the code that the weights were trained with.
     Raises BadInput naming what does not fit, with both values.
     """
     loaded = checkpoints.load(path)
@@ -177,15 +183,21 @@ def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
             "weights are not interchangeable between codes, begin anew"
         )
     require_same_characters(loaded.tokenizer, stage.tokenizer, path)
-    ours = {**asdict(stage.model.config), **stage.options}
-    theirs = {**asdict(loaded.model.config), **loaded.options}
+    defaults = VERSIONS[stage.version].options()
+    ours = {**defaults, **asdict(stage.model.config), **stage.options}
+    theirs = {**defaults, **asdict(loaded.model.config), **loaded.options}
+    table = loaded.options.get("learnable")
+    fresh = bool(stage.options.get("learnable")) and not table
     # Those that no weight depends on; but a trained table keeps its size, and how it began.
-    free = {"stride", "isolated"} | (set() if stage.options.get("learnable") else {"theta", "max_positions"})
+    free = {"stride", "isolated"} | (set() if table else {"theta", "max_positions"})
     for name in {**ours, **theirs}:
+        if name == "learnable" and fresh:
+            continue
         if ours.get(name) != theirs.get(name) and not (other_code and name in free):
             hint = "; the weights would fit: --other-code uses them" if name in free else ""
             raise BadInput(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)}){hint}")
-    stage.model.load_state_dict(loaded.model.state_dict())
+    begun = {"encoding.table": stage.model.state_dict()["encoding.table"]} if fresh else {}
+    stage.model.load_state_dict({**loaded.model.state_dict(), **begun})
 
 
 def require_same_characters(known: CharTokenizer, wanted: CharTokenizer, path: Path) -> None:

@@ -76,18 +76,34 @@ def _change_by_cache(
 
 @torch.inference_mode()
 def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | None = None) -> Promise:
-    """Past its window a model gives finite logits, or refuses with an error; it never guesses silently.
+    """Past its window a model goes on knowing where tokens stand, or refuses with an error.
+
+    Measured as the share of its logits there that are not finite; and it counts as 1 if a model that notices
+    inside its window that tokens stand twice as far apart does not notice it past the window, as one that
+    takes all positions from there on for the last one it knows.
 
     idx        (T,)  token ids; read at positions that begin where the window ends
     branch     (T,)  which text each belongs to, for models of several texts; None for one text
     """
-    positions = unmasked(len(idx), model.config.block_size, idx.device)
-    beyond = Positions(positions.time, branch, positions.masked)
+    size, statement = model.config.block_size, "past its window it goes on or says no"
     try:
-        broken = (~torch.isfinite(model(idx[None], beyond))).float().mean()
+        beyond = _spaced(model, idx, branch, size, 1)
+        outside = float((_spaced(model, idx, branch, size, 2) - beyond).abs().max())
     except ValueError:  # a learner's own encoding need not know BadInput
-        broken = torch.zeros(())
-    return Promise("past its window it goes on or says no", float(broken), 0.0)
+        return Promise(statement, 0.0, 0.0)
+    n = min(len(idx), (size + 1) // 2)  # twice as far apart they still fit
+    start, own = idx[:n], None if branch is None else branch[:n]
+    inside = float((_spaced(model, start, own, 0, 2) - _spaced(model, start, own, 0, 1)).abs().max())
+    broken = float((~torch.isfinite(beyond)).float().mean())
+    silent = inside > 1e-4 and outside < 1e-6 * inside
+    return Promise(statement, max(broken, float(silent)), 0.0)
+
+
+def _spaced(model: LanguageModel, idx: Tensor, branch: Tensor | None, start: int, step: int) -> Tensor:
+    """Logits of tokens at positions from `start` on, each `step` after the one before: (T, vocab_size)."""
+    masked = torch.zeros(len(idx), dtype=torch.bool, device=idx.device)
+    time = start + step * torch.arange(len(idx), device=idx.device)
+    return model(idx[None], Positions(time, branch, masked))[0]
 
 
 def _known_branches(positions: Positions) -> Tensor:

@@ -18,9 +18,9 @@ from babygpt.positions import Positions, causal_mask
 
 @dataclass(frozen=True)
 class Context:
-    """What every block is given besides its input.
+    """What a block is given besides its input.
 
-    encoding   transforms q and k
+    encoding   the layer's: transforms q and k
     positions  where the tokens stand
     attn_mask  None, or what to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
     causal     without a mask, whether a token sees only itself and what comes before it in the row
@@ -104,10 +104,11 @@ class Transformer(LanguageModel):
     """Token embedding, encoding, blocks, head.
 
     config    the shape
-    encoding  tells where tokens stand; one for all blocks
+    encoding  tells where tokens stand; one for all blocks, or a `PerLayer` with one for each
     causal    whether a token sees only itself and what stands at earlier times
     isolated  whether it sees nothing of other branches
-    Raises ValueError for isolated branches without causality, which nothing here needs.
+    Raises ValueError for isolated branches without causality, which nothing here needs, and for a `PerLayer`
+    of another number of layers.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Transformer(LanguageModel):
         super().__init__(config, encoding)
         if isolated and not causal:
             raise BadInput("isolated branches are for causal models: causal is False")
+        encoding.require_layers(config.n_layer)
         self.causal, self.isolated = causal, isolated
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
@@ -132,28 +134,48 @@ class Transformer(LanguageModel):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         positions, seen = resolve_positions(idx, positions, cache)
-        attn_mask = self.attn_mask(positions, seen)
-        context = Context(self.encoding, positions, attn_mask, self.causal, cache)
         x = norm(self.encoding.embed(self.token_embedding(idx), positions))  # (B, T, C)
-        for block in self.blocks:
-            x = block(x, context)
+        for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, seen), strict=True)):
+            x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
         return self.head(norm(x))  # (B, T, vocab_size)
 
-    def attn_mask(self, queries: Positions, keys: Positions) -> Tensor | None:
-        """What to add to the scores, or None where attention's own causal mask says it all.
+    def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
+        """What each block adds to its scores; blocks that share an encoding share it.
 
         queries   positions of Tq tokens
         keys      positions of the Tk tokens they may look at
-        returns   None or (B or 1, H or 1, Tq, Tk)
+        returns   for each block None, where attention's own causal mask says it all, or
+                  (B or 1, H or 1, Tq, Tk), -inf where a token may not look
         """
-        bias = self.encoding.score_bias(queries, keys)
-        if bias is not None and bias.dim() == 3:
-            bias = bias[None]  # three dimensions would send attention on a slower way
+        layers = [self.encoding.of_layer(i) for i in range(len(self.blocks))]
+        biases = {layer: layer.score_bias(queries, keys) for layer in dict.fromkeys(layers)}
+        hidden = self.hidden(queries, keys, unbiased=all(bias is None for bias in biases.values()))
+        masks = {layer: add_masks(bias, hidden) for layer, bias in biases.items()}
+        return [masks[layer] for layer in layers]
+
+    def hidden(self, queries: Positions, keys: Positions, unbiased: bool) -> Tensor | None:
+        """-inf where a token may not look, 0 elsewhere: (B or 1, 1, Tq, Tk).
+
+        unbiased  whether no encoding adds to scores, so that attention's own causal mask may do
+        returns   None where a token may look at all there is, or where attention's own mask says it all
+        """
         if not self.causal or (not self.isolated and queries.is_last_of(keys)):
-            return bias
-        if bias is None and queries is keys and not self.isolated and keys.is_increasing:
+            return None
+        if unbiased and queries is keys and not self.isolated and keys.is_increasing:
             return None
         visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
         hidden = torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
-        hidden = hidden if hidden.dim() == 4 else hidden[None]
-        return hidden if bias is None else bias + hidden
+        return four_dimensional(hidden)
+
+
+def four_dimensional(mask: Tensor) -> Tensor:
+    """A mask, (H|1, Tq, Tk), with the batch's dimension before it: attention goes a slower way without."""
+    return mask if mask.dim() == 4 else mask[None]
+
+
+def add_masks(bias: Tensor | None, hidden: Tensor | None) -> Tensor | None:
+    """Their sum, where None adds nothing."""
+    if bias is None:
+        return hidden
+    bias = four_dimensional(bias)
+    return bias if hidden is None else bias + hidden

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class SavedRun:
     corpus     what it learns from
     info       what the checkpoint says of the run
     overwrite  whether a file that is there may be replaced; a run's own may always be
+    options    what was chosen of the model's encoding when it was built
     """
 
     path: Path
@@ -37,6 +38,7 @@ class SavedRun:
     corpus: Corpus
     info: dict[str, Any]
     overwrite: bool
+    options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.training.team.advice = self.advice
@@ -61,7 +63,8 @@ class SavedRun:
             return
         info = self.info | {"steps_done": training.step} | measured
         state = None if finished else training.state()
-        checkpoint = Checkpoint(self.version, training.model, self.corpus.tokenizer, info, training=state)
+        tokenizer = self.corpus.tokenizer
+        checkpoint = Checkpoint(self.version, training.model, tokenizer, info, self.options, state)
         try:
             checkpoints.save(self.path, checkpoint, self.overwrite)
         except checkpoints.NanWeights as error:

@@ -64,10 +64,11 @@ def train(run, tmp_path: Path, corpus: str) -> Callable[..., Path]:
 
 @pytest.fixture
 def pretrain(run, small):
-    """Two steps, so that it takes no time."""
+    """Two steps, so that it takes no time, with a Fourier code unless told otherwise."""
 
     def steps(corpus, folder, *args):
-        return run("pretrain", "--corpus", corpus, "--out-dir", folder, "--max-steps", 2, *small, *args)
+        pe = () if "--pe" in args else ("--pe", "fpe")
+        return run("pretrain", "--corpus", corpus, "--out-dir", folder, "--max-steps", 2, *pe, *small, *args)
 
     return steps
 

@@ -3,7 +3,9 @@
 import pytest
 
 
-@pytest.mark.parametrize("encoding", ["sinusoidal", "learned", "rotary", "alibi", "fourier", "gaussian"])
+@pytest.mark.parametrize(
+    "encoding", ["sinusoidal", "learned", "rotary", "alibi", "fourier", "gaussian", "polar"]
+)
 def test_it_prints_numbers(run, encoding):
     result = run("analyze", encoding, "--width", 32, "--length", 64)
     assert result.exit_code == 0
@@ -37,6 +39,22 @@ def test_fourier_uses_its_options(printed_numbers):
     assert "Fourier: cosine of branches 0 and 2" not in numbers
 
 
+def test_fourier_has_the_notes_width_by_itself(printed_numbers):
+    """Note 002: L2距离17.4, at width 512 and stride 128."""
+    assert printed_numbers("fourier")["Fourier: distance of neighbours, mean"].startswith("17.4")
+    assert printed_numbers("fourier") == printed_numbers("fourier", "--width", 512)
+    assert printed_numbers("rotary") == printed_numbers("rotary", "--width", 128)
+
+
+def test_polar_uses_its_options(printed_numbers):
+    change = "quadrature: change of a score between MASK tokens (sd)"
+    size = ["polar", "--width", 8, "--length", 32]
+    assert float(printed_numbers(*size, "--alpha", 1)[change]) == 0
+    assert float(printed_numbers(*size)[change]) > 0.5
+    theta = printed_numbers(*size, "--theta", 2)["longest wavelength (tokens)"]
+    assert float(theta) == pytest.approx(11.52, abs=0.01)  # 2 pi 2^(7/8)
+
+
 def test_gaussian_uses_its_options(printed_numbers):
     """By hand, one scale of width 10: K(4) is exp(-0.08)."""
     numbers = printed_numbers("gaussian", "--alphas", 1, 0, "--sigmas", 10, 20)
@@ -55,6 +73,7 @@ def test_gaussian_uses_its_options(printed_numbers):
         (["learned", "--width", 8], ["--theta", 3], "--theta plays no part in `analyze learned`\n"),
         (["gaussian", "--alphas", 1, 2], ["--width", 8], "--width plays no part in `analyze gaussian`\n"),
         (["rotary", "--width", 8, "--length", 9, "--theta", 3], [], ""),
+        (["polar", "--width", 8], ["--stride", 3], "--stride plays no part in `analyze polar`\n"),
     ],
 )
 def test_flags_that_change_nothing_are_named(run, used, unused, warning):
@@ -73,6 +92,8 @@ def test_flags_that_change_nothing_are_named(run, used, unused, warning):
         (["fourier", "--width", "7"], ["width (7) must be even"]),
         (["gaussian", "--sigmas", "0", "20"], ["sigma (0.0) must be above 0"]),
         (["gaussian", "--alphas", "0", "0"], ["alphas (0.0, 0.0) are all 0"]),
+        (["polar", "--alpha", "inf"], ["alpha (inf)"]),
+        (["polar", "--length", "1"], ["length (1)"]),
     ],
 )
 def test_what_makes_no_code_is_refused(run, refused, args, parts):

@@ -8,6 +8,7 @@ import torch
 from babygpt.data.corpus import load_corpus
 from babygpt.experiments.epochs import EpochConfig
 from babygpt.metrics.branches import parallel_loss
+from babygpt.positions import Positions
 from babygpt.training import checkpoint
 
 STAGES = (  # note 002, but for the script's name
@@ -61,10 +62,41 @@ def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monk
     assert [config.n_branches for config in read] == [(1, 1), (2, 2), (2, 4)]
 
 
-def test_the_notes_one_learning_rate_is_refused_with_the_two_there_are(refused, pretrain, tmp_path, corpus):
+def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path, corpus):
+    """As note 002 writes it; and that it is 200 times smaller than what is usual here is said."""
     result = pretrain(corpus, tmp_path / "out", "--learning_rate", "1e-4")
-    refused(result, "--learning-rate (1e-4)", "--lr-matrix", "0.03", "--lr-other", "0.02")
-    assert not (tmp_path / "out").exists()
+    assert "AdamW at 0.0001, Muon at 0.00015, both 0.005 times their defaults" in result.stderr
+    plan = checkpoint.load(tmp_path / "out" / "pretrain.safetensors").info["train"]
+    assert (plan["lr_other"], plan["lr_matrix"]) == pytest.approx((1e-4, 1.5e-4))
+    both = pretrain(corpus, tmp_path / "no", "--learning-rate", "1e-4", "--lr-matrix", "0.1")
+    refused(both, "--learning-rate (0.0001) sets both", "leave out --lr-matrix")
+    refused(pretrain(corpus, tmp_path / "no", "--learning-rate", "0"), "lr_matrix (0.0) must be above 0")
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_code_is_2d_rope_unless_another_is_named(run, small, tmp_path, corpus):
+    """As note 002 has it: 使用Fourier PE（默认rope）."""
+    out = tmp_path / "out"
+    result = run("pretrain", "--corpus", corpus, "--out-dir", out, "--max-steps", 1, *small)
+    assert result.exit_code == 0, result.output
+    assert checkpoint.load(out / "pretrain.safetensors").version == "v6-rope2d"
+
+
+def test_a_learnable_code_may_follow_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
+    """It begins as the code that the weights know, so that at first nothing changes; never back."""
+    still = ["--learning-rate", 1e-12, "--max-branches-per-sample", 2, "--init-weight", pretrained]
+    rows = ["--fpe-max-positions", 300, "--other-code"]
+    result = pretrain(corpus, tmp_path / "next", "--fpe-learnable", *still, *rows)
+    assert result.exit_code == 0, result.output
+    before, after = (checkpoint.load(f / "pretrain.safetensors") for f in (pretrained, tmp_path / "next"))
+    at = Positions(torch.arange(8) // 2, torch.arange(8) % 2)
+    idx = torch.arange(8)[None]
+    assert torch.allclose(after.model(idx, at), before.model(idx, at), atol=1e-5)
+    assert after.model.encoding.table.shape == (300, 16)
+    later = ["--init-weight", tmp_path / "next", "--fpe-max-positions", 300]
+    refused(pretrain(corpus, tmp_path / "back", *later, "--other-code"), "learnable (False)", "(True)")
+    trained = pretrain(corpus, tmp_path / "more", *later, "--fpe-learnable")
+    assert trained.exit_code == 0, trained.output
 
 
 def test_a_later_stage_begins_where_the_earlier_ended(pretrain, tmp_path, corpus, pretrained):
@@ -108,12 +140,22 @@ def test_a_checkpoint_says_what_was_chosen_and_measured(pretrain, tmp_path, corp
     assert f"with 3 branches {beside:.3f}" in result.output
 
 
+def test_2d_rope_may_give_another_share_of_its_pairs_to_the_branch(refused, pretrain, tmp_path, corpus):
+    share = ["--pe", "rope", "--branch-share", 0.25]
+    result = pretrain(corpus, tmp_path / "out", *share)
+    assert result.exit_code == 0, result.output
+    assert checkpoint.load(tmp_path / "out" / "pretrain.safetensors").model.encoding.branch_width == 2
+    later = pretrain(corpus, tmp_path / "next", "--pe", "rope", "--init-weight", tmp_path / "out")
+    refused(later, "branch_share (0.5)", "(0.25)")
+    assert "--branch-share plays no part" in pretrain(corpus, tmp_path / "fpe", *share[2:]).stderr
+
+
 @pytest.mark.parametrize(
     ("pe", "version", "options"),
     [
         ("fpe", "v6", {"stride": 7, "theta": 10_000.0, "max_positions": 32_768, "learnable": False}),
-        ("rope2d", "v6-rope2d", {"stride": 7}),
-        ("rope", "v6-rope2d", {"stride": 7}),
+        ("rope2d", "v6-rope2d", {"stride": 7, "branch_share": 0.5}),
+        ("rope", "v6-rope2d", {"stride": 7, "branch_share": 0.5}),
         ("learned", "v6-learned", {"max_branches": 8}),
         ("none", "v6-none", {}),
     ],
@@ -207,8 +249,7 @@ def test_an_empty_out_dir_will_do_and_a_file_will_not(refused, pretrain, tmp_pat
         (["--branch-stride", "64"], ["stride (64)", "(128)", "--other-code"]),
         (["--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
         (["--isolated"], ["isolated (True)", "(False)", "--other-code"]),
-        (["--fpe-learnable"], ["learnable (True)", "(False)"]),
-        (["--fpe-learnable", "--other-code"], ["learnable (True)", "(False)"]),
+        (["--fpe-learnable", "--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(refused, pretrain, tmp_path, corpus, pretrained, extra, parts):

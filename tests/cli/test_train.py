@@ -1,13 +1,19 @@
 """`train` and `generate`: what they print, what they write, how they refuse."""
 
+import os
+import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 import torch
 
+from babygpt.cli import choices
+from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.diffusion import nelbo
+from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.training import checkpoint
 
@@ -104,11 +110,115 @@ def test_ctrl_c_keeps_what_was_learned(interrupted, small, tmp_path, corpus):
 
 def test_ctrl_c_keeps_what_was_learned_of_branches(interrupted, small, tmp_path, corpus):
     out = tmp_path / "out"
-    printed = interrupted("pretrain", "--corpus", corpus, "--epochs", 2_000, "--out-dir", out, *small)
+    printed = interrupted(
+        "pretrain", "--pe", "fpe", "--corpus", corpus, "--epochs", 2_000, "--out-dir", out, *small
+    )
     info = checkpoint.load(out / "pretrain.safetensors").info
     assert 0 < info["steps_done"] < info["train"]["steps"]
     assert f"v6: {info['steps_done']} steps" in printed
     assert 0 < info["reading"]["epochs_done"] < 2_000
+
+
+# ---------------------------------------------------------------- what may be chosen of an encoding
+
+
+CHOSEN = [
+    ("v5", ["--fixed", "--sigmas", 3, 9], {"learnable": False, "sigmas": [3.0, 9.0]}),
+    ("v5", ["--kernel", "absolute", "--alphas", 0.5, 0.25], {"kernel": "absolute", "alphas": [0.5, 0.25]}),
+    ("v4", ["--theta", 500], {"theta": 500.0}),
+    ("v7", ["--alpha", 0.7, "--per-layer"], {"alpha": 0.7, "per_layer": True}),
+    ("alibi", ["--steepness", 2], {"steepness": 2.0}),
+    ("v4", ["--layers", "alibi"], {"layers": ["alibi"]}),
+]
+
+
+@pytest.mark.parametrize(("version", "flags", "options"), CHOSEN)
+def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version, flags, options):
+    out = train(version, *flags)
+    loaded = checkpoint.load(out)
+    assert loaded.options == options
+    built = build(version, loaded.model.config, **options)
+    assert loaded.model.state_dict().keys() == built.state_dict().keys()
+    found = {name: getattr(loaded.model.encoding, name) for name in ("theta", "alpha") if name in options}
+    assert found == {name: options[name] for name in found}
+    assert len(run("generate", out, "--prompt", "the ", "--tokens", 4).stdout) == 4 + 4 + 1
+
+
+def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
+    """Or is a shape, and not a choice: heads, and rows of a table."""
+    versions = [kind for kind in VERSIONS.values() if not kind.branches]
+    assert {option for kind in versions for option in kind.options()} - {"n_head"} == set(choices.TYPED)
+    for option in choices.TYPED:
+        assert len({str(VERSIONS[name].options()[option]) for name in choices.takers(option)}) == 1
+
+
+def test_the_page_of_the_shell_says_who_takes_which_flag():
+    """`docs/shell.md`: a row a flag, its last cell the versions."""
+    page = (Path(__file__).parents[2] / "docs" / "shell.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `--")]
+    said = {
+        flag: set(re.findall(r"[\w-]+", row[-1]))
+        for row in rows
+        for flag in re.findall(r"--([\w-]+)", row[0])
+    }
+    trained = {name for name, kind in VERSIONS.items() if not kind.branches}
+    said = {flag: trained - who if "all" in who else who for flag, who in said.items()}
+    layered = {name for name in trained if accepts(name, per_layer=True)}
+    listed = {name for name in trained if accepts(name, layers=[name, "nope"])}
+    fixed = {"fixed": said["learnable"], "per-layer": layered, "layers": listed}
+    assert said == {name: set(choices.takers(name)) for name in choices.TYPED} | fixed
+
+
+def accepts(version, **options):
+    try:
+        return bool(build(version, ModelConfig(11, 16, 2, 2, 16), **options))
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "parts"),
+    [
+        ("v4", ["--sigmas", 2, 9], ["--sigmas: v4 has no such choice; v5, v5-absolute have"]),
+        ("v5", ["--alpha", 0.5], ["--alpha: v5 has no such choice; v7, "]),
+        ("v1", ["--theta", 9], ["--theta: v1 has no such choice"]),
+        ("v4", ["--layers", "v4,nope", "--sigmas", 2, 9], ["--sigmas: v4"]),
+        ("v4", ["--layers", "v4,nope"], ["name 2 encodings", "n_layer is 1"]),
+        ("v4", ["--layers", "v7"], ["v7 is no encoding for a layer of v4"]),
+        ("v1", ["--per-layer"], ["v1 has no layers"]),
+        ("v3", ["--theta", 0], ["theta"]),
+        ("v5", ["--sigmas", 0, 9], ["sigma (0.0)"]),
+        ("v7", ["--alpha", "nan"], ["alpha (nan)"]),
+    ],
+)
+def test_a_choice_that_an_encoding_does_not_have_is_refused(
+    run, refused, small, tmp_path, corpus, version, flags, parts
+):
+    out = tmp_path / "m.safetensors"
+    refused(run("train", version, "--corpus", corpus, "--out", out, *small, *flags), *parts)
+    assert not out.exists()
+
+
+def test_a_choice_goes_on_with_the_run_and_cannot_change(run, refused, small, tmp_path, corpus, monkeypatch):
+    out, real, calls = tmp_path / "m.safetensors", os.fsync, iter(range(9))
+
+    def full(handle):
+        if next(calls) == 1:
+            raise OSError("no space left")
+        real(handle)
+
+    command = ["train", "v5", "--corpus", corpus, "--out", out]
+    with monkeypatch.context() as now:
+        now.setattr(os, "fsync", full)
+        first = [*command, *small, "--steps", 4, "--save-every", 2, "--fixed", "--sigmas", 3, 9]
+        refused(run(*first), "no space left")
+    for flag, *values in (["--sigmas", 3, 8], ["--learnable"], ["--theta", 5], ["--per-layer"]):
+        refused(run(*command, "--resume", flag, *values), flag, "began with")
+    result = run(*command, "--resume", "--sigmas", 3, 9)
+    assert result.exit_code == 0, result.output
+    loaded = checkpoint.load(out)
+    assert loaded.options == {"learnable": False, "sigmas": [3.0, 9.0]}
+    assert loaded.info["steps_done"] == 4
 
 
 # ---------------------------------------------------------------- masked diffusion

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from babygpt.encodings.gaussian import Gaussian, log_kernel
+from babygpt.encodings.polar import Quadrature
 from babygpt.encodings.rotary import Rotary2D
 from babygpt.experiments import analysis
 from babygpt.positions import Positions
@@ -112,6 +113,38 @@ def test_two_scales_are_v5s_kernel() -> None:
     first = next(x for name, x in numbers.items() if "below 0.5" in name)
     k = log_kernel(torch.tensor([first - 1, first]), alphas.log(), sigmas.log()).exp()
     assert k[0] >= 0.5 > k[1]
+
+
+# ---------------------------------------------------------------- the gates
+
+
+def test_a_group_tells_the_variance_between_its_means() -> None:
+    """By hand: means 1 and 5 around 3, and 1 left over in each group."""
+    scores, group = torch.tensor([0.0, 2.0, 4.0, 6.0]).double(), torch.tensor([0, 0, 1, 1])
+    assert analysis.variance_told(scores, group) == pytest.approx(4 / 5)
+    assert analysis.variance_told(scores, torch.tensor([0, 1, 1, 0])) == pytest.approx(0)
+
+
+def test_quadrature_leaves_the_distance_alone_and_gates_do_not() -> None:
+    numbers = analysis.polar(8, 64)
+    share = "share of a score's variance told by i"
+    assert numbers[f"quadrature: {share} - j"] == pytest.approx(1, abs=1e-9)
+    assert numbers[f"quadrature: {share} + j"] < 0.01
+    for name in ("as written", "alpha on keys"):
+        told = [numbers[f"{name}: {share} {sign} j"] for sign in "-+"]
+        assert min(told) > 0.2
+    assert sum(told) == pytest.approx(1, abs=0.05)  # cos a cos b is half cos(a - b), half cos(a + b)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.25])
+def test_alpha_scales_a_score_where_no_norm_follows(alpha: float) -> None:
+    """All tokens MASK: as written nothing changes, on keys every score is alpha times what it was."""
+    numbers = analysis.polar(8, 64, alpha=alpha)
+    change = "change of a score between MASK tokens (sd)"
+    assert numbers[f"as written: {change}"] == pytest.approx(0, abs=1e-4)
+    scores = analysis.gate_scores(Quadrature(8, alpha), 64)
+    size = float(scores.square().mean().sqrt() / scores.std())
+    assert numbers[f"quadrature: {change}"] == pytest.approx((1 - alpha) * size, rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "args"), [("sinusoidal", (16, 20, 100.0)), ("learned", (16, 20))])

@@ -5,7 +5,7 @@ import torch
 
 from babygpt import invariants
 from babygpt.config import ModelConfig
-from babygpt.encodings import Encoding, Fourier, Polar
+from babygpt.encodings import Encoding, Fourier, LearnedPositions, Polar
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
@@ -107,6 +107,27 @@ def test_silent_nonsense_past_the_window_is_found_out(wake):
     assert not invariants.extrapolates_or_refuses(wake(Transformer(CONFIG, Broken())), IDX).holds
 
 
+class Clamped(LearnedPositions):
+    """Takes every position past its table for the last one that it knows."""
+
+    def embed(self, x, positions):
+        return super().embed(x, Positions(positions.time.clamp(max=self.max_positions - 1)))
+
+
+def test_a_clamp_past_the_window_is_found_out(wake):
+    """Its logits are finite; they just know nothing."""
+    model = wake(Transformer(CONFIG, Clamped(CONFIG.block_size, CONFIG.n_embd)))
+    assert torch.isfinite(model(IDX[None], Positions(torch.arange(16, 26)))).all()
+    assert not invariants.extrapolates_or_refuses(model, IDX).holds
+
+
+def test_the_notes_kernel_of_the_position_knows_nothing_far_past_the_window(wake):
+    """K(m) K(n) is 0 there, and every score with it; where K is still above 0 it goes on."""
+    for sigma, holds in ((20.0, True), (0.8, False)):
+        model = wake(build("v5-absolute", CONFIG, learnable=False, sigmas=(sigma, sigma)))
+        assert invariants.extrapolates_or_refuses(model, IDX).holds == holds
+
+
 def test_learned_positions_refuse_instead_of_guessing():
     with pytest.raises(ValueError, match="position 16 is not in the table: it has 0 to 15"):
         build("learned", CONFIG)(torch.zeros(1, 17, dtype=torch.long))
@@ -130,8 +151,8 @@ class InTheRow(Fourier):
 class SameTime(Transformer):
     """Looks at its own time in every branch."""
 
-    def attn_mask(self, queries, keys):
-        return super().attn_mask(Positions(queries.time), Positions(keys.time + 0))
+    def attn_masks(self, queries, keys):
+        return super().attn_masks(Positions(queries.time), Positions(keys.time + 0))
 
 
 @pytest.mark.parametrize("version", PARALLEL)

@@ -180,7 +180,7 @@ def test_attention_equals_pytorchs_own(awake, version: str) -> None:
     model = awake(version)
     layer, x = model.blocks[0].attention, torch.randn(3, 7, C)
     positions = Positions.arange(7)
-    context = Context(model.encoding, positions, model.attn_mask(positions, positions), True, None)
+    context = Context(model.encoding, positions, model.attn_masks(positions, positions)[0], True, None)
     q, k, _ = layer.qkv(x, context)
     merged_q, merged_k = (each.transpose(1, 2).flatten(2).transpose(0, 1) for each in (q, k))
     mask = torch.full((7, 7), -torch.inf).triu(1).expand(3 * H, 7, 7)
@@ -215,7 +215,7 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
     """RoPE as a product of complex numbers; gates in quadrature as waves, with plain attention's scale."""
     model, x = awake(version).double(), torch.randn(2, 7, C, dtype=torch.float64)
     layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
-    context = Context(model.encoding, where, model.attn_mask(where, where), model.causal, None)
+    context = Context(model.encoding, where, model.attn_masks(where, where)[0], model.causal, None)
     q, k, v = (
         project(x).view(2, 7, H, D).transpose(1, 2) for project in (layer.to_q, layer.to_k, layer.to_v)
     )

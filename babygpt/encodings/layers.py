@@ -1,0 +1,92 @@
+"""One encoding for each layer, where all others serve the whole model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from babygpt.encodings.base import Encoding
+from babygpt.errors import BadInput
+from babygpt.positions import Positions
+
+
+class PerLayer(Encoding):
+    """Each layer has an encoding of its own: as many phases or kernels as layers, or some layers without one.
+
+    What is steered is steered in every layer that has it; a number that is read is that of the first such
+    layer. To the embeddings, which come before all layers, the first layer's encoding alone may add.
+
+    encodings  one for each layer, the first layer's first
+    Raises ValueError for no encoding, and if another layer's than the first's adds to the embeddings.
+    Source: note 000, section 4.3 (each attention has a phase of its own).
+    """
+
+    def __init__(self, encodings: Sequence[Encoding]) -> None:
+        super().__init__()
+        if not encodings:
+            raise BadInput("there are no encodings: each layer needs one")
+        require_one_sum(encodings)
+        self.layers = nn.ModuleList(encodings)
+        known = [e.max_positions for e in encodings if e.max_positions is not None]
+        self.max_positions = min(known, default=None)
+
+    def __getattr__(self, name: str) -> Any:
+        """A number that layers have, such as theta, of the first that has it."""
+        if not name.startswith("_") and name not in ("layers", "max_positions"):
+            for encoding in self.having(name):
+                return getattr(encoding, name)
+        return super().__getattr__(name)
+
+    def of_layer(self, layer: int) -> Encoding:
+        return cast(Encoding, self.layers[layer])
+
+    def require_layers(self, n: int) -> None:
+        if n != len(self.layers):
+            raise BadInput(f"{len(self.layers)} encodings for {n} layers: each layer needs one")
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        return self.of_layer(0).embed(x, positions)
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        raise BadInput("each layer has an encoding of its own: ask of_layer(0), of_layer(1), ...")
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
+        raise BadInput("each layer has an encoding of its own: ask of_layer(0), of_layer(1), ...")
+
+    def all(self) -> list[Encoding]:
+        """The encodings, the first layer's first."""
+        return [self.of_layer(i) for i in range(len(self.layers))]
+
+    def having(self, name: str) -> list[Encoding]:
+        """Those layers' encodings that have a number of this name."""
+        return [encoding for encoding in self.all() if name in encoding.steerable()]
+
+    def steerable(self) -> list[str]:
+        return sorted({name for encoding in self.all() for name in encoding.steerable()})
+
+    def require_number(self, name: str) -> None:
+        super().require_number(name)
+        for encoding in self.having(name):
+            encoding.require_number(name)
+
+    def require_steerable(self, name: str, value: float) -> None:
+        self.require_number(name)
+        for encoding in self.having(name):
+            encoding.require_steerable(name, value)
+
+    def steer(self, name: str, value: float) -> None:
+        self.require_steerable(name, value)
+        for encoding in self.having(name):
+            encoding.steer(name, value)
+
+
+def require_one_sum(encodings: Sequence[Encoding]) -> None:
+    """Raise a ValueError if any but the first adds to the embeddings, which nobody would ask it to do."""
+    for i, encoding in enumerate(encodings[1:], start=1):
+        if type(encoding).embed is not Encoding.embed:
+            raise BadInput(
+                f"layer {i} has {type(encoding).__name__}, which adds to the embeddings; "
+                "that is done once, before layer 0, so only layer 0's encoding may"
+            )

@@ -1,0 +1,172 @@
+"""One encoding for each layer: what the body makes of it, how it is built, steered and stored."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from babygpt import invariants
+from babygpt.config import ModelConfig
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.encodings import ALiBi, Encoding, Fourier, LearnedPositions, PerLayer, Rotary, Sinusoidal
+from babygpt.encodings.gaussian import RelativeGaussian
+from babygpt.models.base import KVCache
+from babygpt.models.transformer import Transformer, norm, score_scale
+from babygpt.models.versions import build
+from babygpt.positions import Positions
+from babygpt.training import checkpoint
+from babygpt.training.loop import snapshot
+
+CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=3, n_head=2, n_embd=16)
+MIXED = {"layers": ("v4", "nope", "alibi")}
+CAUSAL = [("v4", MIXED), ("v5", {"per_layer": True}), ("pope", {"per_layer": True}), ("learned", {})]
+
+
+def by_hand(model: Transformer, idx: torch.Tensor) -> torch.Tensor:
+    """The logits of one text, layer after layer: (T,) -> (T, V)."""
+    positions = Positions.arange(len(idx))
+    hidden = torch.full((len(idx), len(idx)), -torch.inf).triu(1)
+    x = norm(model.token_embedding(idx[None]))
+    for block, encoding in zip(model.blocks, model.encoding.layers, strict=True):
+        read = norm(x)
+        layer = block.attention
+        q, k, v = (
+            m(read).unflatten(-1, (2, -1)).transpose(1, 2) for m in (layer.to_q, layer.to_k, layer.to_v)
+        )
+        q, k = encoding.transform_qk(norm(q), norm(k), positions)
+        bias = encoding.score_bias(positions, positions)
+        scores = q @ k.mT * score_scale(v) + hidden + (0.0 if bias is None else bias)
+        x = x + layer.out((scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(2))
+        x = x + block.mlp.out(F.relu(block.mlp.up(norm(x))) ** 2)
+    return model.head(norm(x))[0]
+
+
+@pytest.mark.parametrize(("version", "options"), [("v4", MIXED), ("v5", {"per_layer": True})])
+def test_each_layer_meets_its_own_encoding(awake, text, version, options):
+    model, idx = awake(version, options, n_layer=3), text(12)
+    if version == "v5":
+        for i, encoding in enumerate(model.encoding.layers):
+            encoding.steer("sigma1", 1.0 + 3 * i)
+    assert torch.allclose(model(idx[None])[0], by_hand(model, idx), atol=1e-5)
+
+
+@pytest.mark.parametrize("version", ["v4", "v5", "alibi", "pope", "v7", "v7-polar", "v6-rope2d"])
+def test_equal_encodings_are_one_encoding(awake, text, one_text, version):
+    one, several = awake(version, n_layer=3), awake(version, {"per_layer": True}, n_layer=3)
+    body = {name: p for name, p in one.state_dict().items() if not name.startswith("encoding.")}
+    several.load_state_dict(body, strict=False)
+    for encoding in several.encoding.layers:
+        encoding.load_state_dict(one.encoding.state_dict())
+    idx, positions = text(2, 10), one_text(version, 10)
+    assert torch.equal(several(idx, positions), one(idx, positions))
+
+
+@pytest.mark.parametrize(("version", "options"), CAUSAL)
+def test_a_cache_changes_nothing(awake, text, version, options):
+    model, idx, cache = awake(version, options, n_layer=3), text(2, 16), KVCache(16)
+    with torch.no_grad():
+        pieces = [model(idx[:, a:b], cache=cache) for a, b in pairwise((0, 1, 2, 9, 16))]
+        assert torch.allclose(torch.cat(pieces, dim=1), model(idx), atol=1e-5)
+
+
+def test_promises_of_models_are_kept(awake, text, woven):
+    model = awake("v4", MIXED, n_layer=3)
+    assert invariants.causal(model, text(12)).holds
+    assert not invariants.order_blind(model, text(12)).holds
+    branches = awake("v6", {"layers": ("v6", "nope", "v6-none"), "isolated": True}, n_layer=3)
+    sample = woven()
+    at = Positions(sample.positions.time[0], sample.positions.branch[0])
+    for promise in (invariants.nothing_leaks, invariants.parallel_cache_equals_full):
+        assert promise(branches, sample.tokens[0], at).holds
+
+
+def test_a_bias_is_asked_for_once_for_each_encoding(awake, text):
+    asked = []
+
+    class Counting(ALiBi):
+        def score_bias(self, queries, keys):
+            asked.append(self)
+            return super().score_bias(queries, keys)
+
+    shared, other = Counting(2), Counting(2)
+    Transformer(CONFIG, shared)(text(1, 5))
+    assert asked == [shared]
+    asked.clear()
+    Transformer(CONFIG, PerLayer([shared, other, shared]))(text(1, 5))
+    assert asked == [shared, other]
+
+
+def test_each_layers_phase_is_trained(awake, text):
+    """Note 000's phi of each layer: all get a gradient, and no two the same."""
+    model = awake("v7-exact", {"per_layer": True}, n_layer=3)
+    positions = Positions(torch.arange(9), masked=torch.arange(9)[None] % 3 == 1)
+    model(text(1, 9), positions).square().mean().backward()
+    gradients = [layer.phi.grad for layer in model.encoding.layers]
+    assert all(g.abs().max() > 0 for g in gradients)
+    assert not torch.equal(gradients[0], gradients[1])
+    assert list(snapshot(model)) == ["layers.0.phi", "layers.1.phi", "layers.2.phi"]
+
+
+def test_steering_sets_every_layer_that_has_the_number():
+    model = build("v5", CONFIG, layers=("v5", "nope", "v4"), sigmas=(2.0, 9.0))
+    encoding = model.encoding
+    assert (encoding.sigma2, encoding.theta) == pytest.approx((9.0, 10_000.0))
+    assert {"theta", "sigma1", "alpha2"} <= set(encoding.steerable())
+    encoding.steer("theta", 50.0)
+    assert [getattr(layer, "theta", None) for layer in encoding.layers] == [50.0, None, 50.0]
+    with pytest.raises(ValueError, match="no number called 'stride'"):
+        encoding.steer("stride", 2)
+    with pytest.raises(ValueError, match=r"sigma1 \(0\)"):
+        encoding.steer("sigma1", 0)
+
+
+def test_a_table_in_the_first_layer_serves_all_and_ends_where_it_ends(text):
+    model = build("learned", CONFIG, layers=("learned", "v4", "nope"))
+    assert model.encoding.max_positions == 16
+    with pytest.raises(ValueError, match="position 16 "):
+        model(text(1, 17))
+
+
+def test_what_the_first_layer_adds_is_all_there_is_of_v3(awake, text):
+    one, several = awake("v3", n_layer=3), awake("v3", {"layers": ("v3", "nope", "nope")}, n_layer=3)
+    several.load_state_dict(one.state_dict())
+    assert torch.equal(several(text(2, 9)), one(text(2, 9)))
+
+
+@pytest.mark.parametrize("late", [Sinusoidal(16), LearnedPositions(16, 16), Fourier(8, 16)])
+def test_a_later_layer_cannot_add_to_the_embeddings(late):
+    with pytest.raises(ValueError, match=f"layer 1 has {type(late).__name__}, which adds"):
+        PerLayer([Encoding(), late])
+
+
+def test_what_does_not_fit_is_refused():
+    for layers in ((), ("v4",), ("v4",) * 4):
+        with pytest.raises(ValueError, match=f"{len(layers)} encodings; n_layer is 3"):
+            build("v4", CONFIG, layers=layers)
+    for name in ("v2", "v7", "v6-rope2d", "v99"):
+        with pytest.raises(ValueError, match=f"{name} is no encoding for a layer of v4"):
+            build("v4", CONFIG, layers=("v4", name, "v4"))
+    for bag in ("v1", "v2"):
+        with pytest.raises(ValueError, match=f"{bag} has no layers"):
+            build(bag, CONFIG, per_layer=True)
+    with pytest.raises(TypeError, match="no layer's encoding takes sigmas"):
+        build("v4", CONFIG, per_layer=True, sigmas=(1.0, 2.0))
+    with pytest.raises(ValueError, match="2 encodings for 3 layers"):
+        Transformer(CONFIG, PerLayer([Rotary(8), Rotary(8)]))
+    with pytest.raises(ValueError, match="no encodings"):
+        PerLayer([])
+    with pytest.raises(ValueError, match="ask of_layer"):
+        PerLayer([Rotary(8)]).transform_qk(torch.zeros(1), torch.zeros(1), Positions.arange(1))
+    with pytest.raises(ValueError, match="ask of_layer"):
+        PerLayer([RelativeGaussian(8)]).score_bias(Positions.arange(1), Positions.arange(1))
+
+
+@pytest.mark.parametrize(("version", "options"), [("v5", {"per_layer": True}), ("v4", MIXED)])
+def test_a_checkpoint_remembers(tmp_path, awake, text, version, options):
+    tokenizer = CharTokenizer([chr(97 + i) for i in range(11)])
+    model, path = awake(version, options, n_layer=3), tmp_path / "m.safetensors"
+    checkpoint.save(path, checkpoint.Checkpoint(version, model, tokenizer, options=options))
+    loaded = checkpoint.load(path)
+    assert [type(e) for e in loaded.model.encoding.layers] == [type(e) for e in model.encoding.layers]
+    assert torch.equal(loaded.model(text(1, 9)), model(text(1, 9)))
