@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.experiments.results import Results
-from babygpt.experiments.sweep import SEEDS, by_measurement, sweep, train_from_seed
-from babygpt.metrics.next_token import loss_by_position, role_accuracy
+from babygpt.experiments.sweep import SEEDS, by_measurement, small_config, sweep, train_from_seed
+from babygpt.metrics.answers import role_accuracy
+from babygpt.metrics.next_token import loss_by_position, position_matched_change
 from babygpt.objectives import NextToken
 
 IN_WINDOW = ("nope", "learned", "v3", "v4")
 BEYOND = (*IN_WINDOW, "alibi")
+KNOWS = 0.8  # share of right answers from which a model counts as one that knows who did it
 
 
 def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
@@ -56,38 +59,60 @@ def measure_roles(
 
 def draw_roles(figure: Figure, results: Results) -> None:
     """Role accuracy of each model, a dot for each seed."""
-    title = "Who did it? Without a code for order, a model can hardly tell"
-    plots.draw_accuracy_bars(figure.subplots(), results["accuracy"], title)
+    accuracy = {name: [100 * share for share in seeds] for name, seeds in results["accuracy"].items()}
+    knowing = {name: sum(share > 100 * KNOWS for share in seeds) for name, seeds in accuracy.items()}
+    counted = ", ".join(f"{name}: {n}" for name, n in knowing.items())
+    title = f"Who did it? Seeds of {len(next(iter(accuracy.values())))} that know, {counted}"
+    label = "right name likelier than the wrong one (% of questions; dashed: chance)"
+    plots.draw_seed_dots(figure.subplots(), accuracy, title, label, {"chance": 50.0}, (40.0, 102.0))
 
 
 def measure_lengths(
-    versions: tuple[str, ...] = BEYOND,
+    versions: Sequence[str] = BEYOND,
+    seeds: Sequence[int] = SEEDS,
     steps: int = 300,
     block_size: int = 64,
-    seed: int = 1337,
     n_chars: int = 1_000_000,
 ) -> Results:
-    """Loss at every position up to 4 x block_size, of models trained on windows of block_size.
+    """Loss up to 4 x block_size, of small models trained on windows of block_size.
 
-    returns   settings and {"loss": version -> nats per token at each position}; the list of a model
-              that refuses positions past its window ends there
+    returns   settings, {"loss": version -> nats per token at each position, the mean of the seeds}, and
+              {"change": version -> for each seed, what a longer text than the window changes, on the same
+              characters}; a model that refuses positions past its window has its losses up to there, and no
+              change
     """
     corpus = load_corpus("tales", n_chars)
-    config = ModelConfig(corpus.tokenizer.vocab_size, block_size)
-    objective = NextToken(corpus, block_size)
+    config, objective = small_config(corpus, block_size), NextToken(corpus, block_size)
 
-    def run(version: str, seed: int) -> dict[str, list[float]]:
+    def run(version: str, seed: int) -> dict[str, Any]:
         model, _ = train_from_seed(version, config, objective, TrainConfig(steps=steps, seed=seed))
         known = model.encoding.max_positions or 4 * block_size
-        losses = loss_by_position(model, corpus.val, min(known, 4 * block_size))
-        return {"loss": [round(float(x), 4) for x in losses]}
+        losses = loss_by_position(model, corpus.val, min(known, 4 * block_size), n_windows=256)
+        if known < 4 * block_size:
+            return {"loss": losses}
+        change, _ = position_matched_change(model, corpus.val, 4 * block_size)
+        return {"loss": losses, "change": round(change, 4)}
 
-    loss = {version: found["loss"][0] for version, found in sweep(versions, (seed,), run).items()}
-    return {"steps": steps, "seed": seed, "block_size": block_size, "loss": loss}
+    found = by_measurement(sweep(versions, seeds, run), "loss", "change")
+    loss = {version: np.mean(seeds, axis=0).round(4).tolist() for version, seeds in found["loss"].items()}
+    return {
+        "steps": steps,
+        "seeds": list(seeds),
+        "block_size": block_size,
+        "loss": loss,
+        "change": found["change"],
+    }
 
 
 def draw_lengths(figure: Figure, results: Results) -> None:
-    """Loss by position, four times further than any model was trained."""
+    """Loss by position four times further than any model was trained, and what the longer text changes."""
+    curve, change = figure.subplots(1, 2, width_ratios=(1.2, 1.0))
     curves = {name: np.array(losses) for name, losses in results["loss"].items()}
-    title = "Past the window, only a code that forgets stays calm"
-    plots.draw_by_position(figure.subplots(), curves, results["block_size"], title)
+    far = {name: np.mean(seeds) for name, seeds in results["change"].items()}
+    calm = min(far, key=lambda name: abs(far[name]))
+    title = f"Past the window {calm} changes least"
+    plots.draw_by_position(curve, curves, results["block_size"], title)
+    title = f"The same characters, read with more text: {calm} {far[calm]:+.2f} nats"
+    plots.draw_seed_dots(
+        change, results["change"], title, "change of the loss (nats per character)", {"": 0.0}
+    )

@@ -13,7 +13,7 @@
 #
 # So far no token has seen another. v1 looked at itself; v2 looked at itself and at its seat number. To answer *who chased Ada?* a model has to look back. The way to look back is **attention**, and it comes with a flaw that is famous and a cure that is beautiful: attention does not see order, and a table of sines and cosines can give it back. Together they make **v3**.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** attention worked out by hand, a model without any position code that knows something of position all the same, and why moving along a text is turning a clock.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 80 seconds to run on two cores, three quarters of an hour to do. **You will have seen:** attention worked out by hand, a model without any position code that knows something of position all the same, why moving along a text is turning a clock, and what else there is in a Transformer's block.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -23,13 +23,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, metrics, plots
 from babygpt.data.batches import cut, line_starts
-from babygpt.data.corpus import from_grammar, load_corpus
-from babygpt.data.grammar import Grammar
+from babygpt.data.corpus import load_corpus
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
-from babygpt.metrics import attention_weights, role_accuracy
+from babygpt.experiments.results import load_results
 from babygpt.models.transformer import Attention, Transformer
 from babygpt.tables import Table, source
 
@@ -69,7 +68,9 @@ torch_mix = F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=
 assert torch.allclose(mix, torch_mix[0])
 
 # %% [markdown]
-# The last line compares with PyTorch's own attention, the one that every model of this course uses. That is all there is: **scores, mask, weights, mix.** A real layer does it in several *heads* side by side, each with fewer channels, and scales the scores so that they do not grow with the number of channels. Here is the package's, as it stands in its file. The line with `encoding.transform_qk` can wait until notebook 04; here it does nothing.
+# The last line compares with PyTorch's own attention, the one that every model of this course uses. That is all there is: **scores, mask, weights, mix.** A real layer does it in several *heads* side by side, each with fewer channels.
+#
+# Here is the package's, as it stands in its file. A few names in it need a word. `norm` gives every vector the same length; we shall take it apart further down. `score_scale` is $2/\sqrt{D}$ for heads of $D$ channels, so that scores do not grow with the number of channels. `context` is what the layer is told besides its input `x`: which encoding there is and where the tokens stand, which of them may be seen, and a `cache`. That one is for writing: the keys and values of a text do not change while it grows, so they are kept and not computed again for each new letter. In training there is none. And the line with `encoding.transform_qk` can wait until notebook 04; here it does nothing.
 
 # %%
 source(Attention)
@@ -116,7 +117,7 @@ assert [row[2] for row in rows] == ["blind", "sees order", "sees order"]
 Table(("layers", "both ways", "causal"), rows, stable=3)
 
 # %% [markdown]
-# Looking both ways, the model is blind at any depth, as the textbooks say. But a **causal model with two layers sees order, with no position code whatever**, before any training. Textbooks rarely say that.
+# Looking both ways, the model is blind at any depth, as the textbooks say. But a **causal model with two layers sees order, with no position code whatever**, before any training. (That trained language models do without a code was shown by Haviv et al. 2022, arXiv:2203.16634; that the first layer of a causal model can work out each token's position was proved by Kazemnejad et al. 2023, arXiv:2305.19466.)
 #
 # ## The mask is a clock
 #
@@ -151,23 +152,24 @@ def streams(model, windows):
 
 
 # %%
-def probe(model, ids, length=64, n=512):
-    """At every depth, the mean error in tokens of the best linear guess of a token's position."""
-    windows = cut(ids, torch.linspace(0, len(ids) - length, n).long(), length)
-    place = torch.arange(length).double().expand(n // 2, length).flatten()
-    errors = []
-    for x in streams(model, windows):
-        fit, test = F.pad(x, (0, 1), value=1.0).chunk(2)
-        solution = torch.linalg.lstsq(fit.flatten(0, 1), place[:, None]).solution
-        errors.append(((test.flatten(0, 1) @ solution)[:, 0] - place).abs().mean().item())
-    return errors
+def guess(features):
+    """Mean error in tokens of the best linear guess of a position from its features: (B, T, F) -> number."""
+    fit, test = F.pad(features, (0, 1), value=1.0).chunk(2)
+    place = torch.arange(fit.shape[1]).double().expand(fit.shape[:2]).flatten()
+    solution = torch.linalg.lstsq(fit.flatten(0, 1), place[:, None]).solution
+    return ((test.flatten(0, 1) @ solution)[:, 0] - place).abs().mean().item()
 
+
+anywhere = cut(whole.val, torch.linspace(0, len(whole.val) - 64, 512).long(), 64)  # windows of 64
 
 # %% [markdown]
 # In a window of 64, whoever knows nothing guesses the middle and is off by 16 tokens on average. We probe the two models of the last table's last row: three layers, random numbers, untrained.
 
 # %%
-off = {"both ways": probe(both, whole.val), "causal": probe(causal, whole.val)}
+off = {
+    name: [guess(x) for x in streams(model, anywhere)]
+    for name, model in (("both ways", both), ("causal", causal))
+}
 rows = [(name, *(f"{tokens:.0f}" for tokens in errors)) for name, errors in off.items()]
 assert min(off["both ways"]) > 15.9
 assert off["causal"][-1] < 14
@@ -205,7 +207,7 @@ table = sinusoid(torch.arange(64), width=96)  # (T, C)
 waves = 2 * math.pi / frequencies(96)
 quick = int((waves <= 64).sum())
 fig, ax = plt.subplots(figsize=(8, 4.2))
-title = f"Fast on the left, slow on the right: {quick} of 48 pairs turn once in 64 tokens"
+title = f"Fast on the left, slow on the right: {quick} of 48 pairs turn at least once in 64 tokens"
 plots.draw_matrix(ax, table.numpy(), title, "channel", "position (tokens)", diverging=True)
 plt.show()
 
@@ -305,24 +307,76 @@ title = "A query turned one step back finds the token before"
 plots.draw_matrix(ax, seen.numpy(), title, "position looked at", "position that looks")
 plt.show()
 
+
 # %% [markdown]
 # (Token 0 has nothing before it and must look at itself.) This is a *previous-token head*, built by hand. We shall look for one in a trained model.
 #
+# ## The rest of a block
+#
+# Attention is half of a Transformer's *block*. Before we train one, let us build a whole block from parts. Through the model runs the **residual stream**: for each token one vector of $C$ channels, which begins as the token's embedding. No block ever replaces it. A block reads a copy, and *adds* to the stream what it has found:
+#
+# $$x \leftarrow x + \text{attention}(\text{norm}(x)), \qquad x \leftarrow x + \text{mlp}(\text{norm}(x)).$$
+#
+# The **norm** brings a token's vector to a mean square of one, so that layers see numbers of the same size however much has been added before (RMSNorm, Zhang & Sennrich 2019). One line:
+
+# %%
+def my_norm(x):
+    """Each vector at a mean square of 1: (..., C) -> (..., C)."""
+    return x / x.pow(2).mean(dim=-1, keepdim=True).sqrt()
+
+
+# %% [markdown]
+# **Attention** is what you know, with two additions. The channels are dealt out to heads, and put together again at the end. And queries and keys are normalised before they meet (*query–key norm*, Henry et al. 2020): then no score can be larger than $2\sqrt{D}$, however large the matrices grow in training. Keep that bound in mind, we shall need it.
+
+# %%
+def my_attention(x, layer):
+    """All heads of one layer: (B, T, C) -> (B, T, C)."""
+    q, k, v = (
+        matrix(x).unflatten(-1, (layer.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
+        for matrix in (layer.to_q, layer.to_k, layer.to_v)
+    )
+    scores = my_norm(q) @ my_norm(k).mT * 2 / math.sqrt(q.shape[-1])  # (B, H, T, T)
+    later = torch.ones(scores.shape[-2:]).triu(1).bool()
+    mix = scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ v  # (B, H, T, D)
+    return layer.out(mix.transpose(1, 2).flatten(2))
+
+
+# %% [markdown]
+# The **MLP** is where a token thinks by itself, without looking at others: a matrix to four times as many channels, all negative numbers set to zero and the rest squared, and a matrix back. With it the block is complete.
+
+# %%
+def my_block(x, block):
+    """Attention, then MLP; each adds to the stream: (B, T, C) -> (B, T, C)."""
+    x = x + my_attention(my_norm(x), block.attention)
+    return x + block.mlp.out(block.mlp.up(my_norm(x)).relu().square())
+
+
+# %% [markdown]
+# And a model is: embed the tokens, run the blocks, and read the next token off with one more matrix, the **head**. We borrow the matrices of the random three-layer model from above, and put our parts together.
+
+# %%
+tokens = whole.val[None, :48]
+with torch.inference_mode():
+    x = my_norm(causal.token_embedding(tokens))  # (B, T, C)
+    for block in causal.blocks:
+        x = my_block(x, block)
+    assert torch.allclose(causal.head(my_norm(x)), causal(tokens), atol=1e-3)
+
+# %% [markdown]
+# Equal: there is nothing in `babygpt`'s model that you have not seen. (Nothing but a start that is kind: in a fresh model the matrices that write to the stream are zero, so every block begins by adding nothing.)
+#
 # ## Train it
 #
-# v3 is the Transformer with this table added to its token embeddings, and nothing else.
+# v3 is this Transformer with the table of sines added to its token embeddings, and nothing else.
 
 # %%
 source(Sinusoidal)
 
 # %% [markdown]
-# On the full tales it takes a model minutes to find out who chased whom. To see it happen in seconds, we cut a smaller world out of them: one kind of fact, only names that end in *-la* or *-ra*, no scenes in between. It is a grammar like the other, so its floor is known as well.
+# On the full tales it takes a model minutes to find out who chased whom. To see it happen in seconds, we take a smaller world: one kind of fact, only names that end in *-la* or *-ra*, no scenes in between. It is a grammar like the other, so its floor is known as well.
 
 # %%
-grammar = whole.grammar
-rules = {"story": grammar.rules["story"][:4], "gap": grammar.rules["gap"][:1]}
-names = [name for name in grammar.words["name"] if name.endswith(("la", "ra"))]
-corpus = from_grammar("plain tales", Grammar({**grammar.words, "name": names}, rules), n_chars=400_000)
+corpus = load_corpus("plain-tales", n_chars=400_000)
 print(corpus.tokenizer.decode(corpus.val[:230]))
 
 # %% [markdown]
@@ -356,10 +410,13 @@ curves, results = {}, []
 for version, run in runs.items():
     history = run.result()
     curves[version] = [step.loss for step in history]
-    right = role_accuracy(models[version], tokenizer, questions)
-    results.append((version, f"{history[-1].val_loss:.2f}", f"{right:.0%}"))
+    right = metrics.role_accuracy(models[version], tokenizer, questions)
+    written = metrics.whole_answer_accuracy(models[version], tokenizer, questions)
+    results.append((version, f"{history[-1].val_loss:.2f}", f"{written:.0%}", f"{right:.0%}"))
     assert (right > 0.85) if version == "v3" else (right < 0.65)
-Table(("model", "validation loss (nats per character)", "right answers"), results, stable=3)
+Table(
+    ("model", "validation loss (nats per character)", "writes the name", "right answers"), results, stable=1
+)
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 4))
@@ -369,21 +426,49 @@ plots.draw_losses(ax, curves, floor, title)
 plt.show()
 
 # %% [markdown]
-# Same size, same text, same steps; the table makes the difference. NoPE is far behind in the loss and at chance in the questions. (The floor is that of the whole text, as a rate. A window that begins with a story holds slightly more news than the average, so do not expect a model to touch the line.) Our small world and few steps were chosen for your time. Is NoPE hopeless, then, or only slow? With more layers and more steps, on the full tales and over three seeds, the picture `figures/roles.png` gives the answer; `python -m babygpt figures roles` draws it again (go and have lunch).
-#
+# Same size, same text, same steps; the table makes the difference. NoPE is far behind in the loss and at chance in the questions. (The floor is that of the whole text, as a rate. A window that begins with a story holds slightly more news than the average, so do not expect a model to touch the line. And a *right answer* means that the right one of two names is the likelier; to write it, letter by letter, is harder. Notebook 04 asks how much harder.) Our small world and few steps were chosen for your time. Is NoPE hopeless, then, or only slow? With four layers of 128 channels and 600 steps on the full tales, the best of three seeds gets 68.5% right ([figure](../figures/roles.png)); `python -m babygpt figures roles` measures it again, in half an hour.
+
+# %%
+assert f"{max(load_results('roles')['accuracy']['nope']):.1%}" == "68.5%"
+
+# %% [markdown]
 # ## How well does a trained model know its place?
 #
 # > **Predict.** Untrained, the mask told a probe the place to within some 13 tokens. And now, from the input to the head: NoPE trained, and v3 trained? In which of the two does the error grow on the way?
+#
+# We probe on windows like those of the training, which begin with a story. And since a linear guess may miss what is there in another form, we let a second probe bend: it sees four hundred random features of the stream, each cut off at zero.
+
+# %%
+torch.manual_seed(0)
+mixing, shift = torch.randn(97, 400, dtype=torch.float64).split([96, 1])
+
+
+def bent(x):
+    """Four hundred features, not linear, of a stream: (B, T, 96) -> (B, T, 400)."""
+    return (my_norm(x) @ mixing / 5 + shift).relu()
+
 
 # %% tags=["nbval-ignore-output"]
-off = {name: probe(model, corpus.val) for name, model in models.items()}
-assert off["v3"][0] < 2 < off["nope"][-1] < 13
-assert off["v3"][-1] > 5
+newline = int(tokenizer.encode("\n"))
+starts = line_starts(corpus.val, newline, 4 * shape.block_size + 1)  # where stories begin
+aligned = cut(corpus.val, starts[:: len(starts) // 512][:512], shape.block_size)
+off = {}
+for name, model in models.items():
+    held = streams(model, aligned)
+    off[f"{name}, linear probe"] = [guess(x) for x in held]
+    off[f"{name}, bent probe"] = [guess(bent(x)) for x in held]
 rows = [(name, *(f"{tokens:.1f}" for tokens in errors)) for name, errors in off.items()]
-Table(("off by … tokens", "input", "layer 1", "layer 2"), rows, stable=4)
+Table(("off by … tokens", "input", "layer 1", "layer 2"), rows, stable=1)
+
+# %% tags=["nbval-ignore-output"]
+for kind in ("linear", "bent"):
+    v3_off, nope_off = off[f"v3, {kind} probe"], off[f"nope, {kind} probe"]
+    assert v3_off[0] < 2
+    assert v3_off[0] < v3_off[1] < v3_off[2]
+    assert 2 < nope_off[2] < min(v3_off[2], 13)
 
 # %% [markdown]
-# Training has made NoPE a better clock, and it had to spend layers on that. v3 is told the place at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until at the head it knows no more of its place than NoPE does. The head has no use for it: the next letter depends on who did what, not on being letter number 37. A position is a means, and it is used up on the way.
+# Training has made NoPE a better clock, and it had to spend layers on that. v3 is told the place at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until before the head either probe finds *less* of its place than of NoPE's. (What neither finds may still be there in a form that both miss; a probe can show that something is there, never that it is not. And this is one run of each.) We think that the head has no use for it: the next letter depends on who did what, not on being letter number 37.
 #
 # ## What does it look at?
 #
@@ -391,90 +476,84 @@ Table(("off by … tokens", "input", "layer 1", "layer 2"), rows, stable=4)
 
 # %% tags=["nbval-ignore-output"]
 text = questions[0].prompt.removeprefix("\n")
-looked_at = attention_weights(models["v3"], corpus.tokenizer.encode(text))  # (L, H, T, T)
+looked_at = metrics.attention_weights(models["v3"], tokenizer.encode(text))  # (L, H, T, T)
 one_back = looked_at.diagonal(-1, axis1=2, axis2=3).mean(axis=-1)  # (L, H)
 layer, head = divmod(int(one_back.argmax()), shape.n_head)
-marks = plots.visible(text)
+# How far each letter but the first looks: 0 is itself, -1 the one before
+strongest = looked_at[layer, head, 1:].argmax(axis=1) - np.arange(1, len(text))
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7.5, 6.2))
-title = f"Layer {layer + 1}, head {head + 1}: {one_back.max():.0%} of the weight is on the letter before"
-plots.draw_matrix(ax, looked_at[layer, head], title, "letter looked at", "letter that looks", marks)
+counted = f"{(strongest == -1).sum()} of {len(strongest)} letters look most at the one before"
+title = f"Layer {layer + 1}, head {head + 1}: {counted}, {(strongest == 0).sum()} at themselves"
+axes = ("letter looked at", "letter that looks")
+plots.draw_matrix(ax, looked_at[layer, head], title, *axes, plots.visible(text))
 plt.show()
 
 # %% [markdown]
-# There it is: a bright line just below the diagonal. Gradient descent has found the previous-token head that we built by hand. It is less pure than ours, because a query holds a letter as well as a place, and each letter may want something of its own. But the line runs through all of them, from the first word to the last: the letters differ, and the step back is the same.
+# There is a line just below the diagonal. But count before you marvel, as the title does: fewer than half of the letters look most at the one before, and about as many at themselves. It is no previous-token head as pure as the one that we built by hand.
 #
-# Go through the other heads, or type a story of your own (letters, spaces, full stops and question marks), and see which of them are previous-token heads on *any* text, and which look for something else.
+# Why not? Ours had 96 channels and scores as large as it liked; a head of the model has 24, and query–key norm bounds its scores. So let us be fair, and build ours once more within these bounds, from the twelve quickest pairs.
+
+# %%
+channels = shape.n_embd // shape.n_head  # of one head: 24, the twelve quickest pairs
+by_rotation, plain = my_norm(back[:, :channels]), my_norm(codes[:, :channels])
+bounded = by_rotation @ plain.T * 2 / math.sqrt(channels)
+fair = bounded.masked_fill(torch.ones(12, 12).triu(1).bool(), -torch.inf).softmax(dim=-1)
+print(f"by hand, within the model's bounds: {fair.diagonal(-1).mean():.0%} on the token before")
+assert 0.6 < fair.diagonal(-1).mean() < 0.65
+
+# %% tags=["nbval-ignore-output"]
+print(f"v3's head: {one_back.max():.0%}")
+before = (strongest == -1).mean()
+assert 0.2 < before < 0.5
+assert abs(before - (strongest == 0).mean()) < 0.25
+assert one_back.max() < fair.diagonal(-1).mean() - 0.1 < 0.6
+
+# %% [markdown]
+# The bounds explain a part of it, not all: within them 63% would be possible. The rest we do not know.
+#
+# And is this head what v3 answers with? A picture of weights cannot tell. Take each head away, and ask again: `ablate_heads` sets to zero what one head writes into the stream.
+#
+# > **Predict.** How many of the answers will be right without the head of the picture?
+
+# %% tags=["nbval-ignore-output"]
+without = metrics.ablate_heads(models["v3"], lambda m: metrics.role_accuracy(m, tokenizer, questions[:200]))
+for at, row in enumerate(without):
+    print(f"right answers without each head of layer {at + 1}:", *(f"{share:4.0%}" for share in row))
+print(f"without the head of the picture: {without[layer, head]:.0%}")
+assert without[layer, head] > 0.9 > without[0].min()
+
+# %% [markdown]
+# Nearly all of them! For these questions v3 needs other heads more, those of the first layer above all, and the fine picture has explained nothing. Remember that whenever you are shown one; notebook 04 goes on with this.
+#
+# Go through the heads, or type a story of your own (letters, spaces, full stops and question marks), and see what each looks for.
 
 # %% tags=["nbval-ignore-output"]
 live.attention(models["v3"], tokenizer, text)
 
-# %% [markdown]
-# ## Turn it while it learns
-#
-# Everything v3 has learned, it has learned for *this* table. The table has one dial, θ, and nobody turns it once training has begun. You may. Below, the same v3 starts once more: the same first weights, the same batches, the same steps. Its dashboard has a slider, **θ**; a new value holds from the next step on, and the next picture shows what the heads make of it.
-#
-# > **Predict.** Half-way through, θ goes from 10000 to 10. Every pair but the first then turns faster, and each place gets another code. What will the loss do at that step? And the diagonals in the squares? And will the model, at the end, be where the untouched one was?
-
-# %% tags=["nbval-ignore-output"]
-torch.manual_seed(1337)
-dial = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
-steered = live.train(build("v3", shape), objective, recipe, "v3, steered", floor, watches, controls=[dial])
 
 # %% [markdown]
-# Turn it whenever you like. If you have not by step 200, the next cell does it for you.
-
-# %% tags=["nbval-ignore-output"]
-steered.wait_for_step(200)
-if not any(step.changed for step in steered.history):
-    steered.steer("theta", 10.0)
-history = steered.result()
-turns = [step.changed for step in history if step.changed]
-as_planned = turns == [{"theta": 10.0}]  # and not by your hand
-
-# %% [markdown]
-# And here it is beside the run that nobody touched.
-
-# %% tags=["nbval-ignore-output"]
-alone, losses = curves["v3"][: len(history)], [step.loss for step in history]
-at = next((step.step for step in history if step.changed), len(history)) - 1  # steps before the turn
-apart = np.subtract(losses, alone)  # nats
-assert np.abs(apart[:at]).max(initial=0) < 0.1  # one and the same run, until it is turned
-assert not as_planned or apart[at] > 1 > 0.5 > apart[-10:].mean() > 0
-
-# %% tags=["nbval-ignore-output"]
-fig, ax = plt.subplots(figsize=(7, 4))
-title = (
-    f"Turned after {at} steps: {apart[at]:+.2f} nats at once, {apart[-10:].mean():+.2f} at the end"
-    if turns
-    else "Never turned"
-)
-plots.draw_losses(ax, {"v3": alone, "v3, steered": losses}, floor, title)
-plt.show()
-
-# %% [markdown]
-# With θ = 10 the loss leaps by more than a nat in a single step. Nothing is wrong with the new table: every place has a code of its own, and a step is a rotation still. But the matrices of this model were fitted to the old one, and to them the new one is a foreign alphabet. Then they learn it, and by the end most of the leap is gone; what is left is what the turn has cost, in the steps that there were. (A θ close to the old one costs less. How close is close? Run the cells again and see.)
-#
 # ## Past the window
 #
 # A table of sines has a row for *every* position: for 64, for 6400. Learned positions end with their table and have to refuse. The authors of the sinusoid hoped that it would go on: it "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training".
 #
 # > **Predict.** Both models were trained in windows of 64. We let them read windows of 256. What will the loss of each do at position 64, and after it?
 
-# %% tags=["nbval-ignore-output"]
-newline = int(corpus.tokenizer.encode("\n"))
-starts = line_starts(corpus.val, newline, 4 * shape.block_size + 1)
-windows = cut(corpus.val, starts[:: len(starts) // 128], 4 * shape.block_size + 1)
-long = {}
-for name, model in models.items():
+# %%
+def by_place(model, windows, first=0):
+    """Mean loss at each place of some windows, the first letter being at place `first`: (B, T + 1) -> (T,)."""
     with torch.inference_mode():
-        logits = model(windows[:, :-1]).transpose(1, 2)  # (B, vocab_size, T)
-    losses = F.cross_entropy(logits, windows[:, 1:], reduction="none")  # (B, T)
-    long[name] = losses.mean(dim=0).numpy()
+        logits = model(windows[:, :-1], Positions.arange(windows.shape[1] - 1, first))
+    return F.cross_entropy(logits.transpose(1, 2), windows[:, 1:], reduction="none").mean(dim=0).numpy()
+
+
+# %% tags=["nbval-ignore-output"]
+windows = cut(corpus.val, starts[:: len(starts) // 128], 4 * shape.block_size + 1)
+long = {name: by_place(model, windows) for name, model in models.items()}
 inside = {name: losses[32:64].mean() for name, losses in long.items()}
 beyond = {name: losses[128:].mean() for name, losses in long.items()}
-assert beyond["v3"] > inside["v3"] + 1
+assert beyond["v3"] > max(inside["v3"] + 1, math.log(shape.vocab_size))
 
 # %% tags=["nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7.5, 4))
@@ -483,9 +562,45 @@ plots.draw_by_position(ax, long, shape.block_size, title, smooth=8)
 plt.show()
 
 # %% [markdown]
-# v3 falls off a cliff. To have no idea and know it costs $\ln V$, a little over 3 nats; v3 is worse than that, and sure of itself. The table has a row 64, correct to the last digit, but **the model has never seen it**. The pairs that turn slowly take values there that they had nowhere in training, and matrices that were fitted to the rows from 0 to 63 do with them whatever they do. A formula that goes on is not a model that goes on.
+# v3 falls off a cliff. To have no idea and know it costs $\ln V$, a little over 3 nats; v3 is worse than that, and sure of itself. Is the text too long for it? We can find out: take the first 64 letters alone, and say that they stand at places 128 to 191.
+
+# %% tags=["nbval-ignore-output"]
+places = {first: by_place(models["v3"], windows[:, :65], first).mean() for first in (0, 128)}
+print(f"64 letters at places 0 to 63: {places[0]:.2f}, the same at 128 to 191: {places[128]:.2f}")
+assert places[128] > places[0] + 1
+
+
+# %% [markdown]
+# The places alone are enough to lose it. The table has a row 64, correct to the last digit, but **the model has never seen it**. One suspects the slow pairs: past the window they take values that they had nowhere in training, while the quick ones have been all the way round. Suspicion is cheap. Let us freeze the slow ones: from place 63 on, all pairs that have not been round stay where they are. And as a cross-check, freeze the quick ones instead.
 #
-# NoPE does not stay where it was either. It never had a table that could end; but its clock is an average over the past, and it has never had to average over so much of it.
+# > **Predict.** Which of the two helps, and how much?
+
+# %%
+class Frozen(Sinusoidal):
+    """The table of sines, with some pairs standing still from place 63 on."""
+
+    def embed(self, x, positions):
+        stopped = sinusoid(positions.time.clamp(max=63), self.n_embd)
+        return x + torch.where(
+            self.frozen.repeat_interleave(2), stopped, sinusoid(positions.time, self.n_embd)
+        )
+
+
+# %% tags=["nbval-ignore-output"]
+known, encoding = {"as it is": beyond["v3"]}, models["v3"].encoding
+for name, frozen in (("slow pairs frozen", waves > 64), ("quick pairs frozen", waves <= 64)):
+    models["v3"].encoding = Frozen(shape.n_embd)
+    models["v3"].encoding.frozen = frozen
+    known[name] = by_place(models["v3"], windows)[128:].mean()
+models["v3"].encoding = encoding
+rows = [(name, f"{loss:.2f}") for name, loss in known.items()]
+assert min(known.values()) > known["as it is"] - 0.3
+Table(("v3 at places 128 to 255", "loss (nats per character)"), rows, stable=1)
+
+# %% [markdown]
+# Neither. The suspicion was wrong, and so is its opposite: the loss stays where it was, or gets worse. It is not this pair or that one. The model's matrices were fitted to 64 rows, each a combination of all pairs, and they do what they do with any other. A formula that goes on is not a model that goes on.
+#
+# NoPE did not stay where it was either. It never had a table that could end; but its clock is an average over the past, and it has never had to average over so much of it.
 #
 # ## Promises
 #
