@@ -5,32 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import mean, median, stdev
 from typing import Any
 
-import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.floors import floor_by_position
 from babygpt.errors import BadInput
 from babygpt.experiments.results import Results
 from babygpt.experiments.roles_and_lengths import questions
 from babygpt.experiments.sweep import SEEDS, small_config, sweep, train_from_seed
+from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
 from babygpt.metrics.diffusion import answer_bounds, nelbo
-from babygpt.metrics.next_token import answer_log_probs, loss_by_position, role_accuracy
+from babygpt.metrics.next_token import loss_by_position, position_matched_change
 from babygpt.models.base import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Objective, objective_for
 from babygpt.positions import Positions
-from babygpt.tables import format_mean_sd, markdown, mean_sd
 from babygpt.training import train
 
 WORLD = "plain-tales"
+BOARD_SEEDS = (*SEEDS, 4711, 31)
 WINDOWS = (1, 2, 4)  # lengths, in windows of training
 
 
@@ -78,18 +76,25 @@ class SingleBranch(LanguageModel):
 
 def measure_ladder(
     rungs: Sequence[Rung] = RUNGS,
-    seeds: tuple[int, ...] = SEEDS,
+    seeds: tuple[int, ...] = BOARD_SEEDS,
+    fill_seeds: tuple[int, ...] = SEEDS,
     steps: int = 600,
     block_size: int = 64,
     n_chars: int = 400_000,
     n_questions: int = 400,
+    floor_windows: int = 250,
 ) -> Results:
     """Train and measure every model of the ladder, and of those beside it, from several seeds.
 
-    returns  settings and {"board": name -> "roles", "1x", "2x", "4x": one a seed, or None where the
-             model refuses such a length, "parameters", "speed": steps a second as a share of v4's,
-             "masks": whether its losses are NELBOs}
+    seeds          of the models that write from left to right
+    fill_seeds     of those that fill in: the first of the others
+    floor_windows  for the floor of windows that begin anywhere
+    returns  settings, floors, and {"board": name -> what `evaluate` returns, one a seed; "parameters";
+             "speed": steps a second as a share of v4's; "masks": whether its losses are NELBOs}
+    Raises BadInput if the seeds of those that fill in are not the first of the others.
     """
+    if fill_seeds != seeds[: len(fill_seeds)]:
+        raise BadInput(f"fill_seeds ({fill_seeds}) must be the first of seeds ({seeds}): runs are paired")
     corpora = {masks: load_corpus(WORLD, n_chars, with_mask=masks) for masks in (False, True)}
     asked = questions(corpora[False], block_size, n_questions)
     by_name = {rung.name: rung for rung in rungs}
@@ -102,7 +107,9 @@ def measure_ladder(
         model, _ = train_from_seed(rung.version, config, objective, plan, title, **rung.options)
         return evaluate(rung, model, corpus, asked)
 
-    found, speed = sweep(by_name, seeds, run), relative_speeds(rungs, corpora, block_size)
+    found = sweep([rung.name for rung in rungs if not rung.masks], seeds, run)
+    found |= sweep([rung.name for rung in rungs if rung.masks], fill_seeds, run)
+    speed = relative_speeds(rungs, corpora, block_size)
     board = {
         name: {
             "masks": rung.masks,
@@ -112,9 +119,29 @@ def measure_ladder(
         }
         for name, rung in by_name.items()
     }
-    settings = {"steps": steps, "seeds": list(seeds), "block_size": block_size}
+    settings: Results = {"steps": steps, "block_size": block_size}
+    settings |= {"seeds": list(seeds), "fill_seeds": list(fill_seeds)}
     floors = {"floor": corpora[False].floor, "bigram_floor": corpora[False].bigram_floor}
-    return {**settings, **floors, "board": board}
+    return {**settings, **floors, **window_floor(corpora[False], block_size, floor_windows), "board": board}
+
+
+def window_floor(corpus: Corpus, block_size: int, n_windows: int, draws: int = 8) -> dict[str, float]:
+    """The least mean loss on windows that begin anywhere, as those of the board do.
+
+    n_windows  windows of each draw
+    returns    "window_floor", nats per character, and "window_floor_se", its standard error over draws
+    Raises BadInput for a corpus that no grammar wrote.
+    """
+    if corpus.grammar is None:
+        raise BadInput(f"{corpus.name} has no grammar, and so no floor")
+    means = [
+        float(floor_by_position(corpus.grammar, block_size, n_windows, seed)[0].mean())
+        for seed in range(draws)
+    ]
+    return {
+        "window_floor": round(mean(means), 4),
+        "window_floor_se": round(stdev(means) / draws**0.5, 4),
+    }
 
 
 def build_model(rung: Rung, corpora: dict[bool, Corpus], block_size: int) -> LanguageModel:
@@ -124,26 +151,39 @@ def build_model(rung: Rung, corpora: dict[bool, Corpus], block_size: int) -> Lan
 
 
 def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any]) -> dict[str, float | None]:
-    """Loss on windows of one, two and four times the length trained on, and right answers.
+    """What is measured of a trained model; None where it refuses such a length, or cannot do such a thing.
 
-    returns  "1x", "2x", "4x": nats per character, a NELBO for models that fill in, None where refused;
-             "roles": share of right answers
+    returns  "1x", "2x", "4x": mean loss on windows of one, two and four times the length trained on, nats
+             per character, a NELBO for models that fill in; "past": what reading four windows far changes, on
+             the same targets as within one window; "roles": share of questions to which the right one of two
+             names is the likelier; "whole": share after which the right name is written, letter by letter
     """
-    branches, size = VERSIONS[rung.version].branches, model.config.block_size
     if rung.masks:
-        lengths = {n: nelbo(model, corpus.val, n * size)[0] for n in WINDOWS}
-        roles = role_accuracy(model, corpus.tokenizer, asked, answer_bounds)
-    else:
-        furthest = model.encoding.max_positions if not branches else None
-        model = SingleBranch(model) if branches else model
-        lengths = {
-            n: float(loss_by_position(model, corpus.val, n * size, len(corpus.val) // (n * size)).mean())
-            for n in WINDOWS
-            if furthest is None or n * size <= furthest
-        }
-        roles = role_accuracy(model, corpus.tokenizer, asked, answer_log_probs)
-    losses = {f"{n}x": round(lengths[n], 4) if n in lengths else None for n in WINDOWS}
-    return {**losses, "roles": roles}
+        losses = {n: nelbo(model, corpus.val, n * model.config.block_size)[0] for n in WINDOWS}
+        found = {"roles": role_accuracy(model, corpus.tokenizer, asked, answer_bounds), "whole": None}
+        return {**rounded_losses(losses), "past": None, **found}
+    furthest = None if VERSIONS[rung.version].branches else model.encoding.max_positions
+    model = SingleBranch(model) if VERSIONS[rung.version].branches else model
+    known = [n * model.config.block_size for n in WINDOWS]
+    known = [length for length in known if furthest is None or length <= furthest]
+    losses = {length // known[0]: mean_loss(model, corpus, length) for length in known}
+    past = position_matched_change(model, corpus.val, known[-1])[0] if len(known) == len(WINDOWS) else None
+    return {
+        **rounded_losses(losses),
+        "past": None if past is None else round(past, 4) + 0.0,
+        "roles": role_accuracy(model, corpus.tokenizer, asked),
+        "whole": whole_answer_accuracy(model, corpus.tokenizer, asked),
+    }
+
+
+def mean_loss(model: LanguageModel, corpus: Corpus, length: int) -> float:
+    """Mean loss over as many windows of a length as the validation text has."""
+    return float(loss_by_position(model, corpus.val, length, len(corpus.val) // length).mean())
+
+
+def rounded_losses(losses: dict[int, float]) -> dict[str, float | None]:
+    """Losses by how many windows long the text is, under the names of the board."""
+    return {f"{n}x": round(losses[n], 4) if n in losses else None for n in WINDOWS}
 
 
 def relative_speeds(
@@ -172,88 +212,3 @@ def relative_speeds(
         name: round(median(v4 / own for v4, own in zip(taken["v4"], times, strict=True)), 2)
         for name, times in taken.items()
     }
-
-
-# ---------------------------------------------------------------- of stored results
-
-
-def of_kind(results: Results, masks: bool) -> dict[str, dict[str, Any]]:
-    """The models that fill in masked characters, or those that write from left to right."""
-    return {name: found for name, found in results["board"].items() if found["masks"] == masks}
-
-
-def paired_differences(results: Results, name: str, rival: str, key: str = "1x") -> list[float]:
-    """By how much a model is above its rival, seed by seed.
-
-    Raises BadInput for two models whose losses are not of one kind, or that refuse such a length.
-    """
-    one, other = (results["board"][which] for which in (name, rival))
-    if one["masks"] != other["masks"] and key != "roles":
-        raise BadInput(f"{name} and {rival}: a bound and a loss cannot be subtracted")
-    if None in one[key] or None in other[key]:
-        raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
-    return [a - b for a, b in zip(one[key], other[key], strict=True)]
-
-
-def table_row(results: Results, name: str) -> tuple[str, ...]:
-    """One model's cells: name, three losses, right answers, parameters, speed."""
-    found = results["board"][name]
-    bound = "≤ " if found["masks"] else ""
-    losses = [
-        "refuses" if None in seeds else bound + format_mean_sd(mean_sd(seeds))
-        for seeds in (found[f"{n}x"] for n in WINDOWS)
-    ]
-    answers = format_mean_sd(mean_sd(found["roles"]), ".0%")
-    return (name, *losses, answers, f"{found['parameters']:,}", f"{found['speed']:.2f}")
-
-
-def markdown_table(results: Results) -> str:
-    """The board as Markdown, with the command that made it and the time it took."""
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; 2 layers, 4 heads, width 96, windows "
-    head += f"of {results['block_size']} characters, {results['steps']} steps, mean ± standard deviation "
-    head += f"over {len(results['seeds'])} seeds. Losses in nats per character; no model can pass "
-    head += f"{results['floor']:.3f}. Speed: training steps a second as a share of v4's.\n\n"
-    columns = ("model", "loss", "at 2× length", "at 4× length", "right answers", "parameters", "speed")
-    return head + markdown(columns, [table_row(results, name) for name in results["board"]])
-
-
-def draw_ladder(figure: Figure, results: Results) -> None:
-    """The board: losses and, on axes of their own, bounds; right answers; and what longer windows cost."""
-    rows = figure.subplots(2, 3, height_ratios=(10, 5))
-    for (loss, roles, longer), masks in zip(rows, (False, True), strict=True):
-        draw_kind(loss, roles, longer, of_kind(results, masks), masks)
-
-
-def draw_kind(loss: Axes, roles: Axes, longer: Axes, found: Results, bound: bool) -> None:
-    """One kind of models: what they lose, what they answer, what four times longer windows cost them."""
-    what, unit = "bound on the loss" if bound else "loss", "(nats per character)"
-    title = f"{'Filling in' if bound else 'Left to right'}: {leaders(found)}"
-    plots.draw_seed_rows(loss, {v: one["1x"] for v, one in found.items()}, title, f"{what} {unit}")
-    title = who_answers({v: one["roles"] for v, one in found.items()})
-    answers = {v: [100 * share for share in one["roles"]] for v, one in found.items()}
-    plots.draw_seed_rows(roles, answers, title, "right answers (%)", {"chance": 50.0}, (0.0, 105.0))
-    costs = {
-        v: [far - near for far, near in zip(one["4x"], one["1x"], strict=True)]
-        for v, one in found.items()
-        if None not in one["4x"]
-    }
-    worst = max(costs, key=lambda v: np.mean(costs[v]))
-    title = f"Four times longer: {worst} pays {np.mean(costs[worst]):+.2f}"
-    plots.draw_seed_rows(longer, costs, title, f"change of the {what} {unit}", {"no change": 0.0})
-
-
-def leaders(found: Results) -> str:
-    """The models that no other beats by every seed, and the lowest mean loss among them."""
-    losses = {v: np.array(one["1x"]) for v, one in found.items()}
-    front = [v for v in losses if not any((other < losses[v]).all() for other in losses.values())]
-    lowest = f"{min(np.mean(losses[v]) for v in front):.2f}"
-    return f"{front[0]} leads, {lowest}" if len(front) == 1 else f"{', '.join(front)} level, {lowest}"
-
-
-def who_answers(roles: dict[str, list[float]], known: float = 0.9) -> str:
-    """Which models give right answers in every seed, or that none does."""
-    sure = [v for v, seeds in roles.items() if min(seeds) >= known]
-    some = sum(max(seeds) >= known for seeds in roles.values()) - len(sure)
-    if not sure and not some:
-        return f"Who did it? Nobody knows: {max(map(max, roles.values())):.0%} at best"
-    return f"Who did it? In every seed: {', '.join(sure) or 'nobody'}; in some: {some}"

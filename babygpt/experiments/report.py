@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import UNDECIDED, decided_side
 from babygpt.experiments.results import Results
 from babygpt.plots import STYLE, draw_seed_bars, draw_seed_curves
 from babygpt.tables import format_mean_sd, mean_sd
@@ -82,7 +83,10 @@ def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
-    """Who ends lowest, and whether at every seed, in one line; of seeds that all variants share."""
+    """Who ends lowest, and whether the seeds that all variants share decide it, in one line.
+
+    The best is compared with the second best, seed by seed, by the rule of `paired.decided_side`.
+    """
     found = by_variant(runs, measure)
     shared = set.intersection(*(set(seeds) for seeds in found.values()))
     means = {name: mean(seeds[s] for s in shared or seeds) for name, seeds in found.items()}
@@ -90,10 +94,10 @@ def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
     gap = paired_statistics(runs, others[0], best, measure) if others and shared else None
     if gap is None:
         return ", ".join(f"{name} ends at {value:.3f}" for name, value in means.items())
-    if min(gap["each"].values()) <= 0:
-        return f"Too close to tell: {best} is {gap['mean']:.3f} below {others[0]}, but not at every seed"
-    seeds = f"each of {gap['n']} seeds" if gap["n"] > 1 else "one seed"
-    return f"{best} ends below {others[0]} at {seeds}, by {gap['mean']:.3f}"
+    seeds = f"{gap['n']} seeds" if gap["n"] > 1 else "one seed"
+    if decided_side(list(gap["each"].values())) == UNDECIDED:
+        return f"Undecided by {seeds}: {best} ends {gap['mean']:.4f} below {others[0]}"
+    return f"{best} ends below {others[0]} at each of {seeds}, by {format_mean_sd(gap)}"
 
 
 def compare_speed(runs: Sequence[Run]) -> str:

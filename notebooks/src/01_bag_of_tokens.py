@@ -105,7 +105,7 @@ for sentence in ("我爱你", "你爱我"):
     print(f"{sentence}: {p * 81:.0f} / 81")
 
 # %% [markdown]
-# Sixteen to one. So a bigram model *can* tell the two apart: 我爱 and 爱你 are other pairs than 你爱 and 爱我, and pairs have probabilities of their own. **The note's claim is false.**
+# Sixteen to one. So a bigram model *can* tell the two apart: 我爱 and 爱你 are other pairs than 你爱 and 爱我, and pairs have probabilities of their own. **The note's claim, as it stands, is false.** (That both sentences are made of the same three codes is another claim, and true; but a model is more than a bag of codes.)
 #
 # Yet look at what it gets wrong. The truth is two to one, and together the two sentences hold all of the text, but the table gives them only 17 of 81 parts. The rest goes to things never said, such as 我！ and 我爱我！. The table sees each step and never the walk. Here is the sentence that is true of v1: **after 爱 it says the same, whoever stood before 爱.**
 #
@@ -320,7 +320,7 @@ assert in_truth == by_formula + V
 # %% [markdown]
 # One number for each character is missing: the head's bias. (`nn.Linear` has one unless it is told otherwise, and the note's code does not tell it.) It is a small slip, and not much hangs on it: with at least as many channels as characters, embedding and head can express any table without a bias.
 #
-# Here are the note's three claims about v1. Each row is run again whenever you run the cell.
+# Here are the note's three claims about v1. Each row is run again whenever you run the cell. What the note says, section by section, with its own sentences: `docs/notes/004.md`, and `python -m babygpt claims 004`.
 
 # %% tags=["nbval-ignore-output"]
 claims = [
@@ -338,7 +338,7 @@ found
 # %% [markdown]
 # ## Exercise
 #
-# You will compute the loss of the best bigram model for a short text by counting, with no training, and then find a text on which v1 loses nothing at all. (Exercises with a checker are still being written; here is their place.)
+# Compute the loss of the best bigram model for a short text by counting, with no training. Then find a text on which v1 loses nothing at all.
 
 # %% [markdown]
 # ## What comes next

@@ -13,7 +13,7 @@
 #
 # v1 lacked a memory, we said. The source note sees it differently: v1 lacks *positions*. Its cure, **v2**, is the first position encoding in the history of GPT and still one of the best known: give every position a vector of its own, learn it like everything else, and add it to the token's vector. The note compares it with a cinema ticket: v1 knows the film, v2 also knows the seat, row 5, number 12. And it promises that now 我爱你 and 你爱我 can be told apart.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 20 seconds to run on two cores, twenty-five minutes to read. **You will have seen:** when a seat number helps, when it is worth nothing, and what it can never do alone.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, half an hour to read. **You will have seen:** when a seat number helps, when it is worth nothing, and what it can never do alone.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -82,6 +82,21 @@ encoding.load_state_dict({"table": P})
 assert torch.allclose(encoding.embed(E[one], Positions.arange(3)), code_one)
 
 # %% [markdown]
+# A model reads a **batch** of texts at once, here our two sentences. The tokens' vectors have the shape (B, T, D), a set for each sentence; the places' have (T, D), one set for all. PyTorch stretches the smaller over the larger, as the note draws it: v00 + p0 stands above v10 + p0. This is *broadcasting*, and the loop beside it does the same one sum at a time.
+
+# %%
+both = torch.stack([one, other])  # (B, T) = (2, 3)
+codes = E[both] + P  # (B, T, D) = (2, 3, 2)
+one_by_one = [[(E[both[b, t]] + P[t]).tolist() for t in range(3)] for b in range(2)]
+assert torch.equal(codes, torch.tensor(one_by_one))
+print("ids", (*both.shape,), "tokens", (*E[both].shape,), "places", (*P.shape,), "sum", (*codes.shape,))
+
+# %% [markdown]
+# From here the head makes one number for each of V candidates: (B, T, D) → (B, T, V). That is the whole way through v2.
+#
+# The note has two more pictures for the sum, and it is worth seeing how far each carries. **A radio:** the token is the music, the place is the carrier wave. That fits in one thing: what is sent holds both. But a carrier is *multiplied* with the music, so a receiver can divide it out again; v2 *adds*. (Encodings that multiply come later: RoPE, and v7's gates.) **GPS:** the same person in Beijing and in Shanghai senses different surroundings, as 我 has one code at place 0 and another at place 2. But a map knows how far it is from Beijing to Shanghai. The rows of our table know nothing of each other: before training, row 5 is no more like row 6 than like row 50, and if nobody ever stands at place 5, it stays so.
+
+# %% [markdown]
 # ## What it gains, and what not
 #
 # In notebook 01 a toy text said 我爱你 twice and 你爱我 once. The best bigram table gave them 16 and 1 of 81 parts, and the rest to nonsense such as 我！, because it could not know that a sentence ends after three characters.
@@ -142,7 +157,9 @@ plt.show()
 # %% [markdown]
 # Stories begin with a name, and all names in these tales have four letters, so the first spike reaches 1: at place 4 there is always a space. Later words differ in length, and the further we go, the less the seat number knows: towards the end both curves meet.
 #
-# In random windows the curve is flat (what remains is the noise of a sample). There *every* position holds the same mixture of everything. Position and text are independent, and no model, however clever, can learn from a number that has nothing to do with the text.
+# In random windows the curve is flat (what remains is the noise of a sample). There *every* position holds the same mixture of everything. Position and text are independent, so a token that sees *only itself and its number* learns nothing from the number.
+#
+# Mark the condition. Once tokens look at each other, as in the next notebook, two numbers make a distance, and a distance means the same wherever the window was cut: *the letter just before me* is worth knowing in any window. That is why GPTs read windows cut at random and use position codes all the same. v2 cannot: no token of it sees another's number.
 
 # %% [markdown]
 # ## Train and see
@@ -283,16 +300,38 @@ place_votes = v2.encoding.table @ v2.head.weight.T  # (P, V)
 ids = corpus.val[:64]
 assert torch.allclose(v2(ids[None])[0], token_votes[ids] + place_votes, atol=1e-4)
 
+
 # %% [markdown]
-# The note prefers adding to concatenating because a sum *fuses* token and position, like red and blue paint, while concatenation leaves them side by side, like two sheets of paper. Under one linear head this is not so. Concatenate the two vectors, let the head read both halves with the same weights, and out come the very same logits: the paint was two sheets of paper all along. (A concatenation *could* give each half its own weights. That is its price, twice as many of them, and its freedom.)
+# The note prefers adding to concatenating because a sum *fuses* token and position, like red and blue paint, while concatenation leaves them side by side, like two sheets of paper, and that the mixture is the advantage. If it were one under a linear head, a model that concatenates should do worse. Let us build one. Its head reads 2D channels, so it has twice the weights, and each half has its own.
+#
+# > **Predict.** Trained like v2, on the same aligned windows: where will it end, above v2, below, or beside it?
 
 # %%
-W, b = v2.head.weight, v2.head.bias
-sheets = torch.cat([v2.token_embedding.weight[ids], v2.encoding.table], dim=-1)  # (T, 2D)
-side_by_side = sheets @ torch.cat([W, W], dim=-1).T + b  # (T, V)
-assert torch.allclose(side_by_side, v2(ids[None])[0], atol=1e-4)
+class SideBySide(BagWithPositions):
+    """v2, but token and place are concatenated and not added."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.head = torch.nn.Linear(2 * config.n_embd, config.vocab_size)
+
+    def forward(self, idx, positions=None, cache=None):
+        tokens = self.token_embedding(idx)  # (B, T, D)
+        places = self.encoding.table[: idx.shape[1]].expand_as(tokens)
+        return self.head(torch.cat([tokens, places], dim=-1))  # (B, T, V)
+
+
+assert SideBySide(shape).head.weight.numel() == 2 * v2.head.weight.numel()
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(0)
+sheets = SideBySide(shape)
+*_, last = train(sheets, objectives["aligned"], recipe)
+print(f"side by side {last.val_loss:.3f}, added {losses['v2', 'aligned']:.3f} nats per character")
+assert abs(last.val_loss - losses["v2", "aligned"]) < 0.02
 
 # %% [markdown]
+# Beside it, to within two hundredths of a nat: the paint was two sheets of paper all along. Twice the weights in the head buy nothing here, which is a reason to add, if not the note's.
+#
 # What would real fusion be worth? Imagine a model with a separate row for each *pair* of token and place: *this letter, here*. We need not train it. We count, as in notebook 01, but place by place, and fall back a little on plain bigrams where a pair was never seen.
 #
 # > **Predict.** Will it beat v2? By a hair, or by a lot?
@@ -365,15 +404,33 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# The inputs were cut and the targets were not, so 64 predictions meet 70 targets. The repair is one line: cut both. In this course a loss is taken outside the model, by `cross_entropy`, and that is where the targets are cut to fit.
+# The inputs were cut and the targets were not, so 64 predictions meet 70 targets. (The note speaks of inputs alone, and of those it is right.) The repair is one line: cut both. In this course a loss is taken outside the model, by `cross_entropy`, and that is where the targets are cut to fit.
 
 # %%
-loss = cross_entropy(v2(x), y)
+loss = cross_entropy(v2(x), y).detach()
 print(tuple(loss.shape), "losses, the last one for the target", repr(corpus.tokenizer.decode(y[0, -1:])))
 assert torch.allclose(loss[0], cross_entropy(v2(x[:, -64:]), y[:, -64:])[0])
 
 # %% [markdown]
 # It runs, but think about what it means. Cut to the last 64, a token that stood at place 40 stands at place 34, and one step later at 33. Its seat number no longer says where it is in the story, which was the only thing v2 had learnt to use.
+#
+# Of writing, the note says that it can go on past the table, since `forward` does the cutting. So it can. Here is its loop, which cuts nothing itself.
+#
+# > **Predict.** v2 begins a line and writes 300 characters. From the 65th on, at which place does the character stand that it writes from?
+
+# %% tags=["nbval-ignore-output"]
+written, dice = corpus.tokenizer.encode("\n")[None], torch.Generator().manual_seed(0)
+while written.shape[1] < 300:
+    logits = note_logits(v2, written)[:, -1].detach()  # (1, V)
+    following = torch.multinomial(logits.softmax(dim=-1), 1, generator=dice)
+    written = torch.cat([written, following], dim=1)
+    if written.shape[1] > 65:  # cut: from here on the newest character sits on the last seat
+        at_last_seat = token_votes[written[0, -2]] + place_votes[-1]
+        assert torch.allclose(logits[0], at_last_seat, atol=1e-4)
+print(corpus.tokenizer.decode(written[0]).strip())
+
+# %% [markdown]
+# At place 63, always: the assertion has compared every step. Whatever v2 knew about the shape of a line it used up in the first 64 characters; after that the same seat votes for ever, and v2 writes as a bigram model does. It does not fail. It has nothing more to say about places.
 #
 # And asked outright about a place beyond its last row, the table has nothing to say. Ours says so, rather than quietly reusing its last row:
 
@@ -386,17 +443,18 @@ except ValueError as error:
 # %% [markdown]
 # ## What the note claims, and what was measured
 #
-# Seven claims of note 004 about v2. The third trains four small models of its own, on shorter windows than ours, so a larger share of each window lies near a line's start and the gain is larger; the others take no time.
+# Eight claims of note 004 about v2 (the page `docs/notes/004.md` tells what the note says, and `python -m babygpt claims 004` prints its sentences). The fourth trains twelve small models of its own, both versions on both kinds of windows from three seeds; its windows are shorter than ours, so a larger share of each lies near a line's start and the gain is larger. The others take no time.
 
 # %% tags=["nbval-ignore-output"]
 claims = {
     "the note's worked table of sums is right": "holds",
+    "in v2 a character has another code at another place": "holds",
     "with a code for each place v2 knows who loves whom": "fails",
     "knowing the place helps prediction": "depends",
     "v2 adds block_size × n_embd parameters to v1": "holds",
-    "cutting long inputs inside forward is all it takes": "fails",
+    "an input that is too long is cut to its last block_size tokens": "holds",
+    "so v2 can write on past block_size": "holds",
     "adding mixes token and position in one space": "fails",
-    "concatenating would double the next layer": "holds",
 }
 found = findings("004", list(claims))
 assert {row[1]: row[2] for row in found.rows} == claims
@@ -408,9 +466,9 @@ found
 # %% [markdown]
 # ## Exercise
 #
-# You will cut windows that begin at the *second* word of each line, predict from the table of votes what happens to v2's loss, and then measure it. (Exercises with a checker are still being written; here is their place.)
+# Cut windows that begin at the *second* word of each line. Predict from the table of votes what happens to v2's loss on them, and then measure it.
 
 # %% [markdown]
 # ## What comes next
 #
-# Every token now knows where it stands, and none knows who its neighbours are. They have to look at each other: that is **attention**. And as soon as they do, a question returns with a vengeance: attention sees a heap, so how will it know who stands where? → [03 · Sinusoidal](03_sinusoidal.ipynb)
+# Every token now knows where it stands, and none knows who its neighbours are. They have to look at each other: that is **attention**. And as soon as they do, a question returns with a vengeance: a comparison of two tokens does not know where they stand, so what must a position code say for attention to use it? → [03 · Sinusoidal](03_sinusoidal.ipynb)

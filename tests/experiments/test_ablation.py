@@ -269,12 +269,16 @@ def test_the_summary_has_every_variant_and_every_difference_from_the_first():
 @pytest.mark.parametrize(
     ("losses", "told"),
     [
-        ({"a": [1.0, 1.1], "b": [1.2, 1.2]}, "a ends below b at each of 2 seeds, by 0.150"),
-        ({"a": [1.3, 1.1], "b": [1.2, 1.1]}, "Too close to tell: b is 0.050 below a, but not at every seed"),
-        ({"a": [1.0], "b": [0.9], "c": [5.0]}, "b ends below a at one seed, by 0.100"),
+        ({"a": [1.0, 1.1], "b": [1.2, 1.31]}, "a ends below b at each of 2 seeds, by 0.205 ± 0.007"),
+        (
+            {"a": [1.0, 1.1], "b": [1.2, 1.2]},
+            "Undecided by 2 seeds: a ends 0.1500 below b",
+        ),  # needs t of 12.7
+        ({"a": [1.3, 1.1], "b": [1.2, 1.1]}, "Undecided by 2 seeds: b ends 0.0500 below a"),
+        ({"a": [1.0], "b": [0.9998], "c": [5.0]}, "Undecided by one seed: b ends 0.0002 below a"),
         ({"a": [1.0, 3.0]}, "a ends at 2.000"),
         ({"a": [1.0, None], "b": [None, 2.0]}, "a ends at 1.000, b ends at 2.000"),
-        ({"a": [1.0, 9.0], "b": [1.2, None]}, "a ends below b at one seed, by 0.200"),
+        ({"a": [1.0, 9.0], "b": [1.2, None]}, "Undecided by one seed: a ends 0.2000 below b"),
     ],
 )
 def test_the_finding_is_what_the_numbers_say(losses, told):
@@ -289,17 +293,17 @@ def test_the_pace_by_hand():
 def test_pictures_are_drawn_from_the_runs_and_show_every_seed(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(report, "save_figure", lambda figure, path: drawn.append(figure) or path)
-    report.draw_report({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.6])}, tmp_path)
+    report.draw_report({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.7])}, tmp_path)
     falling, bars = drawn[0].axes[0], drawn[1].axes
-    assert falling.get_title(loc="left") == "a ends below bb at each of 2 seeds, by 0.450"
+    assert falling.get_title(loc="left") == "a ends below bb at each of 2 seeds, by 0.500 ± 0.000"
     assert [list(line.get_ydata()) for line in falling.lines] == [
         pytest.approx([2.1, 1.1]),
-        pytest.approx([2.55, 1.55]),
+        pytest.approx([2.6, 1.6]),
     ]
     band = falling.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == pytest.approx((1.0, 2.2))
-    assert [patch.get_height() for patch in bars[0].patches] == pytest.approx([1.1, 1.55])
-    assert list(bars[0].lines[1].get_ydata()) == [1.5, 1.6]
+    assert [patch.get_height() for patch in bars[0].patches] == pytest.approx([1.1, 1.6])
+    assert list(bars[0].lines[1].get_ydata()) == [1.5, 1.7]
     assert [patch.get_height() for patch in bars[2].patches] == pytest.approx([100, 200])  # ms
 
 
@@ -318,8 +322,8 @@ def test_the_stored_results_are_json_that_anyone_reads(finished):
             "A step of rope takes 1.01 times\nas long as polar's",
         ),
         (
-            "rope ends below polar at each of 2 seeds, by 0.03",
-            "rope ends below polar at each of 2 seeds,\nby 0.03",
+            "rope ends below polar at each of 5 seeds, by 0.03 ± 0.01",
+            "rope ends below polar at each of 5 seeds,\nby 0.03 ± 0.01",
         ),
         ("short, and so left alone", "short, and so left alone"),
     ],

@@ -17,10 +17,11 @@ SEVERAL = "--seeds 1 --variants rope --max-iters 1 --eval-iters 1".split()
 BRIEF = "--num-prompts 1 --prompt-len 4 --gen-len 4".split()
 COMMANDS = {
     "train v4": ["--corpus", "text.txt", "--steps", "1", *SHAPE],
+    "train v5": ["--corpus", "text.txt", "--steps", "1", *SHAPE],
     "train v7": ["--corpus", "text.txt", "--steps", "1", *SHAPE],
     "generate v4.safetensors": ["--tokens", "2"],
     "generate v7-rope.safetensors": ["--tokens", "2"],
-    "pretrain": ["--corpus", "text.txt", "--max-steps", "1", "--length", "8", *SHAPE],
+    "pretrain": ["--pe", "fpe", "--corpus", "text.txt", "--max-steps", "1", "--length", "8", *SHAPE],
     "parallel-generate": ["--model", "v6", "--tokens", "2"],
     "compare encodings": ["--corpus", "text.txt", *SEVERAL, *SHAPE],
     "compare generation": [
@@ -31,9 +32,11 @@ COMMANDS = {
     "analyze rotary": [],
     "analyze fourier": [],
     "analyze gaussian": [],
+    "analyze polar": [],
 }
 NEW = {  # where a command writes, by the flag that says so
     "train v4": ("--out", "new.safetensors"),
+    "train v5": ("--out", "new.safetensors"),
     "train v7": ("--out", "new.safetensors"),
     "pretrain": ("--out-dir", "new"),
     "compare encodings": ("--out-dir", "new"),
@@ -141,7 +144,7 @@ def choices(name):
 
 @pytest.mark.survives(
     "a number below 0, far too large or none at all, an empty or strange text, a folder or a damaged file "
-    "in any flag of any command",
+    "in one flag or two of a command, thirty draws for each command",
     "one line says which value cannot be, and what could; never a traceback",
 )
 @pytest.mark.parametrize("name", COMMANDS)

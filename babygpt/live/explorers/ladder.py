@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 
 from babygpt import plots
 from babygpt.errors import BadInput
-from babygpt.experiments.ladder import paired_differences
+from babygpt.experiments.board import paired_differences
+from babygpt.experiments.paired import decided_side
 from babygpt.live.controls import Choice, Control, Slider
 from babygpt.live.explorer import Explorer
 
@@ -49,10 +50,9 @@ def draw(ax: Axes, found: dict[str, Any]) -> None:
     """Draw a row for each model, a dot for each seed, and a line for the rival."""
     rows, rival = found["rows"], found["rival"]
     others = {name: seeds for name, seeds in rows.items() if name != rival}
-    sides = [all(x < 0 for x in seeds) - all(x > 0 for x in seeds) for seeds in others.values()]
-    title = (
-        f"In every seed {sides.count(1)} below {rival}, {sides.count(-1)} above; {sides.count(0)} undecided"
-    )
+    sides = [decided_side(seeds) for seeds in others.values()]
+    counts = (f"{sides.count(side)} {side}" for side in ("below", "above", "undecided"))
+    title = f"Compared with {rival}: {', '.join(counts)}"
     ends = [x for seeds in rows.values() for x in seeds]
     margin = 0.06 * (max(ends) - min(ends)) or 1.0
     span = (min(ends) - margin, max(ends) + margin)

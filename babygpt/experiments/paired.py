@@ -1,0 +1,47 @@
+"""When seeds tell two models apart: a rule for differences that come in pairs, one pair a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt, tan
+from statistics import mean, stdev
+
+import numpy as np
+
+from babygpt.errors import BadInput
+
+UNDECIDED = "undecided"
+
+
+def critical_t(n: int, level: float = 0.95) -> float:
+    """Standard errors that the mean of n differences may be off zero by luck, in `level` of all cases.
+
+    n        differences, at least 2; normally distributed
+    level    share of cases in which luck stays within, on both sides together
+    returns  the quantile of Student's distribution with n - 1 degrees of freedom: 12.7 for 2, 2.78 for 5
+    Raises BadInput for fewer than 2 differences.
+    Source: Student 1908, The probable error of a mean; t = sqrt(n - 1) tan(angle) makes the density a cosine.
+    """
+    if n < 2:
+        raise BadInput(f"{n} differences have no standard error; at least 2 are needed")
+    angle = np.linspace(0.0, np.pi / 2, 20_001)
+    density = np.cos(angle) ** (n - 2)
+    mass = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    return sqrt(n - 1) * tan(float(np.interp(level, mass / mass[-1], angle)))
+
+
+def decided_side(differences: Sequence[float]) -> str:
+    """On which side of zero paired differences stand, if they are enough to say so.
+
+    They decide if all have one sign, and their mean is further from zero than luck takes it in 95 of 100
+    cases. Between equal models, five seeds have one sign in 1 of 16 cases, and decide in fewer than 1 of 20.
+
+    differences  one model's number minus its rival's, one a seed
+    returns      "below", "above" or "undecided"; one seed never decides
+    """
+    if len(differences) < 2 or min(differences) <= 0 <= max(differences):
+        return UNDECIDED
+    error = stdev(differences) / sqrt(len(differences))
+    if abs(mean(differences)) <= critical_t(len(differences)) * error:
+        return UNDECIDED
+    return "below" if mean(differences) < 0 else "above"
