@@ -1,10 +1,10 @@
-"""What the claims of note 001 are measured on: the note's own code, and random queries and keys."""
+"""What the claims of note 001 are measured on: random queries and keys, and one key that fits its query."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
@@ -16,6 +16,9 @@ NOTE = "001_e1f3ab19410e1e33.txt"
 HEAD_DIM = 32
 LATE, NEAR = 60, 8  # a query far from the start, and what counts as near it, in tokens
 TEXTS = 512  # random ones
+RANDOM = f"an untrained head of {HEAD_DIM} channels on {TEXTS} random texts, with the note's α and σ"
+BUILT = f"a head of {HEAD_DIM} channels built by hand, among 64 tokens"
+TWO_KERNELS = "m is a place in the formula and a distance in the text: K(m) and K(m − n) were both asked"
 
 
 def note_kernel(m: Tensor) -> Tensor:
@@ -23,31 +26,30 @@ def note_kernel(m: Tensor) -> Tensor:
     return sum((a * torch.exp(-(m**2) / (2 * s**2)) for a, s in zip(ALPHAS, SIGMAS, strict=True)), 0 * m)
 
 
-def note_rotation(x: Tensor) -> Tensor:
-    """The note's rotation, without its kernel: angles for half-split pairs, partners interleaved."""
-    m = torch.arange(x.shape[-2])
-    angle = m[:, None] * frequencies(x.shape[-1]).float()
-    emb = torch.cat((angle, angle), dim=-1)  # (T, D)
-    x1, x2 = x[..., ::2], x[..., 1::2]
-    return x * emb.cos() + torch.stack((-x2, x1), dim=-1).flatten(-2) * emb.sin()
+def scores_of(encoding: Encoding, q: Tensor, k: Tensor) -> Tensor:
+    """Attention scores of the last query of each text: (n, 1, T, D) twice -> (n, T)."""
+    positions = Positions.arange(q.shape[-2])
+    q, k = encoding.transform_qk(q, k, positions)
+    scores, bias = (q @ k.mT * score_scale(q))[:, 0], encoding.score_bias(positions, positions)
+    return (scores if bias is None else scores + bias)[:, -1]
 
 
-class NoteRotary(nn.Module):
-    """The note's module, shortened: its kernel's weights and widths are plain numbers, as there."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Multiply K and the rotation as the note does: (B, T, D) -> (B, T, D), where T and D are equal."""
-        return note_kernel(torch.arange(x.shape[-2]).float()) * note_rotation(x)
+def random_heads(T: int, n: int = TEXTS) -> tuple[Tensor, Tensor]:
+    """Queries and keys of n random texts, as long as a model's: 2 x (n, 1, T, HEAD_DIM)."""
+    q, k = norm(torch.randn(2, n, 1, T, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
+    return q, k
 
 
 def scores_at(encoding: Encoding, m: int, n: int = TEXTS) -> Tensor:
     """Attention scores of a query at m with all keys up to itself, of n random texts: (n, m + 1)."""
-    draw, positions = torch.Generator().manual_seed(0), Positions.arange(m + 1)
-    q, k = norm(torch.randn(2, n, 1, m + 1, HEAD_DIM, generator=draw))
-    q, k = encoding.transform_qk(q, k, positions)
-    scores = (q @ k.mT * score_scale(q))[:, 0]
-    bias = encoding.score_bias(positions, positions)
-    return (scores if bias is None else scores + bias)[:, -1]
+    return scores_of(encoding, *random_heads(m + 1, n))
+
+
+def attention_on_match(encoding: Encoding, m: int, back: int) -> float:
+    """What a query at m gives to a key `back` tokens before it that is just what it asks for, on average."""
+    q, k = random_heads(m + 1)
+    k[:, :, m - back] = q[:, :, m]
+    return float(scores_of(encoding, q, k).softmax(dim=-1)[:, m - back].mean().detach())
 
 
 def attention_by_distance(encoding: Encoding, m: int) -> np.ndarray:

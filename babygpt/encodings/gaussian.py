@@ -3,6 +3,8 @@
 Two ways of using the kernel are here. The note's formula multiplies every query by K(m) and every key by
 K(n), where m and n are positions: `kernel="absolute"`. What the note's text promises needs K(m - n):
 `kernel="relative"`, which is v5. There log K joins the scores, so that attention itself is multiplied by K.
+Chi et al. 2022 (KERPLE, arXiv:2205.09921) add trained kernels of the distance to the scores too, without
+rotation and with one kernel for each head; here all heads share one, unless `n_head` says otherwise.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tens
     """Logarithm of K(m) = sum over j of alpha_j exp(-m^2 / (2 sigma_j^2)).
 
     distance    (...,)  m, in tokens
-    log_alphas  (J,)    logarithms of the weights
-    log_sigmas  (J,)    logarithms of the widths, in tokens
-    returns     (...,)  finite also where K itself is too small for a float
+    log_alphas  (J,)    logarithms of the weights; or (H, ..., J), a kernel for each head
+    log_sigmas  (J,)    logarithms of the widths, in tokens; or the same
+    returns     (...,)  finite also where K itself is too small for a float; or (H, ...)
     Source: note 001.
     """
     z = distance[..., None] / log_sigmas.exp()  # (..., J)
@@ -43,8 +45,9 @@ class Gaussian(Rotary):
     sigmas     width of each scale, in tokens, above 0; infinite for a kernel that never falls
     theta      base of RoPE's frequencies
     learnable  whether alphas and sigmas are trained; they stay positive, for their logarithms are trained
-    Raises ValueError for weights or widths that make no kernel.
-    Source: note 001 (its formula and its defaults).
+    n_head     number of heads, if each is to have a kernel of its own; all of them begin alike
+    Raises ValueError for weights or widths that make no kernel, or fewer heads than one.
+    Source: note 001 (its formula and its defaults); a kernel for each head as in Chi et al. 2022.
     """
 
     minimum: ClassVar = dict.fromkeys(("theta", "alpha1", "alpha2", "sigma1", "sigma2"), SMALLEST)
@@ -56,23 +59,33 @@ class Gaussian(Rotary):
         sigmas: Sequence[float] = SIGMAS,
         theta: float = 10_000.0,
         learnable: bool = True,
+        n_head: int | None = None,
     ) -> None:
         super().__init__(head_dim, theta)
         require_kernel(alphas, sigmas, learnable)
+        if n_head is not None and n_head < 1:
+            raise BadInput(f"n_head ({n_head}) must be at least 1, or None for one kernel that all share")
         for name, values in (("log_alphas", alphas), ("log_sigmas", sigmas)):
-            logs = torch.tensor(values, dtype=torch.float32).log()
+            logs = torch.tensor(values, dtype=torch.float32).log()  # (J,)
+            logs = logs if n_head is None else logs.repeat(n_head, 1)  # (H, J)
             if learnable:
                 self.register_parameter(name, nn.Parameter(logs))
             else:
                 self.register_buffer(name, logs)
 
     def log_kernel(self, distance: Tensor) -> Tensor:
-        """Logarithm of K at distances in tokens: (...,) -> (...,)."""
-        return log_kernel(distance.float(), self.get("log_alphas"), self.get("log_sigmas"))
+        """Logarithm of K at distances in tokens: (...,) -> (...,), or (H, ...) of H kernels."""
+        logs = (self.get(name) for name in ("log_alphas", "log_sigmas"))  # (J,) or (H, J)
+        logs = (x if x.dim() == 1 else x.view(len(x), *[1] * distance.dim(), -1) for x in logs)
+        return log_kernel(distance.float(), *logs)
 
     def kernel(self, distance: Tensor) -> Tensor:
-        """K at distances in tokens: (...,) -> (...,)."""
+        """K at distances in tokens: (...,) -> (...,), or (H, ...) with a kernel for each head."""
         return self.log_kernel(distance).exp()
+
+    def by_head(self, values: Tensor) -> Tensor:
+        """What `kernel` returns for (B|, Tq, Tk), heads where scores have them: (B|, H|1, Tq, Tk)."""
+        return values.unsqueeze(-3) if self.get("log_alphas").dim() == 1 else values.movedim(0, -3)
 
     def get(self, name: str) -> Tensor:
         """A parameter or buffer by name."""
@@ -85,16 +98,16 @@ class Gaussian(Rotary):
     sigma2 = property(lambda self: self.number("log_sigmas", 1), lambda self, x: self.put("log_sigmas", 1, x))
 
     def number(self, name: str, j: int) -> float:
-        """One weight or width, out of the logarithms."""
-        return float(self.get(name)[j].detach().exp())
+        """One weight or width, out of the logarithms; of several heads, their geometric mean."""
+        return float(self.get(name)[..., j].detach().mean().exp())
 
     def put(self, name: str, j: int, value: float) -> None:
-        """Set one weight or width, as a slider on a running model does."""
+        """Set one weight or width, of every head, as a slider on a running model does."""
         if not value >= SMALLEST:
             what = f"{name.removeprefix('log_')[:-1]}{j + 1} ({value})"
             raise BadInput(f"{what} must be above 0, and at least {SMALLEST:g}")
         with torch.no_grad():
-            self.get(name)[j] = math.log(value)
+            self.get(name)[..., j] = math.log(value)
 
 
 class AbsoluteGaussian(Gaussian):
@@ -107,7 +120,7 @@ class AbsoluteGaussian(Gaussian):
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         q, k = super().transform_qk(q, k, positions)
-        scale = self.kernel(positions.time)[..., None, :, None].to(q.dtype)  # (B|, 1, T, 1)
+        scale = self.by_head(self.kernel(positions.time[..., None])).to(q.dtype)  # (B|, H|1, T, 1)
         return q * scale, k * scale
 
 
@@ -118,8 +131,8 @@ class RelativeGaussian(Gaussian):
     """
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        distance = queries.time[..., None, :, None] - keys.time[..., None, None, :]  # (B|, 1, Tq, Tk)
-        return self.log_kernel(distance)
+        distance = queries.time[..., :, None] - keys.time[..., None, :]  # (B|, Tq, Tk)
+        return self.by_head(self.log_kernel(distance))  # (B|, H|1, Tq, Tk)
 
 
 KERNELS: dict[str, type[Gaussian]] = {"absolute": AbsoluteGaussian, "relative": RelativeGaussian}
@@ -132,6 +145,7 @@ def gaussian(
     sigmas: Sequence[float] = SIGMAS,
     theta: float = 10_000.0,
     learnable: bool = True,
+    n_head: int | None = None,
 ) -> Gaussian:
     """RoPE with a Gaussian kernel, used as the note's formula says or as its text means.
 
@@ -141,7 +155,7 @@ def gaussian(
     """
     if kernel not in KERNELS:
         raise BadInput(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
-    return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable)
+    return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable, n_head)
 
 
 def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: bool) -> None:

@@ -12,6 +12,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary
+from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
@@ -152,6 +153,62 @@ def test_far_from_the_start_the_notes_score_is_next_to_nothing(distance: int) ->
 
     assert scores(0) > 1
     assert scores(200) < 1e-20
+
+
+# ---------------------------------------------------------------- a kernel for each head
+
+
+def of_heads(kernel: str = "relative") -> Gaussian:
+    """Three heads with different numbers."""
+    encoding = gaussian(D, kernel, n_head=H)
+    with torch.no_grad():
+        encoding.log_alphas += torch.tensor([[0.0, 1.0], [-1.0, 0.5], [2.0, 0.0]])
+        encoding.log_sigmas += torch.tensor([[0.0, 0.0], [1.0, 0.3], [-0.5, 2.0]])
+    return encoding
+
+
+def head_alone(encoding: Gaussian, kernel: str, h: int) -> Gaussian:
+    numbers = (encoding.get(name)[h].exp().tolist() for name in ("log_alphas", "log_sigmas"))
+    return gaussian(D, kernel, *numbers)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("time", [torch.arange(5), torch.tensor([[0, 1, 2, 3, 9], [2, 30, 31, 60, 99]])])
+def test_each_head_has_the_kernel_that_it_would_have_alone(kernel: str, time: torch.Tensor) -> None:
+    encoding, (q, k), positions = of_heads(kernel), heads(5), Positions(time)
+    together, bias = encoding.transform_qk(q, k, positions), encoding.score_bias(positions, positions)
+    for h in range(H):
+        alone = head_alone(encoding, kernel, h)
+        for one, other in zip(together, alone.transform_qk(q, k, positions), strict=True):
+            torch.testing.assert_close(one[:, h], other[:, h])
+        if bias is not None:
+            torch.testing.assert_close(
+                bias[..., h, :, :], alone.score_bias(positions, positions)[..., 0, :, :]
+            )
+
+
+def test_heads_that_are_alike_are_one_kernel(awake, text) -> None:
+    shared, own, idx = awake("v5"), awake("v5", {"n_head": 2}), text(2, 16)
+    state = shared.state_dict()
+    own.load_state_dict({k: v.repeat(2, 1) if "log_" in k else v for k, v in state.items()})
+    torch.testing.assert_close(own(idx), shared(idx))
+    assert own.encoding.log_sigmas.shape == (2, 2)
+
+
+def test_the_one_that_reaches_furthest_counts_and_a_slider_moves_all() -> None:
+    encoding = of_heads()
+    alone = [reach(head_alone(encoding, "relative", h), 0.5) for h in range(H)]
+    assert reach(encoding, 0.5) == max(alone) > min(alone)
+    assert kernel_values(encoding, 9).shape == (H, 10)
+    encoding.steer("sigma1", 9.5)
+    assert encoding.log_sigmas[:, 0].exp().tolist() == pytest.approx([9.5] * H)
+    assert encoding.sigma1 == pytest.approx(9.5)
+    assert encoding.sigma2 == pytest.approx(20 * math.exp((0.3 + 2.0) / 3))
+
+
+def test_fewer_heads_than_one_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"n_head \(0\) must be at least 1"):
+        gaussian(D, n_head=0)
 
 
 # ---------------------------------------------------------------- a kernel that is 1 everywhere

@@ -45,6 +45,8 @@ def attention_moved(first: np.ndarray, now: np.ndarray) -> np.ndarray:
 def kernel(furthest: int = 64, times: int = 40) -> Watch:
     """Watch the Gaussian kernel of a model in training: K now, beside K before the first step.
 
+    Where each head has one, the largest share of K(0) that any head keeps at a distance is drawn.
+
     furthest  distance up to which it is drawn, in tokens
     Raises BadInput if furthest is below 1; measuring raises one if the model's encoding has no kernel.
     """
@@ -54,7 +56,8 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
     def measure(model: Any) -> np.ndarray:
         if not isinstance(model.encoding, Gaussian):
             raise BadInput(f"{type(model.encoding).__name__} has no kernel to watch; v5 has one")
-        return kernel_values(model.encoding, furthest)
+        values = kernel_values(model.encoding, furthest)  # (F + 1,) or (H, F + 1)
+        return values if values.ndim == 1 else (values / values[:, :1]).max(axis=0)
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         first, now = (values / values[0] for _, values in (frames[0], frames[-1]))

@@ -1,7 +1,10 @@
 """A watch measures at fixed steps, just what the function behind it gives, and draws it."""
 
+import math
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import AxesImage
@@ -103,6 +106,14 @@ def test_the_kernel_is_drawn_as_a_share_beside_the_first_one(ax):
     assert title(ax) == "K halves in 8 tokens"
     watch.draw(ax, [(0, np.ones(33)), (9, np.ones(33))], "v5", 40)
     assert title(ax) == "K halves beyond 32 tokens"
+
+
+def test_of_several_heads_the_largest_share_is_drawn():
+    model, watch = build("v5", SHAPE, n_head=SHAPE.n_head), kernel(furthest=32)
+    with torch.no_grad():
+        model.encoding.log_sigmas[0] = math.log(10.0)
+        model.encoding.log_sigmas[1:] = math.log(2.0)
+    np.testing.assert_allclose(watch.measure(model), np.exp(-(np.arange(33) ** 2) / 200), rtol=1e-4)
 
 
 def test_a_model_without_a_kernel_and_a_kernel_without_distances_are_refused(awake):
