@@ -23,16 +23,29 @@ CLAIMS: tuple[Claim, ...] = (
 )
 
 
-def findings(note: str, only: Sequence[str] = ()) -> Table:
-    """Run the claims of a source note and show what became of them.
+def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
+    """The claims of a source note.
 
-    note   the beginning of its file name, such as "004"
-    only   texts of the claims to run; all of the note's by default
+    note     the beginning of its file name, such as "004"; "" for all notes
+    only     texts of the claims that are wanted; all by default
     Raises BadInput if the note makes no such claim.
     """
     chosen = [c for c in CLAIMS if c.note.startswith(note) and (not only or c.text in only)]
     if not chosen:
-        raise BadInput(f"no claim of note {note!r} among {sorted({c.note for c in CLAIMS})}")
-    measured: list[tuple[str, Finding]] = [(c.text, c.measure()) for c in chosen]
-    rows = [(MARKS[f.verdict], text, f.verdict, f"{f.value:.3g}", f.reason) for text, f in measured]
-    return Table(("", "the note says", "verdict", "measured", "because"), rows, stable=3)
+        raise BadInput(f"no claim of note {note!r} among {', '.join(sorted({c.note[:3] for c in CLAIMS}))}")
+    return chosen
+
+
+def findings(note: str, only: Sequence[str] = ()) -> Table:
+    """Measure the claims of a source note and show what became of them, and what they were measured on.
+
+    note   the beginning of its file name, such as "004"
+    only   texts of the claims to measure; all of the note's by default
+    Raises BadInput if the note makes no such claim.
+    """
+    measured = [(claim, claim.measure()) for claim in claims_of(note, only)]
+    rows = [
+        (MARKS[f.verdict], claim.text, f.verdict, f"{f.value:.3g}", f.reason, claim.scope)
+        for claim, f in measured
+    ]
+    return Table(("", "the note says", "verdict", "measured", "because", "measured on"), rows, stable=3)

@@ -1,21 +1,22 @@
-"""What the claims of notes 002 and 003 have in common: codes of branches, and the stored training runs."""
+"""What the claims of notes 002 and 003 ask of the codes themselves: no training, widths as in the notes."""
 
 from __future__ import annotations
 
-from functools import cache
 from statistics import mean
 
 import torch
+from torch import Tensor
 
 from babygpt.config import ModelConfig
+from babygpt.encodings import Encoding
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, rotate_pairs
-from babygpt.experiments.results import Results, load_results
+from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
 
 WIDTH, HEAD_DIM = 512, 64  # of the model that the notes speak of
-COMMAND = "python -m babygpt figures branches"
+SCOPE = "the codes by themselves, width 512; heads of 64 channels, half of which turn with the branch"
 
 
 def code_cosine(position: int, width: int = WIDTH, theta: float = 10_000.0) -> float:
@@ -58,30 +59,28 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH, seeds:
     return mean(changes)
 
 
-def seed_values(run: str, key: str) -> list[float]:
-    """What the stored runs of a name measured, such as "alone" or "gap 2": one number a seed."""
-    return list(stored_results()["runs"][run][key])
+def queries_and_keys(encoding: Encoding, time: int, branch: int, n: int = 256) -> tuple[Tensor, Tensor]:
+    """Random queries at time 0 of branch 0, and random keys at another place, as a head compares them.
+
+    encoding  for streams of WIDTH channels and heads of HEAD_DIM
+    returns   (n, HEAD_DIM) each; the same tokens and weights in every call
+    """
+    draw = torch.Generator().manual_seed(0)
+    tokens = torch.randn(n, 2, WIDTH, generator=draw)
+    weights = torch.randn(2, WIDTH, HEAD_DIM, generator=draw) / WIDTH**0.5
+    places = Positions(torch.tensor([0, time]), torch.tensor([0, branch]))
+    stream = norm(encoding.embed(tokens, places))
+    q, k = (norm(stream @ weight)[:, None] for weight in weights)  # (n, 1, 2, HEAD_DIM)
+    q, k = encoding.transform_qk(q, k, places)
+    return q[:, 0, 0], k[:, 0, 1]
 
 
-def losses_among(run: str, n: int) -> list[float]:
-    """Loss of n branches, 1 for a text alone, after the stored runs of a name: one number a seed."""
-    alone = seed_values(run, "alone")
-    if n == 1:
-        return alone
-    return [loss + gap for loss, gap in zip(alone, seed_values(run, f"gap {n}"), strict=True)]
+def interaction(encoding: Encoding, time: int = 5, branch: int = 1) -> float:
+    """How far a score is from being the sum of one part for time and one for the branch.
 
-
-def text_floor() -> float:
-    """Entropy of the text that the stored runs were trained on, nats per character."""
-    return float(stored_results()["floor"])
-
-
-def seed_mean(run: str, key: str) -> float:
-    """The mean of what the stored runs of a name measured."""
-    return mean(seed_values(run, key))
-
-
-@cache
-def stored_results() -> Results:
-    """The results of the study of branch codes, read once."""
-    return load_results("branches")
+    returns  mean |s(t, b) - s(t, 0) - s(0, b) + s(0, 0)| over the scores' standard deviation; 0 if time and
+             branch each add their own part
+    """
+    places = ((time, branch), (time, 0), (0, branch), (0, 0))
+    both, later, beside, here = ((q * k).sum(-1) for q, k in (queries_and_keys(encoding, *p) for p in places))
+    return float((both - later - beside + here).abs().mean() / here.std())

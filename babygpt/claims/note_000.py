@@ -3,232 +3,140 @@
 from __future__ import annotations
 
 from functools import partial
-from statistics import mean
 
-import torch
-
-from babygpt import invariants
-from babygpt.claims.base import Claim, Finding, clearly_lower, decide
-from babygpt.claims.polar_gates import (
-    HEAD_DIM,
-    LENGTH,
-    LETTERS,
-    attention_to_masked,
-    bare_gate,
-    channel_dependence,
-    inconsistent_share,
-    multiplications,
-    phase_errors,
-    small_model,
-    wave_angles,
-)
-from babygpt.data import tales
-from babygpt.encodings import LearnedPhase, Polar, Quadrature, Rotary
-from babygpt.encodings.polar import ALPHA
-from babygpt.experiments.results import load_results
-from babygpt.invariants.encodings import phase_gradient
-from babygpt.metrics.text import distinct, repeated
-from babygpt.models.transformer import norm
-from babygpt.objectives import denoise
-from babygpt.positions import Positions
+from babygpt.claims import polar_findings as found
+from babygpt.claims.base import Claim
 
 NOTE = "000_295e7101e184e601.txt"
 
-# ---------------------------------------------------------------- the gate
+VECTORS = "random queries and keys of one head, 32 channels, 64 positions"
+GATES = "the gates of one head, 32 channels, 64 positions"
+MODEL = "an untrained model of 2 layers and width 64 with random weights, 64 positions, every other one MASK"
+TRAINED = "plain tales in windows of 64, 2 layers of width 96, 400 steps from 3 seeds"
 
-
-@torch.inference_mode()
-def position_is_kept() -> Finding:
-    """How much scores change when every key moves on by one place, as a share of their spread."""
-    q, k = norm(torch.randn(2, 1, 256, LENGTH, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
-    encoding, nowhere = Polar(HEAD_DIM), torch.zeros(LENGTH, dtype=torch.bool)
-    (queries, keys), (_, moved) = (
-        encoding.transform_qk(q, k, Positions(torch.arange(LENGTH) + shift, masked=nowhere))
-        for shift in (0, 1)
-    )
-    change = float((queries @ (moved - keys).mT).std() / (queries @ keys.mT).std())
-    both, rope = (
-        invariants.shift_invariant(e, head_dim=HEAD_DIM).value for e in (encoding, Rotary(HEAD_DIM))
-    )
-    return Finding(
-        decide(change > 0.01),
-        change,
-        f"but not on distance alone: moving both tokens changes a score by up to {both:.1f}, "
-        f"under RoPE by {rope:.0e}",
-    )
-
-
-def simpler_than_rope() -> Finding:
-    """Multiplications for each channel that the gate takes, minus those of RoPE."""
-    gate, rope, repaired = map(multiplications, (bare_gate(), Rotary(HEAD_DIM), LearnedPhase(1, HEAD_DIM)))
-    return Finding(
-        "fails" if gate >= rope else "depends" if repaired > rope else "holds",
-        gate - rope,
-        f"query, key and score take {gate:.0f} a channel instead of RoPE's {rope:.0f}; a gate that is a "
-        f"function of distance and tells left from right takes {repaired:.0f}",
-    )
-
-
-def needs_no_pairs() -> Finding:
-    """Other channels that a channel of a gated query is mixed with."""
-    tables = map(channel_dependence, (bare_gate(), Rotary(HEAD_DIM)))
-    gate, rope = (float(table.sum(dim=1).float().mean()) - 1 for table in tables)
-    return Finding(decide(gate == 0), gate, f"RoPE mixes each channel with {rope:.0f} other")
-
-
-@torch.inference_mode()
-def shapes_fit() -> Finding:
-    """Error of our gated queries against the note's formulas in the note's shapes."""
-    B, T, H = 2, LENGTH, 3
-    x = torch.randn(B, T, H, HEAD_DIM, generator=torch.Generator().manual_seed(0))
-    masked = torch.arange(B * T).view(B, T) % 3 == 0
-    omega = 1 / 10_000 ** (torch.arange(HEAD_DIM) / HEAD_DIM)
-    pos_gate = torch.cos(torch.arange(2 * T)[:, None] * omega)[None, :, None]  # (1, L, 1, D)
-    state = torch.where(masked, ALPHA, 1.0)[:, :, None, None]  # (B, T, 1, 1)
-    by_note = norm(x * pos_gate[:, :T] * torch.zeros(HEAD_DIM).cos() * state)
-    q = x.transpose(1, 2)
-    ours, _ = Polar(HEAD_DIM, ALPHA).transform_qk(q, q, Positions(torch.arange(T), masked=masked))
-    error = float((ours.transpose(1, 2) - by_note).abs().max())
-    return Finding(decide(error < 1e-4), error, "all shapes broadcast as the note says")
-
-
-# ---------------------------------------------------------------- alpha
-
-
-def mask_gets_less_attention() -> Finding:
-    """Change of the attention to MASK tokens when alpha falls from 1 to the note's."""
-    written, keys = (
-        [attention_to_masked(kind(HEAD_DIM, alpha)) for alpha in (1.0, ALPHA)] for kind in (Polar, Quadrature)
-    )
-    change = written[1] - written[0]
-    return Finding(
-        decide(change < -0.01),
-        change,
-        f"the norm after the gates divides α out; on keys, with no norm after it, α = {ALPHA} takes the "
-        f"average share from {keys[0]:.0%} to {keys[1]:.0%}",
-    )
-
-
-@torch.inference_mode()
-def alpha_matters() -> Finding:
-    """Largest change of a logit between alpha 0.1 and 0.9, as a share of the logits' spread."""
-
-    def change(version: str) -> float:
-        logits = []
-        for alpha in (0.1, 0.9):
-            model, idx = small_model(version, alpha)
-            holes = torch.where(torch.arange(LENGTH) % 2 == 0, LETTERS - 1, idx)
-            logits.append(denoise(model, holes[None]))
-        return float((logits[0] - logits[1]).abs().max() / logits[0].std())
-
-    written, repaired = change("v7-polar"), change("v7")
-    return Finding(
-        decide(written > 1e-3),
-        written,
-        f"as written no logit depends on it, trained or not; after the repairs one changes by {repaired:.2f} "
-        "of the spread",
-    )
-
-
-# ---------------------------------------------------------------- the phase
-
-
-def phase_is_learnable() -> Finding:
-    """The largest gradient of the phase where it begins."""
-    (written, idx), (exact, _) = small_model("v7-polar"), small_model("v7-exact")
-    slope = phase_gradient(written, idx)
-    return Finding(
-        decide(slope > 0),
-        slope,
-        f"the slope of cos φ is 0 at φ = 0, so φ stays there; inside the cosine it gets "
-        f"{phase_gradient(exact, idx):.0e}",
-    )
-
-
-def product_approximates_the_phase() -> Finding:
-    """Error of the note's product at φ = 0.3, as a share of the error of having no phase."""
-    product, without = phase_errors(0.3)
-    share = float((product.sum() / without.sum()).sqrt())
-    fastest, slowest = (product / without).sqrt()[[0, -1]].tolist()
-    return Finding(
-        decide(share < 0.5),
-        share,
-        f"it errs by sin(iω) sin φ, {fastest:.0%} as much as no phase where waves are fast; only waves that "
-        f"have hardly begun within {LENGTH} places come out right ({slowest:.0%} for the slowest)",
-    )
-
-
-def product_is_not_strict() -> Finding:
-    """Largest gap between cos(iω) cos φ and cos(iω + φ) at φ = 0.3."""
-    wave, phi = wave_angles(), torch.tensor(0.3)
-    gap = float((wave.cos() * phi.cos() - (wave + phi).cos()).abs().max())
-    return Finding(decide(gap > 0.01), gap, "and the product does not learn, which the note does not say")
-
-
-def rope_has_no_phase() -> Finding:
-    """Numbers to train in RoPE."""
-    rope, gate = (sum(p.numel() for p in e.parameters()) for e in (Rotary(HEAD_DIM), Polar(HEAD_DIM)))
-    return Finding(decide(rope == 0 < gate), float(rope), f"the gate has {gate}, one a channel")
-
-
-# ---------------------------------------------------------------- writing, and after training
-
-
-def threshold_matters() -> Finding:
-    """Share of impossible texts at threshold 0.5, minus that at the note's 0.95, by a model without error."""
-    low, high = inconsistent_share(0.5), inconsistent_share(0.95)
-    return Finding(
-        decide(low - high > 0.1),
-        low - high,
-        f"eight letters that must be alike: {low:.0%} are spoilt at 0.5, {high:.0%} at 0.95; what appears in "
-        "one step does not know of each other",
-    )
-
-
-def metrics_are_not_readability() -> Finding:
-    """Change of distinct-2 and repeated 3-grams when every letter is exchanged for another."""
-    text = tales.english().write(2_000, seed=0)
-    letters = sorted({letter for letter in text if letter.isalpha()})
-    cipher = str.maketrans("".join(letters), "".join(letters[1:] + letters[:1]))
-    secret = text.translate(cipher)
-    change = max(abs(distinct(text, 2) - distinct(secret, 2)), abs(repeated(text, 3) - repeated(secret, 3)))
-    return Finding(
-        decide(change == 0 and secret != text),
-        change,
-        f"“{text[:20].strip()}” and “{secret[:20].strip()}” score alike",
-    )
-
-
-def replaces_rope(version: str) -> Finding:
-    """Loss of gates on masked tokens after training, minus that of RoPE, nats per character."""
-    results = load_results("polar")
-    gates, rope, nothing = (results["val_loss"][name] for name in (version, "v7-rope", "v7-nope"))
-    worse, finer = clearly_lower(rope, gates), clearly_lower(gates, nothing)
-    return Finding(
-        "holds" if not worse else "depends" if finer else "fails",
-        mean(gates) - mean(rope),
-        f"gates {mean(gates):.3f}, RoPE {mean(rope):.3f}, no code at all {mean(nothing):.3f}: "
-        f"{len(gates)} seeds of {results['steps']} steps",
-    )
-
+ALPHA_CANCELS = "the norm that follows divides α out again"
+PHASE_AS_FACTOR = "the phase is a factor beside the cosine and not a term inside it"
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(NOTE, "gates keep scores dependent on position", position_is_kept),
-    Claim(NOTE, "they are simpler than RoPE", simpler_than_rope),
-    Claim(NOTE, "they act on each dimension by itself and need no pairs", needs_no_pairs),
-    Claim(NOTE, "the gates have the shapes (1, L, 1, D) and (B, T, 1, 1)", shapes_fit),
-    Claim(NOTE, "α lowers the attention to MASK tokens, under control", mask_gets_less_attention),
-    Claim(NOTE, "φ is a phase that is learned", phase_is_learnable),
-    Claim(NOTE, "cos(iω) cos(φ) approximates a phase", product_approximates_the_phase),
-    Claim(NOTE, "it is not strictly cos(iω + φ)", product_is_not_strict),
-    Claim(NOTE, "RoPE has no phase to train", rope_has_no_phase),
+    Claim(
+        NOTE,
+        "gates keep scores dependent on position",
+        found.position_is_kept,
+        "保留位置相关性，但降低实现复杂度",
+        "keep the dependence on position, but make the implementation less complex",
+        "dependent on position at all, or on the distance alone, as in RoPE: the first is asked",
+        VECTORS,
+    ),
+    Claim(
+        NOTE,
+        "they are simpler than RoPE",
+        found.simpler_than_rope,
+        "保留位置相关性，但降低实现复杂度",
+        "keep the dependence on position, but make the implementation less complex",
+        "simple to write, or to compute: multiplications are counted, of the gate as written and repaired",
+        "one query, one key and their score, 32 channels",
+    ),
+    Claim(
+        NOTE,
+        "they act on each dimension by itself and need no pairs",
+        found.needs_no_pairs,
+        "Polar gate 是按维度缩放调制（不要求维度配对）",
+        "the Polar gate scales each dimension by itself (no pairs of dimensions are needed)",
+        scope="one query of 32 channels at position 5",
+    ),
+    Claim(
+        NOTE,
+        "the gates have the shapes (1, L, 1, D) and (B, T, 1, 1)",
+        found.shapes_fit,
+        "运行时截断到当前序列长度 `T` 后广播到 `(B, T, H, D)`",
+        "at run time cut to the present length T of the sequence, and broadcast to (B, T, H, D)",
+        scope="2 texts of 64 positions, 3 heads of 32 channels, L = 128",
+    ),
+    Claim(
+        NOTE,
+        "α lowers the attention to MASK tokens, under control",
+        found.mask_gets_less_attention,
+        "引入 MASK 状态门控，让被遮蔽位置在注意力中可控降权",
+        "bring in a gate for the state MASK, so that masked positions weigh less in attention, under control",
+        "α = 0.3, the note's, against 1; α = 0, which no norm can bring back, is not asked",
+        VECTORS + ", every other one MASK",
+        ALPHA_CANCELS,
+    ),
+    Claim(
+        NOTE,
+        "φ is a phase that is learned",
+        found.phase_is_learnable,
+        "Polar 版本额外引入 `phi`，用于学习维度级相位偏置（当前实现为近似形式）",
+        "the Polar version has phi besides, to learn a phase for each dimension (at present approximately)",
+        "one φ for the whole model, or one in each layer's attention (section 4.3): both are asked",
+        MODEL,
+        PHASE_AS_FACTOR,
+    ),
+    Claim(
+        NOTE,
+        "cos(iω) cos(φ) approximates a phase",
+        found.product_approximates_the_phase,
+        "每个 `head_dim` 一组可学习参数 `phi_k`，当前实现采用低成本近似",
+        "one set of learnable parameters phi_k for each head_dim; at present by a cheap approximation",
+        "nearer to cos(iω + φ) than no phase at all, by half its error: at φ = 0.3",
+        GATES,
+        PHASE_AS_FACTOR,
+    ),
+    Claim(
+        NOTE,
+        "it is not strictly cos(iω + φ)",
+        found.product_is_not_strict,
+        "`phi` 当前是近似门控 `cos(phase)*cos(phi)`，不是严格的 `cos(phase+phi)`",
+        "phi is at present an approximate gate cos(phase)*cos(phi), not strictly cos(phase+phi)",
+        "at φ = 0.3, and not at φ = 0, where training leaves it",
+        GATES,
+    ),
     Claim(
         NOTE,
         "distinct-2 and repeated 3-grams do not tell how readable a text is",
-        metrics_are_not_readability,
+        found.metrics_are_not_readability,
+        "自动指标（如 `distinct_2`、`repeat_3gram`）不能完全代表可读性",
+        "automatic measures (such as distinct_2, repeat_3gram) cannot wholly stand for readability",
+        scope="2,000 characters of English tales, beside the same in a cipher",
     ),
-    Claim(NOTE, "α matters much to what is written", alpha_matters),
-    Claim(NOTE, "the threshold matters much to what is written", threshold_matters),
-    Claim(NOTE, "gates are an alternative to RoPE (as written)", partial(replaces_rope, "v7-polar")),
-    Claim(NOTE, "gates are an alternative to RoPE (repaired)", partial(replaces_rope, "v7")),
+    Claim(
+        NOTE,
+        "α matters much to what is written",
+        found.alpha_matters,
+        "`mask_gate_alpha`、`confidence_threshold` 对生成稳定性影响较大，建议做小网格调参",
+        "mask_gate_alpha and confidence_threshold matter much to the stability of what is generated; "
+        "tuning them over a small grid is advised",
+        "asked of the logits, from which everything is written, for α from 0.1 to 0.9",
+        MODEL,
+        ALPHA_CANCELS,
+    ),
+    Claim(
+        NOTE,
+        "the threshold matters much to what is written",
+        found.threshold_matters,
+        "`mask_gate_alpha`、`confidence_threshold` 对生成稳定性影响较大，建议做小网格调参",
+        "mask_gate_alpha and confidence_threshold matter much to the stability of what is generated; "
+        "tuning them over a small grid is advised",
+        "stable: what appears in one step does not contradict itself",
+        "a model without errors, 1,000 texts of eight letters that must be alike",
+    ),
+    Claim(
+        NOTE,
+        "gates are an alternative to RoPE (as written)",
+        partial(found.replaces_rope, "v7-polar"),
+        "形成一种轻量、可学习、可控的替代 RoPE 方案",
+        "a light, learnable, controllable scheme in place of RoPE",
+        "no worse than RoPE, or only better than no code: if it is no worse it holds, if better than no "
+        "code it depends on what is asked for",
+        TRAINED,
+    ),
+    Claim(
+        NOTE,
+        "gates are an alternative to RoPE (repaired)",
+        partial(found.replaces_rope, "v7"),
+        "形成一种轻量、可学习、可控的替代 RoPE 方案",
+        "a light, learnable, controllable scheme in place of RoPE",
+        "the same, asked of the gates with all six repairs, which are no longer the note's",
+        TRAINED,
+    ),
 )

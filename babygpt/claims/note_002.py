@@ -4,38 +4,37 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from math import log
-from statistics import mean
 
 import torch
 
-from babygpt.claims.base import Claim, Finding, clearly_lower, decide
+from babygpt.claims import branch_training as trained
+from babygpt.claims.base import Claim, Finding, decide
 from babygpt.claims.branch_codes import (
-    COMMAND,
+    HEAD_DIM,
+    SCOPE,
+    WIDTH,
     code_cosine,
     code_distance,
+    interaction,
     logit_difference,
-    losses_among,
     rope_cosine,
-    seed_mean,
-    text_floor,
 )
-from babygpt.config import ModelConfig
-from babygpt.data.corpus import load_corpus
-from babygpt.models.versions import build
+from babygpt.encodings import Encoding, Fourier, Rotary2D
 from babygpt.positions import Positions
 
 NOTE = "002_79f4b48e18265706.txt"
+OTHER_STRIDE = "the likeness of stride 256 is given as that of stride 128"
 
 
 def rope_2d_leaves_branches_alike() -> Finding:
-    """Cosine of a vector in two branches under 2-D RoPE at stride 4096."""
-    cosine = rope_cosine(4096)
+    """Cosine of a vector in two branches under 2-D RoPE at stride 4096, and of a trained model's streams."""
+    cosine, inside = rope_cosine(4096), min(trained.streams("stride 4096: 2-D RoPE"))
+    rival = min(trained.streams("stride 4096: Fourier"))
     return Finding(
-        decide(cosine >= 0.93),
+        decide(cosine >= 0.93, inside >= 0.93),
         cosine,
-        f"all pairs that turn with the branch; a Fourier code of them gives {code_cosine(4096, 32):.3f}, "
-        f"and with the pairs that do not turn, a whole key is {(1 + cosine) / 2:.0%} alike",
+        f"a rotated vector, by the pairs that turn; by all pairs {(1 + cosine) / 2:.0%}. The streams of a "
+        f"trained model are at least {inside:.0%} alike, under Fourier codes {rival:.0%}",
     )
 
 
@@ -56,14 +55,20 @@ def similarity_is_31_percent() -> Finding:
 
 
 def larger_stride_less_alike() -> Finding:
-    """Largest rise of the cosine when the stride doubles, from 1 to 8192."""
-    cosines = [code_cosine(2**i) for i in range(14)]
-    rise = max(later - sooner for sooner, later in pairwise(cosines))
-    small = max(later - sooner for sooner, later in pairwise(cosines[7:10]))
+    """Largest rise of the cosine when a stride doubles, from 1 to 8192, by the 16 pairs of a head.
+
+    It is asked of equal pairs: on the same frequencies a Fourier code and 2-D RoPE have the same cosine.
+    """
+    rises = {}
+    for width in (WIDTH, HEAD_DIM // 2):  # of the Fourier code, and of the pairs that turn in a head
+        cosines = [rope_cosine(2**i, width) for i in range(14)]
+        rises[width] = max(later - sooner for sooner, later in pairwise(cosines))
+    many, few = ([rope_cosine(s, width) for s in (128, 256, 300)] for width in rises)
     return Finding(
-        "holds" if rise <= 0 else "depends" if small <= 0 else "fails",
-        rise,
-        f"from 128 to 512 it falls: {cosines[7]:.2f}, {cosines[8]:.2f}, {cosines[9]:.2f}",
+        decide(*(rise <= 0 for rise in rises.values()), many[2] <= many[1]),
+        rises[HEAD_DIM // 2],
+        f"on the pairs: 256 of them {many[0]:.2f} at 128, {many[1]:.2f} at 256, {many[2]:.2f} at 300; "
+        f"16 of them {few[0]:.2f}, {few[1]:.2f}, {few[2]:.2f}; the same under either code",
     )
 
 
@@ -94,111 +99,141 @@ def logits_differ_by_a_tenth() -> Finding:
     )
 
 
-def outputs_are_independent() -> Finding:
-    """What leaks from branch 1 into branch 0 after training on two branches, nats per character."""
-    leak, apart = seed_mean("two: Fourier", "leak"), seed_mean("two: Fourier", "leak, isolated")
+def attention_turns_with_the_branch(encoding: Encoding) -> bool:
+    """Whether a key that is turned in branch 1 differs from the same key turned in branch 0."""
+    key, zero = torch.ones(1, 1, 1, HEAD_DIM), torch.tensor([0])
+    turned = [encoding.transform_qk(key, key, Positions(zero, zero + branch))[1] for branch in (0, 1)]
+    return not torch.equal(*turned)
+
+
+def branch_and_time_are_decoupled() -> Finding:
+    """How far a score under the Fourier code is from a part for time plus one for the branch, in its sd."""
+    code, rope = Fourier(HEAD_DIM, WIDTH, stride=128), Rotary2D(HEAD_DIM, stride=128)
+    mixed, apart = interaction(code), interaction(rope)
+    outside = attention_turns_with_the_branch(rope) and not attention_turns_with_the_branch(code)
     return Finding(
-        decide(leak == 0),
-        leak,
-        f"the code only lets a model learn to look away; the isolation mask leaks {apart:g}",
+        decide(outside, mixed <= apart),
+        mixed,
+        f"in the program yes: attention need not know of branches. In a score no: time and branch mix, "
+        f"where 2-D RoPE adds one part for each, to {apart:.0e}",
     )
 
 
-def warm_up_is_a_must() -> Finding:
-    """Loss among four branches with half the steps alone, minus that with all steps among four."""
-    plain, warmed = losses_among("four: Fourier", 4), losses_among("four, warmed up: Fourier", 4)
-    nothing = mean(losses_among("up to eight: none", 4))
-    return Finding(
-        decide(clearly_lower(warmed, plain)),
-        mean(warmed) - mean(plain),
-        f"four branches from the first step reach {mean(plain):.3f} "
-        f"(without a code {nothing:.3f}): {COMMAND}",
-    )
-
-
-def several_are_much_harder_than_one() -> Finding:
-    """Loss of a model trained on four branches among four, minus that of one trained on two among two."""
-    four, two = losses_among("four: Fourier", 4), losses_among("two: Fourier", 2)
-    return Finding(
-        "fails" if mean(four) - mean(two) < 0.1 else "holds",
-        mean(four) - mean(two),
-        f"{mean(four):.3f} and {mean(two):.3f} after equal budgets: {COMMAND}",
-    )
-
-
-def reaches(wanted: float, run: str, n: int) -> Finding:
-    """Loss of n branches after a run of ours, against the note's aim for its own text."""
-    loss, chance = mean(losses_among(run, n)), log(load_corpus("plain-tales", 1_000).tokenizer.vocab_size)
-    return Finding(
-        "depends" if loss < wanted < chance else "fails",
-        loss,
-        f"on the text: knowing nothing costs {chance:.1f} nats on ours, "
-        f"and no model can pass {text_floor():.2f}",
-    )
-
-
-def rope_2d_is_stuck() -> Finding:
-    """Loss of two branches under 2-D RoPE, minus that under the Fourier code."""
-    rope, fourier = (losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
-    return Finding(
-        decide(clearly_lower(fourier, rope)),
-        mean(rope) - mean(fourier),
-        f"equal stride and budget: {COMMAND}",
-    )
-
-
-def telling_apart_is_all() -> Finding:
-    """What four branches cost a model that was trained on two: their codes differ as much as ever."""
-    gaps = {where: seed_mean(f"{where}: Fourier", "gap 4") for where in ("up to eight", "two")}
-    works = [gap < 0.05 for gap in gaps.values()]
-    return Finding(
-        decide(*works),
-        gaps["two"],
-        f"where all numbers were trained {gaps['up to eight']:.3f}; 2-D RoPE, trained on two: "
-        f"{seed_mean('two: 2-D RoPE', 'gap 4'):.2f}",
-    )
-
-
-def a_learnable_code_helps() -> Finding:
-    """Loss among two at stride 1 with the learnable code, minus that with the fixed one."""
-    learnt, fixed = losses_among("stride 1: Fourier, learnable", 2), losses_among("stride 1: Fourier", 2)
-    wide = mean(losses_among("two: Fourier, learnable", 2)) - mean(losses_among("two: Fourier", 2))
-    return Finding(
-        decide(clearly_lower(learnt, fixed)),
-        mean(learnt) - mean(fixed),
-        f"at stride 1, where the fixed one is weak; at 128 the difference is {wide:+.3f}: {COMMAND}",
-    )
-
-
-@torch.inference_mode()
-def weights_do_not_carry_over() -> Finding:
-    """Change of the logits when weights of a 2-D RoPE model are read, untrained, with a Fourier code."""
-    config = ModelConfig(16, 16, n_layer=1, n_head=2, n_embd=32)
-    torch.manual_seed(0)
-    rope, fourier = (build(name, config, stride=128) for name in ("v6-rope2d", "v6"))
-    for p in rope.parameters():
-        torch.nn.init.normal_(p, std=0.2)
-    fourier.load_state_dict(rope.state_dict())  # they fit, name by name
-    idx, positions = torch.randint(16, (1, 16)), Positions(torch.arange(16), torch.arange(16) % 2)
-    change = float((rope(idx, positions) - fourier(idx, positions)).abs().mean())
-    return Finding(decide(change > 0.01), change, "every tensor fits, and the same weights say other things")
-
+claim = partial(Claim, NOTE, scope=SCOPE)
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(NOTE, "2-D RoPE leaves branches 93–99% alike, even at stride 4096", rope_2d_leaves_branches_alike),
-    Claim(NOTE, "at stride 128 Fourier codes are 17.4 apart", distance_is_17_4),
-    Claim(NOTE, "at stride 128 Fourier codes are 31% alike", similarity_is_31_percent),
-    Claim(NOTE, "a larger stride makes them less alike", larger_stride_less_alike),
-    Claim(NOTE, "theta 1000 suits small strides", small_theta_suits_small_strides),
-    Claim(NOTE, "theta 100000 suits large strides", large_theta_suits_large_strides),
-    Claim(NOTE, "the logits of two branches differ by more than 0.1", logits_differ_by_a_tenth),
-    Claim(NOTE, "the outputs of two branches are independent", outputs_are_independent),
-    Claim(NOTE, "without a single-branch stage training collapses", warm_up_is_a_must),
-    Claim(NOTE, "several branches are much harder than one", several_are_much_harder_than_one),
-    Claim(NOTE, "single branches get below 2.0", partial(reaches, 2.0, "two: Fourier", 1)),
-    Claim(NOTE, "two branches reach a loss of 1.5", partial(reaches, 1.5, "two: Fourier", 2)),
-    Claim(NOTE, "2-D RoPE is stuck where Fourier codes are not", rope_2d_is_stuck),
-    Claim(NOTE, "what counts is telling apart, not generalising", telling_apart_is_all),
-    Claim(NOTE, "a learnable code helps where the fixed one is not enough", a_learnable_code_helps),
-    Claim(NOTE, "weights of 2-D RoPE do not carry over", weights_do_not_carry_over),
+    claim(
+        "2-D RoPE leaves branches 93–99% alike, even at stride 4096",
+        rope_2d_leaves_branches_alike,
+        "即使stride=4096，相似度仍然93-99%",
+        "even at stride = 4096 the similarity is still 93–99%",
+        scope=f"one vector of ones, 32 channels; streams: {trained.SCOPE}",
+        reading="of one rotated vector, or of two branches' streams inside a trained model: both are asked",
+    ),
+    claim(
+        "at stride 128 Fourier codes are 17.4 apart",
+        distance_is_17_4,
+        "直接加在embedding上，L2距离17.4，相似度31%",
+        "added to the embedding directly, L2 distance 17.4, similarity 31%",
+    ),
+    claim(
+        "at stride 128 Fourier codes are 31% alike",
+        similarity_is_31_percent,
+        "stride=128: L2距离=17.4, 相似度=31%",
+        "stride = 128: L2 distance = 17.4, similarity = 31%",
+        fault=OTHER_STRIDE,
+    ),
+    claim(
+        "a larger stride makes them less alike",
+        larger_stride_less_alike,
+        "stride=256: L2距离=更大, 相似度=更低",
+        "stride = 256: L2 distance = larger, similarity = lower",
+        reading="by the 256 pairs of a Fourier code or the 16 of a head, doubled or not: all are asked",
+    ),
+    claim(
+        "theta 1000 suits small strides",
+        small_theta_suits_small_strides,
+        "`theta=1000`：更高频，适合小的stride",
+        "theta = 1000: higher frequencies, suits small strides",
+    ),
+    claim(
+        "theta 100000 suits large strides",
+        large_theta_suits_large_strides,
+        "`theta=100000`：更低频，适合大的stride",
+        "theta = 100000: lower frequencies, suits large strides",
+    ),
+    claim(
+        "branch and time are decoupled, more than under 2-D RoPE",
+        branch_and_time_are_decoupled,
+        "branch和time编码分离，更清晰",
+        "the encodings of branch and time are separate, clearer",
+        scope="random tokens and weights, width 512, heads of 64 channels, branch 1 five tokens away",
+        reading="of the program's parts, or of what a score is made of: both are asked",
+    ),
+    claim(
+        "the logits of two branches differ by more than 0.1",
+        logits_differ_by_a_tenth,
+        "相同input_ids，不同branch的logits差异: > 0.1",
+        "same input_ids, difference of the logits of different branches: > 0.1",
+        scope="untrained models of 2 layers, width 512, 3 seeds",
+    ),
+    claim(
+        "the outputs of two branches are independent",
+        trained.outputs_are_independent,
+        "不同branch的输出应该完全独立",
+        "the outputs of different branches should be completely independent",
+        scope=trained.SCOPE,
+    ),
+    claim(
+        "two branches write no gibberish",
+        trained.no_gibberish,
+        "不应该出现gibberish",
+        "no gibberish should appear",
+        scope=f"words at temperature 1; {trained.SCOPE}",
+        reading="gibberish that company brings: the control is what the model writes in isolated branches",
+    ),
+    claim(
+        "without a single-branch stage training collapses",
+        trained.warm_up_is_a_must,
+        "如果模型还没学会基础LM，直接上多branch会崩溃",
+        "if the model has not learned basic language modelling, going straight to several branches collapses",
+        scope=trained.SCOPE,
+    ),
+    claim(
+        "several branches are much harder than one",
+        trained.several_are_much_harder_than_one,
+        "多branch训练比单branch难得多",
+        "training several branches is much harder than a single one",
+        scope=f"8 texts a step whatever the number of branches; {trained.SCOPE}",
+        reading=f"much: by more than {trained.MUCH:g} nats per character, at equal steps and texts",
+    ),
+    claim(
+        "2-D RoPE is stuck where Fourier codes are not",
+        trained.rope_2d_is_stuck,
+        "目标：< 1.5（RoPE通常卡在2.5）",
+        "target: < 1.5 (RoPE is usually stuck at 2.5)",
+        scope=trained.SCOPE,
+    ),
+    claim(
+        "what counts is telling apart, not generalising",
+        trained.telling_apart_is_all,
+        "关键是区分度，不是泛化性",
+        "the key is telling apart, not generalising",
+        scope=trained.SCOPE,
+        reading="with branch numbers that were trained, as the note assumes, or with new ones: both",
+    ),
+    claim(
+        "a learnable code helps where the fixed one is not enough",
+        trained.a_learnable_code_helps,
+        "如果效果不好，再尝试可学习版本",
+        "if the effect is not good, then try the learnable version",
+        scope=trained.SCOPE,
+    ),
+    claim(
+        "weights of 2-D RoPE do not carry over",
+        trained.weights_do_not_carry_over,
+        "不能直接迁移RoPE 2D的权重",
+        "the weights of 2-D RoPE cannot be carried over directly",
+        scope=trained.SCOPE,
+    ),
 )

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from statistics import mean
 
 import torch
 
-from babygpt.claims.base import Claim, Finding, clearly_lower, decide
+from babygpt.claims import branch_training as trained
+from babygpt.claims.base import Claim, Finding, decide
 from babygpt.claims.branch_codes import (
-    COMMAND,
+    HEAD_DIM,
+    SCOPE,
     WIDTH,
     code_cosine,
     code_distance,
     logit_difference,
-    losses_among,
     rope_cosine,
-    seed_mean,
-    seed_values,
 )
-from babygpt.claims.note_002 import similarity_is_31_percent
-from babygpt.encodings.fourier import fourier
+from babygpt.claims.note_002 import OTHER_STRIDE, larger_stride_less_alike, similarity_is_31_percent
+from babygpt.encodings.fourier import Fourier, fourier
+from babygpt.errors import BadInput
+from babygpt.positions import Positions
 
 NOTE = "003_1be152b6561f0619.txt"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride
-RUN_OF_STRIDE = {1: "stride 1", 8: "stride 8", 128: "two", 1024: "stride 1024"}
+ONE_PAIR = "one pair, slower than the slowest there is, is taken for all of them"
 
 
-def one_pair_stands_for_all() -> Finding:
-    """The note's cos(4096 / 10000): a pair slower than any, and it alone."""
-    slowest = math.cos(WIDEST / 10_000)
+def one_pair_stands_for_all(stride: int, told: float) -> Finding:
+    """The note's cos(stride / 10000): a pair slower than any, and it alone."""
+    alone, whole = math.cos(stride / 10_000), rope_cosine(stride)
     return Finding(
-        decide(round(slowest, 2) == 0.95),
-        slowest,
-        f"and all pairs of a head together give {rope_cosine(WIDEST):.3f}",
+        decide(round(whole, 2) == told),
+        whole,
+        f"by all pairs that turn with the branch; the note's one pair gives {alone:.4f}",
     )
 
 
@@ -51,6 +51,23 @@ def all_rows_differ() -> Finding:
     return Finding(decide(nearest > 0), nearest, f"{ROWS:,} rows, the nearest two are neighbours")
 
 
+def divided_code(branch: int, stride: int) -> torch.Tensor:
+    """The code of a branch in the note's old program: the data multiplies by a stride, the model divides."""
+    position = torch.tensor([branch * stride])
+    return fourier((position / stride).long(), WIDTH)[0]
+
+
+def dividing_leaves_no_stride() -> Finding:
+    """Largest change of branch 1's code between two strides in the old program."""
+    change = max(float((divided_code(1, s) - divided_code(1, 1)).norm()) for s in (8, 128, WIDEST))
+    return Finding(
+        decide(change == 0),
+        change,
+        f"what the data multiplies the model divides: whatever the stride, two branches are "
+        f"{code_cosine(1):.0%} alike; looked up directly, {code_cosine(WIDEST):.0%} at stride {WIDEST}",
+    )
+
+
 def spacing_does_not_matter_to_codes() -> Finding:
     """How much less alike two codes are at stride 128 than at stride 1."""
     change = code_cosine(1) - code_cosine(128)
@@ -59,63 +76,23 @@ def spacing_does_not_matter_to_codes() -> Finding:
     )
 
 
-def needs_a_stride(code: str) -> Finding:
-    """Loss of two branches after training at stride 1, minus that at stride 128."""
-    loss = {stride: losses_among(f"{where}: {code}", 2) for stride, where in RUN_OF_STRIDE.items()}
-    gap = seed_mean(f"{RUN_OF_STRIDE[1]}: {code}", "gap 2")
-    worse, mixed_up = clearly_lower(loss[128], loss[1]), gap > 0.01
-    by_stride = ", ".join(f"{stride}: {mean(values):.3f}" for stride, values in loss.items())
-    return Finding(
-        "holds" if worse and mixed_up else "depends" if worse else "fails",
-        mean(loss[1]) - mean(loss[128]),
-        f"loss by stride {by_stride}; at stride 1 the gap is {gap:.3f}: {COMMAND}",
-    )
-
-
-def codes_need_no_stride(code: str) -> Finding:
-    """The loss difference of `needs_a_stride`, for the opposite claim: its verdict is the other way round."""
-    found = needs_a_stride(code)
-    opposite = {"holds": "fails", "fails": "holds", "depends": "depends"}
-    return Finding(opposite[found.verdict], found.value, found.reason)
-
-
-def at_128_rope_is_at_99_percent() -> Finding:
-    """Cosine of the pairs that turn with the branch under 2-D RoPE at stride 128."""
-    cosine = rope_cosine(128)
-    return Finding(
-        decide(round(cosine, 2) == 0.99),
-        cosine,
-        f"all of them together; the note's one pair gives {math.cos(128 / 10_000):.4f}",
-    )
-
-
-def larger_is_better_for_rope() -> Finding:
-    """Largest rise of that cosine when the stride doubles, from 1 to 8192."""
-    rise, at = max((rope_cosine(2 * s) - rope_cosine(s), s) for s in (2**i for i in range(13)))
-    return Finding(decide(rise <= 0), rise, f"from stride {at} to {2 * at}: a sum of cosines wobbles")
-
-
-def it_is_the_formula() -> Finding:
-    """Gap at eight branches of random codes, minus that of Fourier codes."""
-    random, fourier_codes = (seed_values(f"up to eight: {code}", "gap 8") for code in ("random", "Fourier"))
-    return Finding(
-        decide(clearly_lower(fourier_codes, random)),
-        mean(random) - mean(fourier_codes),
-        "vectors drawn at random, never trained, are the control",
-    )
-
-
 def the_table_is_long_enough() -> Finding:
-    """The last position of eight branches at the note's stride."""
-    last = 7 * WIDEST
-    return Finding(decide(last < ROWS), float(last), f"the table has {ROWS:,} rows")
+    """How many branches at the note's stride the note's table has rows for: beyond, the code refuses."""
+    code = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, stride=WIDEST)
+    tokens, time = torch.zeros(1, 1, WIDTH), torch.tensor([0])
+    for branch in range(ROWS):
+        try:
+            code.embed(tokens, Positions(time, torch.tensor([branch])))
+        except BadInput:
+            break
+    return Finding(decide(branch >= 8), float(branch), f"the last of eight is row {7 * WIDEST:,}")
 
 
 def the_table_has_16_million_numbers() -> Finding:
-    """Numbers in the table, in units of 2^20."""
-    return Finding(
-        decide(ROWS * WIDTH == 16 * 2**20), ROWS * WIDTH / 2**20, "eight of its rows are ever read"
-    )
+    """Numbers in the trained table, in units of 2^20."""
+    table = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, learnable=True).table
+    numbers = 0 if table is None else table.numel()
+    return Finding(decide(numbers == 16 * 2**20), numbers / 2**20, "eight of its rows are ever read")
 
 
 def logits_differ_more_at_128() -> Finding:
@@ -126,21 +103,110 @@ def logits_differ_more_at_128() -> Finding:
     )
 
 
+claim = partial(Claim, NOTE, scope=SCOPE)
+
 CLAIMS: tuple[Claim, ...] = (
-    Claim(NOTE, "at stride 128 2-D RoPE leaves a cosine of 0.99", at_128_rope_is_at_99_percent),
-    Claim(NOTE, "at stride 4096 2-D RoPE still leaves a cosine of 0.95", one_pair_stands_for_all),
-    Claim(NOTE, "neighbouring rows of the table are 85% alike", neighbours_are_85_percent_alike),
-    Claim(NOTE, "rows 0 and 128 are 31% alike", similarity_is_31_percent),
-    Claim(NOTE, "every index has a vector of its own", all_rows_differ),
-    Claim(NOTE, "how far apart the indices are does not matter", spacing_does_not_matter_to_codes),
-    Claim(NOTE, "it is the Fourier formula that tells branches apart", it_is_the_formula),
-    Claim(NOTE, "trained, Fourier codes need no stride", partial(codes_need_no_stride, "Fourier")),
-    Claim(
-        NOTE, "trained, learnable codes need no stride", partial(codes_need_no_stride, "Fourier, learnable")
+    claim(
+        "at stride 128 2-D RoPE leaves a cosine of 0.99",
+        partial(one_pair_stands_for_all, 128, 0.99),
+        "cos(θ_1 - θ_0) = cos(128/10000^k) ≈ 0.99  # 太相似！",
+        "cos(θ_1 − θ_0) = cos(128 / 10000^k) ≈ 0.99, too alike!",
+        fault=ONE_PAIR,
     ),
-    Claim(NOTE, "2-D RoPE needs a stride", partial(needs_a_stride, "2-D RoPE")),
-    Claim(NOTE, "under 2-D RoPE the larger the stride the less alike", larger_is_better_for_rope),
-    Claim(NOTE, "32,768 rows are enough for eight branches at stride 4096", the_table_is_long_enough),
-    Claim(NOTE, "that table has 16 M numbers", the_table_has_16_million_numbers),
-    Claim(NOTE, "from index 1 to 128 the logits differ about four times more", logits_differ_more_at_128),
+    claim(
+        "at stride 4096 2-D RoPE still leaves a cosine of 0.95",
+        partial(one_pair_stands_for_all, WIDEST, 0.95),
+        "cos(θ_1 - θ_0) = cos(4096/10000^k) ≈ 0.95  # 仍然太相似！",
+        "cos(θ_1 − θ_0) = cos(4096 / 10000^k) ≈ 0.95, still too alike!",
+        fault=ONE_PAIR,
+    ),
+    claim(
+        "neighbouring rows of the table are 85% alike",
+        neighbours_are_85_percent_alike,
+        "PE[0] · PE[1] ≈ 0.85",
+        "PE[0] · PE[1] ≈ 0.85",
+    ),
+    claim(
+        "rows 0 and 128 are 31% alike",
+        similarity_is_31_percent,
+        "PE[0] · PE[128] ≈ 0.31",
+        "PE[0] · PE[128] ≈ 0.31",
+        fault=OTHER_STRIDE,
+    ),
+    claim(
+        "every index has a vector of its own",
+        all_rows_differ,
+        "每个索引对应**不同的向量**",
+        "every index corresponds to a different vector",
+    ),
+    claim(
+        "how far apart the indices are does not matter",
+        spacing_does_not_matter_to_codes,
+        "区分度由Fourier公式保证，不依赖索引间距",
+        "the Fourier formula guarantees that they can be told apart, whatever the spacing of the indices",
+        reading="of the codes by themselves; what a trained model makes of them is asked below",
+    ),
+    claim(
+        "it is the Fourier formula that tells branches apart",
+        trained.it_is_the_formula,
+        "区分度由Fourier公式保证",
+        "the Fourier formula guarantees that they can be told apart",
+        scope=trained.SCOPE,
+    ),
+    claim(
+        "in the old program branch_stride was needless",
+        dividing_leaves_no_stride,
+        "引入了不必要的branch_stride参数",
+        "it introduced a needless parameter branch_stride",
+    ),
+    claim(
+        "trained, Fourier codes need no stride",
+        partial(trained.codes_need_no_stride, "Fourier"),
+        "Fourier PE不需要stride，直接查表即可",
+        "Fourier PE needs no stride, looking up directly is enough",
+        scope=trained.SCOPE,
+        reading="the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked",
+    ),
+    claim(
+        "trained, learnable codes need no stride",
+        partial(trained.codes_need_no_stride, "Fourier, learnable"),
+        "--fpe_learnable # 可选 # 不需要 --branch_stride 参数！",
+        "--fpe_learnable # optional # no parameter --branch_stride needed!",
+        scope=trained.SCOPE,
+        reading="the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked",
+    ),
+    claim(
+        "2-D RoPE needs a stride",
+        partial(trained.needs_a_stride, "2-D RoPE"),
+        "RoPE 2D需要stride来拉开距离",
+        "2-D RoPE needs a stride to draw them apart",
+        scope=trained.SCOPE,
+        reading="the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked",
+    ),
+    claim(
+        "under 2-D RoPE the larger the stride the less alike",
+        larger_stride_less_alike,
+        "stride越大，角度差越大，区分度越好",
+        "the larger the stride, the larger the difference of angles, and the easier they are to tell apart",
+        reading="by the 256 pairs of a Fourier code or the 16 of a head, doubled or not: all are asked",
+    ),
+    claim(
+        "32,768 rows are enough for eight branches at stride 4096",
+        the_table_is_long_enough,
+        "设为32768（比28672大）确保所有可能的branch_id都能查表",
+        "set to 32768 (larger than 28672), so that every possible branch_id can be looked up",
+    ),
+    claim(
+        "that table has 16 M numbers",
+        the_table_has_16_million_numbers,
+        "max_positions × d_model = 32768 × 512 = 16M参数",
+        "max_positions × d_model = 32768 × 512 = 16 M parameters",
+    ),
+    claim(
+        "from index 1 to 128 the logits differ about four times more",
+        logits_differ_more_at_128,
+        "区分度从0.108 → 0.478",
+        "the difference goes from 0.108 to 0.478",
+        scope="untrained models of 2 layers, width 512, 3 seeds",
+    ),
 )

@@ -33,12 +33,15 @@ def attention_to_masked(encoding: Encoding) -> float:
     return float(weights[..., masked].sum(dim=-1).mean())
 
 
-def small_model(version: str, alpha: float = ALPHA) -> tuple[LanguageModel, Tensor]:
-    """An untrained model with random weights, its phase at 0, and a text for it: the same ones always."""
+def small_model(version: str, alpha: float = ALPHA, per_layer: bool = False) -> tuple[LanguageModel, Tensor]:
+    """An untrained model with random weights, its phase at 0, and a text for it: the same ones always.
+
+    per_layer  whether each of its two layers has a phase of its own
+    """
     config = ModelConfig(LETTERS, LENGTH, n_layer=2, n_head=2, n_embd=2 * HEAD_DIM)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = build(version, config, alpha=alpha)
+        model = build(version, config, per_layer=per_layer, alpha=alpha)
         for name, p in model.named_parameters():
             if name.startswith("encoding."):
                 nn.init.zeros_(p)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 
@@ -13,10 +15,12 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.experiments.results import Results
 from babygpt.experiments.sweep import SEEDS, small_config, sweep
-from babygpt.metrics.branches import leakage, parallel_loss
+from babygpt.metrics.branches import evenly_spaced_texts, layer_similarity, leakage, parallel_loss, split_gap
+from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives import Branches
+from babygpt.sampling import generate_parallel
 from babygpt.tables import format_mean_sd, markdown, mean_sd
 from babygpt.training import finish, train
 
@@ -33,8 +37,9 @@ CODES: dict[str, Code] = {
     "learned": ("v6-learned", {}),
     "random": ("v6-random", {}),
 }
-STRIDES = (1, 8, 1024)  # and STRIDE, which the table has already
-WARMED = ("Fourier", "2-D RoPE")
+STRIDES = (1, 8, 1024)  # of the learnable code; for the others there is a study of strides
+RIVALS = ("Fourier", "2-D RoPE")
+AT_A_TIME, TEXTS = (1, 2, 4, 8), 8  # branches of a sample, and texts of a step, where budgets are equal
 ANY_NUMBERS = ("Fourier", "2-D RoPE", "learned", "random")
 
 
@@ -42,12 +47,14 @@ class Phase(NamedTuple):
     """Some steps of training on samples of so many branches.
 
     numbers  how many branch numbers a sample draws its own from; None for as many as it has branches
+    texts    of a step, or as many of them as fill whole samples
     """
 
     steps: int
     fewest: int
     most: int
     numbers: int | None = None
+    texts: int = 12
 
 
 def build_model(corpus: Corpus, code: Code, seed: int) -> Transformer:
@@ -62,9 +69,10 @@ def train_phases(
     model: Transformer, corpus: Corpus, phases: Sequence[Phase], seed: int, title: str = ""
 ) -> None:
     """Train a model in phases, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
-    for steps, fewest, most, numbers in phases:
+    for steps, fewest, most, numbers, texts in phases:
         objective = Branches(corpus, BLOCK_SIZE, (fewest, most), LENGTH, numbers)
-        finish(train(model, objective, TrainConfig(steps=steps, seed=seed)), steps, title)
+        plan = TrainConfig(steps=steps, batch_size=texts, seed=seed)
+        finish(train(model, objective, plan), steps, title)
 
 
 def evaluate(model: Transformer, corpus: Corpus) -> dict[str, float]:
@@ -79,6 +87,53 @@ def evaluate(model: Transformer, corpus: Corpus) -> dict[str, float]:
     for name, model.isolated in (("leak, isolated", True), ("leak", False)):
         found[name] = leakage(model, corpus.val, 2, LENGTH)
     return {name: round(value, 5) for name, value in found.items()}
+
+
+def own_and_company(model: Transformer, corpus: Corpus) -> dict[str, float]:
+    """Which part of the gap at four and at eight a text pays for its own tag, and which for its company.
+
+    returns  "own 4", "company 4", "own 8", "company 8"; nats per character, own + company = gap
+    """
+    parts = {n: split_gap(model, corpus.val, n, LENGTH) for n in COUNTS[1:]}
+    named = {f"{name} {n}": value for n, part in parts.items() for name, value in part._asdict().items()}
+    return {name: round(value, 5) for name, value in named.items()}
+
+
+def stream_similarity(model: Transformer, corpus: Corpus, n_texts: int = 8) -> dict[str, float]:
+    """How alike two branches that hold the same text are in the residual stream.
+
+    returns  "stream 0" after the embedding, "stream 1", ... after each block: mean cosine over some texts
+    """
+    texts = evenly_spaced_texts(corpus.val, n_texts, LENGTH)[:, :-1]
+    found = np.mean([layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
+    return {f"stream {layer}": round(float(value), 5) for layer, value in enumerate(found)}
+
+
+def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict[str, float]:
+    """Share of words that the corpus does not know, among those that branches write side by side.
+
+    Each branch goes on from half a text of the validation part, to the end of the window, at temperature 1.
+
+    returns  "unknown 2", "unknown 4", and "unknown 2, isolated" by the isolation mask; of all their words
+    """
+    known = set(words(corpus.tokenizer.decode(corpus.train)))
+    prompts = evenly_spaced_texts(corpus.val, n_texts, LENGTH // 2)[:, :-1]
+    found = {}
+    for name, n, model.isolated in (("2, isolated", 2, True), ("2", 2, False), ("4", 4, False)):
+        draw, written = torch.Generator().manual_seed(0), list[str]()
+        for group in prompts.split(n):
+            for ids in generate_parallel(model, list(group), BLOCK_SIZE - LENGTH // 2, generator=draw):
+                added = corpus.tokenizer.decode(ids[LENGTH // 2 :])
+                written += words(added)[1:-1]  # the first may have begun before, the last may go on
+        found[f"unknown {name}"] = round(sum(word not in known for word in written) / len(written), 5)
+    return found
+
+
+def read_with_another_code(model: Transformer, corpus: Corpus, code: Code) -> float:
+    """Loss of texts alone when a trained model's weights are put into one with another code, as they are."""
+    other = build_model(corpus, code, seed=0)
+    other.load_state_dict(model.state_dict())
+    return round(parallel_loss(other, corpus.val, 1, LENGTH), 5)
 
 
 def with_stride(code: Code, stride: int) -> Code:
@@ -97,12 +152,14 @@ def plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
         runs[f"two: {name}"] = (code, two)
         if name in ANY_NUMBERS:
             runs[f"two of eight numbers: {name}"] = (code, [Phase(steps, 2, 2, 8)])
-        if "stride" in code[1] and "band" not in code[1]:
+        if "learnable" in code[1]:
             for stride in STRIDES:
                 runs[f"stride {stride}: {name}"] = (with_stride(code, stride), two)
-        if name in WARMED:
+        if name in RIVALS:
             runs[f"four: {name}"] = (code, [Phase(steps, 4, 4)])
             runs[f"four, warmed up: {name}"] = (code, [Phase(half, 1, 1), Phase(steps - half, 4, 4)])
+            for n in AT_A_TIME:
+                runs[f"{n} at a time: {name}"] = (code, [Phase(steps, n, n, None, TEXTS)])
     return runs
 
 
@@ -120,7 +177,13 @@ def measure_branches(
         code, phases = planned[name]
         model = build_model(corpus, code, seed)
         train_phases(model, corpus, phases, seed, f"{name}, seed {seed}")
-        return evaluate(model, corpus)
+        found = evaluate(model, corpus)
+        if name in {f"two: {code}" for code in RIVALS}:
+            found |= own_and_company(model, corpus) | stream_similarity(model, corpus)
+            found |= unknown_words(model, corpus)
+        if name == "two: 2-D RoPE":
+            found["alone, as Fourier"] = read_with_another_code(model, corpus, CODES["Fourier"])
+        return found
 
     runs: dict[str, dict[str, list[float]]] = {}
     for name in planned:
@@ -133,23 +196,24 @@ def measure_branches(
 # ---------------------------------------------------------------- of stored results
 
 
-def gaps(results: Results, trained: str) -> dict[str, dict[str, list[float]]]:
-    """The interference gaps of one way of training: code -> number of branches -> gap of each seed.
+def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[str, list[float]]]:
+    """What one way of training gave, by code and number of branches.
 
     trained  what the runs' names begin with, such as "two"
+    part     "gap", or "own": what a text alone pays for the tag it has among so many
+    returns  code -> number of branches -> one value a seed; nothing for a code that was not trained so
     """
-    of_code = {
-        name.removeprefix(f"{trained}: "): found
-        for name, found in results["runs"].items()
-        if name.startswith(f"{trained}: ")
+    runs = {code: results["runs"].get(f"{trained}: {code}", {}) for code in CODES}
+    return {
+        code: {str(n): found[f"{part} {n}"] for n in COUNTS if f"{part} {n}" in found}
+        for code, found in runs.items()
     }
-    return {code: {str(n): found[f"gap {n}"] for n in COUNTS} for code, found in of_code.items()}
 
 
 def table_row(results: Results, run: str, keys: Sequence[str] = NUMBERS) -> tuple[str, ...]:
     """The name of a run, and mean ± standard deviation over its seeds of each number."""
     found = results["runs"][run]
-    return (run, *(format_mean_sd(mean_sd(found[key])) for key in keys))
+    return (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in keys))
 
 
 def markdown_table(results: Results) -> str:
@@ -160,12 +224,24 @@ def markdown_table(results: Results) -> str:
     return head + markdown(("trained on: code", *NUMBERS), rows)
 
 
-def draw_branches(figure: Figure, results: Results) -> None:
-    """What company costs under each branch code: where it was trained, and where it was not."""
-    titles = {
-        "up to eight": "Trained on 1 to 8 branches: every code works",
-        "two": "Trained on 2: added codes fail at 4, turning later",
+def titles(results: Results) -> dict[str, str]:
+    """What each way of training came to, by what its runs' names begin with."""
+    all_trained, two, any_two = (gaps(results, way) for way in ("up to eight", "two", "two of eight numbers"))
+    worst = [
+        max(mean(gap["8"]) for code, gap in ways.items() if gap and code not in ("none", "learned"))
+        for ways in (all_trained, any_two)
+    ]
+    added = [mean(gap["4"]) for code, gap in two.items() if code not in ("none", "2-D RoPE")]
+    turned = mean(two["2-D RoPE"]["4"])
+    return {
+        "up to eight": f"Trained on 1 to 8: eight cost {worst[0]:.2f} at most, but for learned",
+        "two": f"Trained on 2: four cost {min(added):.1f} to {max(added):.1f}, if turned {turned:.2f}",
+        "two of eight numbers": f"On any 2 of 8 numbers: eight cost {worst[1]:.2f}, but for learned",
     }
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    for ax, (trained, title) in zip(axes, titles.items(), strict=True):
-        plots.draw_gaps(ax, gaps(results, trained), title)
+
+
+def draw_branches(figure: Figure, results: Results) -> None:
+    """What company costs under each branch code, trained in three ways; rings: the part of the own tag."""
+    axes = figure.subplots(1, 3, sharex=True, sharey=True)
+    for ax, (trained, title) in zip(axes, titles(results).items(), strict=True):
+        plots.draw_gaps(ax, gaps(results, trained), title, gaps(results, trained, "own"))

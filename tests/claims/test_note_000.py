@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 import torch
 
-from babygpt.claims import note_000 as claims
-from babygpt.claims import polar_gates
+from babygpt.claims import note_000, polar_gates
+from babygpt.claims import polar_findings as claims
 from babygpt.encodings import ExactPhase, GatesLast, LearnedPhase, Polar, Quadrature, Rotary
 from babygpt.experiments.results import load_results
 from babygpt.sampling import by_confidence
 
-BY_TEXT = {claim.text: claim for claim in claims.CLAIMS}
+BY_TEXT = {claim.text: claim for claim in note_000.CLAIMS}
 EXPECTED = {
     "gates keep scores dependent on position": "holds",
     "they are simpler than RoPE": "depends",
@@ -23,7 +23,6 @@ EXPECTED = {
     "φ is a phase that is learned": "fails",
     "cos(iω) cos(φ) approximates a phase": "fails",
     "it is not strictly cos(iω + φ)": "holds",
-    "RoPE has no phase to train": "holds",
     "distinct-2 and repeated 3-grams do not tell how readable a text is": "holds",
     "α matters much to what is written": "fails",
     "the threshold matters much to what is written": "holds",
@@ -33,7 +32,7 @@ STORED = {f"gates are an alternative to RoPE ({which})" for which in ("as writte
 
 def test_every_claim_of_note_000_is_here():
     assert set(BY_TEXT) == set(EXPECTED) | STORED
-    assert {claim.note for claim in claims.CLAIMS} == {"000_295e7101e184e601.txt"}
+    assert {claim.note for claim in note_000.CLAIMS} == {"000_295e7101e184e601.txt"}
 
 
 @pytest.mark.parametrize("text", EXPECTED)
@@ -43,6 +42,13 @@ def test_verdict(text):
     assert finding.verdict == EXPECTED[text], finding
     assert math.isfinite(finding.value)
     assert torch.equal(torch.random.get_rng_state(), before)  # it draws no global random numbers
+
+
+def test_the_scope_of_trained_claims_is_that_of_the_stored_runs():
+    results = load_results("polar")
+    told = f"windows of {results['block_size']}, 2 layers of width 96, {results['steps']} steps"
+    assert told in note_000.TRAINED
+    assert f"from {len(results['seeds'])} seeds" in note_000.TRAINED
 
 
 @pytest.mark.parametrize("text", sorted(STORED))
@@ -77,8 +83,10 @@ def test_a_phase_added_inside_would_approximate(monkeypatch):
     assert claims.product_approximates_the_phase().verdict == "holds"
 
 
-def test_the_largest_gap_is_the_sine_of_the_phase():
+def test_the_largest_gap_is_the_sine_of_the_phase_and_a_strict_gate_has_none(monkeypatch):
     assert claims.product_is_not_strict().value == pytest.approx(math.sin(0.3), abs=1e-3)
+    monkeypatch.setattr(claims, "Polar", ExactPhase)
+    assert claims.product_is_not_strict().verdict == "fails"
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.0, 1 - 2**-7), (0.95, 0.0), (2.0, 0.0)])
@@ -123,18 +131,33 @@ def test_with_no_norm_after_it_alpha_would_work(monkeypatch):
 
 def test_the_exact_phase_would_learn(monkeypatch):
     made = claims.small_model
-    monkeypatch.setattr(claims, "small_model", lambda version: made("v7-exact"))
+    monkeypatch.setattr(claims, "small_model", lambda version, **o: made("v7-exact", **o))
     assert claims.phase_is_learnable().verdict == "holds"
-
-
-def test_a_rope_with_a_phase_would_have_one(monkeypatch):
-    monkeypatch.setattr(claims, "Rotary", ExactPhase)
-    assert claims.rope_has_no_phase().verdict == "fails"
 
 
 def test_a_metric_of_letters_would_tell(monkeypatch):
     monkeypatch.setattr(claims, "distinct", lambda text, n: text.count("e") / len(text))
     assert claims.metrics_are_not_readability().verdict == "fails"
+
+
+def test_layers_with_phases_of_their_own_are_asked_too(monkeypatch):
+    """One phase for all stays; only a model with a phase in each layer would learn."""
+    made = claims.small_model
+
+    def only_own(version, per_layer=False):
+        return made("v7-exact" if per_layer else version, per_layer=per_layer)
+
+    monkeypatch.setattr(claims, "small_model", only_own)
+    assert claims.phase_is_learnable().verdict == "holds"
+
+
+def test_without_a_table_nothing_would_be_sliced(monkeypatch):
+    class Computed(Polar):
+        def cosines(self, positions):
+            return self.wave(positions).cos()
+
+    monkeypatch.setattr(claims, "Polar", Computed)
+    assert claims.shapes_fit().verdict == "fails"
 
 
 def test_an_order_that_goes_one_by_one_would_not_mind(monkeypatch):
