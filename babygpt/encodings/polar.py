@@ -5,7 +5,7 @@ repairs before it, down to PoPE, a published encoding that goes the same way to 
 
 Unlike RoPE, a gate needs no pairs: each of the D dimensions has a frequency of its own,
 omega_k = theta^(-k/D). The note has a phase for every layer; here all layers share one encoding, and so one
-phase.
+phase, unless a model is built with `per_layer=True`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHA = 0.3  # the note's
+LONGEST_TABLE = 2**16  # positions, 8 MB for 32 channels; what is further away is computed each time
 
 
 class Waves(Encoding):
@@ -80,20 +81,52 @@ class Gated(Waves):
 class Polar(Gated):
     """The gates as the note has them: cos(i omega) cos(phi), alpha where a token is MASK, and then a norm.
 
-    Two of the three do nothing. The norm divides alpha out again, a scalar like any other. And the gradient
-    of cos(phi) is 0 where phi begins, so phi stays there.
+    Two of the three do nothing. The norm divides any alpha above 0 out again, a scalar like any other. And
+    the gradient of cos(phi) is 0 where phi begins, so phi stays there.
 
+    pos_gate  (1, L, 1, D)  cos(i omega) of the positions met so far, in the note's layout: it meets the
+              note's (B, T, H, D). Here heads stand before positions, so what is sliced from it has the shape
+              (T, D), which meets (B, H, T, D). No part of a checkpoint: it is made again when it is needed,
+              grows with the text, and follows theta.
     Arguments are those of `Gated`.
     Source: note 000, sections 2.1 to 2.3.
     """
 
+    pos_gate: Tensor
+
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
         self.phi = nn.Parameter(torch.zeros(head_dim))
+        self.register_buffer("pos_gate", torch.empty(1, 0, 1, head_dim), persistent=False)
+        self.table_thetas = (self.theta,)  # a tuple, since numbers can be steered
+
+    def steerable(self) -> list[str]:
+        return [name for name in super().steerable() if name != "pos_gate"]
+
+    def cosines(self, positions: Positions) -> Tensor:
+        """cos(i omega) of each position and dimension: (T, D), a slice of `pos_gate`, or (B, 1, T, D).
+
+        Only positions that are known to follow on each other, up to LONGEST_TABLE, are sliced.
+        """
+        start, end = positions.start, (positions.start or 0) + len(positions)
+        if start is None or start < 0 or end > LONGEST_TABLE:
+            return self.wave(positions).cos()
+        table = self.pos_gate  # another thread may replace it
+        if end > table.shape[1] or self.table_thetas != (self.theta,):
+            table = self.tabulate(end, positions.time.device)
+        return table[0, start:end, 0]
+
+    def tabulate(self, length: int, device: torch.device) -> Tensor:
+        """Make `pos_gate` anew, for as many positions as the power of two from `length` on: (1, L, 1, D)."""
+        with torch.inference_mode(False):  # or it could not be trained with later
+            rows = Positions.arange(1 << (length - 1).bit_length(), device=device)
+            table = self.wave(rows).cos().float()[None, :, None]
+        self.pos_gate, self.table_thetas = table, (self.theta,)
+        return table
 
     def gate(self, positions: Positions) -> Tensor:
         """The gate of each position and dimension: (T, D) or (B, 1, T, D)."""
-        return self.wave(positions).cos() * self.phi.cos()
+        return self.cosines(positions) * self.phi.cos()
 
     def key_gates(self, positions: Positions) -> Tensor:
         return self.gate(positions) * self.mask_gate(positions)
@@ -188,8 +221,10 @@ class PoPE(Waves):
     """As published: q and k give magnitudes only, softplus(q) and softplus(k), and no token is gated.
 
     What a token looks for and where it looks are then two things: content is in the magnitudes, position
-    in the phases. The paper keeps delta between -2 pi and 0, a range that holds every angle once; here it is
-    free. The paper's q and k come straight from their matrices, here the body normalises them first.
+    in the phases. Two things differ from the paper. It keeps delta between -2 pi and 0, a range that holds
+    every angle once; here delta is free. And its q and k come straight from their matrices, to scores that
+    are divided by sqrt(D); here the body normalises them first, and scores are twice as large.
+    `babygpt.experiments.pope` measures what that is worth.
 
     n_head  number of heads; the other arguments are those of `Waves`
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 3.

@@ -54,7 +54,7 @@ def wavelengths(width: int, length: int, theta: float) -> dict[str, float]:
     return {
         "shortest wavelength (tokens)": float(wave[0]),
         "longest wavelength (tokens)": float(wave[-1]),
-        "pairs that turn once within the length": float((wave <= length).sum()),
+        "pairs that turn at least once within the length": float((wave <= length).sum()),
     }
 
 

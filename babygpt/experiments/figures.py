@@ -16,7 +16,22 @@ from matplotlib.figure import Figure
 
 from babygpt import plots
 from babygpt.errors import BadInput
-from babygpt.experiments import branches, gaussian, ladder, lookup, polar, roles_and_lengths, untrained
+from babygpt.experiments import (
+    board,
+    branches,
+    floors,
+    gaussian,
+    gaussian_figure,
+    ladder,
+    lookup,
+    names,
+    polar,
+    pope,
+    roles_and_lengths,
+    strides,
+    untrained,
+    who,
+)
 from babygpt.experiments.results import Results, load_results
 from babygpt.training.files import write_atomically
 
@@ -40,17 +55,22 @@ class Study:
 FIGURES: dict[str, Study] = {
     "sinusoid": Study(untrained.draw_sinusoid),
     "rope": Study(untrained.draw_rope, size=(6.0, 4.6)),
-    "roles": Study(roles_and_lengths.draw_roles, roles_and_lengths.measure_roles),
-    "lengths": Study(roles_and_lengths.draw_lengths, roles_and_lengths.measure_lengths),
+    "floors": Study(floors.draw_floors, floors.measure_floors, (8.0, 4.2)),
+    "roles": Study(roles_and_lengths.draw_roles, roles_and_lengths.measure_roles, (8.0, 3.0)),
+    "names": Study(names.draw_names, names.measure_names, (12.5, 4.2)),
+    "lengths": Study(roles_and_lengths.draw_lengths, roles_and_lengths.measure_lengths, (12.5, 4.4)),
     "branches": Study(
-        branches.draw_branches, branches.measure_branches, (12.5, 4.4), branches.markdown_table
+        branches.draw_branches, branches.measure_branches, (17.0, 4.6), branches.markdown_table
     ),
-    "gaussian": Study(gaussian.draw_gaussian, gaussian.measure_gaussian, (15.0, 4.4)),
+    "strides": Study(strides.draw_strides, strides.measure_strides, (13.0, 4.6)),
+    "gaussian": Study(gaussian_figure.draw_gaussian, gaussian.measure_gaussian, (18.0, 9.0)),
     "gate": Study(untrained.draw_gate, size=(16.0, 3.9)),
     "trajectory": Study(polar.draw_trajectory, polar.measure_trajectory, (16.0, 3.6)),
     "polar": Study(polar.draw_polar, polar.measure_polar, (12.5, 4.6)),
-    "lookup": Study(lookup.draw_lookup, lookup.measure_lookup, (12.5, 4.2)),
-    "ladder": Study(ladder.draw_ladder, ladder.measure_ladder, (15.0, 8.0), ladder.markdown_table),
+    "pope": Study(pope.draw_pope, pope.measure_pope, (9.0, 3.8)),
+    "who": Study(who.draw_who, who.measure_who, (8.5, 4.2)),
+    "lookup": Study(lookup.draw_lookup, lookup.measure_lookup, (13.0, 4.4)),
+    "ladder": Study(board.draw_ladder, ladder.measure_ladder, (15.0, 8.0), board.markdown_table),
 }
 
 

@@ -19,7 +19,7 @@ from babygpt.encodings import (
     Quadrature,
     RandomPhase,
 )
-from babygpt.encodings.polar import ALPHA
+from babygpt.encodings.polar import ALPHA, LONGEST_TABLE
 from babygpt.models.transformer import norm
 from babygpt.positions import Positions
 
@@ -70,6 +70,46 @@ def test_gates_are_the_notes(start: int, theta: float) -> None:
     expected = np.cos(np.arange(start, start + T)[:, None] * omega(theta)) * np.cos(phi)
     got = encoding.gate(positions(start)).detach().numpy()
     assert np.abs(got - expected).max() < 1e-6
+
+
+# ---------------------------------------------------------------- the note's table of gates
+
+
+def cosines(encoding: Polar, n: int, start: int = 0) -> np.ndarray:
+    where = Positions.arange(n, start)
+    return encoding.cosines(where).numpy() - np.cos(where.time.numpy()[:, None] * omega(encoding.theta))
+
+
+def test_gates_are_a_slice_of_a_buffer_in_the_notes_shape() -> None:
+    encoding = Polar(D)
+    inside = encoding.cosines(Positions.arange(5, start=3))
+    assert encoding.pos_gate.shape == (1, 8, 1, D)
+    assert inside.data_ptr() == encoding.pos_gate[:, 3:].data_ptr()  # nothing was computed again
+    assert list(encoding.state_dict()) == ["phi"]  # and no checkpoint knows of it
+    assert encoding.steerable() == ["alpha", "phi", "theta"]
+
+
+def test_past_its_end_the_table_grows_and_nothing_is_clamped() -> None:
+    encoding = Polar(D)
+    for n, start in ((4, 0), (9, 0), (3, 200), (2, LONGEST_TABLE - 1)):
+        assert np.abs(cosines(encoding, n, start)).max() < 1e-6
+    assert encoding.pos_gate.shape[1] == 256  # the last of these is beyond any table
+
+
+def test_a_steered_theta_makes_another_table() -> None:
+    encoding = Polar(D)
+    before = cosines(encoding, 6)
+    encoding.steer("theta", 50.0)
+    assert np.abs(cosines(encoding, 6)).max() < 1e-6  # against 50
+    assert np.abs(before).max() < 1e-6  # against 10,000
+
+
+def test_a_table_that_was_made_without_gradients_can_be_trained_with() -> None:
+    encoding = somewhere(Polar(D))
+    with torch.inference_mode():
+        encoding.gate(Positions.arange(4))
+    encoding.gate(Positions.arange(4)).sum().backward()
+    assert (encoding.phi.grad != 0).all()
 
 
 @pytest.mark.parametrize("kind", [ExactPhase, RandomPhase, GatesLast, KeysOnly])

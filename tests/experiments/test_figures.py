@@ -84,5 +84,6 @@ def test_roles_measures_every_seed_of_every_version():
 
 
 def test_lengths_ends_where_a_model_refuses():
-    results = measure_lengths(versions=("learned", "v4"), steps=2, block_size=16, n_chars=9_000)
+    results = measure_lengths(("learned", "v4"), seeds=(1, 2), steps=2, block_size=16, n_chars=9_000)
     assert {v: len(losses) for v, losses in results["loss"].items()} == {"learned": 16, "v4": 64}
+    assert {v: len(seeds) for v, seeds in results["change"].items()} == {"v4": 2}

@@ -4,16 +4,18 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from babygpt.config import ModelConfig
+from babygpt.config import ModelConfig, TrainConfig
 from babygpt.experiments import lookup
 from babygpt.experiments.results import load_results
 from babygpt.objectives.lookup import Lookup
 from babygpt.positions import Positions
 
+RATES = (0.003, 0.02)
+
 
 @pytest.fixture(scope="module")
 def results():
-    return lookup.measure_lookup(("pope", "v4"), seeds=(1, 2), steps=lookup.EVERY)
+    return lookup.measure_lookup(("pope", "v4"), seeds=(1, 2), steps=lookup.EVERY, rates=RATES)
 
 
 def test_every_seed_of_every_model_is_kept(results):
@@ -25,8 +27,27 @@ def test_every_seed_of_every_model_is_kept(results):
 
 
 def test_an_experiment_repeats_itself(results):
-    again = lookup.measure_lookup(("v4",), seeds=(2,), steps=lookup.EVERY)
+    again = lookup.measure_lookup(("v4",), seeds=(2,), steps=lookup.EVERY, rates=RATES)
     assert again["accuracy"]["v4"] == results["accuracy"]["v4"][1:]
+
+
+def test_every_model_goes_on_at_the_best_of_the_same_rates(results):
+    for name, grid in results["grid"].items():
+        assert list(map(float, grid)) == list(RATES)
+        assert grid[str(results["rate"][name])] == max(grid.values())
+    alone = lookup.accuracy_curve("v4", *settings(results["rate"]["v4"], seed=2))
+    assert alone == results["curves"]["v4"][1]
+
+
+def settings(rate, seed):
+    task = Lookup(**lookup.TASK)
+    config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
+    return config, task, TrainConfig(lookup.EVERY, batch_size=32, lr_other=rate, seed=seed)
+
+
+def test_the_seed_that_chose_a_rate_is_not_reported():
+    with pytest.raises(ValueError, match=f"must not hold {lookup.TUNING_SEED}"):
+        lookup.measure_lookup(("v4",), seeds=(1, lookup.TUNING_SEED), steps=lookup.EVERY)
 
 
 def test_steps_between_two_points_are_refused():
@@ -37,6 +58,7 @@ def test_steps_between_two_points_are_refused():
 def test_a_guess_is_one_in_as_many_letters_as_are_left():
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3)) == 0.25
     assert 1 / 5 < lookup.guess_accuracy(Lookup(9, 4, 6, 1, 3)) < 1 / 3
+    assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3), asked_too=True) == 0.2
 
 
 def test_signed_pope_differs_by_its_signs_alone():
@@ -69,5 +91,5 @@ def test_the_figure_is_titled_with_who_learned():
     found = load_results("lookup")
     figure = Figure(figsize=(12, 4))
     lookup.draw_lookup(figure, found)
-    ends, _ = figure.axes
-    assert lookup.who_learned(found) in (ends.get_title(), ends.get_title(loc="left"))
+    _, way = figure.axes
+    assert lookup.who_learned(found) in (way.get_title(), way.get_title(loc="left"))

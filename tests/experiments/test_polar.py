@@ -1,11 +1,13 @@
 """The walk through the repairs: same windows for all, every seed kept."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from babygpt.experiments import polar
+from babygpt.experiments.results import load_results
 from babygpt.models.versions import VERSIONS
 
 
@@ -53,3 +55,20 @@ def test_a_trajectory_shows_every_hidden_character_once_it_has_appeared():
     assert ((sure > 0) & (sure <= 1)).all()
     kept = [(a, b) for a, b, g in zip(found["text"], found["original"], given, strict=True) if g]
     assert all(a == b for a, b in kept)
+
+
+def test_the_pages_say_what_is_stored():
+    found = load_results("polar")
+    mean = {version: float(np.mean(seeds)) for version, seeds in found["val_loss"].items()}
+    docs = Path(__file__).parents[2] / "docs"
+    results = (docs / "results.md").read_text(encoding="utf-8")
+    note = (docs / "notes" / "000.md").read_text(encoding="utf-8")
+    worse = f"({mean['v7-random']:.2f} to {mean['v7-last']:.2f} nats"
+    level = f"level with RoPE ({mean['v7']:.3f} and {mean['v7-rope']:.3f})"
+    plain = f"{mean['v7']:.3f} and {np.mean(found['without alpha']['v7']):.3f}"
+    sine, phase = mean["v7-keys"] - mean["v7-quadrature"], mean["v7-quadrature"] - mean["v7"]
+    gains = (f"gains {sine:.2f} nats", f"{phase:.2f} more", f"by {mean['v7-rope'] - mean['v7-pope']:.2f}")
+    assert all(said in results for said in (worse, level, plain, *gains))
+    told = [f"{mean[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
+    assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
+    assert f"level with RoPE ({told[3]})" in note

@@ -68,12 +68,13 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
     phi      degrees, the same for every dimension
     returns  what was set; gates and scores with some tokens MASK; by how much alpha changes a score;
              without MASK, by how much a score changes along a diagonal, and when i and j are exchanged;
-             for some i + j the scores over i - j; and where the colours of gates and scores end, which
-             no slider moves
+             for some i + j the scores over i - j, and how far apart they are at most; and where the
+             colours of gates and scores end, which no slider moves
     """
     radians = math.radians(phi)
     scores = scores_of(gate, order, alpha, radians, theta, True)
     plain = scores_of(gate, order, alpha, radians, theta, False)
+    curves = {f"i + j = {n}": across(plain, n) for n in SUMS}
     return {
         "gates": gated(gate, order, alpha, radians, theta, True)[1].numpy(),
         "scores": scores.numpy(),
@@ -82,7 +83,8 @@ def measure(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict
         "step": float((plain[1:, 1:] - plain[:-1, :-1]).abs().max()),
         "uneven": float((plain - plain.T).abs().max()),
         "tops": {"gates": 1.0 if order == ORDERS[1] else 2.0, "scores": axis_end(plain, 12.0)},
-        "across": {f"i + j = {n}": across(plain, n) for n in SUMS},
+        "across": curves,
+        "apart": float(np.ptp(list(curves.values()), axis=0).max()),
     }
 
 
@@ -102,10 +104,11 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     labels = (f"φ = {found['set']['φ']}°: {title}", "position of the key j", "position of the query i")
     top = found["tops"]["scores"]
     plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=top)
-    even = found["uneven"] < 1e-9
-    title = "i ↔ j changes nothing" if even else f"i ↔ j changes it by {found['uneven']:.1f}"
+    apart, uneven = found["apart"], found["uneven"]
+    moved = [("nothing" if by < 1e-9 else f"by {by:.1f}") for by in (apart, uneven)]
+    title = f"i + j: {moved[0]}, i ↔ j: {moved[1]}"
     labels = (title, "i − j (tokens)", "score")
-    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.9 * top)  # with room for the legend
+    spans = (-float(SUMS[0]), float(SUMS[0])), span(np.stack(list(found["across"].values())))
     look: Any = ("upper right", 1, dict(zip(found["across"], plots.SHADES, strict=True)))
     plots.draw_curves(curve, np.arange(-SUMS[0], SUMS[0] + 1, 2), found["across"], *labels, *spans, *look)
 
@@ -113,6 +116,13 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
 def axis_end(values: Tensor, least: float) -> float:
     """Return the end of an axis about 0 that holds the values: `least`, doubled as often as it must be."""
     return least * 2.0 ** max(0.0, math.ceil(math.log2(float(values.abs().max()) / least + 1e-9)))
+
+
+def span(curves: np.ndarray) -> tuple[float, float]:
+    """Return an axis that the curves fill, so that small gaps between them can be seen, and a legend fits."""
+    low, high = float(curves.min()), float(curves.max())
+    room = max(high - low, 1.0)
+    return low - 0.05 * room, high + 0.6 * room
 
 
 def polar() -> Explorer:

@@ -33,7 +33,7 @@ def measure(place: int, width: int, theta: float) -> dict[str, Any]:
 def draw(codes: Axes, curve: Axes, found: dict[str, Any]) -> None:
     """Draw the table with one row marked, and the likeness of that row to all."""
     place, pairs = found["place"], found["table"].shape[1] // 2
-    title = f"{found['turning']} of {pairs} pairs turn once in {N_POSITIONS} tokens"
+    title = f"{found['turning']} of {pairs} pairs turn at least once in {N_POSITIONS}"
     plots.draw_matrix(codes, found["table"], title, "channel", "position (tokens)", diverging=True, top=1.0)
     artists.horizontal_line(codes, "place", place, color=plots.COLOURS["red"], lw=1.5)
     near = min(place + 8, N_POSITIONS - 1)

@@ -1,6 +1,7 @@
 """The explorer of polar gates measures what the formulas say, and its titles say what it measured."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -77,9 +78,9 @@ def test_alpha_on_keys_leaves_queries_as_they_are():
 @pytest.mark.parametrize(
     ("gate", "order", "diagonals", "sides"),
     [
-        (AS_WRITTEN, GATES_FIRST, "change by", "nothing"),
-        (QUADRATURE, NORM_FIRST, "constant", "nothing"),
-        (APART, NORM_FIRST, "constant", "by"),
+        (AS_WRITTEN, GATES_FIRST, "change by", r"i \+ j: by \d.\d, i ↔ j: nothing"),
+        (QUADRATURE, NORM_FIRST, "constant", r"i \+ j: nothing, i ↔ j: nothing"),
+        (APART, NORM_FIRST, "constant", r"i \+ j: nothing, i ↔ j: by \d.\d"),
     ],
 )
 def test_the_titles_say_what_was_measured(gate, order, diagonals, sides):
@@ -92,7 +93,10 @@ def test_the_titles_say_what_was_measured(gate, order, diagonals, sides):
     assert told[0] == f"α = 0.3 moves scores by {found['moved']:.2f}"
     assert (found["moved"] < 0.005) == (order == GATES_FIRST)
     assert diagonals in told[1]
-    assert sides in told[2]
+    assert re.fullmatch(sides, told[2])
+    low, high = explorer.canvas.axes[2].get_ylim()
+    curves = np.array(list(found["across"].values()))
+    assert low < curves.min() < curves.max() < high < curves.max() + max(1, 0.7 * np.ptp(curves))
 
 
 def test_a_slider_that_moves_no_gate_still_says_where_it_stands():
