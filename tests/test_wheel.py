@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import zipfile
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,16 @@ WITHOUT_LAB = f"import sys\nsys.modules.update(dict.fromkeys({LAB}))\n"  # to im
 COMMAND = "import runpy\nrunpy.run_module('babygpt', run_name='__main__')"
 CLAIMS = """
 import json
+from dataclasses import astuple
 import babygpt
-from babygpt.claims import CLAIMS
-verdicts = [(claim.note[:3], claim.measure().verdict, claim.text) for claim in CLAIMS]
-print(json.dumps([babygpt.__file__, verdicts]))
+from babygpt.claims import CLAIMS, tally
+verdicts = [(claim, claim.measure().verdict) for claim in CLAIMS]
+rows = [(claim.note[:3], verdict, claim.text) for claim, verdict in verdicts]
+counts = {
+    note: astuple(tally(pair for pair in verdicts if pair[0].note.startswith(note)))
+    for note in sorted({note for note, _, _ in rows})
+}
+print(json.dumps([babygpt.__file__, rows, counts]))
 """
 
 
@@ -69,20 +75,23 @@ def test_the_wheel_holds_what_is_not_python_too(wheel: Path):
     assert {name.split("/")[0] for name in held if ".dist-info/" not in name} == {"babygpt"}
 
 
-def test_every_claim_is_measured_as_the_page_of_the_notes_says(installed: Path, tmp_path: Path):
-    """Of each claim its verdict, and how many there are; docs/notes.md says how to make its lists again."""
+def test_every_claim_is_measured_as_the_pages_of_the_notes_say(installed: Path, tmp_path: Path):
+    """Of each claim its verdict, and how many there are."""
     done = run(installed, CLAIMS, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    where, verdicts = json.loads(done.stdout)
+    where, measured, counts = json.loads(done.stdout)
     assert Path(where).is_relative_to(installed)
-    page = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
-    assert [f"| {verdict} | {text} |" for _, verdict, text in verdicts] == [
-        line for line in page.splitlines() if line.startswith(("| holds |", "| fails |", "| depends |"))
+    pages = ROOT / "docs" / "notes"
+    for note in counts:
+        page = (pages / f"{note}.md").read_text(encoding="utf-8")
+        rows = [line for line in page.splitlines() if re.match(r"\| (holds|fails|depends) \|", line)]
+        assert rows == [f"| {verdict} | {text} |" for of, verdict, text in measured if of == note]
+    index = (pages / "README.md").read_text(encoding="utf-8")
+    rows = [line for line in index.splitlines() if re.match(r"\| \[\d", line)]
+    assert rows == [
+        f"| [{note}]({note}.md) | {' | '.join(str(n) for n in numbers)} |" for note, numbers in counts.items()
     ]
-    counts = Counter((note, verdict) for note, verdict, _ in verdicts)
-    for note in sorted({note for note, _ in counts}):
-        holds, depends, fails = (counts[note, verdict] for verdict in ("holds", "depends", "fails"))
-        assert f"| [{note}](#note-{note}) | {holds} | {depends} | {fails} |" in page
+    assert f"{len(measured)} claims" in index
 
 
 def test_a_model_is_trained_and_writes(installed: Path, tmp_path: Path):

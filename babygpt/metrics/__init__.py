@@ -12,6 +12,7 @@ from babygpt.metrics.diffusion import masked_losses as masked_losses
 from babygpt.metrics.diffusion import nelbo as nelbo
 from babygpt.metrics.heads import ablate_heads as ablate_heads
 from babygpt.metrics.heads import without_heads as without_heads
+from babygpt.metrics.horizon import cost_of_hiding as cost_of_hiding
 from babygpt.metrics.inspection import attention_weights as attention_weights
 from babygpt.metrics.next_token import loss_by_position as loss_by_position
 from babygpt.metrics.next_token import position_matched_change as position_matched_change

@@ -23,10 +23,14 @@ from babygpt.plots.live import mark_x as mark_x
 from babygpt.plots.live import running_mean as running_mean
 from babygpt.plots.static import draw_accuracy_bars as draw_accuracy_bars
 from babygpt.plots.static import draw_by_position as draw_by_position
+from babygpt.plots.static import draw_by_stride as draw_by_stride
 from babygpt.plots.static import draw_gaps as draw_gaps
 from babygpt.plots.static import draw_kernels as draw_kernels
 from babygpt.plots.static import draw_seed_bars as draw_seed_bars
 from babygpt.plots.static import draw_seed_curves as draw_seed_curves
+from babygpt.plots.static import draw_seed_dots as draw_seed_dots
+from babygpt.plots.static import draw_seed_lines as draw_seed_lines
+from babygpt.plots.static import draw_seed_points as draw_seed_points
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS

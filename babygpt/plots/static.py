@@ -61,21 +61,51 @@ def draw_accuracy_bars(
     set_labels(ax, title, "", "right answers (%)")
 
 
-def draw_gaps(ax: Axes, gaps: Mapping[str, Mapping[str, Sequence[float]]], title: str) -> None:
+def draw_gaps(
+    ax: Axes,
+    gaps: Mapping[str, Mapping[str, Sequence[float]]],
+    title: str,
+    own: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+) -> None:
     """Draw interference gaps: a row for each branch code, a colour for each number of branches.
 
-    gaps  code -> number of branches, in words -> nats per character, one for each seed
+    gaps  code -> number of branches, in words -> nats per character, one for each seed; a code may have none
+    own   the same of the part that a text pays for its own tag, drawn as rings below the dots
     """
-    names = list(gaps)
-    for colour, asked in zip(COLOURS.values(), next(iter(gaps.values())), strict=False):
-        for row, name in enumerate(names):
-            values, label = gaps[name][asked], f"{asked} branches" if row == 0 else None
+    asked = list(dict.fromkeys(n for found in gaps.values() for n in found))
+    for colour, n in zip(COLOURS.values(), asked, strict=False):
+        for row, name in enumerate(gaps):
+            values, label = gaps[name].get(n, ()), f"{n} branches" if row == 0 else None
             ax.plot(values, [row] * len(values), "o", ms=6, alpha=0.75, color=colour, label=label)
+            alone = (own or {}).get(name, {}).get(n, ())
+            ax.plot(alone, [row + 0.25] * len(alone), "o", ms=5, mfc="none", color=colour)
     ax.set_xscale("symlog", linthresh=0.01)  # linear about 0: a gap may be slightly negative
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) + 0.4, -0.6)  # the first code on top, and room for the legend below
-    set_labels(ax, title, "interference gap (nats per character)", "")
+    ticks = (0.0, 0.01, 0.1, 1.0)
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_yticks(range(len(gaps)), list(gaps))
+    ax.set_ylim(len(gaps) + 0.4, -0.6)  # the first code on top, and room for the legend below
+    set_labels(ax, title, "gap (nats per character; linear to 0.01, then logarithmic)", "")
     ax.legend(loc="lower right", ncols=3)
+
+
+def draw_by_stride(
+    ax: Axes, curves: Mapping[str, Mapping[int, Sequence[float]]], title: str, y_label: str
+) -> None:
+    """Draw a line for each code over strides, with a dot for each seed.
+
+    curves  name -> stride -> a number for each seed; a name that ends in "(formula)" is drawn dashed
+    """
+    for colour, (name, found) in zip(COLOURS.values(), curves.items(), strict=False):
+        means = [float(np.mean(values)) for values in found.values()]
+        ax.plot(list(found), means, "--" if name.endswith("(formula)") else "-", color=colour, label=name)
+        for stride, values in found.items():
+            ax.plot([stride] * len(values), values, "o", ms=5, alpha=0.75, color=colour)
+    ax.set_xscale("log", base=2)
+    strides = sorted({stride for found in curves.values() for stride in found})
+    ax.set_xticks(strides, [str(stride) for stride in strides], rotation=45)
+    ax.minorticks_off()
+    set_labels(ax, title, "stride (positions)", y_label)
+    ax.legend()
 
 
 def draw_seed_curves(
@@ -110,3 +140,84 @@ def draw_seed_bars(ax: Axes, values: Mapping[str, Sequence[float]], title: str, 
     ax.set_xticks(range(len(values)), list(values), rotation=20 if len(values) > 4 else 0)
     ax.margins(y=0.1)
     set_labels(ax, title, "", y_label)
+
+
+def draw_seed_dots(
+    ax: Axes,
+    values: Mapping[str, Sequence[float]],
+    title: str,
+    x_label: str,
+    marks: Mapping[str, float] | None = None,
+    span: tuple[float, float] | None = None,
+    rings: Mapping[str, Sequence[float]] | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> None:
+    """Draw a row for each name, with a dot for each seed, and no mean: runs may be of two kinds.
+
+    values  name -> a number for each seed, or none; the first name is on top
+    marks   name -> a number that all rows are compared with, drawn as an upright line
+    span    of the horizontal axis; None to fit it
+    rings   name -> a second measurement of each seed, drawn as rings
+    notes   name -> words at the right end of a row
+    """
+    for row, (name, seeds) in enumerate(values.items()):
+        colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
+        ax.plot(seeds, [row] * len(seeds), "o", color=colour, ms=7, alpha=0.7, zorder=2.1)
+        second = (rings or {}).get(name, ())
+        ax.plot(second, [row] * len(second), "o", color=colour, ms=8, mfc="none", mew=1.5, zorder=2.2)
+        if name in (notes or {}):
+            at, look = (1.0, row), {"ha": "right", "va": "center", "color": colour}
+            ax.annotate((notes or {})[name], at, xycoords=ax.get_yaxis_transform(), **look)
+    for at in (marks or {}).values():
+        ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
+    ax.set_yticks(range(len(values)), list(values))
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    if span is not None:
+        ax.set_xlim(span)
+    set_labels(ax, title, x_label, "")
+
+
+def draw_seed_points(
+    ax: Axes,
+    groups: Mapping[str, Mapping[str, Sequence[float] | np.ndarray]],
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """Draw a point for each seed, and no mean: outcomes may have two peaks and nothing between them.
+
+    groups  group -> name -> a number for each seed; groups stand side by side, in each the names
+    """
+    names = list(dict.fromkeys(name for group in groups.values() for name in group))
+    others = iter(COLOURS.values())
+    colours = {name: ENCODING_COLOURS.get(name) or next(others) for name in names}
+    for name in names:
+        at = (names.index(name) - (len(names) - 1) / 2) * 0.8 / len(names)
+        points = [(i + at, x) for i, group in enumerate(groups.values()) for x in group.get(name, ())]
+        ax.plot(*zip(*points, strict=True), "o", ms=6, alpha=0.75, color=colours[name], label=name)
+    ax.set_xticks(range(len(groups)), list(groups))
+    ax.set_xlim(-0.5, len(groups) - 0.5)
+    ax.margins(y=0.2)  # with room for the legend
+    set_labels(ax, title, x_label, y_label)
+    ax.legend(ncols=3, fontsize=9)
+
+
+def draw_seed_lines(
+    ax: Axes,
+    x: Sequence[float],
+    curves: Mapping[str, np.ndarray],
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """Draw a line for each seed, and no mean.
+
+    x       (n,)  where it was measured
+    curves  name -> (seeds, n)
+    """
+    for name, seeds in curves.items():
+        for i, values in enumerate(seeds):
+            colour, label = ENCODING_COLOURS.get(name), None if i else name
+            ax.plot(x, values, color=colour, marker="o", ms=3, lw=1.2, label=label)
+    set_labels(ax, title, x_label, y_label)
+    ax.legend(fontsize=9)

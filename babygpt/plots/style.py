@@ -30,7 +30,16 @@ ENCODING_COLOURS = {
     "v5-absolute": COLOURS["orange"],
     "v5 fixed": COLOURS["sky"],  # its kernel is not trained
     "v5-absolute fixed": COLOURS["grey"],
+    "v5 per head": COLOURS["green"],  # a kernel for each head, or layer
+    "v5 per layer": COLOURS["orange"],
     "alibi": COLOURS["pink"],
+    "v6": "#8C510A",
+    "pope": "#6A3D9A",
+    "v7": "#01665E",
+    "v7-polar": "#B8860B",
+    "v7-pope": "#6A3D9A",
+    "v7-rope": COLOURS["blue"],
+    "v7-nope": COLOURS["grey"],
     "RoPE": COLOURS["grey"],  # beside the heads of ALiBi, which take the other colours
 }
 STYLE: Any = {

@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *Ada chased Ben* and *Ben chased Ada* hold the same words, letter for letter. Only their order tells who ran. You see it at a glance; a language model does not. Attention, the heart of every GPT, compares tokens two by two, and nothing in the comparison says which of the two came first, or how far apart they stand. (Whoever may only look back can guess a little of it, as notebook 03 shows.) Somebody has to tell it. How is an old question with many answers, some of them beautiful. This course builds seven of them, trains each on your own computer, and measures which of their promises they keep.
+# *Ada chased Ben* and *Ben chased Ada* hold the same words, letter for letter. Only their order tells who ran after whom. You see it at a glance; a language model does not. Attention, the heart of every GPT, compares tokens two by two, and nothing in the comparison says which of the two came first, or how far apart they stand. (Whoever may only look back can guess a little of it, as notebook 03 shows.) Somebody has to tell it. How is an old question with many answers, some of them beautiful. This course builds seven of them, trains each on your own computer, and measures which of their promises they keep.
 #
 # **Who it is for.** You read Python and have met vectors and matrices; PyTorch by name is enough. You need no GPU.
 #
@@ -262,7 +262,7 @@ invariants.promises(kept)
 # %% [markdown]
 # The first says that changing the last character changes no earlier prediction: the model does not peek. The second says that writing with a memory of what was computed before, which is faster, gives the same numbers as starting over.
 #
-# The course grew out of five **source notes** by an earlier author, on systems that they had sketched. The notes make claims: *this encoding extrapolates, that one keeps texts apart*. We measure them. Some hold (✓), some fail (✗), some depend on what you ask (≈), and the notebooks show you the number either way. A claim that fails is not an embarrassment here; it is usually where the lesson is.
+# The course grew out of five **source notes**, written in Chinese, on systems that their authors had sketched. The notes make claims: *this encoding extrapolates, that one keeps texts apart*. We measure them. Some hold (✓), some fail (✗), some depend on what you ask (≈), and the notebooks show you the number either way. A claim that fails is not an embarrassment here; it is usually where the lesson is.
 
 # %% [markdown]
 # ## The ladder

@@ -13,7 +13,7 @@
 #
 # 我爱你 means *I love you*, and 你爱我 *you love me*: three characters, the same three, and a world of difference. Our first model, **v1**, has no idea of position at all. Each token looks only at itself and votes for the next one. The source note that introduces v1 says that it *cannot tell these two sentences apart*. That sounds plausible. Let us see whether it is true.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, twenty minutes to read. **You will have seen:** that v1 is an old friend in disguise, that its best possible loss can be computed without training it, and that training lands exactly there.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, twenty minutes to read. **You will have seen:** that v1 is an old friend in disguise, that its best possible loss can be computed without training it, and that training lands within a hundredth of a nat of it.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -188,7 +188,7 @@ assert learnt["? "] < min(learnt["qu"], learnt["xe"])
 Table(("certain pair", "times in a batch", "learnt after step"), rows, stable=2)
 
 # %% [markdown]
-# Three equal certainties, and they are not learnt at the same time. A batch holds some fifty question marks, about one *q*, and about one batch in three holds an *x*. v1 learns from what it meets, and what it seldom meets comes late. The loss hardly shows it, and for the same reason: what is rare is cheap to get wrong.
+# Three equal certainties, and they are not learnt at the same time. A batch holds some fifty question marks, about one *q*, and about one batch in four holds an *x*. v1 learns from what it meets, and what it seldom meets comes late. The loss hardly shows it, and for the same reason: what is rare is cheap to get wrong.
 #
 # And the last few thousandths above the floor? They are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the noise of a short training; the next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
 

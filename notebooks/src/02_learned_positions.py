@@ -302,9 +302,10 @@ assert torch.allclose(v2(ids[None])[0], token_votes[ids] + place_votes, atol=1e-
 
 
 # %% [markdown]
-# The note prefers adding to concatenating because a sum *fuses* token and position, like red and blue paint, while concatenation leaves them side by side, like two sheets of paper, and that the mixture is the advantage. If it were one under a linear head, a model that concatenates should do worse. Let us build one. Its head reads 2D channels, so it has twice the weights, and each half has its own.
+# The note prefers adding to concatenating because a sum *fuses* token and position, like red and blue paint, while concatenation leaves them side by side, like two sheets of paper; the mixture, it says, is the advantage. If it were one under a linear head, a model that concatenates should do worse. Let us build one. Its head reads 2D channels, so it has twice the weights, and each half has its own.
 #
 # > **Predict.** Trained like v2, on the same aligned windows: where will it end, above v2, below, or beside it?
+
 
 # %%
 class SideBySide(BagWithPositions):

@@ -434,7 +434,7 @@ assert f"{max(load_results('roles')['accuracy']['nope']):.1%}" == "68.5%"
 # %% [markdown]
 # ## How well does a trained model know its place?
 #
-# > **Predict.** Untrained, the mask told a probe the place to within some 13 tokens. And now, from the input to the head: NoPE trained, and v3 trained? In which of the two does the error grow on the way?
+# > **Predict.** Untrained, the mask told a probe the place to within some 13 tokens (in windows cut anywhere). And now, from the input to the head: NoPE trained, and v3 trained? In which of the two does the error grow on the way?
 #
 # We probe on windows like those of the training, which begin with a story. And since a linear guess may miss what is there in another form, we let a second probe bend: it sees four hundred random features of the stream, each cut off at zero.
 
@@ -627,7 +627,7 @@ invariants.promises([*kept, blind])
 #
 # ## Exercise
 #
-# You will build a head by hand that looks not one but *n* tokens back, and find out which pairs of channels it can do without. (Exercises with a checker are still being written; here is their place.)
+# Build a head by hand that looks not one but *n* tokens back, as above, and find out which pairs of channels it can do without. How far back does its peak stay on the right token?
 #
 # ## What comes next
 #

@@ -13,7 +13,7 @@
 #
 # "The second word before me" means the same on page 1 and on page 100. What matters between two tokens is mostly the way from one to the other, not the page. v3 knows that only in a roundabout way: it adds an absolute code and leaves the subtraction to the model. In this notebook we write down what we *wish* a score to be, and see that for matrices the wish leaves just one answer: **rotate the queries and the keys**. That is RoPE, the code in most large language models of today, and it makes **v4**.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 90 seconds to run on two cores, three quarters of an hour to do. **You will have seen:** why it must be a rotation, two ways of writing it and the bug that mixes them, what a model knows that always picks the right name of two, and five encodings sent four times further than they have ever been.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 90 seconds to run on two cores, three quarters of an hour to do. **You will have seen:** why it must be a rotation, two ways of writing it and the bug that mixes them, what a model knows that always picks the right name of two, and three encodings sent four times further than they have ever been.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -130,6 +130,7 @@ assert torch.allclose(turned[1], torch.tensor([-1.0, 2.0]), atol=1e-6)  # (2 + i
 #
 # To be sure that the package does what the formula says, we write the formula down a second time, with real numbers and nothing of the package's. Multiplied out, $(a + bi)(\cos\varphi + i\sin\varphi)$ is $(a\cos\varphi - b\sin\varphi) + (a\sin\varphi + b\cos\varphi)\,i$.
 
+
 # %%
 def rotate_real(x, position, theta=10_000.0):
     """RoPE as the formula has it: (..., T, D) -> (..., T, D)."""
@@ -180,6 +181,7 @@ source(Rotary)
 #
 # Which channels form a pair? The paper takes neighbours: (0, 1), (2, 3), … We call it **interleaved**, and this course uses it everywhere. Much code in the wild takes channel $i$ and channel $i + D/2$ instead: the first half of the vector against the second, **half-split**. Here is that one.
 
+
 # %%
 def turn_halves(x, angle):
     """Rotate channels i and i + D/2 by angle i: (..., D) and (..., D / 2) -> (..., D)."""
@@ -202,6 +204,7 @@ assert torch.allclose(turn_halves(x[..., evens_first], angle), rotate_pairs(x, a
 #
 # The trap is to take half of each. Many implementations write RoPE as `x * cos + rotate_half(x) * sin`, where `rotate_half` makes the partner of every channel, with its sign. For half-split pairs the angles have to be laid out as $\omega_0, \omega_1, \dots, \omega_0, \omega_1, \dots$; for interleaved pairs as $\omega_0, \omega_0, \omega_1, \omega_1, \dots$ The code in source note 001 lays the angles out for the one, and swaps the channels for the other. Here are its lines.
 
+
 # %%
 def turn_mixed(x, angle):
     """As note 001 has it: half-split angles, interleaved partners."""
@@ -220,6 +223,7 @@ def turn_mixed(x, angle):
 #
 # > **Predict.** Two promises of RoPE are at stake: that no vector changes its length, and that a score depends on the distance alone. Which of them does the mixture break?
 
+
 # %%
 class Mixed(Encoding):
     """The mixture as an encoding, so that the invariants can examine it."""
@@ -237,7 +241,7 @@ assert not any(promise.holds for promise in mixed)
 invariants.promises([*clean, *mixed])
 
 # %% [markdown]
-# Both. The first two rows are RoPE's, the last two the mixture's. With random queries and keys the mixture changes a length by the factors in the table, and a score by as much as it shows, when both tokens move together, where typical scores are about 6. Two numbers, to be exact about it:
+# Both. The first two rows are RoPE's, the last two the mixture's. The third row says by what part of itself the mixture has changed a random vector's length, the fourth by how much a score when both tokens move together; typical scores are about 6. Two numbers, to be exact about it:
 
 # %%
 lengths = turn_mixed(x, angle).norm(dim=-1) / x.norm(dim=-1)
@@ -360,7 +364,7 @@ plots.draw_by_position(ax, curves, shape.block_size, title, smooth=4)
 plt.show()
 
 # %% [markdown]
-# Most of the gap is nobody's fault: it is the price of a cut window, and at the window's end it is paid. And what is left? The study has sorted v4's losses by what a letter belongs to, in stories that stand in the window from their first letter on. There, answers and repeated words cost the best reader nothing.
+# (The two curves are read off different windows; where v4 seems to be ahead, that is the luck of samples.) Most of the gap is nobody's fault: it is the price of a cut window, and at the window's end it is paid. And what is left? The study has sorted v4's losses by what a letter belongs to, in stories that stand in the window from their first letter on. There, answers cost the best reader nothing, and repeated words 0.006 nats per character of all text (in *fed whom?* the first letter of the repeated verb also tells which question is asked).
 
 # %%
 arm, longer = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
@@ -383,6 +387,7 @@ assert sorted(seed["answer"] for seed in study["parts"][longer])[1] < 0.002  # i
 # ## Which head does it?
 #
 # v4 finds the right first letter. Where in the model does that happen? A picture of attention tempts us to look for a bright square and call it the answer. Let us be careful and ask twice. First, while the answer's first letter is predicted, how much weight does each of the eight heads put on the right name, and how much on the wrong one?
+
 
 # %%
 def looks(model, question):
@@ -557,6 +562,7 @@ for version in ("v3", "v4", "alibi"):
 #
 # > **Predict.** What becomes of v3's loss, and what of v4's? And of ALiBi's?
 
+
 # %%
 def moved_loss(model, start, length=40, n=64):
     """Loss on windows whose first token is said to stand at position `start`."""
@@ -610,7 +616,7 @@ plots.draw_by_position(ax, by_position, small.block_size, title, smooth=8)
 plt.show()
 
 # %% [markdown]
-# Each code has its own way of growing old. The **sinusoid** goes on at once into rows that the model has never met, and its loss leaps. **RoPE** goes wrong more gently: scores depend on the distance alone, as promised, *but distances beyond the window were never trained*. Relative does not mean unlimited. **ALiBi** stays nearly where it was. And nobody gains from the longer text. In these stories nobody can: the best of all readers has no use for more than 48 letters. ([Three seeds on the full tales](../figures/lengths.png) say the same; there NoPE came along, which was never good and gets worse.)
+# Each code has its own way of growing old. The **sinusoid** goes on at once into rows that the model has never met, and its loss leaps. **RoPE** goes wrong more gently: scores depend on the distance alone, as promised, *but distances beyond the window were never trained*. Relative does not mean unlimited. **ALiBi** stays nearly where it was. And nobody gains from the longer text. In these stories nobody can: the best of all readers has no use for more than 48 letters. ([Three seeds on the full tales](../figures/lengths.png) put the models in the same order; there NoPE came along, which was never good and gets worse.)
 
 # %%
 gain, _ = gain_of_longer_text(corpus.grammar, small.block_size, far, n_windows=20, every=8)
@@ -632,9 +638,10 @@ Table(("weight beyond 47 tokens", "all tokens alike", "trained, layer 1", "layer
 # %% [markdown]
 # It does look. The two gentlest heads spend four and six tenths of their attention beyond all that they were trained on, much as they would if all tokens were alike to them. ALiBi's calm is not blindness. What it meets far away is more of the same, a lower score for a longer way.
 #
-# And RoPE? Far distances turn its slow pairs to angles where they have never been, while its quick pairs have been all the way round in any window. Are those angles to blame? Let us turn the pairs four times more slowly, so that no distance of the long window goes beyond what was trained: all of them, or only those that are slow.
+# And RoPE? Far distances turn its slow pairs to angles where they have never been, while its quick pairs have been all the way round in any window. Are those angles to blame? Let us turn the pairs four times more slowly, so that the longest distance, 191 tokens, turns them hardly further than 47 did in training: all of them, or only those that are slow.
 #
 # > **Predict.** Which will do better: all, or only the slow ones?
+
 
 # %%
 class Slower(Rotary):
@@ -681,6 +688,7 @@ assert plain - 0.1 > some_slower > short + 0.4
 #
 # What does each kind of code promise, and keep? The same five questions to our three travellers, and one more that we have just invented: may the whole text move?
 
+
 # %% tags=["nbval-ignore-output"]
 def examine(model):
     """Six promises, measured on one model."""
@@ -714,8 +722,8 @@ invariants.promises(checked["v4"])
 # %% [markdown]
 # ## Exercise
 #
-# You will write RoPE in the half-split layout, and a checker will tell by numbers alone whether your pairs and your angles belong together. (Exercises with a checker are still being written; here is their place.)
+# Repair `turn_mixed` twice: once so that it is half-split throughout, once so that it is interleaved throughout. `invariants.norm_preserved` and `invariants.shift_invariant` tell by numbers alone whether your pairs and your angles belong together.
 #
 # ## What comes next
 #
-# RoPE knows the distance, but nobody tells it how much distance should matter: the score of a query that equals its key falls quickly at first, and then it wobbles, up as well as down. ALiBi fades evenly, and its slope can never prefer what stands two back to what stands one back. Source note 001 asks whether attention can be given a **scale**: a kernel that fades with distance, sharp for some purposes and wide for others, on top of the rotation. Its formula has a catch, and you now have the tools to find it. → 05 · Gaussian RoPE
+# RoPE knows the distance, but nobody tells it how much distance should matter: the score of a query that equals its key falls quickly at first, and then it wobbles, up as well as down. ALiBi fades evenly, and its slope can never prefer what stands two back to what stands one back. Source note 001 asks whether attention can be given a **scale**: a kernel that fades with distance, sharp for some purposes and wide for others, on top of the rotation. Its formula has a catch, and you now have the tools to find it. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)

@@ -176,7 +176,9 @@ assert len(between) < sum(map(len, writers.values())) / 8
 # %%
 known = [x for name, found in board.items() if not found["masks"] for x in found["roles"] if x >= 0.9]
 written = [x for found in board.values() for x in found["whole"] if x is not None]
-print(f"of the runs that prefer the right name ({min(known):.0%} or more), the best writes {max(written):.0%}")
+print(
+    f"of the runs that prefer the right name ({min(known):.0%} or more), the best writes {max(written):.0%}"
+)
 assert max(board["v4"]["whole"]) < 0.3
 assert all(max(board[name]["whole"]) > 0.7 for name in ("v3", "v5 fixed", "v6", "alibi"))
 assert max(max(m["roles"]) for m in board.values() if m["masks"]) < 0.55
@@ -212,9 +214,7 @@ for name in ("v7", "v7-rope", "v7-pope"):
     change = [far - near for far, near in zip(board[name]["4x"], board[name]["1x"], strict=True)]
     print(f"{name:9}", *(f"{x:+.2f}" for x in change))
 print("inside, v7-pope is", against(results, "v7-rope")["v7-pope"], "v7-rope")
-change = {
-    name: mean(board[name]["4x"]) - mean(board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")
-}
+change = {name: mean(board[name]["4x"]) - mean(board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
 assert change["v7"] > 1 > change["v7-rope"] > 0.3 > 0.15 > change["v7-pope"] > 0
 
 # %% [markdown]

@@ -468,11 +468,24 @@ def test_labels_of_hands_far_apart_stand_at_their_tips(ax):
 
 def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
     gaps = {"none": {"2": [0.1, 0.2], "4": [0.3, 0.4]}, "Fourier": {"2": [-0.001, 0.0], "4": [1.0, 1.1]}}
-    plots.draw_gaps(ax, gaps, "what company costs")
-    shown = sorted((line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines())
-    assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1)]
+    plots.draw_gaps(ax, {**gaps, "random": {}}, "what company costs", {"Fourier": {"4": [0.6, 0.7]}})
+    shown = sorted(
+        (line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines() if len(line.get_xdata())
+    )
+    assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1), (1.25, 0.6, 0.7)]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier", "random"]
+
+
+def test_strides_are_a_line_for_each_code_and_a_dot_for_each_seed(ax):
+    curves = {"Fourier": {1: [0.1, 0.3], 128: [0.5]}, "code (formula)": {1: [1.0], 128: [0.4]}}
+    plots.draw_by_stride(ax, curves, "a finding", "cosine")
+    lines = {line.get_label(): line for line in ax.get_lines() if not line.get_label().startswith("_")}
+    assert list(lines["Fourier"].get_xdata()) == [1, 128]
+    assert list(lines["Fourier"].get_ydata()) == pytest.approx([0.2, 0.5])
+    assert lines["code (formula)"].get_linestyle() == "--"
+    dots = [tuple(line.get_ydata()) for line in ax.get_lines() if line.get_marker() == "o"]
+    assert dots == [(0.1, 0.3), (0.5,), (1.0,), (0.4,)]
 
 
 def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
@@ -486,6 +499,16 @@ def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(a
     assert list(lines["mean of v4"].get_xdata()) == [3.0, 3.0]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first name is on top
     assert ax.get_xlabel() == "nats"
+
+
+def test_seeds_are_dots_without_a_mean_and_a_model_that_refuses_has_a_row(ax):
+    values, rings = {"v4": [1.0, 6.0], "v2": []}, {"v4": [2.0, 3.0]}
+    plots.draw_seed_dots(ax, values, "a finding", "nats", {"chance": 0.5}, (0, 9), rings, {"v2": "refuses"})
+    dots = {(*map(float, line.get_xdata()),) for line in ax.lines if line.get_marker() == "o"}
+    assert dots == {(1.0, 6.0), (2.0, 3.0), ()}
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v2"]
+    assert [(note.get_text(), note.xy[1]) for note in ax.texts] == [("refuses", 1)]
+    assert ax.get_xlim() == (0, 9)
 
 
 def test_a_text_stands_in_rows_of_squares(ax):
@@ -517,3 +540,19 @@ def test_what_appears_later_is_grey(ax):
     assert list(later.get_xydata()[0]) == [3, 0.1]
     np.testing.assert_allclose(there.get_xydata(), [(1, 0.9), (2, 0.5)])
     assert ax.get_xlim() == (0, 6)
+
+
+def test_groups_of_seeds_are_points_side_by_side(ax):
+    groups = {"300 steps": {"v4": [1.0, 2.0]}, "600 steps": {"v4": [3.0], "v5": [5.0, 6.0]}}
+    plots.draw_seed_points(ax, groups, "a finding", "", "nats")
+    points = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
+    assert points["v4"] == [(-0.2, 1.0), (-0.2, 2.0), (0.8, 3.0)]
+    assert points["v5"] == [(1.2, 5.0), (1.2, 6.0)]
+    assert [label.get_text() for label in ax.get_xticklabels()] == list(groups)
+
+
+def test_seeds_are_lines_of_one_colour_and_one_name(ax):
+    plots.draw_seed_lines(ax, [1, 2], {"v4": np.array([[1.0, 2.0], [3.0, 4.0]])}, "a finding", "x", "y")
+    assert [tuple(line.get_ydata()) for line in ax.lines] == [(1.0, 2.0), (3.0, 4.0)]
+    assert len({line.get_color() for line in ax.lines}) == 1
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["v4"]
