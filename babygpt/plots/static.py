@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -166,8 +167,8 @@ def draw_seed_dots(
         second = (rings or {}).get(name, ())
         ax.plot(second, [row] * len(second), "o", color=colour, ms=8, mfc="none", mew=1.5, zorder=2.2)
         if name in (notes or {}):
-            at, look = (1.0, row), {"ha": "right", "va": "center", "color": colour}
-            ax.annotate((notes or {})[name], at, xycoords=ax.get_yaxis_transform(), **look)
+            where: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+            ax.annotate((notes or {})[name], (1.0, row), color=colour, **where)
     for at in (marks or {}).values():
         ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
     ax.set_yticks(range(len(values)), list(values))

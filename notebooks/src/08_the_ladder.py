@@ -198,7 +198,8 @@ assert max(map(abs, past["v5"] + past["v5 fixed"])) < 0.001
 assert "below" not in {decided_side(seeds) for seeds in past.values()}
 assert 0.02 < min(past["alibi"]) < max(past["alibi"]) < 0.1
 assert 0.05 < mean(past["pope"]) < mean(past["v6"]) < 0.15
-assert min(past["v3"]) > 2 and min(past["v4"]) > 0.3
+assert min(past["v3"]) > 2
+assert min(past["v4"]) > 0.3
 stories = load_corpus("plain-tales").grammar.write(100_000, seed=0).splitlines()
 assert max(map(len, stories)) < results["block_size"]
 
