@@ -18,17 +18,14 @@
 # **Needs:** what `make lab` has installed, and no network. **Takes:** one to two and a half minutes to run on two cores, by their speed, half an hour to read. **You will have seen:** two texts woven into one, why attention cannot tell them apart by itself, what a stride is worth, what leaks, two stories written at once, and a model that fails on a third text though it handled two without a flaw.
 
 # %% tags=["nbval-ignore-output"]
-import math
-from statistics import mean
-
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 
 from babygpt import Branches, ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.claims import findings
 from babygpt.data.batches import interleave
-from babygpt.encodings.fourier import fourier
-from babygpt.encodings.rotary import angles, rotate_pairs
+from babygpt.encodings import fourier, rotary
 from babygpt.experiments.branches import CODES, draw_branches
 from babygpt.experiments.results import load_results
 from babygpt.experiments.strides import by_share, by_stride, draw_strides, losses_among_two
@@ -112,19 +109,16 @@ for model in models.values():
 #
 # is added to the token's embedding, once, at the bottom of the model. Time is RoPE's business, as in v4. The note's stride is 128 and its width 512.
 
-
 # %%
 def by_hand(p, C=512, theta=10_000.0):
     """The code of one branch position, as the formula has it."""
-    pairs = [
-        (math.sin(p * theta ** (-2 * i / C)), math.cos(p * theta ** (-2 * i / C))) for i in range(C // 2)
-    ]
+    pairs = [(np.sin(p * theta ** (-2 * i / C)), np.cos(p * theta ** (-2 * i / C))) for i in range(C // 2)]
     return torch.tensor(pairs).flatten()
 
 
 # %%
-codes = torch.stack([by_hand(b * 128) for b in range(8)])
-assert torch.allclose(codes, fourier(torch.arange(8) * 128, 512), atol=1e-5)
+codes = torch.stack([by_hand(b * 128) for b in range(8)]).float()
+assert torch.allclose(codes, fourier.fourier(torch.arange(8) * 128, 512), atol=1e-5)
 
 # %% [markdown]
 # How different are two branches? The note says: *at stride 128 the codes are 17.4 apart, and 31% alike*. And of its second sentence, note 003 says that neighbouring rows of the table are 85% alike. Distance, and cosine. Both are one line.
@@ -136,7 +130,7 @@ for position in (1, 128, 256):
     code = by_hand(position)
     cosine = torch.cosine_similarity(code, codes[0], dim=0)
     print(f"position {position:>3}: {cosine:.0%} alike, {(code - codes[0]).norm():.1f} apart")
-print(f"31% alike would be {16 * math.sqrt(2 * (1 - 0.31)):.1f} apart")
+print(f"31% alike would be {16 * np.sqrt(2 * (1 - 0.31)):.1f} apart")
 
 # %% [markdown]
 # The distance is right; the likeness is not, and the two cannot both be: 17.4 goes with 41%. (31% belongs to stride 256.) Neighbours are 97% alike, not 85%.
@@ -153,7 +147,7 @@ live.branches()
 
 # %%
 position = torch.arange(8) * 128
-turned = rotate_pairs(torch.ones(8, 512, dtype=torch.float64), angles(position, 512))
+turned = rotary.rotate_pairs(torch.ones(8, 512, dtype=torch.float64), rotary.angles(position, 512))
 likeness = [code @ code.T / code.square().sum(dim=-1) for code in (codes.double(), turned)]
 assert torch.allclose(*likeness, atol=1e-6)
 
@@ -161,7 +155,7 @@ assert torch.allclose(*likeness, atol=1e-6)
 # So where do the 93 to 99% come from? Most likely from the right-hand picture. Note 003 computes $\cos(4096/10000)$, **one pair**, slower still than the slowest there is, and compares it with *all* pairs of the Fourier code. (Even that is 0.92, and not the 0.95 it gives.) At the stride of 4096 that the note gives its rival, a head of 64 channels has 16 pairs that turn with the branch, and all of them together are −4% alike. The difference of the rivals was the difference of two computations.
 
 # %%
-slow, pairs = math.cos(4096 / 10_000), angles(torch.tensor([4096]), 32)  # (1, 16) radians
+slow, pairs = np.cos(4096 / 10_000), rotary.angles(torch.tensor([4096]), 32)  # (1, 16) radians
 assert (round(slow, 2), round(float(pairs.cos().mean()), 2)) == (0.92, -0.04)
 
 # %% [markdown]
@@ -169,7 +163,7 @@ assert (round(slow, 2), round(float(pairs.cos().mean()), 2)) == (0.92, -0.04)
 
 # %%
 for n in (256, 16):
-    cosines = [float(angles(torch.tensor([stride]), 2 * n).cos().mean()) for stride in (128, 256, 300)]
+    cosines = [float(rotary.angles(torch.tensor([stride]), 2 * n).cos().mean()) for stride in (128, 256, 300)]
     print(f"{n:>3} pairs:", *(f"{cosine:.2f}" for cosine in cosines), "at strides 128, 256, 300")
     assert (cosines[1] > cosines[0], cosines[2] > cosines[1]) == (n == 16, n == 256)  # does it rise?
 
@@ -181,14 +175,13 @@ for n in (256, 16):
 #
 # > **Predict.** In which of the two does the stride do anything?
 
-
 # %%
 def before(branch_id, stride):
-    return fourier((branch_id / stride).long(), 512)  # "restore" the index, look up
+    return fourier.fourier((branch_id / stride).long(), 512)  # "restore" the index, look up
 
 
 def after(branch_id, stride):
-    return fourier(branch_id.long(), 512)  # look up directly
+    return fourier.fourier(branch_id.long(), 512)  # look up directly
 
 
 # %%
@@ -351,7 +344,7 @@ for number, text in enumerate(written):
 # %%
 results = load_results("branches")
 keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
-unknown = {key: mean(results["runs"]["two: Fourier"][key]) for key in keys}
+unknown = {key: np.mean(results["runs"]["two: Fourier"][key]) for key in keys}
 for key, share in unknown.items():
     print(f"{key:<20} {share:.0%} of the words")
 assert abs(unknown["unknown 2"] - unknown["unknown 2, isolated"]) < 0.05
@@ -397,7 +390,6 @@ Table(("nats per character", "gap at four", "own tag, alone", "company"), rows, 
 #
 # Fill in what makes it so: `Branches` takes `numbers`, from how many it draws the branch numbers of a sample. Train a Fourier model with it and make the checker happy. (`objective` as it stands is the one from above, and the checker says what is missing.) Then explain to somebody why it works for *eight* branches at once, though no more than two were ever seen together.
 
-
 # %% tags=["nbval-ignore-output"]
 def check(model):
     """Whether a model has learned to read, and carries over from two branches to four."""
@@ -428,7 +420,7 @@ plt.show()
 
 # %%
 def gap(run, n, part="gap"):
-    return mean(results["runs"][run][f"{part} {n}"])
+    return np.mean(results["runs"][run][f"{part} {n}"])
 
 
 added = [code for code in CODES if code not in ("none", "2-D RoPE")]
@@ -453,11 +445,10 @@ assert max(few[:3]) < 0.03 < 0.3 < few[3]
 #
 # > **Predict.** By how much is the loss among eight higher than that of single texts?
 
-
 # %%
 def among(run, n):
     found = results["runs"][run]
-    return mean(found["alone"]) + (mean(found[f"gap {n}"]) if n > 1 else 0)
+    return np.mean(found["alone"]) + (np.mean(found[f"gap {n}"]) if n > 1 else 0)
 
 
 kinds = ("Fourier", "2-D RoPE")
@@ -484,12 +475,12 @@ plt.show()
 
 # %%
 losses, inside = losses_among_two(strides), by_stride(strides, "stream 1")
-worse = {kind: mean(losses[kind][1]) - mean(losses[kind][128]) for kind in kinds}
+worse = {kind: np.mean(losses[kind][1]) - np.mean(losses[kind][128]) for kind in kinds}
 print("stride 1, minus 128:", *(f"{kind} {more:+.3f}" for kind, more in worse.items()))
 assert all(0 < more < 0.1 for more in worse.values())
 learnable = [among(f"{run}: Fourier, learnable", 2) for run in ("stride 1", "two")]
 assert abs(learnable[0] - learnable[1]) < 0.01
-assert min(mean(values) for values in inside["2-D RoPE"].values()) > 0.93
+assert min(np.mean(values) for values in inside["2-D RoPE"].values()) > 0.93
 for share, found in by_share(strides).items():
     lost = ", ".join(f"{key} {found[key][0]:.3f}" for key in ("alone", "gap 2", "gap 4"))
     print(f"{share:>4.0%} of the pairs turn with the branch: {lost}")
