@@ -108,7 +108,7 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
     moved = [("nothing" if by < 1e-9 else f"by {by:.1f}") for by in (apart, uneven)]
     title = f"i + j: {moved[0]}, i ↔ j: {moved[1]}"
     labels = (title, "i − j (tokens)", "score")
-    spans = (-float(SUMS[0]), float(SUMS[0])), span(np.stack(list(found["across"].values())))
+    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.9 * top)  # with room for the legend
     look: Any = ("upper right", 1, dict(zip(found["across"], plots.SHADES, strict=True)))
     plots.draw_curves(curve, np.arange(-SUMS[0], SUMS[0] + 1, 2), found["across"], *labels, *spans, *look)
 
@@ -116,13 +116,6 @@ def draw(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
 def axis_end(values: Tensor, least: float) -> float:
     """Return the end of an axis about 0 that holds the values: `least`, doubled as often as it must be."""
     return least * 2.0 ** max(0.0, math.ceil(math.log2(float(values.abs().max()) / least + 1e-9)))
-
-
-def span(curves: np.ndarray) -> tuple[float, float]:
-    """Return an axis that the curves fill, so that small gaps between them can be seen, and a legend fits."""
-    low, high = float(curves.min()), float(curves.max())
-    room = max(high - low, 1.0)
-    return low - 0.05 * room, high + 0.6 * room
 
 
 def polar() -> Explorer:
