@@ -18,7 +18,7 @@ RUNGS = [
     {"objectives"},
     {"training", "sampling", "metrics", "plots"},
     {"invariants", "experiments", "doctor"},
-    {"claims"},
+    {"claims", "exercises"},
     {"live"},
     {"cli"},
     {"__main__", "__init__"},

@@ -1,0 +1,174 @@
+"""What an exercise is: a task, checks that look at an answer, hints one by one, and a solution."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from typing import Any
+
+import torch
+from torch import Generator
+
+from babygpt.exercises.compare import shown
+from babygpt.exercises.guard import OutOfTime, within
+from babygpt.tables import MARKS, Source, Table, source
+
+SECONDS = 5.0  # for a check, unless it trains
+
+
+class Wrong(Exception):
+    """Raised by a check: what is wrong with the answer, in a sentence, with the input that shows it."""
+
+
+class Unusable(Wrong):
+    """Raised by a check for an answer that none of the other checks can make anything of."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that is asked of an answer.
+
+    asked  in a few words
+    look   is given the answer and a seeded random generator, and raises `Wrong` if the thing is not so
+    """
+
+    asked: str
+    look: Callable[[Any, Generator], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a checker found: one row for each thing asked.
+
+    rows     (✓ or ✗, what was asked, what is wrong)
+    printed  how the answer's own output begins
+    """
+
+    rows: Sequence[tuple[str, str, str]]
+    printed: str = ""
+
+    @property
+    def solved(self) -> bool:
+        return all(mark == MARKS["holds"] for mark, *_ in self.rows)
+
+    @property
+    def failed(self) -> list[str]:
+        """What was asked and is not so."""
+        return [asked for mark, asked, _ in self.rows if mark != MARKS["holds"]]
+
+    def _verdict(self) -> str:
+        return "Solved." if self.solved else f"Not yet: {len(self.failed)} of {len(self.rows)} to go."
+
+    def __repr__(self) -> str:
+        lines = ["  ".join(part for part in row if part) for row in self.rows]
+        printed = [f"Your code printed: {self.printed}"] if self.printed else []
+        return "\n".join([*lines, *printed, self._verdict()])
+
+    def _repr_html_(self) -> str:
+        table = Table(("", "asked", "what is wrong"), self.rows, 3)._repr_html_()
+        printed = f"<p>Your code printed: <code>{escape(self.printed)}</code></p>" if self.printed else ""
+        return f"{table}{printed}<p><b>{self._verdict()}</b></p>"
+
+
+@dataclass
+class Exercise:
+    """A task with a checker.
+
+    name      a few words
+    task      what to do, in Markdown
+    level     "warm-up", "core" or "stretch"
+    minutes   that it takes
+    checks    what is asked, the most basic first; they see the answer one after the other
+    hints     from the vaguest to the plainest
+    stub      what the learner begins with, as it stands in the notebook: a function, a class or a value
+    answer    the solution, likewise; the source of a function or class is shown
+    seconds   that a check may take; more than a few for one that trains
+    """
+
+    name: str
+    task: str
+    level: str
+    minutes: int
+    checks: Sequence[Check]
+    hints: Sequence[str]
+    stub: Any
+    answer: Any
+    seconds: float = SECONDS
+    given: int = field(default=0, repr=False)  # hints already given
+
+    def __repr__(self) -> str:
+        return f"{self.name} ({self.level}, about {self.minutes} minutes)"
+
+    def _repr_markdown_(self) -> str:
+        return f"**{self.name}** · {self.level} · about {self.minutes} minutes\n\n{self.task}"
+
+    def check(self, attempt: Any) -> Report:
+        """Look at an answer, whatever it is and does.
+
+        attempt  a function, a class or a value, as the task says
+        returns  ✓ or ✗ for each thing asked, and for ✗ what is wrong
+        """
+        rows: list[tuple[str, str, str]] = []
+        printed = ""
+        for number, check in enumerate(self.checks):
+            draw = Generator().manual_seed(number)
+            with torch.random.fork_rng(devices=[]):
+                _, error, output = within(self.seconds, partial(check.look, attempt, draw))
+            rows.append((MARKS["fails" if error else "holds"], check.asked, sentence(error, self.seconds)))
+            printed = printed or " / ".join(output.split("\n")[:3]).strip(" /")
+            if isinstance(error, Unusable | OutOfTime):
+                rows += [
+                    (MARKS["fails"], later.asked, "not looked at") for later in self.checks[number + 1 :]
+                ]
+                break
+        return Report(rows, printed)
+
+    def hint(self) -> str:
+        """One more hint each time; after the last one, all is said."""
+        if self.given == len(self.hints):
+            return "There are no more hints. `solution()` shows one way to do it."
+        self.given += 1
+        return f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}"
+
+    def solution(self) -> Source | Any:
+        """One way to do it: its source, or the value."""
+        return source(self.answer) if callable(self.answer) else self.answer
+
+
+def sentence(error: BaseException | None, seconds: float) -> str:
+    """What a check raised, as the report says it; nothing for nothing."""
+    if error is None:
+        return ""
+    if isinstance(error, OutOfTime):
+        return f"did not come to an end within {seconds:g} seconds"
+    if isinstance(error, Wrong):
+        return str(error)
+    return f"your code raised {type(error).__name__}: {shown(str(error))}"
+
+
+def ask(attempt: Callable[..., Any], *given: Any, what: str) -> Any:
+    """Call the learner's function on copies of some inputs.
+
+    given    the inputs
+    what     they are, for the sentence: "x of shape (1, 2)"
+    returns  what it returned
+    Raises Wrong if it raises, or writes into what it was given; Unusable if it is no function.
+    """
+    if not callable(attempt):
+        raise Unusable(f"this should be a function, and is {shown(attempt)}")
+    copies = copy.deepcopy(given)
+    try:
+        got = attempt(*copies)
+    except Exception as error:
+        raise Wrong(f"for {what} it raised {type(error).__name__}: {shown(str(error))}") from error
+    if not all(unchanged(a, b) for a, b in zip(copies, given, strict=True)):
+        raise Wrong(f"for {what} it changed what it was given; work on a copy")
+    return got
+
+
+def unchanged(one: Any, other: Any) -> bool:
+    """Whether a tensor still holds what its copy holds; anything else is taken to be unchanged."""
+    return not isinstance(one, torch.Tensor) or (one.shape == other.shape and bool((one == other).all()))
