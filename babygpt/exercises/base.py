@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Generator
 
-from babygpt.exercises.compare import shown
+from babygpt.exercises.compare import difference, shown
 from babygpt.exercises.guard import OutOfTime, within
 from babygpt.tables import MARKS, Source, Table, source
 
@@ -169,6 +169,61 @@ def ask(attempt: Callable[..., Any], *given: Any, what: str) -> Any:
     return got
 
 
+def expect(
+    attempt: Callable[..., Any],
+    *given: Any,
+    want: Any,
+    what: str,
+    mistakes: Mapping[str, Any] | None = None,
+    atol: float = 1e-4,
+) -> Any:
+    """Call the learner's function on copies of some inputs, and compare what it returns.
+
+    given     the inputs
+    want      what it should return
+    what      the inputs are, for the sentence
+    mistakes  what to tell the learner -> what somebody gets who makes that well-known mistake
+    returns   what it returned
+    Raises Wrong if that is something else.
+    """
+    got = ask(attempt, *given, what=what)
+    if text := difference(got, want, atol):
+        told = (said for said, wrong in (mistakes or {}).items() if not difference(got, wrong, atol))
+        raise Wrong(f"for {what} {text}" + next((f". {said}" for said in told), ""))
+    return got
+
+
+def whole_number(value: Any, least: int, most: int) -> int:
+    """A whole number that a learner gave as an answer. Raises Unusable if it is none, or out of bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Unusable(f"this should be a whole number, and is {shown(value)}")
+    if not least <= value <= most:
+        raise Unusable(f"this should lie between {least} and {most}, and is {shown(value)}")
+    return value
+
+
+def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
+    """Texts that a learner gave as an answer.
+
+    number  of texts that there should be, if that is fixed
+    Raises Unusable if they are none.
+    """
+    wanted = f"{number or 'some'} texts in a tuple or list"
+    if not isinstance(value, tuple | list) or not all(type(text) is str for text in value):
+        raise Unusable(f"this should be {wanted}, and is {shown(value)}")
+    if len(value) != number if number else not value:
+        raise Unusable(f"this should be {wanted}, and there are {len(value)}")
+    return tuple(value)
+
+
 def unchanged(one: Any, other: Any) -> bool:
-    """Whether a tensor still holds what its copy holds; anything else is taken to be unchanged."""
-    return not isinstance(one, torch.Tensor) or (one.shape == other.shape and bool((one == other).all()))
+    """Whether a tensor, a module, or a list or dict of these still holds what its copy holds."""
+    if isinstance(one, torch.nn.Module):
+        return unchanged(dict(one.state_dict()), dict(other.state_dict()))
+    if isinstance(one, torch.Tensor):
+        return one.shape == other.shape and bool((one == other).all())
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(unchanged, one, other))
+    return True

@@ -59,6 +59,21 @@ def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
     return _difference_of_numbers(got, want, atol)
 
 
+def wrong_shape(got: Any, shape: tuple[int, ...]) -> str:
+    """Say that something is no tensor of this shape, or nothing.
+
+    got      whatever the learner's code returned
+    returns  "" if it is one, whatever its numbers are; otherwise what came out, and what should have
+    """
+    if got is None:
+        return "came out: None. Is a `return` missing?"
+    try:
+        have = tuple(torch.as_tensor(got).shape)
+    except Exception:
+        return f"came out: {shown(got)}; should be a tensor of shape {shape}"
+    return "" if have == shape else f"came out: shape {have}; should be shape {shape}"
+
+
 def _difference_of_parts(got: Any, want: tuple[Any, ...] | list[Any], atol: float) -> str:
     if not isinstance(got, tuple | list) or len(got) != len(want):
         return f"came out: {shown(got)}; should be {len(want)} things: {shown(want)}"
@@ -80,10 +95,14 @@ def _difference_of_numbers(got: Any, want: Any, atol: float) -> str:
         )
     if numbers.is_complex() != wanted.is_complex() or numbers.dtype == torch.bool != wanted.dtype:
         return f"came out: numbers of type {numbers.dtype}; should be {wanted.dtype}"
-    off = (numbers.double() - wanted.double()).abs()
-    worst = float(off.nan_to_num(math.inf).max()) if off.numel() else 0.0
-    if worst <= atol:
+    kind = torch.complex128 if wanted.is_complex() else torch.float64
+    apart = ~numbers.to(kind).isclose(wanted.cpu().to(kind), 0.0, atol) | numbers.isnan()
+    if not apart.any():
         return ""
     if numbers.dim() and numbers.isnan().any():
         return f"came out: {int(numbers.isnan().sum())} numbers that are nan; should be: {shown(wanted)}"
-    return f"came out: {shown(numbers)}; should be: {shown(wanted)}"
+    if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):
+        return f"came out: {shown(numbers)}; should be: {shown(wanted)}"
+    first = tuple(apart.nonzero()[0].tolist())
+    at = ", ".join(map(str, first))
+    return f"at [{at}] came out: {shown(numbers[first])}; should be: {shown(wanted[first])}"

@@ -42,6 +42,7 @@ def global_state_kept() -> Iterator[None]:
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002  the global one, which a learner may seed
     dtype, recursion = torch.get_default_dtype(), sys.getrecursionlimit()
+    threads = torch.get_num_threads()
     try:
         yield
     finally:
@@ -50,6 +51,8 @@ def global_state_kept() -> Iterator[None]:
         random.setstate(python_state)
         torch.set_default_dtype(dtype)
         sys.setrecursionlimit(recursion)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
 
 
 def within(seconds: float, work: Callable[[], Any]) -> tuple[Any, BaseException | None, str]:

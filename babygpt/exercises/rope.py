@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.rotary import rotate
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
-from babygpt.exercises.compare import difference, shown
+from babygpt.exercises.compare import difference, shown, wrong_shape
 
 SHAPES = ((1, 1, 1, 2), (1, 1, 2, 4), (2, 3, 5, 8), (1, 2, 4, 6))  # (B, H, T, D), the smallest first
 
@@ -43,7 +43,7 @@ def cases(draw: Generator) -> list[tuple[Tensor, Tensor, float, str]]:
 def keeps_lengths(attempt: Any, draw: Generator) -> None:
     for x, positions, theta, what in cases(draw):
         got = ask(attempt, x, positions, theta, what=what)
-        if text := difference(got, x, atol=float("inf")):
+        if text := wrong_shape(got, tuple(x.shape)):
             raise Wrong(f"for {what} {text}")
         if text := difference(torch.as_tensor(got).norm(dim=-1), x.norm(dim=-1)):
             raise Wrong(f"for {what} lengths of the vectors: {text}. A rotation keeps them")
