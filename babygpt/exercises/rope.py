@@ -10,6 +10,9 @@ from torch import Generator, Tensor
 from babygpt.encodings.rotary import rotate
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
 from babygpt.exercises.compare import difference, shown, wrong_shape
+from babygpt.exercises.ranking import RANKING
+from babygpt.exercises.relative import RELATIVE
+from babygpt.exercises.whole_names import WHOLE_NAMES
 
 SHAPES = ((1, 1, 1, 2), (1, 1, 2, 4), (2, 3, 5, 8), (1, 2, 4, 6))  # (B, H, T, D), the smallest first
 
@@ -89,4 +92,4 @@ HALF_SPLIT = Exercise(
     answer=half_split_answer,
 )
 
-EXERCISES = (HALF_SPLIT,)
+EXERCISES = (HALF_SPLIT, RELATIVE, RANKING, WHOLE_NAMES)
