@@ -14,7 +14,6 @@ from babygpt.exercises.base import Check, Exercise, Wrong, ask, texts
 from babygpt.exercises.block import BLOCK
 from babygpt.exercises.compare import difference, shown, wrong_shape
 from babygpt.exercises.draws import integer, shaken
-from babygpt.exercises.look_back import LOOK_BACK
 from babygpt.models.transformer import Transformer
 
 
@@ -226,4 +225,4 @@ HALF_BLIND = Exercise(
     answer=("abcdef", "dcbaef"),
 )
 
-EXERCISES = (ATTENTION, LOOK_BACK, BLOCK, HALF_BLIND)
+EXERCISES = (ATTENTION, BLOCK, HALF_BLIND)

@@ -1,4 +1,4 @@
-"""An exercise of notebook 03a: a head, set by hand, that looks n tokens back."""
+"""An exercise of notebook 03b: a head, set by hand, that looks n tokens back."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Speller(nn.Module):
         return 3.0 * nn.functional.one_hot(ids, self.tokenizer.vocab_size)
 
 
-NAMES = ("ana", "ona", "benno", "bela", "kim", "tom", "ada", "ida")
+NAMES = ("ana", "tom", "benno", "lisa", "kim", "udo", "ruth")
 
 
 def asked(draw: Generator, n: int) -> list[Question]:

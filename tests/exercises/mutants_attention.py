@@ -3,12 +3,10 @@
 import torch
 
 from babygpt.encodings.base import norm
-from babygpt.exercises.attention import ATTENTION, BLOCK, HALF_BLIND, LOOK_BACK
-from babygpt.exercises.look_back import look_back_answer
+from babygpt.exercises.attention import ATTENTION, BLOCK, HALF_BLIND
 from tests.exercises.harness import Mutant
 
 SUMS, LATER, EARLIER, SCORES, MIX, PYTORCH = (check.asked for check in ATTENTION.checks)
-ITSELF, BACK, ANYWHERE, SHARP = (check.asked for check in LOOK_BACK.checks)
 STAYS, MLP, ATTENDS, HEARS, WHOLE = (check.asked for check in BLOCK.checks)
 LETTERS, END, START, TWO = (check.asked for check in HALF_BLIND.checks)
 
@@ -32,22 +30,6 @@ def zero_scores(q, k, v):
     scores = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).tril()
     weights = scores.softmax(-1)
     return weights @ v, weights
-
-
-def head(n, n_embd, sign=1, scale=1.0, transposed=False, keys=False):
-    to_q, to_k = look_back_answer(sign * n, n_embd)
-    return (to_k, to_q * scale) if keys else (to_q * scale, to_k)
-
-
-def one_pair(n, n_embd):
-    to_q, to_k = look_back_answer(n, n_embd)
-    only = torch.zeros(n_embd)
-    only[:2] = 1
-    return to_q * only, to_k
-
-
-def always_one(n, n_embd):
-    return look_back_answer(1, n_embd)
 
 
 def block(x, w, n_head, pre=True, add=True, square=True, qk=True, scale=2, mask=True, mlp_norm=True, cut=True):
@@ -109,11 +91,6 @@ MUTANTS = [
     ),
     Mutant(ATTENTION, "zeros for −∞", zero_scores, [LATER, EARLIER, SCORES, PYTORCH]),
     Mutant(ATTENTION, "mix of v alone", lambda q, k, v: (v, attend(q, k, v)[1]), [MIX, PYTORCH]),
-    Mutant(LOOK_BACK, "ahead", lambda n, c: head(n, c, sign=-1), [BACK, ANYWHERE, SHARP], "*ahead*"),
-    Mutant(LOOK_BACK, "soft", lambda n, c: head(n, c, scale=0.01), [SHARP], "make them larger"),
-    Mutant(LOOK_BACK, "the keys turn", lambda n, c: head(n, c, keys=True), [BACK, ANYWHERE, SHARP]),
-    Mutant(LOOK_BACK, "always one", always_one, [ITSELF, BACK, ANYWHERE, SHARP], "tokens back, should be"),
-    Mutant(LOOK_BACK, "one pair", one_pair, [SHARP]),
     Mutant(BLOCK, "adds nothing", with_(add=False), ALL, "*adds* to the stream"),
     Mutant(BLOCK, "ReLU", with_(square=False), [MLP, WHOLE], "ReLU squared"),
     Mutant(BLOCK, "MLP reads the stream", with_(mlp_norm=False), [MLP, WHOLE]),
