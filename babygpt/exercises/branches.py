@@ -1,0 +1,279 @@
+"""Exercises of notebook 06: who sees whom, targets of woven texts, and the interference gap, split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.data.batches import BranchBatch, interleave
+from babygpt.exercises.base import Check, Exercise, Wrong, ask, expect
+from babygpt.exercises.compare import difference, shown
+from babygpt.exercises.draws import dice, integer
+from babygpt.positions import Positions, causal_mask
+
+Place = tuple[int, int]  # time, branch
+
+
+def sees_stub(query: Place, key: Place, isolated: bool) -> bool:
+    """Whether a token at (time, branch) may look at one at (time, branch)."""
+    return False
+
+
+def sees_answer(query: Place, key: Place, isolated: bool) -> bool:
+    """Whether a token at (time, branch) may look at one at (time, branch)."""
+    own = query[1] == key[1]
+    if isolated:
+        return own and key[0] <= query[0]
+    return key[0] < query[0] or (own and key[0] == query[0])
+
+
+def told(query: Place, key: Place, isolated: bool, got: bool) -> str:
+    """What is wrong with an answer about two tokens."""
+    if query == key:
+        return "A token sees itself"
+    if query[0] == key[0]:
+        return "What is written at the same moment was not there when the other was chosen"
+    if key[0] > query[0]:
+        return "Nobody sees what comes later"
+    if query[1] == key[1]:
+        return "A token sees its own past"
+    if got:
+        return "Isolated means: nothing of other branches"
+    return "With the open mask it sees the past of every branch"
+
+
+def seen(attempt: Any, draw: Generator, isolated: bool, own: bool) -> None:
+    """Ask about all pairs of some times and branches, within a branch or between two."""
+    times, branches = (sorted({integer(draw, 0, 9) for _ in range(4)}) for _ in range(2))
+    branches = [*branches, branches[-1] + 3]
+    for query, key in product(product(times, branches), repeat=2):
+        if (query[1] == key[1]) != own:
+            continue
+        at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
+        want = bool(causal_mask(*at, isolated=isolated))
+        what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
+        got = ask(attempt, query, key, isolated, what=what)
+        if text := difference(got, want):
+            why = told(query, key, isolated, got) if isinstance(got, bool) else "True or False is asked for"
+            raise Wrong(f"for {what} {text}. {why}")
+
+
+def sees_own(attempt: Any, draw: Generator) -> None:
+    seen(attempt, draw, isolated=False, own=True)
+    seen(attempt, draw, isolated=True, own=True)
+
+
+def sees_others(attempt: Any, draw: Generator) -> None:
+    seen(attempt, draw, isolated=False, own=False)
+
+
+def sees_none(attempt: Any, draw: Generator) -> None:
+    seen(attempt, draw, isolated=True, own=False)
+
+
+SEES = Exercise(
+    name="Who sees whom?",
+    task=(
+        "Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a pair "
+        "(time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, and "
+        "everything at strictly earlier times, of every branch. With `isolated=True` it sees its own branch only."
+    ),
+    level="warm-up",
+    minutes=5,
+    checks=(
+        Check("within a branch", sees_own),
+        Check("between branches, with the open mask", sees_others),
+        Check("between branches, isolated", sees_none),
+    ),
+    hints=(
+        "Three cases: the key's time is earlier, the same, later. Branches matter in one of them only.",
+        "Open: earlier, or the very same token. Isolated: the same branch, and not later.",
+    ),
+    stub=sees_stub,
+    answer=sees_answer,
+)
+
+
+def targets_stub(time: Tensor, branch: Tensor) -> Tensor:
+    """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
+    return torch.arange(len(time)) + 1
+
+
+def targets_answer(time: Tensor, branch: Tensor) -> Tensor:
+    """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
+    target = torch.full_like(time, -1)
+    latest: dict[int, int] = {}  # branch -> where its latest token stands
+    for i, b in enumerate(branch.tolist()):
+        if b in latest:
+            target[latest[b]] = i
+        latest[b] = i
+    return target
+
+
+def woven(draw: Generator, lengths: list[int], staggered: bool) -> BranchBatch:
+    """A row of texts of these lengths, which begin together, or one after the other; and an odd branch number."""
+    rng = dice(draw)
+    offsets = [rng.randint(0, 5) if staggered else 0 for _ in lengths]
+    numbers = rng.sample(range(9), len(lengths)) if staggered else list(range(len(lengths)))
+    return interleave([torch.arange(n + 1) for n in lengths], offsets, numbers)
+
+
+def wanted_targets(row: BranchBatch) -> Tensor:
+    """The index of the token of the same branch whose time is one more, or −1."""
+    time, branch = row.time[0], row.branch[0]
+    follows = (branch[:, None] == branch) & (time[:, None] + 1 == time)  # (T, T)
+    return torch.where(follows.any(dim=1), follows.int().argmax(dim=1), -1)
+
+
+def targeted(attempt: Any, draw: Generator, rows: list[list[int]], staggered: bool) -> None:
+    for lengths in rows:
+        row = woven(draw, lengths, staggered)
+        time, branch = row.time[0], row.branch[0]
+        T = len(time)
+        later = (time[:, None] < time).int()
+        mistakes = {
+            "That is the next token of the row, of whatever text": torch.cat([torch.arange(1, T), -torch.ones(1)]),
+            "The last token of a text has no target in the row: −1": torch.where(
+                wanted_targets(row) < 0, torch.arange(T), wanted_targets(row)
+            ),
+            "That is the first token of the next time, of whatever text": torch.where(
+                later.any(dim=1), later.argmax(dim=1), -1
+            ),
+        }
+        what = f"time {time.tolist()} and branch {branch.tolist()}"
+        expect(attempt, time, branch, want=wanted_targets(row), what=what, mistakes=mistakes)
+
+
+def one_text(attempt: Any, draw: Generator) -> None:
+    targeted(attempt, draw, [[1], [4]], staggered=False)
+
+
+def together(attempt: Any, draw: Generator) -> None:
+    targeted(attempt, draw, [[2, 2], [3, 3, 3]], staggered=False)
+
+
+def apart(attempt: Any, draw: Generator) -> None:
+    targeted(attempt, draw, [[3, 1], [2, 5, 3], [4, 4, 1, 6]], staggered=True)
+
+
+TARGETS = Exercise(
+    name="The next token of one's own text",
+    task=(
+        "Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the row "
+        "the *index* of its target, the next token of its own text, and −1 where the row holds none. `time` "
+        "and `branch` are (T,). Texts may begin at different times, end at different times, and have any numbers."
+    ),
+    level="core",
+    minutes=10,
+    checks=(
+        Check("a single text", one_text),
+        Check("texts that run together", together),
+        Check("texts that begin and end as they like", apart),
+    ),
+    hints=(
+        "In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?",
+        "Go through the row, and remember for each branch where its latest token stands.",
+        "When a token of a branch comes, it is the target of the one you remembered.",
+    ),
+    stub=targets_stub,
+    answer=targets_answer,
+)
+
+Loss = Callable[[tuple[int, ...]], float]
+
+
+def split_gap_stub(loss: Loss, n: int) -> tuple[float, float]:
+    """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
+    return loss(tuple(range(n))) - loss((0,)), 0.0
+
+
+def split_gap_answer(loss: Loss, n: int) -> tuple[float, float]:
+    """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
+    alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
+    return alone - loss((0,)), loss(tuple(range(n))) - alone
+
+
+class Machine:
+    """Measures like a model would, whose numbers were drawn: a tag costs something, and so does company."""
+
+    def __init__(self, draw: Generator, tags: bool, company: bool) -> None:
+        self.plain = 0.5 + float(torch.rand((), generator=draw))
+        self.tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
+        self.company = 0.1 + float(torch.rand((), generator=draw)) if company else 0.0
+
+    def __call__(self, tags: tuple[int, ...]) -> float:
+        if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
+            raise ValueError(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
+        return self.plain + fmean(self.tag[tag] for tag in tags) + self.company * (len(tags) - 1)
+
+
+def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
+    for n in (2, 3, integer(draw, 4, 9)):
+        loss = Machine(draw, tags, company)
+        got = ask(attempt, loss, n, what=f"n = {n}")
+        want = split_gap_answer(loss, n)
+        if not isinstance(got, tuple | list) or len(got) != 2:
+            raise Wrong(f"for n = {n} came out: {shown(got)}; should be two numbers: of the tags, of the company")
+        for name, one, other in zip(("tags", "company"), got, want, strict=True):
+            if text := difference(one, other):
+                kind = f"a model whose tags cost {'something' if tags else 'nothing'}"
+                kind += f" and whose company costs {'something' if company else 'nothing'}"
+                raise Wrong(f"for n = {n} and {kind}, what the {name} cost {text}{why(got, loss, n)}")
+
+
+def why(got: Any, loss: Loss, n: int) -> str:
+    """The mistake, if it is a known one."""
+    alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
+    beside, zero = loss(tuple(range(n))), loss((0,))
+    mistakes = {
+        "Company is measured against the same tags, alone": (alone - zero, beside - zero),
+        "All n tags count, not only the last": (last - zero, beside - last),
+        "First the tags, then the company": (beside - alone, alone - zero),
+        "Average over the tags": (n * alone - n * zero, beside - n * alone),
+    }
+    found = [said for said, wrong in mistakes.items() if not difference(got, wrong)]
+    return f". {found[0]}" if found else ""
+
+
+def tags_alone(attempt: Any, draw: Generator) -> None:
+    split(attempt, draw, tags=True, company=False)
+
+
+def company_alone(attempt: Any, draw: Generator) -> None:
+    split(attempt, draw, tags=False, company=True)
+
+
+def both_costs(attempt: Any, draw: Generator) -> None:
+    split(attempt, draw, tags=True, company=True)
+
+
+SPLIT_GAP = Exercise(
+    name="Is it the company, or the tag?",
+    task=(
+        "Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample of "
+        "the training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures the mean "
+        "loss of texts that share a row under these tags: `loss((0, 1, 2, 3))` of four, `loss((2,))` of one alone "
+        "under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* cost (alone, under the tags 0 to "
+        "n − 1, against alone under tag 0) and what the *company* costs. Together they are the gap."
+    ),
+    level="core",
+    minutes=10,
+    checks=(
+        Check("a model that minds the tags only", tags_alone),
+        Check("a model that minds company only", company_alone),
+        Check("a model that minds both", both_costs),
+    ),
+    hints=(
+        "Which run has the tags and not the company? Make it, for each tag.",
+        "Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.",
+    ),
+    stub=split_gap_stub,
+    answer=split_gap_answer,
+)
+
+EXERCISES = (SEES, TARGETS, SPLIT_GAP)
