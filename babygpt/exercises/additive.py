@@ -10,17 +10,17 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from babygpt.exercises.base import Check, Exercise, Unusable, Wrong, ask, texts
-from babygpt.exercises.compare import shown
+from babygpt.exercises.compare import shown, truth
 from babygpt.exercises.draws import integer
 
 
 def v2_can_stub(table: Tensor) -> bool:
-    """Whether some v2 gives these probabilities (T, V, V): at each place, after each token, of each next one."""
+    """Whether some v2 gives these probabilities (T, V, V), of place, token and next token."""
     return True
 
 
 def v2_can_answer(table: Tensor) -> bool:
-    """Whether some v2 gives these probabilities (T, V, V): at each place, after each token, of each next one."""
+    """Whether some v2 gives these probabilities (T, V, V), of place, token and next token."""
     logits = table.log()
     logits = logits - logits.mean(dim=2, keepdim=True)  # a softmax does not see what a whole row shares
     of_place, of_token = logits.mean(dim=1, keepdim=True), logits.mean(dim=0, keepdim=True)
@@ -41,9 +41,10 @@ def votes(T: int, V: int, draw: Generator) -> tuple[Tensor, Tensor]:
 def answered(attempt: Any, table: Tensor, want: bool, what: str) -> None:
     """Ask about a table of T places and V tokens."""
     what = f"T = {len(table)}, V = {table.shape[1]}: {what},"
-    got = ask(attempt, table.double(), what=what)
-    if not isinstance(got, bool):
-        raise Wrong(f"for {what} came out: {shown(got)}; should be True or False")
+    found = ask(attempt, table.double(), what=what)
+    got = truth(found)
+    if got is None:
+        raise Wrong(f"for {what} came out: {shown(found)}; should be True or False")
     if got != want:
         raise Wrong(f"for {what} came out: {got}; should be: {want}. {shown(table.flatten())}")
 
@@ -78,14 +79,18 @@ def no_to_exceptions(attempt: Any, draw: Generator) -> None:
         logits = (place + token).clone()
         t, a = integer(draw, 0, T), integer(draw, 0, V)
         logits[t, a, integer(draw, 0, V)] += 1.0
-        answered(attempt, logits.softmax(-1), False, f"a sum, with one exception at place {t} after token {a}")
+        answered(
+            attempt, logits.softmax(-1), False, f"a sum, with one exception at place {t} after token {a}"
+        )
 
 
 ADDITIVE = Exercise(
     name="What can v2 say?",
     task=(
-        "Somebody hands you a table of probabilities `table` (T, V, V): at place t, after token a, of each next "
-        "token, all above 0. Write `v2_can(table)`: `True` if some v2, with as many channels as it likes, has "
+        "Somebody hands you a table of probabilities `table` (T, V, V): at place t, after token a, of each "
+        "next "
+        "token, all above 0. Write `v2_can(table)`: `True` if some v2, with as many channels as it likes, "
+        "has "
         "exactly this table, and otherwise `False`. (Differences below 0.001 nats do not count.)"
     ),
     level="stretch",
@@ -97,7 +102,8 @@ ADDITIVE = Exercise(
         Check("no to one exception", no_to_exceptions),
     ),
     hints=(
-        "v2 adds *logits*. Which logits belong to a probability? Any that differ from ln p by a row's constant.",
+        "v2 adds *logits*. Which logits belong to a probability? Any that differ from ln p by a row's "
+        "constant.",
         "Make each row of ln p average 0. Then ask: is it a number for (t, next) plus one for (a, next)?",
         "In a sum, the step from place 0 to place t is the same for every token a. Compare these steps.",
     ),
@@ -141,7 +147,7 @@ def best_v2_loss(given: tuple[str, ...]) -> float:
         found.backward()
         return found
 
-    solver.step(loss)  # type: ignore[arg-type]
+    solver.step(loss)
     return loss().item()
 
 
@@ -170,7 +176,8 @@ BEYOND_V2 = Exercise(
     task=(
         "Design a few texts, all equally long, in which place and token *together* leave no doubt about the "
         f"next character, while the best v2 loses {GAP} nats per prediction or more, however long it is "
-        f"trained. Your answer is a list of up to {MOST} texts of up to {MOST} characters. (The checker finds "
+        f"trained. Your answer is a list of up to {MOST} texts of up to {MOST} characters. (The checker "
+        "finds "
         "the best v2 for them, which takes a second.)"
     ),
     level="stretch",

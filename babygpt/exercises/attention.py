@@ -1,4 +1,4 @@
-"""Exercises of notebook 03a: attention from scratch, a block from its parts, and what one layer cannot see."""
+"""Exercises of notebook 03a: attention from scratch, a block from parts, and what one layer cannot see."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from babygpt.models.transformer import Transformer
 
 
 def attention_stub(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Causal attention: q, k (B, H, T, D), v (B, H, T, E) -> the mix (B, H, T, E) and the weights (B, H, T, T)."""
+    """Causal attention of q, k (B, H, T, D), v (B, H, T, E): mix (B, H, T, E) and weights (B, H, T, T)."""
     return v, torch.zeros(*q.shape[:-1], q.shape[-2])
 
 
 def attention_answer(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Causal attention: q, k (B, H, T, D), v (B, H, T, E) -> the mix (B, H, T, E) and the weights (B, H, T, T)."""
+    """Causal attention of q, k (B, H, T, D), v (B, H, T, E): mix (B, H, T, E) and weights (B, H, T, T)."""
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
     T = q.shape[-2]
     later = torch.ones(T, T, dtype=torch.bool).triu(1)
@@ -61,7 +61,11 @@ def rows_sum_to_1(attempt: Any, draw: Generator) -> None:
         _, weights, what = attended(attempt, q, k, v)
         if text := difference(weights.sum(dim=-1), torch.ones(q.shape[:-1])):
             columns = not difference(weights.sum(dim=-2), torch.ones(q.shape[:-1]))
-            told = " Your columns do: the softmax runs over the keys, which are the last axis." if columns else ""
+            told = (
+                " Your columns do: the softmax runs over the keys, which are the last axis."
+                if columns
+                else ""
+            )
             raise Wrong(f"for {what} the sums of the rows of weights {text}.{told}")
         if (weights < 0).any():
             raise Wrong(f"for {what} some weights are below 0: {shown(weights[weights < 0])}")
@@ -106,7 +110,9 @@ def weighs_by_scores(attempt: Any, draw: Generator) -> None:
                 "Divide by √D, not by D": D**-0.5,
                 "D is the width of q and k, not that of v": (D / v.shape[-1]) ** 0.5,
             }
-            told = [s for s, f in mistakes.items() if not difference(weights, attention_answer(f * q, k, v)[1])]
+            told = [
+                s for s, f in mistakes.items() if not difference(weights, attention_answer(f * q, k, v)[1])
+            ]
             raise Wrong(f"for {what} the weights {text}" + "".join(f". {said}" for said in told[:1]))
 
 
@@ -127,9 +133,11 @@ def is_attention(attempt: Any, draw: Generator) -> None:
 ATTENTION = Exercise(
     name="Attention from scratch",
     task=(
-        "Write `attention(q, k, v)`, causal attention in several heads at once: q and k are (B, H, T, D), v is "
+        "Write `attention(q, k, v)`, causal attention in several heads at once: q and k are (B, H, T, D), v "
+        "is "
         "(B, H, T, E). Return the mix (B, H, T, E) *and* the weights (B, H, T, T). Scores are divided by √D. "
-        "The checker compares the mix with `F.scaled_dot_product_attention`, which hides the weights from you."
+        "The checker compares the mix with `F.scaled_dot_product_attention`, which hides the weights from "
+        "you."
     ),
     level="core",
     minutes=12,
@@ -203,8 +211,10 @@ def two_layers_see(answer: Any, draw: Generator) -> None:
 HALF_BLIND = Exercise(
     name="Where one layer is blind",
     task=(
-        f"A causal Transformer of *one* layer without position code reads two texts of {LENGTH} letters (a to "
-        f"z). Design them so that its predictions differ after each of the first {LENGTH - BLIND} letters, and "
+        f"A causal Transformer of *one* layer without position code reads two texts of {LENGTH} letters (a "
+        "to "
+        f"z). Design them so that its predictions differ after each of the first {LENGTH - BLIND} letters, "
+        "and "
         f"agree after each of the last {BLIND}, whatever its weights; a model of two layers must still tell "
         "them apart there. Your answer is a pair of texts; the checker reads them with random weights."
     ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -195,11 +196,12 @@ def expect(
 
 def whole_number(value: Any, least: int, most: int) -> int:
     """A whole number that a learner gave as an answer. Raises Unusable if it is none, or out of bounds."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise Unusable(f"this should be a whole number, and is {shown(value)}")
-    if not least <= value <= most:
-        raise Unusable(f"this should lie between {least} and {most}, and is {shown(value)}")
-    return value
+    number = int(value)
+    if not least <= number <= most:
+        raise Unusable(f"this should lie between {least} and {most}, and is {number}")
+    return number
 
 
 def texts(value: Any, number: int | None = None) -> tuple[str, ...]:

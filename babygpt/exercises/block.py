@@ -49,7 +49,7 @@ SHAPES = ((1, 1, 2, 1), (1, 3, 4, 2), (2, 6, 12, 3))  # (B, T, C, n_head), the s
 
 
 def compare(attempt: Any, draw: Generator, *silent: str) -> None:
-    """Compare with the package's block, with some matrices zero, so that what stands before them is silent."""
+    """Compare with the package's block, some matrices being zero, so that what they read is not heard."""
     for shape in SHAPES:
         block, weights = drawn_block(shape, draw)
         for name in silent:
@@ -122,7 +122,8 @@ def whole_block(attempt: Any, draw: Generator) -> None:
 BLOCK = Exercise(
     name="A block from its parts",
     task=(
-        "Write `block(x, weights, n_head)`, one causal block of this course's Transformer without any position "
+        "Write `block(x, weights, n_head)`, one causal block of this course's Transformer without any "
+        "position "
         "code: `x` (B, T, C) is the stream, `weights` a dict of six matrices as `nn.Linear` has them (use "
         "`y @ w.T`): `to_q`, `to_k`, `to_v`, `out` (C, C), `up` (4C, C), `down` (C, 4C). Attention reads a "
         "normalised copy of the stream and adds to it; then the MLP does the same, with ReLU² between "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
-from statistics import fmean
 from typing import Any
 
 import torch
@@ -12,8 +10,9 @@ from torch import Generator, Tensor
 
 from babygpt.data.batches import BranchBatch, interleave
 from babygpt.exercises.base import Check, Exercise, Wrong, ask, expect
-from babygpt.exercises.compare import difference, shown
+from babygpt.exercises.compare import difference, truth
 from babygpt.exercises.draws import dice, integer
+from babygpt.exercises.interference import SPLIT_GAP
 from babygpt.positions import Positions, causal_mask
 
 Place = tuple[int, int]  # time, branch
@@ -55,11 +54,12 @@ def seen(attempt: Any, draw: Generator, isolated: bool, own: bool) -> None:
         if (query[1] == key[1]) != own:
             continue
         at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
-        want = bool(causal_mask(*at, isolated=isolated))
+        want = bool(causal_mask(at[0], at[1], isolated))
         what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
         got = ask(attempt, query, key, isolated, what=what)
         if text := difference(got, want):
-            why = told(query, key, isolated, got) if isinstance(got, bool) else "True or False is asked for"
+            seen = truth(got)
+            why = "True or False is asked for" if seen is None else told(query, key, isolated, seen)
             raise Wrong(f"for {what} {text}. {why}")
 
 
@@ -79,9 +79,12 @@ def sees_none(attempt: Any, draw: Generator) -> None:
 SEES = Exercise(
     name="Who sees whom?",
     task=(
-        "Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a pair "
-        "(time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, and "
-        "everything at strictly earlier times, of every branch. With `isolated=True` it sees its own branch only."
+        "Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a "
+        "pair "
+        "(time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, "
+        "and "
+        "everything at strictly earlier times, of every branch. With `isolated=True` it sees its own branch "
+        "only."
     ),
     level="warm-up",
     minutes=5,
@@ -116,7 +119,7 @@ def targets_answer(time: Tensor, branch: Tensor) -> Tensor:
 
 
 def woven(draw: Generator, lengths: list[int], staggered: bool) -> BranchBatch:
-    """A row of texts of these lengths, which begin together, or one after the other; and an odd branch number."""
+    """A row of texts of these lengths; staggered ones begin when they like, under any branch numbers."""
     rng = dice(draw)
     offsets = [rng.randint(0, 5) if staggered else 0 for _ in lengths]
     numbers = rng.sample(range(9), len(lengths)) if staggered else list(range(len(lengths)))
@@ -137,7 +140,9 @@ def targeted(attempt: Any, draw: Generator, rows: list[list[int]], staggered: bo
         T = len(time)
         later = (time[:, None] < time).int()
         mistakes = {
-            "That is the next token of the row, of whatever text": torch.cat([torch.arange(1, T), -torch.ones(1)]),
+            "That is the next token of the row, of whatever text": torch.cat(
+                [torch.arange(1, T), -torch.ones(1)]
+            ),
             "The last token of a text has no target in the row: −1": torch.where(
                 wanted_targets(row) < 0, torch.arange(T), wanted_targets(row)
             ),
@@ -164,9 +169,11 @@ def apart(attempt: Any, draw: Generator) -> None:
 TARGETS = Exercise(
     name="The next token of one's own text",
     task=(
-        "Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the row "
+        "Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the "
+        "row "
         "the *index* of its target, the next token of its own text, and −1 where the row holds none. `time` "
-        "and `branch` are (T,). Texts may begin at different times, end at different times, and have any numbers."
+        "and `branch` are (T,). Texts may begin at different times, end at different times, and have any "
+        "numbers."
     ),
     level="core",
     minutes=10,
@@ -182,98 +189,6 @@ TARGETS = Exercise(
     ),
     stub=targets_stub,
     answer=targets_answer,
-)
-
-Loss = Callable[[tuple[int, ...]], float]
-
-
-def split_gap_stub(loss: Loss, n: int) -> tuple[float, float]:
-    """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
-    return loss(tuple(range(n))) - loss((0,)), 0.0
-
-
-def split_gap_answer(loss: Loss, n: int) -> tuple[float, float]:
-    """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
-    alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
-    return alone - loss((0,)), loss(tuple(range(n))) - alone
-
-
-class Machine:
-    """Measures like a model would, whose numbers were drawn: a tag costs something, and so does company."""
-
-    def __init__(self, draw: Generator, tags: bool, company: bool) -> None:
-        self.plain = 0.5 + float(torch.rand((), generator=draw))
-        self.tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
-        self.company = 0.1 + float(torch.rand((), generator=draw)) if company else 0.0
-
-    def __call__(self, tags: tuple[int, ...]) -> float:
-        if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
-            raise ValueError(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
-        return self.plain + fmean(self.tag[tag] for tag in tags) + self.company * (len(tags) - 1)
-
-
-def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
-    for n in (2, 3, integer(draw, 4, 9)):
-        loss = Machine(draw, tags, company)
-        got = ask(attempt, loss, n, what=f"n = {n}")
-        want = split_gap_answer(loss, n)
-        if not isinstance(got, tuple | list) or len(got) != 2:
-            raise Wrong(f"for n = {n} came out: {shown(got)}; should be two numbers: of the tags, of the company")
-        for name, one, other in zip(("tags", "company"), got, want, strict=True):
-            if text := difference(one, other):
-                kind = f"a model whose tags cost {'something' if tags else 'nothing'}"
-                kind += f" and whose company costs {'something' if company else 'nothing'}"
-                raise Wrong(f"for n = {n} and {kind}, what the {name} cost {text}{why(got, loss, n)}")
-
-
-def why(got: Any, loss: Loss, n: int) -> str:
-    """The mistake, if it is a known one."""
-    alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
-    beside, zero = loss(tuple(range(n))), loss((0,))
-    mistakes = {
-        "Company is measured against the same tags, alone": (alone - zero, beside - zero),
-        "All n tags count, not only the last": (last - zero, beside - last),
-        "First the tags, then the company": (beside - alone, alone - zero),
-        "Average over the tags": (n * alone - n * zero, beside - n * alone),
-    }
-    found = [said for said, wrong in mistakes.items() if not difference(got, wrong)]
-    return f". {found[0]}" if found else ""
-
-
-def tags_alone(attempt: Any, draw: Generator) -> None:
-    split(attempt, draw, tags=True, company=False)
-
-
-def company_alone(attempt: Any, draw: Generator) -> None:
-    split(attempt, draw, tags=False, company=True)
-
-
-def both_costs(attempt: Any, draw: Generator) -> None:
-    split(attempt, draw, tags=True, company=True)
-
-
-SPLIT_GAP = Exercise(
-    name="Is it the company, or the tag?",
-    task=(
-        "Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample of "
-        "the training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures the mean "
-        "loss of texts that share a row under these tags: `loss((0, 1, 2, 3))` of four, `loss((2,))` of one alone "
-        "under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* cost (alone, under the tags 0 to "
-        "n − 1, against alone under tag 0) and what the *company* costs. Together they are the gap."
-    ),
-    level="core",
-    minutes=10,
-    checks=(
-        Check("a model that minds the tags only", tags_alone),
-        Check("a model that minds company only", company_alone),
-        Check("a model that minds both", both_costs),
-    ),
-    hints=(
-        "Which run has the tags and not the company? Make it, for each tag.",
-        "Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.",
-    ),
-    stub=split_gap_stub,
-    answer=split_gap_answer,
 )
 
 EXERCISES = (SEES, TARGETS, SPLIT_GAP)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -52,11 +51,20 @@ def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
     if got is None and want is not None:
         return "came out: None. Is a `return` missing?"
     if isinstance(want, bool | str):
-        same = isinstance(got, (str,) if isinstance(want, str) else (bool, np.bool_)) and got == want
+        same = truth(got) is want if isinstance(want, bool) else type(got) is str and got == want
         return "" if same else f"came out: {shown(got)}; should be: {shown(want)}"
     if isinstance(want, tuple | list):
         return _difference_of_parts(got, want, atol)
     return _difference_of_numbers(got, want, atol)
+
+
+def truth(value: Any) -> bool | None:
+    """A truth value, also where it comes as NumPy's or as a tensor of one; None for anything else."""
+    if isinstance(value, np.bool_) or (
+        isinstance(value, Tensor) and value.dtype == torch.bool and value.dim() == 0
+    ):
+        return bool(value)
+    return value if isinstance(value, bool) else None
 
 
 def wrong_shape(got: Any, shape: tuple[int, ...]) -> str:

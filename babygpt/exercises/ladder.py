@@ -27,7 +27,7 @@ def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float
 
 
 def boards(draw: Generator) -> list[tuple[list[float], list[float]]]:
-    """Losses of two models, seed by seed: all kinds of verdicts, with a seed's luck far larger than the gap."""
+    """Losses of two models, seed by seed, for all kinds of verdicts; a seed's luck is far larger."""
     found = []
     for n, gap in ((3, -0.1), (3, 0.1), (4, 0.0), (5, -0.06), (2, 0.05), (6, 0.0), (3, -0.03)):
         luck = torch.rand(n, generator=draw, dtype=torch.float64)
@@ -38,7 +38,9 @@ def boards(draw: Generator) -> list[tuple[list[float], list[float]]]:
     return [*found, ([0.5, 0.4, 0.3], [0.5, 0.5, 0.4])]
 
 
-def judged(attempt: Any, draw: Generator) -> list[tuple[tuple[Any, ...], tuple[float, float, str], str, list[float]]]:
+def judged(
+    attempt: Any, draw: Generator
+) -> list[tuple[tuple[Any, ...], tuple[float, float, str], str, list[float]]]:
     """The learner's three answers for each board, the right ones, what was asked, and the gaps."""
     found = []
     for ours, theirs in boards(draw):
@@ -46,7 +48,9 @@ def judged(attempt: Any, draw: Generator) -> list[tuple[tuple[Any, ...], tuple[f
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
         got = ask(attempt, ours, theirs, what=what)
         if not isinstance(got, tuple | list) or len(got) != 3:
-            raise Wrong(f"for {what} came out: {shown(got)}; should be three things: mean, deviation, verdict")
+            raise Wrong(
+                f"for {what} came out: {shown(got)}; should be three things: mean, deviation, verdict"
+            )
         gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
         found.append((tuple(got), verdict_answer(ours, theirs), what, gaps))
     return found
@@ -68,7 +72,9 @@ def deviation_right(attempt: Any, draw: Generator) -> None:
             mistakes = {
                 "Three runs are a sample: divide by n − 1": want[1] * ((n - 1) / n) ** 0.5,
                 "First subtract, seed by seed; then see how much *that* varies": stdev(ours),
-                "A pair shares its luck, so the two deviations do not add up": (stdev(ours) ** 2 + stdev(theirs) ** 2)
+                "A pair shares its luck, so the two deviations do not add up": (
+                    stdev(ours) ** 2 + stdev(theirs) ** 2
+                )
                 ** 0.5,
                 "That is the error of the mean": want[1] / n**0.5,
             }
@@ -87,9 +93,12 @@ def word_right(attempt: Any, draw: Generator) -> None:
 VERDICT = Exercise(
     name="A verdict, in pairs",
     task=(
-        "Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in the same "
-        "order. Return three things: the mean of the differences (ours minus theirs), their standard deviation "
-        "over the seeds, and a word: `better` if ours has the lower loss in *every* seed, `worse` if in none and "
+        "Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in "
+        "the same "
+        "order. Return three things: the mean of the differences (ours minus theirs), their standard "
+        "deviation "
+        "over the seeds, and a word: `better` if ours has the lower loss in *every* seed, `worse` if in none "
+        "and "
         "never a tie, otherwise `undecided`."
     ),
     level="warm-up",
@@ -109,12 +118,12 @@ VERDICT = Exercise(
 
 
 def longer_stub(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
-    """How much the loss changes in longer windows: as the board has it, and for tokens with enough before them."""
+    """How much the loss changes in longer windows: over all tokens, and over those that can be compared."""
     return float(far.mean() - near.mean()), float(far.mean() - near.mean())
 
 
 def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
-    """How much the loss changes in longer windows: as the board has it, and for tokens with enough before them."""
+    """How much the loss changes in longer windows: over all tokens, and over those that can be compared."""
     change = far.view(near.shape) - near  # (W, n, T): the same tokens, read in one window and in n
     return float(change.mean()), float(change[:, 1:, least:].mean())
 
@@ -132,27 +141,30 @@ def windows(draw: Generator) -> list[tuple[Tensor, Tensor, int, str]]:
     return found
 
 
+def wrong_changes(near: Tensor, far: Tensor, least: int) -> dict[str, float]:
+    """What to say -> the change over the wrong tokens that it is about."""
+    change = far.view(near.shape) - near
+    tokens = {
+        "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
+        "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
+        "A token at place p of its window has p tokens before it, from 0": change[:, 1:, least - 1 :],
+    }
+    return {said: float(some.mean()) for said, some in tokens.items()}
+
+
 def lengths(number: int, attempt: Any, draw: Generator) -> None:
     """Compare one of the two numbers."""
     for near, far, least, what in windows(draw):
         got, want = ask(attempt, near, far, least, what=what), longer_answer(near, far, least)
         if not isinstance(got, tuple | list) or len(got) != 2:
-            raise Wrong(f"for {what} came out: {shown(got)}; should be two numbers: of all tokens, of fair ones")
+            raise Wrong(
+                f"for {what} came out: {shown(got)}; should be two numbers: of all tokens, of fair ones"
+            )
         if text := difference(got[number], want[number], atol=1e-6):
-            change = far.view(near.shape) - near
-            mistakes = {
-                "It is far minus near": -want[number],
-                "In the first window of each row nothing changes: it does not count here": float(
-                    change[:, :, least:].mean()
-                ),
-                "Tokens with fewer than `least` before them in their short window do not count": float(
-                    change[:, 1:].mean()
-                ),
-                "A token at place p of its window has p tokens before it, counted from 0": float(
-                    change[:, 1:, least - 1 :].mean()
-                ),
-            }
-            told = [f". {said}" for said, wrong in mistakes.items() if not difference(got[number], wrong, 1e-6)]
+            mistakes = {"It is far minus near": -want[number], **wrong_changes(near, far, least)}
+            told = [
+                f". {said}" for said, wrong in mistakes.items() if not difference(got[number], wrong, 1e-6)
+            ]
             name = ("the change over all tokens", "the fair change")[number]
             raise Wrong(f"for {what} {name} {text}{told[0] if told else ''}")
 
@@ -168,11 +180,14 @@ def fair_tokens(attempt: Any, draw: Generator) -> None:
 LONGER = Exercise(
     name="Longer, compared fairly",
     task=(
-        "A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and cut "
+        "A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and "
+        "cut "
         "into n short windows each, side by side, with losses `near` (W, n, T). A short window begins badly, "
         "because little stands before its first tokens, and so a longer one *looks* better. Write "
-        "`longer(near, far, least)`, two numbers: the mean change, far minus near, over all tokens, as a board "
-        "has it; and the fair change, over the tokens that have at least `least` tokens before them in their own "
+        "`longer(near, far, least)`, two numbers: the mean change, far minus near, over all tokens, as a "
+        "board "
+        "has it; and the fair change, over the tokens that have at least `least` tokens before them in their "
+        "own "
         "short window, and do not lie in the first short window of their row (it is read alike both times)."
     ),
     level="core",

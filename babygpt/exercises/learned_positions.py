@@ -1,4 +1,4 @@
-"""Exercises of notebook 02: windows from the second word, votes of place and token, and what no sum can say."""
+"""Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
 
 from __future__ import annotations
 
@@ -35,12 +35,16 @@ def second_word_answer(ids: Tensor, newline: int, space: int, length: int) -> Te
 def lines(draw: Generator, words: tuple[int, ...]) -> tuple[Tensor, int, int, str]:
     """A drawn text with so many words a line, as ids, with the ids of its line end and space, and shown."""
     rng = dice(draw)
-    text = "".join(" ".join("".join(rng.choices("xyz", k=rng.randint(1, 4))) for _ in range(n)) + "|" for n in words)
+    text = "".join(
+        " ".join("".join(rng.choices("xyz", k=rng.randint(1, 4))) for _ in range(n)) + "|" for n in words
+    )
     letters = rng.sample("xyz |", 5)
     return torch.tensor([letters.index(c) for c in text]), letters.index("|"), letters.index(" "), text
 
 
-def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...], mistakes: Mapping[str, Callable[..., Tensor]]) -> None:
+def windows_of(
+    attempt: Any, draw: Generator, words: tuple[int, ...], mistakes: Mapping[str, Callable[..., Tensor]]
+) -> None:
     ids, newline, space, text = lines(draw, words)
     for length in (1, 3, 6):
         what = f"the text {text!r} (| is its line end) and length {length}"
@@ -60,7 +64,9 @@ def without_first_line(ids: Tensor, newline: int, space: int, length: int) -> Te
 
 
 def two_words(attempt: Any, draw: Generator) -> None:
-    windows_of(attempt, draw, (2, 2, 2, 2), {"The first line begins where the text begins": without_first_line})
+    windows_of(
+        attempt, draw, (2, 2, 2, 2), {"The first line begins where the text begins": without_first_line}
+    )
 
 
 def more_words(attempt: Any, draw: Generator) -> None:
@@ -155,7 +161,9 @@ def places_average_zero(attempt: Any, draw: Generator) -> None:
         _, of_place, what = two_tables(attempt, weights)
         mean = of_place.mean(dim=0)
         if not mean.abs().max() < 1e-4:
-            raise Wrong(f"for {what} the places vote {shown(mean)} on average; should be 0 for each character")
+            raise Wrong(
+                f"for {what} the places vote {shown(mean)} on average; should be 0 for each character"
+            )
 
 
 def votes_differ(attempt: Any, draw: Generator) -> None:
@@ -171,7 +179,8 @@ VOTES = Exercise(
     name="Who voted for what",
     task=(
         "v2's logits are `(E[token] + P[place]) @ W.T + b`. Write `votes(E, P, W, b)`, which returns two "
-        "tables: what each token votes (V, V) and what each place votes (T, V). Their sum must be the logits, "
+        "tables: what each token votes (V, V) and what each place votes (T, V). Their sum must be the "
+        "logits, "
         "and for each candidate the votes of the places must be 0 on *average*, so that a vote says how much "
         "this place differs from others."
     ),

@@ -89,7 +89,8 @@ LOOK_BACK = Exercise(
         "Token m of a text has the code `sinusoid(torch.tensor(m), n_embd)`, and nothing else. Write "
         "`look_back(n, n_embd)`, which returns two matrices (n_embd, n_embd): `to_q` and `to_k`. With "
         "`q = code @ to_q.T` and `k = code @ to_k.T`, causal attention (scores divided by √n_embd) must give "
-        "each token's weight to the one n before it, at least 90% of it, at any place of the text. No training: "
+        "each token's weight to the one n before it, at least 90% of it, at any place of the text. No "
+        "training: "
         "you know enough to write them down. `frequencies(n_embd)` are the angular frequencies."
     ),
     level="stretch",
@@ -102,8 +103,10 @@ LOOK_BACK = Exercise(
     ),
     hints=(
         "The code of m − n is the code of m, turned. Whose dot product with it is largest?",
-        "Keys: the identity. Queries: a matrix that turns each pair (sin, cos) back by n times its frequency.",
-        "One pair: `[[cos φ, sin φ], [−sin φ, cos φ]]` with φ = −n·ω takes (sin, cos) of m to those of m − n. "
+        "Keys: the identity. Queries: a matrix that turns each pair (sin, cos) back by n times its "
+        "frequency.",
+        "One pair: `[[cos φ, sin φ], [−sin φ, cos φ]]` with φ = −n·ω takes (sin, cos) of m to those of m − "
+        "n. "
         "Then multiply the whole matrix until the softmax is sharp.",
     ),
     stub=look_back_stub,

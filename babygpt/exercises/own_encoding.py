@@ -66,21 +66,27 @@ def made(make: Any) -> Encoding:
     try:
         one, other = (make(config.head_dim, config.n_head) for _ in range(2))
     except Exception as error:
-        raise Unusable(f"called with (head_dim, n_head) it raised {type(error).__name__}: {shown(error)}") from error
+        raise Unusable(
+            f"called with (head_dim, n_head) it raised {type(error).__name__}: {shown(error)}"
+        ) from error
     if not isinstance(one, Encoding):
-        raise Unusable(f"called with (head_dim, n_head) it should return an Encoding, and returns {shown(one)}")
+        raise Unusable(
+            f"called with (head_dim, n_head) it should return an Encoding, and returns {shown(one)}"
+        )
     if one is other:
-        raise Unusable("it should return a new encoding each time: what one seed has learned is not the next one's")
+        raise Unusable(
+            "it should return a new encoding each time: what one seed has learned is not the next one's"
+        )
     return one
 
 
-def random_model(make: Any, draw: Generator) -> tuple[Transformer, Tensor]:
-    """A model with the learner's encoding and random weights, and some text."""
+def random_model(make: Any, draw: Generator, length: int = WINDOW) -> tuple[Transformer, Tensor]:
+    """A model with the learner's encoding and random weights, and some text of so many tokens."""
     corpus, config = small_world()
     model = Transformer(config, made(make))
     shaken(model, draw)
-    start = integer(draw, 0, len(corpus.val) - WINDOW)
-    return model.eval(), corpus.val[start : start + WINDOW]
+    start = integer(draw, 0, len(corpus.val) - length)
+    return model.eval(), corpus.val[start : start + length]
 
 
 def is_encoding(make: Any, _: Generator) -> None:
@@ -88,10 +94,16 @@ def is_encoding(make: Any, _: Generator) -> None:
 
 
 def keeps_causality(make: Any, draw: Generator) -> None:
-    model, ids = random_model(make, draw)
-    for promise in (causal(model, ids), cache_equals_full(model, ids)):
+    model, ids = random_model(make, draw, LONGER * WINDOW)
+    try:
+        kept = causal(model, ids), cache_equals_full(model, ids)
+    except BadInput as error:
+        raise Wrong(f"a window of {len(ids)} must be possible. It refuses: {error}") from error
+    for promise in kept:
         if not promise.holds:
-            raise Wrong(f"broken: {promise.statement}. Measured {promise.value:.2g}, allowed {promise.limit:.0e}")
+            raise Wrong(
+                f"broken: {promise.statement}. Measured {promise.value:.2g}, allowed {promise.limit:.0e}"
+            )
 
 
 @torch.inference_mode()
@@ -105,7 +117,9 @@ def may_move(make: Any, draw: Generator) -> None:
             raise Wrong(f"broken: a text may begin at position {step}. It refuses: {error}") from error
         moved = float((there - here).abs().max())
         if not moved < 1e-3:
-            raise Wrong(f"broken: only the distance counts. A text moved by {step} changes a logit by {moved:.2g}")
+            raise Wrong(
+                f"broken: only the distance counts. A text moved by {step} changes a logit by {moved:.2g}"
+            )
 
 
 def losses(make: Make, seed: int) -> tuple[float, float]:
@@ -116,6 +130,7 @@ def losses(make: Make, seed: int) -> tuple[float, float]:
     recipe = TrainConfig(steps=STEPS, seed=seed)
     for _ in train(model, NextToken(corpus, WINDOW), recipe):
         pass
+    model.eval()
     by_position = loss_by_position(model, corpus.val, LONGER * WINDOW, n_windows=48)
     return float(by_position[WINDOW // 2 : WINDOW].mean()), float(by_position[2 * WINDOW :].mean())
 
@@ -132,9 +147,10 @@ def beats_rope(make: Any, draw: Generator) -> None:
             promise(make, draw)
         except Wrong as error:
             raise Wrong(f"not trained: a promise is broken ({error})") from error
+    theirs = rope_losses()
     ours = [losses(make, seed) for seed in SEEDS]
     inside, outside = (
-        [mine[at] - rope[at] for mine, rope in zip(ours, rope_losses(), strict=True)] for at in range(2)
+        [mine[at] - rope[at] for mine, rope in zip(ours, theirs, strict=True)] for at in range(2)
     )
     seen = f"against RoPE, seed by seed: inside {signed(inside)}, outside {signed(outside)} nats"
     if fmean(inside) > INSIDE:
@@ -154,12 +170,18 @@ OWN_ENCODING = Exercise(
     name="An encoding of your own",
     task=(
         "Write an `Encoding` of your own: a class that is made with `(head_dim, n_head)`. It may add to the "
-        "embeddings (`embed`), change queries and keys (`transform_qk`) or add to the scores (`score_bias`). It "
-        "keeps three promises: it is causal, its cache changes nothing, and a whole text may move. And it beats "
-        f"RoPE: the checker trains both from {len(SEEDS)} seeds on a tiny world (windows of {WINDOW}, {STEPS} "
-        f"steps; **this takes seconds, on a busy machine up to a minute**) and reads windows {LONGER} times as long. "
-        f"In the trained window it may lose {INSIDE} nats at most, on average; beyond twice its length it must be "
-        f"better in every seed, and on average by {NOISE:g} standard deviations of the differences. Begin with "
+        "embeddings (`embed`), change queries and keys (`transform_qk`) or add to the scores (`score_bias`). "
+        "It "
+        "keeps three promises: it is causal, its cache changes nothing, and a whole text may move. And it "
+        "beats "
+        f"RoPE: the checker trains both from {len(SEEDS)} seeds on a tiny world (windows of {WINDOW}, "
+        f"{STEPS} "
+        f"steps; **this takes seconds, on a busy machine up to a minute**) and reads windows {LONGER} times "
+        "as long. "
+        f"In the trained window it may lose {INSIDE} nats at most, on average; beyond twice its length it "
+        "must be "
+        f"better in every seed, and on average by {NOISE:g} standard deviations of the differences. Begin "
+        "with "
         "RoPE, as the stub does."
     ),
     level="stretch",
@@ -172,8 +194,10 @@ OWN_ENCODING = Exercise(
     ),
     hints=(
         "What does RoPE meet beyond its window that it has never seen? What would take its weight away?",
-        "`score_bias(queries, keys)` returns what joins the scores, (H, Tq, Tk): let it fall with the distance.",
-        "ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside it.",
+        "`score_bias(queries, keys)` returns what joins the scores, (H, Tq, Tk): let it fall with the "
+        "distance.",
+        "ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside "
+        "it.",
     ),
     stub=RoPESoFar,
     answer=RoPEThatForgets,

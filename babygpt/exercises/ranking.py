@@ -105,7 +105,9 @@ def ranks(attempt: Any, draw: Generator) -> None:
         want = sorted(scores, key=lambda at: scores[at])
         if got != want:
             told = ". That begins with the head that matters least" if got == want[::-1] else ""
-            told = told or (". Give each head back before you silence the next" if one_more(model, score, got) else "")
+            told = told or (
+                ". Give each head back before you silence the next" if one_more(model, score, got) else ""
+            )
             raise Wrong(f"for {what} came out: {shown(got)}; should be: {shown(want)}{told}")
 
 

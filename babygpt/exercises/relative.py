@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
-from babygpt.exercises.compare import shown
+from babygpt.exercises.compare import shown, truth
 from babygpt.exercises.draws import integer
 
 Score = Callable[[Tensor, Tensor, int, int], float]
@@ -19,12 +19,12 @@ LAST = 1000  # position up to which a promise must hold
 
 
 def is_relative_stub(score: Score, head_dim: int) -> bool:
-    """Whether score(q, k, m, n), of q (head_dim,) at m and k (head_dim,) at n, depends on q, k and m − n only."""
+    """Whether score(q, k, m, n), of q (head_dim,) at m and k at n, depends on q, k and m − n only."""
     return True
 
 
 def is_relative_answer(score: Score, head_dim: int) -> bool:
-    """Whether score(q, k, m, n), of q (head_dim,) at m and k (head_dim,) at n, depends on q, k and m − n only."""
+    """Whether score(q, k, m, n), of q (head_dim,) at m and k at n, depends on q, k and m − n only."""
     for _ in range(20):
         q, k = torch.randn(2, head_dim, dtype=torch.float64)
         m, n = torch.randint(200, (2,)).tolist()
@@ -82,7 +82,9 @@ def absolute_scores(theta: float) -> dict[str, Score]:
         "a kernel of each place, K(m) · K(n)": lambda q, k, m, n: (
             float(q.double() @ k.double()) * 2.0 ** (-((m / 90) ** 2) - (n / 90) ** 2)
         ),
-        "queries turned one way, keys the other": lambda q, k, m, n: float(at(q, m, theta) @ at(k, -n, theta)),
+        "queries turned one way, keys the other": lambda q, k, m, n: float(
+            at(q, m, theta) @ at(k, -n, theta)
+        ),
     }
 
 
@@ -104,9 +106,10 @@ def classified(attempt: Any, scores: dict[str, Score], want: bool) -> None:
     for name, score in scores.items():
         for head_dim in (4, 8):
             what = f"{name} (head_dim {head_dim})"
-            got = ask(attempt, score, head_dim, what=what)
-            if not isinstance(got, bool):
-                raise Wrong(f"for {what} came out: {shown(got)}; should be True or False")
+            found = ask(attempt, score, head_dim, what=what)
+            got = truth(found)
+            if got is None:
+                raise Wrong(f"for {what} came out: {shown(found)}; should be True or False")
             if got and not want:
                 raise Wrong(f"you let this one through: {what}. {counterexample(score, head_dim)}")
             if want and not got:
@@ -122,7 +125,9 @@ def counterexample(score: Score, head_dim: int) -> str:
         for shift in (1, 7, 100, 333):
             one, other = score(q, k, m, n), score(q, k, m + shift, n + shift)
             if abs(one - other) > 0.01:
-                places = f"at ({m}, {n}) one q and k score {one:.3f}, at ({m + shift}, {n + shift}) {other:.3f}"
+                places = (
+                    f"at ({m}, {n}) one q and k score {one:.3f}, at ({m + shift}, {n + shift}) {other:.3f}"
+                )
                 return f"At one distance, {places}"
     return "Try more distances, and places further along"
 
@@ -142,8 +147,10 @@ def knows_hidden(attempt: Any, draw: Generator) -> None:
 RELATIVE = Exercise(
     name="Does it know the distance only?",
     task=(
-        "You are handed a score as a black box: `score(q, k, m, n)` is the number for a query `q` (head_dim,) "
-        "at position m and a key `k` (head_dim,) at n. Design the experiment that finds out whether it depends "
+        "You are handed a score as a black box: `score(q, k, m, n)` is the number for a query `q` "
+        "(head_dim,) "
+        "at position m and a key `k` (head_dim,) at n. Design the experiment that finds out whether it "
+        "depends "
         "on q, k and m − n only: `is_relative(score, head_dim)` returns True or False. Positions are whole "
         f"numbers from 0 to {LAST}; differences below 0.001 do not count; q and k of usual size "
         "(`torch.randn`). Some boxes are faulty in ways that show only if you look in the right place."
@@ -156,7 +163,8 @@ RELATIVE = Exercise(
         Check("catches faults that hide", knows_hidden),
     ),
     hints=(
-        "Ask for one score, move both tokens by the same step, ask again. What do you vary, besides the step?",
+        "Ask for one score, move both tokens by the same step, ask again. What do you vary, besides the "
+        "step?",
         "Random q and k; m before, at and after n; small steps and large ones; odd ones too.",
         "Some codes are fine up to a place and wrong beyond it: move to the end of the positions.",
     ),

@@ -79,7 +79,8 @@ LIKENESS = Exercise(
     ),
     hints=(
         "The dot product of two codes is a sum over the pairs, one cosine each. What is in the cosine?",
-        "A code's length: each pair gives sin² + cos² = 1, so the dot product is divided by the number of pairs.",
+        "A code's length: each pair gives sin² + cos² = 1, so the dot product is divided by the number of "
+        "pairs.",
     ),
     stub=likeness_stub,
     answer=likeness_answer,
@@ -124,25 +125,31 @@ def finds_the_place_before(answer: Any, draw: Generator) -> None:
 
 def finds_it_surely(answer: Any, draw: Generator) -> None:
     weights = previous_token_head(kept_pairs(answer), integer(draw, 1, 500))
-    share, m = weights.diagonal(-1).min(dim=0)
+    shares = weights.diagonal(-1)
+    m = int(shares.argmin()) + 1
+    share = float(shares.min())
     if share < LEAST:
-        m = int(m) + 1
         rest = weights[m].clone()
         rest[m - 1] = 0.0
         rival = int(rest.argmax())
         far = "the one right beside it: these pairs turn too slowly"
         if abs(rival - (m - 1)) > 1:
-            far = f"token {rival}, {m - 1 - rival} away from it: after so many tokens the pairs are back where they were"
+            away = abs(m - 1 - rival)
+            far = f"token {rival}, {away} away from it, where these pairs are back where they were"
         raise Wrong(f"token {m} gives only {share:.0%} to the one before; its rival is {far}")
 
 
 FEWEST_PAIRS = Exercise(
     name="Which pairs can it do without?",
     task=(
-        f"A previous-token head asks, at place m, with the code of m − 1, as on this page. The code has {PAIRS} "
-        f"pairs (n_embd = {2 * PAIRS}, θ = 10000), the scores are {SHARPNESS:g} · code · code, the window has "
-        f"{WINDOW} tokens. Silence pairs, all but {MOST}, so that *every* token from the second on still gives at "
-        f"least {LEAST:.0%} of its weight to the one before it. Your answer is a list of the pairs that you keep, "
+        "A previous-token head asks, at place m, with the code of m − 1, as on this page. The code has "
+        f"{PAIRS} "
+        f"pairs (n_embd = {2 * PAIRS}, θ = 10000), the scores are {SHARPNESS:g} · code · code, the window "
+        "has "
+        f"{WINDOW} tokens. Silence pairs, all but {MOST}, so that *every* token from the second on still "
+        "gives at "
+        f"least {LEAST:.0%} of its weight to the one before it. Your answer is a list of the pairs that you "
+        "keep, "
         f"numbered from 0 (the quickest) to {PAIRS - 1}. Try first, then search."
     ),
     level="core",

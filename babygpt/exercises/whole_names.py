@@ -64,7 +64,9 @@ def asked(draw: Generator, n: int) -> list[Question]:
     rng, found = dice(draw), []
     for i in range(n):
         name, rival = rng.sample(NAMES, 2)
-        found.append(Question(f"\n{'a' * i}{name} met {rival}. who met? ", name, rival, ". !"[rng.randint(0, 2)]))
+        found.append(
+            Question(f"\n{'a' * i}{name} met {rival}. who met? ", name, rival, ". !"[rng.randint(0, 2)])
+        )
     return found
 
 
@@ -123,7 +125,8 @@ WHOLE_NAMES = Exercise(
     name="Whole names",
     task=(
         "`role_accuracy` asks which of two names is likelier. But what does a model *write*? Let it write "
-        "by itself after each `question.prompt`, always the letter it finds likeliest, and count a question if "
+        "by itself after each `question.prompt`, always the letter it finds likeliest, and count a question "
+        "if "
         "`question.answer` and then `question.end` come, letter for letter. Write "
         "`whole_names(model, tokenizer, questions)`, which returns the share. `model(ids)` takes (B, T) and "
         "gives logits (B, T, vocab_size); `tokenizer.encode` and `.decode` lead from text to ids and back. "

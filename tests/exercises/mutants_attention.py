@@ -32,7 +32,9 @@ def zero_scores(q, k, v):
     return weights @ v, weights
 
 
-def block(x, w, n_head, pre=True, add=True, square=True, qk=True, scale=2, mask=True, mlp_norm=True, cut=True):
+def block(
+    x, w, n_head, pre=True, add=True, square=True, qk=True, scale=2, mask=True, mlp_norm=True, cut=True
+):
     B, T, C = x.shape
     D = C // n_head
     y = norm(x) if pre else x
@@ -60,7 +62,11 @@ def with_(**how):
 ALL = [STAYS, MLP, ATTENDS, WHOLE]
 MUTANTS = [
     Mutant(
-        ATTENTION, "no mask", lambda *a: attend(*a, diagonal=99), [LATER, EARLIER, SCORES, PYTORCH], "where is"
+        ATTENTION,
+        "no mask",
+        lambda *a: attend(*a, diagonal=99),
+        [LATER, EARLIER, SCORES, PYTORCH],
+        "where is",
     ),
     Mutant(
         ATTENTION,

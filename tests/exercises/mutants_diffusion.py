@@ -52,7 +52,9 @@ def first_column(masked, confidence, most):
 
 
 MUTANTS = [
-    Mutant(NELBO, "all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"),
+    Mutant(
+        NELBO, "all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"
+    ),
     Mutant(NELBO, "no C(n, l)", with_(weight=lambda n, s: 1 / s), [TWO, MORE, TIGHT], "share their weight"),
     Mutant(NELBO, "no l", with_(weight=lambda n, s: 1 / math.comb(n, s)), [TWO, MORE, TIGHT]),
     Mutant(NELBO, "all ways alike", with_(weight=lambda n, s: 1 / (2**n - 1)), [TWO, MORE, TIGHT], "weights"),

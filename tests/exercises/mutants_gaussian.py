@@ -2,7 +2,8 @@
 
 import torch
 
-from babygpt.exercises.gaussian import HEAD_BIAS, REPAIRED, WIDTH, head_bias_answer, repaired_answer
+from babygpt.exercises.gaussian import HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
+from babygpt.exercises.head_kernels import head_bias_answer
 from tests.exercises.harness import Mutant
 
 RUNS, SCALES, TURNS = (check.asked for check in REPAIRED.checks)
@@ -43,7 +44,9 @@ def first_head(alphas, sigmas, queries, keys):
 
 ALL = [SAME, OWN, FAR]
 MUTANTS = [
-    Mutant(REPAIRED, "along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
+    Mutant(
+        REPAIRED, "along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]
+    ),
     Mutant(REPAIRED, "length 128", lambda x, K: specimen(x, K, True, "pairs", 128), [RUNS, SCALES, TURNS]),
     Mutant(REPAIRED, "layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
     Mutant(REPAIRED, "half-split", lambda x, K: specimen(x, K, layout="halves"), [TURNS], "neighbours"),

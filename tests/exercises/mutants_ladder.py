@@ -2,7 +2,6 @@
 
 from statistics import fmean, pstdev, stdev
 
-
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.exercises.ladder import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
@@ -52,24 +51,61 @@ class Peeks(Encoding):
         return x + x.roll(-1, dims=1)
 
 
+NOPE = Encoding()
 MUTANTS = [
     Mutant(VERDICT, "theirs minus ours", lambda a, b: verdict(a, b, sign=-1), [MEAN], "Ours minus theirs"),
     Mutant(VERDICT, "not a sample", lambda a, b: verdict(a, b, deviation=pstdev), [DEVIATION], "n − 1"),
     Mutant(VERDICT, "not in pairs", unpaired, [DEVIATION], "shares its luck"),
     Mutant(VERDICT, "by the mean", with_word(lambda g: "better" if fmean(g) < 0 else "worse"), [WORD]),
-    Mutant(VERDICT, "higher is better", with_word(lambda g: "better" if min(g) > 0 else "worse" if max(g) < 0 else "undecided"), [WORD], "A lower loss"),
-    Mutant(VERDICT, "most seeds", with_word(lambda g: "better" if sorted(g)[len(g) // 2] < 0 else "worse"), [WORD]),
-    Mutant(VERDICT, "ties count", with_word(lambda g: "better" if max(g) <= 0 else "worse" if min(g) >= 0 else "undecided"), [WORD]),
-    Mutant(LONGER, "near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),
+    Mutant(
+        VERDICT,
+        "higher is better",
+        with_word(lambda g: "better" if min(g) > 0 else "worse" if max(g) < 0 else "undecided"),
+        [WORD],
+        "A lower loss",
+    ),
+    Mutant(
+        VERDICT,
+        "most seeds",
+        with_word(lambda g: "better" if sorted(g)[len(g) // 2] < 0 else "worse"),
+        [WORD],
+    ),
+    Mutant(
+        VERDICT,
+        "ties count",
+        with_word(lambda g: "better" if max(g) <= 0 else "worse" if min(g) >= 0 else "undecided"),
+        [WORD],
+    ),
+    Mutant(
+        LONGER,
+        "near minus far",
+        lambda *a: tuple(-x for x in longer_answer(*a)),
+        [TOKENS, FAIR],
+        "far minus near",
+    ),
     Mutant(LONGER, "all of it", fair(lambda c, least: c.mean()), [FAIR]),
-    Mutant(LONGER, "first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"),
+    Mutant(
+        LONGER, "first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"
+    ),
     Mutant(LONGER, "starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
-    Mutant(LONGER, "off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "counted from 0"),
+    Mutant(
+        LONGER, "off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"
+    ),
     Mutant(LONGER, "laid out otherwise", turned, [FAIR]),
     Mutant(OWN_ENCODING, "ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
     Mutant(OWN_ENCODING, "peeks", Peeks, [CAUSAL, BEATS], "not trained"),
-    Mutant(OWN_ENCODING, "a table", lambda d, n: LearnedPositions(24, d * n), [MOVES, BEATS], "refuses"),
+    Mutant(
+        OWN_ENCODING, "a table", lambda d, n: LearnedPositions(24, d * n), [CAUSAL, MOVES, BEATS], "refuses"
+    ),
     Mutant(OWN_ENCODING, "sinusoid", lambda d, n: Sinusoidal(d * n), [MOVES, BEATS], "only the distance"),
-    Mutant(OWN_ENCODING, "the note's kernel", lambda d, n: AbsoluteGaussian(d, learnable=False), [MOVES, BEATS]),
-    Mutant(OWN_ENCODING, "one for all seeds", lambda d, n, kept=Encoding(): kept, [MAKES, CAUSAL, MOVES, BEATS], "new"),
+    Mutant(
+        OWN_ENCODING, "the note's kernel", lambda d, n: AbsoluteGaussian(d, learnable=False), [MOVES, BEATS]
+    ),
+    Mutant(
+        OWN_ENCODING,
+        "one for all seeds",
+        lambda d, n: NOPE,
+        [MAKES, CAUSAL, MOVES, BEATS],
+        "new",
+    ),
 ]

@@ -81,7 +81,9 @@ MUTANTS = [
     Mutant(SECOND_WORD, "the first line", without_first_line, [TWO, MORE], "first line begins"),
     Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
     Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), [TWO, MORE, ONE]),
-    Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), [TWO, MORE, ONE], "IndexError"),
+    Mutant(
+        SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), [TWO, MORE, ONE], "IndexError"
+    ),
     Mutant(SECOND_WORD, "filled up", padded, [TWO, MORE, ONE]),
     Mutant(VOTES, "mean lost", not_given_back, [SUM], "must go to the tokens"),
     Mutant(VOTES, "other axis", wrong_axis, [SUM, MEAN, DIFFER]),

@@ -35,9 +35,24 @@ def stacked(q, k, positions, omega, masked, alpha):
 
 
 MUTANTS = [
-    Mutant(PARTS, "not halved", lambda i, j, w: (math.cos((i - j) * w), math.cos((i + j) * w)), [SUM], "Half"),
-    Mutant(PARTS, "exchanged", lambda i, j, w: (math.cos((i + j) * w) / 2, math.cos((i - j) * w) / 2), [DISTANCE, PLACES]),
-    Mutant(PARTS, "sines", lambda i, j, w: (math.cos(i * w) * math.cos(j * w) + math.sin(i * w) * math.sin(j * w), -math.sin(i * w) * math.sin(j * w)), [PLACES]),
+    Mutant(
+        PARTS, "not halved", lambda i, j, w: (math.cos((i - j) * w), math.cos((i + j) * w)), [SUM], "Half"
+    ),
+    Mutant(
+        PARTS,
+        "exchanged",
+        lambda i, j, w: (math.cos((i + j) * w) / 2, math.cos((i - j) * w) / 2),
+        [DISTANCE, PLACES],
+    ),
+    Mutant(
+        PARTS,
+        "sines",
+        lambda i, j, w: (
+            math.cos(i * w) * math.cos(j * w) + math.sin(i * w) * math.sin(j * w),
+            -math.sin(i * w) * math.sin(j * w),
+        ),
+        [PLACES],
+    ),
     Mutant(PARTS, "minus", lambda i, j, w: (math.cos((i - j) * w) / 2, -math.cos((i + j) * w) / 2), [SUM]),
     Mutant(FIXED_PHASE, "behind", with_(ahead=-45), [PHASE, ALPHA], "*larger*"),
     Mutant(FIXED_PHASE, "both ahead", with_(both=True), [PHASE, ALPHA], "phases are missing"),

@@ -106,16 +106,22 @@ def likelier(model, tokenizer, questions):
 
 
 MUTANTS = [
-    Mutant(RELATIVE, "one step", lambda s, D: relative(s, D, shifts=(2,), start=50), [HIDDEN], "let this one"),
+    Mutant(
+        RELATIVE, "one step", lambda s, D: relative(s, D, shifts=(2,), start=50), [HIDDEN], "let this one"
+    ),
     Mutant(RELATIVE, "ones", lambda s, D: relative(s, D, ones=True), [HIDDEN]),
     Mutant(RELATIVE, "exactly", lambda s, D: relative(s, D, exact=True), [THROUGH], "last digits"),
     Mutant(RELATIVE, "distance 0", lambda s, D: relative(s, D, same=True), [HIDDEN]),
-    Mutant(RELATIVE, "never far", lambda s, D: relative(s, D, shifts=(1, 7), start=50), [HIDDEN], "200 taken"),
+    Mutant(
+        RELATIVE, "never far", lambda s, D: relative(s, D, shifts=(1, 7), start=50), [HIDDEN], "200 taken"
+    ),
     Mutant(RELATIVE, "even steps", lambda s, D: relative(s, D, shifts=(2, 8, 334)), [HIDDEN], "even numbers"),
     Mutant(RELATIVE, "exchanges m and n", backwards_and_forwards, [THROUGH, PLACE]),
     Mutant(RANKING, "rows", lambda m, s: ranking(m, s, rows=True), [ORDER]),
     Mutant(RANKING, "least first", lambda m, s: ranking(m, s, least=True), [ORDER], "matters least"),
-    Mutant(RANKING, "never given back", lambda m, s: ranking(m, s, keep=True), [EACH, ORDER, BACK], "changed"),
+    Mutant(
+        RANKING, "never given back", lambda m, s: ranking(m, s, keep=True), [EACH, ORDER, BACK], "changed"
+    ),
     Mutant(RANKING, "never given back in a copy", on_a_copy, [ORDER], "before you silence the next"),
     Mutant(RANKING, "queries", lambda m, s: ranking(m, s, where="to_q", rows=True), [ORDER]),
     Mutant(RANKING, "counted from 1", from_1, [EACH, ORDER], "each of"),

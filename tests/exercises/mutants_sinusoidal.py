@@ -2,7 +2,6 @@
 
 import torch
 
-from babygpt.encodings.sinusoidal import frequencies
 from babygpt.exercises.look_back import look_back_answer
 from babygpt.exercises.sinusoidal import FEWEST_PAIRS, LIKENESS, LOOK_BACK
 from tests.exercises.harness import Mutant
@@ -34,7 +33,9 @@ def always_one(n, n_embd):
 
 
 MUTANTS = [
-    Mutant(LIKENESS, "dot product", lambda *a: likeness(*a, reduce=torch.sum), [SAME, ONE_WAY, EITHER], "length"),
+    Mutant(
+        LIKENESS, "dot product", lambda *a: likeness(*a, reduce=torch.sum), [SAME, ONE_WAY, EITHER], "length"
+    ),
     Mutant(LIKENESS, "exponent −i/n", lambda *a: likeness(*a, exponent=1.0), [ONE_WAY, EITHER], "with a 2"),
     Mutant(LIKENESS, "by n_embd", lambda *a: likeness(*a) / 2, [SAME, ONE_WAY, EITHER], "n_embd/2 pairs"),
     Mutant(LIKENESS, "sines", lambda *a: likeness(*a, wave=torch.sin), [SAME, ONE_WAY, EITHER]),

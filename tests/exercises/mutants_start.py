@@ -56,7 +56,9 @@ MUTANTS = [
     Mutant(STORY, "repeats", lambda h, s: log_prob(h, s, once=False), [AGAIN, OTHERS, STORIES], "no choice"),
     Mutant(STORY, "none fewer", lambda h, s: log_prob(h, s, fewer=False), [OTHERS, STORIES], "never share"),
     Mutant(STORY, "rules forgotten", lambda h, s: log_prob(h, s, rules=False), [RULES, STORIES]),
-    Mutant(STORY, "no minus", lambda h, s: log_prob(h, s, sign=1), [RULES, AGAIN, OTHERS, STORIES], "above 0"),
+    Mutant(
+        STORY, "no minus", lambda h, s: log_prob(h, s, sign=1), [RULES, AGAIN, OTHERS, STORIES], "above 0"
+    ),
     Mutant(STORY, "bits", lambda h, s: log_prob(h, s, log=math.log2), [RULES, AGAIN, OTHERS, STORIES]),
     Mutant(STORY, "repeats use up names", lambda h, s: log_prob(h, s, by_hole=True), [STORIES]),
     Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "nobody can tell"),
