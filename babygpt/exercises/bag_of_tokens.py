@@ -122,7 +122,7 @@ def anagrams(answer: Any, _: Generator) -> None:
 
 
 def loss_of(text: str) -> float:
-    return abs(loss_by_tables(text)) if len(text) > 1 else math.nan  # and never −0
+    return abs(loss_by_tables(text)) if len(text) > 1 else 0.0  # and never −0
 
 
 def first_is_certain(answer: Any, _: Generator) -> None:

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt.exercises.base import Check, Exercise, Unusable, Wrong, ask
+from babygpt.exercises.broken_promises import BROKEN
 from babygpt.exercises.compare import difference, shown, wrong_shape
 from babygpt.exercises.head_kernels import HEAD_BIAS
 
@@ -176,4 +177,4 @@ WIDTH = Exercise(
     answer=41.0,
 )
 
-EXERCISES = (REPAIRED, HEAD_BIAS, WIDTH)
+EXERCISES = (REPAIRED, HEAD_BIAS, WIDTH, BROKEN)

@@ -30,7 +30,7 @@ def boards(draw: Generator) -> list[tuple[list[float], list[float]]]:
     """Losses of two models, seed by seed, for all kinds of verdicts; a seed's luck is far larger."""
     found = []
     for n, gap in ((3, -0.1), (3, 0.1), (4, 0.0), (5, -0.06), (2, 0.05), (6, 0.0), (3, -0.03)):
-        luck = torch.rand(n, generator=draw, dtype=torch.float64)
+        luck = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
         noise = 0.02 * (torch.rand(n, generator=draw, dtype=torch.float64) - 0.5)
         if not gap:
             noise = 0.2 * (noise - noise.mean()) - 0.0005

@@ -76,7 +76,8 @@ def spells(attempt: Any, questions: list[Question], written: list[str], said: Ma
     plan = {q.prompt: text + "." for q, text in zip(questions, written, strict=True)}
     right = sum(text.startswith(q.answer + q.end) for q, text in zip(questions, written, strict=True))
     pairs = [(q.answer + q.end, text) for q, text in zip(questions, written, strict=True)]
-    what = f"{len(questions)} questions, where {pairs[0][0]!r} is right and {pairs[0][1]!r} is written, …"
+    listed = ", ".join(f"{wanted!r}: {text!r}" for wanted, text in pairs)
+    what = f"{len(pairs)} questions, what is right and what the model writes being {listed},"
     want = right / len(questions)
     given = Speller(tokenizer, plan), tokenizer, questions
     expect(attempt, *given, want=want, what=what, mistakes={s: x for s, x in said.items() if x != want})

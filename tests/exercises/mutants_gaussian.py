@@ -1,14 +1,19 @@
 """Mistakes in the exercises of notebook 05."""
 
+import math
+from itertools import pairwise
+
 import torch
 
-from babygpt.exercises.gaussian import HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
+from babygpt.exercises.gaussian import BROKEN, HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
 from babygpt.exercises.head_kernels import head_bias_answer
 from tests.exercises.harness import Mutant
 
 RUNS, SCALES, TURNS = (check.asked for check in REPAIRED.checks)
 SAME, OWN, FAR = (check.asked for check in HEAD_BIAS.checks)
 IS_WIDTH, NAME, NOISE = (check.asked for check in WIDTH.checks)
+
+KEPT, FAULTY, FAR_AWAY = (check.asked for check in BROKEN.checks)
 
 
 def specimen(x, K, column=True, layout="mixed", length=None):
@@ -42,6 +47,20 @@ def first_head(alphas, sigmas, queries, keys):
     return head_bias_answer(alphas[:1], sigmas[:1], queries, keys).expand(len(alphas), -1, -1)
 
 
+def broken(log_K, queries=(20, 97, 500), furthest=500, near=1e-6, one=False):
+    rows = {m: [log_K(m, n) for n in range(m, max(m - furthest, -1), -1)] for m in queries}
+    last = rows[max(rows)]
+    found = []
+    for row in rows.values():
+        if any(abs(a - b) > 1e-6 for a, b in zip(row, last, strict=False) if a != b):
+            found.append("distance")
+        if any(b > a + near for a, b in pairwise(row)):
+            found.append("near")
+        if not all(map(math.isfinite, row)):
+            found.append("finite")
+    return set(found[:1] if one else found)
+
+
 ALL = [SAME, OWN, FAR]
 MUTANTS = [
     Mutant(
@@ -63,4 +82,10 @@ MUTANTS = [
     Mutant(WIDTH, "1 nat", 28.3, [NAME]),
     Mutant(WIDTH, "very wide", 1e9, [NOISE]),
     Mutant(WIDTH, "minus", -41.0, [IS_WIDTH, NAME, NOISE], "above 0"),
+    Mutant(BROKEN, "near the start", lambda f: broken(f, (5, 30)), [FAULTY, FAR_AWAY], "do not notice"),
+    Mutant(BROKEN, "near the query", lambda f: broken(f, furthest=40), [FAULTY, FAR_AWAY], "do not notice"),
+    Mutant(BROKEN, "one query", lambda f: broken(f, (500,)), [FAULTY, FAR_AWAY], "'distance' is broken"),
+    Mutant(BROKEN, "the first only", lambda f: broken(f, one=True), [FAULTY, FAR_AWAY]),
+    Mutant(BROKEN, "must fall strictly", lambda f: broken(f, near=-1e-9), [KEPT, FAR_AWAY], "it is kept"),
+    Mutant(BROKEN, "all of them", lambda f: {"distance", "near", "finite"}, [KEPT, FAULTY, FAR_AWAY]),
 ]
