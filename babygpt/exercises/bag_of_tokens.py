@@ -12,7 +12,7 @@ from torch import Generator
 
 from babygpt.exercises.base import Check, Exercise, Wrong, expect, texts
 from babygpt.exercises.draws import dice, integer
-from babygpt.exercises.v1_by_hand import BY_HAND
+from babygpt.exercises.v1_by_hand import BY_HAND, SQUEEZED
 
 
 def bigram_loss_stub(text: str) -> float:
@@ -169,4 +169,4 @@ CERTAIN_TEXT = Exercise(
 )
 
 
-EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, BY_HAND)
+EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, BY_HAND, SQUEEZED)

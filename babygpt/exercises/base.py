@@ -135,8 +135,12 @@ class Exercise:
         return f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}"
 
     def solution(self) -> Source | Any:
-        """One way to do it: its source, or the value."""
-        return source(self.answer) if callable(self.answer) else self.answer
+        """One way to do it: its source, as it would stand in the notebook, or the value."""
+        if not callable(self.answer):
+            return self.answer
+        shown_source = source(self.answer)
+        shown_source.text = shown_source.text.replace("_answer(", "(")
+        return shown_source
 
 
 def sentence(error: BaseException | None, seconds: float) -> str:

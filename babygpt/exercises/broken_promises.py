@@ -94,9 +94,8 @@ def examined(attempt: Any, given: dict[str, tuple[LogKernel, set[str]]]) -> None
             raise Wrong(f"for {name} came out: {shown(got)}; should be a set of names out of {NAMES}")
         for promise in NAMES:
             if promise in want and promise not in got:
-                raise Wrong(
-                    f"for {name} you do not notice that {promise!r} is broken. {evidence(promise, log_kernel)}"
-                )
+                shows = evidence(promise, log_kernel)
+                raise Wrong(f"for {name} you do not notice that {promise!r} is broken. {shows}")
             if promise in got and promise not in want:
                 raise Wrong(f"for {name} you say that {promise!r} is broken, and it is kept")
         if set(got) - set(NAMES):
@@ -111,7 +110,9 @@ def evidence(promise: str, log_kernel: LogKernel) -> str:
             if promise == "finite" and not math.isfinite(here):
                 return f"log K({m}, {n}) is {here}"
             if promise == "near" and here > nearer + 1e-3:
-                return f"For the query at {m} log K is {nearer:.3f} at {n + 1} and {here:.3f} at {n}, further back"
+                return (
+                    f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
+                )
             moved = log_kernel(LAST, LAST - m + n)
             if promise == "distance" and abs(here - moved) > 1e-3:
                 return f"log K({m}, {n}) is {here:.3f}, log K({LAST}, {LAST - m + n}) is {moved:.3f}"

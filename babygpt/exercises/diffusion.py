@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Generator
 
+from babygpt.errors import BadInput
 from babygpt.exercises.base import Check, Exercise, Unusable, Wrong, expect, texts
 from babygpt.exercises.compare import shown
 from babygpt.exercises.filling_order import LEFTMOST
@@ -45,7 +46,7 @@ def drawn_losses(n: int, draw: Generator) -> LogProb:
 
     def log_prob(masked: frozenset[int], i: int) -> float:
         if (frozenset(masked), i) not in table:
-            raise ValueError(f"token {i} is not masked in {sorted(masked)}, so there is nothing to find out")
+            raise BadInput(f"token {i} is not masked in {sorted(masked)}, so there is nothing to find out")
         return table[frozenset(masked), i]
 
     return log_prob

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Generator
 
+from babygpt.errors import BadInput
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
 from babygpt.exercises.compare import difference, shown
 from babygpt.exercises.draws import integer
@@ -40,7 +41,7 @@ class Machine:
 
     def __call__(self, tags: tuple[int, ...]) -> float:
         if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
-            raise ValueError(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
+            raise BadInput(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
         return self.plain + fmean(self.tag[tag] for tag in tags) + self.company * (len(tags) - 1)
 
 

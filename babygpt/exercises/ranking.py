@@ -23,10 +23,10 @@ def ranking_stub(model: LanguageModel, score: Score) -> list[tuple[int, int]]:
     return []
 
 
-def ranking_answer(model: LanguageModel, score: Score) -> list[tuple[int, int]]:
+def ranking_answer(model: Any, score: Score) -> list[tuple[int, int]]:
     """All heads as (layer, head), counted from 0; first the one without which the score falls most."""
     D, without = model.config.head_dim, {}
-    for layer, block in enumerate(model.blocks):  # type: ignore[arg-type]
+    for layer, block in enumerate(model.blocks):
         out = block.attention.out.weight  # (C, C): its columns read what the heads write
         kept = out.detach().clone()
         for head in range(model.config.n_head):

@@ -101,3 +101,82 @@ BY_HAND = Exercise(
     stub=by_hand_stub,
     answer=by_hand_answer,
 )
+
+
+def squeezed_stub(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Embedding (V, n_embd), head (V, n_embd) and bias (V,) of a v1 with this table and few channels."""
+    V = len(table)
+    return torch.eye(V)[:, :n_embd], table.log().T[:, :n_embd], torch.zeros(V)
+
+
+def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Embedding (V, n_embd), head (V, n_embd) and bias (V,) of a v1 with this table and few channels."""
+    logits = table.log()
+    logits = logits - logits.mean(dim=1, keepdim=True)  # a softmax does not see what a row shares
+    bias = logits.mean(dim=0)  # what all rows share
+    U, S, Vh = torch.linalg.svd(logits - bias)
+    root = S[:n_embd].sqrt()
+    return U[:, :n_embd] * root, Vh[:n_embd].T * root, bias
+
+
+def narrow_tables(draw: Generator, with_bias: bool) -> list[tuple[Tensor, int]]:
+    """Tables (V, V) that fewer channels than V can give, and that number of channels."""
+    found = []
+    for V, n_embd in ((3, 1), (5, 2), (9, 4)):
+        E, W = torch.randn(2, V, n_embd, generator=draw, dtype=torch.float64)
+        bias = torch.randn(V, generator=draw, dtype=torch.float64) if with_bias else 0.0
+        found.append(((E @ W.T + bias).softmax(dim=-1), n_embd))
+    return found
+
+
+def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
+    for table, n_embd in narrow_tables(draw, with_bias):
+        V = len(table)
+        what = f"a table of {V} characters and n_embd {n_embd}"
+        got = ask(attempt, table, n_embd, what=what)
+        if not isinstance(got, tuple | list) or len(got) != 3:
+            raise Wrong(f"for {what} came out: {shown(got)}; should be three tensors: embedding, head, bias")
+        shapes = {"embedding": (V, n_embd), "head": (V, n_embd), "bias": (V,)}
+        for (name, shape), part in zip(shapes.items(), got, strict=True):
+            if text := wrong_shape(part, shape):
+                raise Wrong(f"for {what} the {name}: {text}")
+        embedding, head, bias = (torch.as_tensor(part).detach().double() for part in got)
+        if text := difference((embedding @ head.T + bias).softmax(dim=-1), table):
+            rest = torch.linalg.matrix_rank(table.log()).item()
+            why = f"ln p itself has rank {rest}: what a row shares, and what all rows share, need no channel"
+            raise Wrong(f"for {what} your v1's table {text}. {why}")
+
+
+def squeezes_rows(attempt: Any, draw: Generator) -> None:
+    squeezes(attempt, draw, with_bias=False)
+
+
+def squeezes_all(attempt: Any, draw: Generator) -> None:
+    squeezes(attempt, draw, with_bias=True)
+
+
+SQUEEZED = Exercise(
+    name="A v1 with few channels",
+    task=(
+        "27 characters, and only a few channels: most tables are then out of reach, and some are not. You "
+        "are "
+        "given a `table` (V, V) that *some* v1 with `n_embd` channels has, n_embd below V, all probabilities "
+        "above 0. Write `squeezed(table, n_embd)`: embedding (V, n_embd), the head's weight (V, n_embd) and "
+        "its "
+        "bias (V,) of such a v1, found without training."
+    ),
+    level="stretch",
+    minutes=20,
+    checks=(
+        Check("tables without a bias", squeezes_rows),
+        Check("tables with a bias", squeezes_all),
+    ),
+    hints=(
+        "`embedding @ head.T` has rank n_embd at most. Which logits of the table have so low a rank?",
+        "To each row of ln p you may add a number (the softmax cancels it), and to each column (the bias).",
+        "Make all rows average 0, put the columns' means into the bias, and cut what remains in two with "
+        "`torch.linalg.svd`.",
+    ),
+    stub=squeezed_stub,
+    answer=squeezed_answer,
+)

@@ -6,13 +6,14 @@ from itertools import pairwise
 
 import torch
 
-from babygpt.exercises.bag_of_tokens import BIGRAM_LOSS, BY_HAND, CERTAIN_TEXT
+from babygpt.exercises.bag_of_tokens import BIGRAM_LOSS, BY_HAND, CERTAIN_TEXT, SQUEEZED
 from babygpt.exercises.v1_by_hand import by_hand_answer
 from tests.exercises.harness import Mutant
 
 CERTAIN, TWO, ANY = (check.asked for check in BIGRAM_LOSS.checks)
 TEXTS, SAME, NOTHING, MUCH = (check.asked for check in CERTAIN_TEXT.checks)
 POSSIBLE, NEVER = (check.asked for check in BY_HAND.checks)
+ROWS, COLUMNS = (check.asked for check in SQUEEZED.checks)
 
 
 def loss(text, first=lambda t: t[:-1], log=math.log, by=lambda t: len(t) - 1, sign=-1):
@@ -50,6 +51,20 @@ def no_log(table, bias, n_embd):
     return by_hand_answer(table.exp(), bias, n_embd)[0], by_hand_answer(table.exp(), 0 * bias, n_embd)[1]
 
 
+def squeezed(table, n_embd, rows=True, columns=True, root=True, exchanged=False):
+    logits = table.log()
+    logits = logits - logits.mean(1, keepdim=True) if rows else logits
+    bias = logits.mean(0) if columns else torch.zeros(len(table))
+    U, S, Vh = torch.linalg.svd(logits - bias)
+    S = S[:n_embd].sqrt() if root else S[:n_embd]
+    embedding, head = U[:, :n_embd] * S, Vh[:n_embd].T * S
+    return (head, embedding, bias) if exchanged else (embedding, head, bias)
+
+
+def with_(**how):
+    return lambda table, n_embd: squeezed(table, n_embd, **how)
+
+
 MUTANTS = [
     Mutant(BIGRAM_LOSS, "the last one counts", lambda t: loss(t, first=str), [CERTAIN, TWO, ANY], "The last"),
     Mutant(BIGRAM_LOSS, "bits", lambda t: loss(t, log=math.log2), [TWO, ANY], "bits"),
@@ -72,4 +87,9 @@ MUTANTS = [
     Mutant(BY_HAND, "ln 0", unclamped, [NEVER], "no number"),
     Mutant(BY_HAND, "no logarithm", no_log, [POSSIBLE, NEVER]),
     Mutant(BY_HAND, "V channels", lambda t, b, n: by_hand_answer(t, b, len(t)), [POSSIBLE, NEVER], "shape"),
+    Mutant(SQUEEZED, "rows as they are", with_(rows=False), [ROWS, COLUMNS], "ln p itself has rank"),
+    Mutant(SQUEEZED, "no bias", with_(columns=False), [COLUMNS], "need no channel"),
+    Mutant(SQUEEZED, "singular values twice", with_(root=False), [ROWS, COLUMNS]),
+    Mutant(SQUEEZED, "exchanged", with_(exchanged=True), [ROWS, COLUMNS]),
+    Mutant(SQUEEZED, "V channels", lambda t, n: squeezed(t, len(t)), [ROWS, COLUMNS], "shape"),
 ]

@@ -85,6 +85,16 @@ def test_the_solution_passes_and_the_stub_fails(exercise: Exercise):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_solution_can_be_pasted_into_a_notebook(exercise: Exercise):
+    if not callable(exercise.answer):
+        pytest.skip("its answer is a value")
+    text = exercise.solution().text
+    compile(text, "solution", "exec")
+    assert "_answer" not in text
+    assert "# type:" not in text
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
 def test_each_has_three_mutants_or_more(exercise: Exercise):
     assert len({m.name for m in MUTANTS if m.exercise is exercise}) >= 3
 
