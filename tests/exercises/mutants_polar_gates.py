@@ -53,6 +53,7 @@ MUTANTS = [
         ),
         [PLACES],
     ),
+    Mutant(PARTS, "all in the second", lambda i, j, w: (0.0, math.cos(i * w) * math.cos(j * w)), [PLACES]),
     Mutant(PARTS, "minus", lambda i, j, w: (math.cos((i - j) * w) / 2, -math.cos((i + j) * w) / 2), [SUM]),
     Mutant(FIXED_PHASE, "behind", with_(ahead=-45), [PHASE, ALPHA], "*larger*"),
     Mutant(FIXED_PHASE, "both ahead", with_(both=True), [PHASE, ALPHA], "phases are missing"),

@@ -8,7 +8,7 @@ from tests.exercises.harness import Mutant
 
 SAME, ONE_WAY, EITHER = (check.asked for check in LIKENESS.checks)
 ITSELF, BACK, ANYWHERE, SHARP = (check.asked for check in LOOK_BACK.checks)
-FEW, BEFORE, SURE = (check.asked for check in FEWEST_PAIRS.checks)
+FEW, SURE = (check.asked for check in FEWEST_PAIRS.checks)
 
 
 def likeness(d, n_embd, theta, exponent=2.0, wave=torch.cos, reduce=torch.mean):
@@ -50,5 +50,5 @@ MUTANTS = [
     Mutant(FEWEST_PAIRS, "the quickest", [0], [SURE], "back where they were"),
     Mutant(FEWEST_PAIRS, "quick and slowest", [0, 47], [SURE]),
     Mutant(FEWEST_PAIRS, "slow ones", [30, 40], [SURE], "too slowly"),
-    Mutant(FEWEST_PAIRS, "from 1", [1, 48], [FEW, BEFORE, SURE], "from 0 to 47"),
+    Mutant(FEWEST_PAIRS, "from 1", [1, 48], [FEW, SURE], "from 0 to 47"),
 ]
