@@ -156,7 +156,7 @@ class Tally:
 
 
 def row(guess: Guess) -> tuple[str, str, str, str]:
-    """Return the question, the guess that counts, the outcome, and ✓ or ✗, as texts; a dash for what is missing."""
+    """Return question, counted guess, outcome, and ✓ or ✗, as texts; a dash for what is missing."""
     words = guess.kind.words
     stands = guess.value if guess.outcome is None else guess.counted
     guessed = "–" if stands is None else words(stands)

@@ -1,0 +1,80 @@
+"""The glossary: two sentences a term, in order, and every link from a notebook leads to one."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_docs import anchors
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "glossary.md"
+LINK = re.compile(r"\]\((?:\.\./)*docs/glossary\.md#?([^)\s]*)\)")
+# What the review found unexplained, and what the course cannot do without.
+NEEDED = """alpha attention block branch cache cosine gate head interference kernel key kl leak logit mask
+nats nelbo norm perplexity phi query residual softplus stream temperature theta top-k value window""".split()
+
+
+def terms(page: str) -> dict[str, str]:
+    """Each term of a glossary with what is said of it, the numbers of notebooks left out."""
+    parts = re.split(r"^### (.+)$", page, flags=re.M)[1:]
+    return {
+        term: re.sub(r"\s*\[[\d, a-z]+\]\s*$", "", text.strip())
+        for term, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def sentences(text: str) -> int:
+    """How many sentences a text has."""
+    return len(re.findall(r"[.?!](?=\s|$)", text))
+
+
+def wrong(page: str) -> list[str]:
+    """What is wrong with a glossary, in words."""
+    found, names = terms(page), re.findall(r"^### (.+)$", page, flags=re.M)
+    said = [f"{term}: {n} sentences" for term, text in found.items() if (n := sentences(text)) != 2]
+    said += [] if names == sorted(names, key=str.casefold) else ["not in order"]
+    doubles = {name for name in names if names.count(name) > 1}
+    return said + [f"twice: {name}" for name in sorted(doubles)]
+
+
+def dead(text: str, known: set[str]) -> list[str]:
+    """The links of a text that lead to no term of the glossary."""
+    return [anchor for anchor in LINK.findall(text) if anchor and anchor not in known]
+
+
+def test_two_sentences_each_in_order():
+    assert wrong(PAGE.read_text(encoding="utf-8")) == []
+
+
+def test_what_the_course_needs_is_there():
+    assert set(NEEDED) <= anchors(PAGE)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "notebooks" / "src").glob("*.py")),
+    ids=lambda path: path.stem,
+)
+def test_every_link_of_a_notebook_leads_to_a_term(path: Path):
+    assert dead(path.read_text(encoding="utf-8"), anchors(PAGE)) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("### A\n\nOne. Two. [01, 02]\n", []),
+        ("### A\n\nIt is 1.5 of *x?*. Two. [all]\n", []),
+        ("### A\n\nOnly one. [01]\n", ["A: 1 sentences"]),
+        ("### A\n\nOne. Two. Three.\n", ["A: 3 sentences"]),
+        ("### B\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["not in order"]),
+        ("### A\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["twice: A"]),
+    ],
+)
+def test_a_wrong_glossary_would_be_seen(page: str, told: list[str]):
+    assert wrong(page) == told
+
+
+def test_a_dead_link_would_be_seen():
+    text = "[a](../docs/glossary.md#stream) [b](../docs/glossary.md) [c](../docs/glossary.md#steam)"
+    assert dead(text, {"stream"}) == ["steam"]
