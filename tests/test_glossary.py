@@ -34,8 +34,8 @@ def wrong(page: str) -> list[str]:
     found, names = terms(page), re.findall(r"^### (.+)$", page, flags=re.M)
     said = [f"{term}: {n} sentences" for term, text in found.items() if (n := sentences(text)) != 2]
     said += [] if names == sorted(names, key=str.casefold) else ["not in order"]
-    doubles = {name for name in names if names.count(name) > 1}
-    return said + [f"twice: {name}" for name in sorted(doubles)]
+    low = [name.casefold() for name in names]  # two anchors that differ in capitals only are one
+    return said + [f"twice: {name}" for name in sorted({name for name in low if low.count(name) > 1})]
 
 
 def dead(text: str, known: set[str]) -> list[str]:
@@ -68,7 +68,7 @@ def test_every_link_of_a_notebook_leads_to_a_term(path: Path):
         ("### A\n\nOnly one. [01]\n", ["A: 1 sentences"]),
         ("### A\n\nOne. Two. Three.\n", ["A: 3 sentences"]),
         ("### B\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["not in order"]),
-        ("### A\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["twice: A"]),
+        ("### A\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["twice: a"]),
     ],
 )
 def test_a_wrong_glossary_would_be_seen(page: str, told: list[str]):
