@@ -19,7 +19,7 @@ unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 SLOW   := browser benchmarks claims cli experiments hostile live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks figures bench faults constraints clean
+.PHONY: help env lab test check lint format notebooks handout figures bench faults constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,9 @@ format: env  ## put the code in shape, notebooks too
 
 notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for some)
 	$(PY) tools/notebooks.py $(NAMES)
+
+handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS="--overwrite")
+	$(PY) -m tools.handout $(or $(FOLDER),--help) $(ARGS)
 
 figures: env  ## measure and draw figures/ again, 100 minutes (NAMES="ladder polar" for some)
 	$(PY) -m babygpt figures $(NAMES) --results babygpt/experiments/results

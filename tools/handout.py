@@ -1,0 +1,126 @@
+"""Copy the notebooks into a folder that a class starts from, without outputs and solutions.
+
+    python -m tools.handout class                     every notebook
+    python -m tools.handout class 04_rope             only this one, and what it links to
+    python -m tools.handout src --grader nbgrader     a source folder of nbgrader: for teachers
+    python -m tools.handout src --grader otter        master notebooks for otter assign: for teachers
+
+An exercise is found by its check: a code cell that ends in `SOME_EXERCISE.check(answer)`, where the name is
+imported from babygpt.exercises; the cell before it that gives `answer` its value is the learner's. A plain
+handout keeps both as they are, and all notebooks run. For a grader the learner's cell holds the solution,
+between the marks that the grader cuts at, and the check fails where the exercise is not solved. Neither
+grader is needed here. Cells that call `.solution()` are left out, and so are those with the tag `solution`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import nbformat
+from nbformat import NotebookNode
+
+from tools.graders import GRADERS, find_tasks
+from tools.notebooks import KERNEL, ROOT, pick
+from tools.selftests import is_selftest, without_answers
+
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)")
+REVEALS = re.compile(r"^[^#\n]*\.solution\(\)", flags=re.M)
+
+
+def stripped(nb: NotebookNode) -> NotebookNode:
+    """Take outputs, solutions and all metadata but tags out of a notebook, in place, and return it."""
+    nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
+    nb.cells = [cell for cell in nb.cells if not reveals(cell)]
+    for cell in nb.cells:
+        tags = [tag for tag in cell.metadata.get("tags", []) if not tag.startswith("nbval")]
+        cell.metadata = NotebookNode(tags=tags) if tags else NotebookNode()
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return nb
+
+
+def reveals(cell: NotebookNode) -> bool:
+    """Whether a cell is there to show a solution."""
+    shows = cell.cell_type == "code" and bool(REVEALS.search(cell.source))
+    return shows or "solution" in cell.metadata.get("tags", [])
+
+
+def close_selftests(nb: NotebookNode) -> None:
+    """Take the answers out of a notebook's self-tests, in place."""
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and is_selftest(cell.source):
+            cell.source = without_answers(cell.source)
+
+
+def linked(notebook: Path, nb: NotebookNode) -> dict[Path, bytes]:
+    """The files of the course, other than notebooks, that a notebook links to: path below ROOT -> content."""
+    texts = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    found = {(notebook.parent / name).resolve() for name in LINK.findall(texts)}
+    inside = (path for path in found if path.is_relative_to(ROOT) and path.suffix != ".ipynb")
+    return {path.relative_to(ROOT): path.read_bytes() for path in inside if path.is_file()}
+
+
+def handout(notebooks: list[Path], grader: str | None = None, answers: bool = True) -> dict[Path, bytes]:
+    """All files of a handout: path in its folder -> content.
+
+    notebooks  of the course
+    grader     "nbgrader", "otter", or None for a class without either
+    answers    whether the answers of self-tests stay
+    Raises click.ClickException if an exercise has no cell in which the learner answers.
+    """
+    files: dict[Path, bytes] = {}
+    for path in notebooks:
+        nb = nbformat.read(path, as_version=4)
+        try:
+            tasks = find_tasks(nb) if grader else []
+        except ValueError as error:
+            raise click.ClickException(f"{path.name}: {error}") from None
+        stripped(nb)
+        if not answers:
+            close_selftests(nb)
+        files |= linked(path, nb)
+        if grader:
+            GRADERS[grader](nb, tasks, path.stem)
+        files[Path("notebooks", path.name)] = (nbformat.writes(nb) + "\n").encode()
+    return files
+
+
+def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
+    """Write files into a folder. Raises click.ClickException, and writes nothing, if one is in the way."""
+    if folder.resolve() == ROOT:
+        raise click.ClickException(f"{folder} is the course itself; name another folder")
+    there = sorted(path for path in files if (folder / path).exists())
+    if there and not overwrite:
+        names = ", ".join(map(str, there[:3])) + (" …" if len(there) > 3 else "")
+        raise click.ClickException(
+            f"{folder} already holds {names}; --overwrite replaces these {len(there)} files"
+        )
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+
+
+@click.command(help=__doc__.replace("    python", "\b\n    python", 1))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1)
+@click.option("--grader", type=click.Choice(sorted(GRADERS)), help="solutions and marks, for this grader")
+@click.option("--no-answers", is_flag=True, help="self-tests without their answers")
+@click.option("--overwrite", is_flag=True, help="replace files that are there; no others are touched")
+def main(folder: Path, names: tuple[str, ...], grader: str | None, no_answers: bool, overwrite: bool) -> None:
+    """See the module's docstring."""
+    wanted = pick(ROOT / "notebooks", names) if names else sorted((ROOT / "notebooks").glob("*.ipynb"))
+    if missing := [path.stem for path in wanted if not path.exists()]:
+        raise click.ClickException(f"run first: make notebooks NAMES={missing[0]!r}; it has only its text")
+    files = handout(wanted, grader, not no_answers)
+    try:
+        write(files, folder, overwrite)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {folder}: {error}") from None
+    number = sum(path.suffix == ".ipynb" for path in files)
+    click.echo(f"{number} notebooks and {len(files) - number} other files in {folder}")
+
+
+if __name__ == "__main__":
+    main()
