@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from babygpt.exercises.specimens import Reader
-from babygpt.invariants import Promise, norm_preserved
-from babygpt.invariants.base import random_qk
+from babygpt.invariants import Promise
+from babygpt.invariants.base import random_qk, unmasked
 from babygpt.invariants.encodings import score
 from babygpt.models.base import KVCache
 from babygpt.models.transformer import Attention, Context, norm, score_scale
@@ -69,37 +69,46 @@ def alike(model: Reader, first: int) -> float:
 
 
 def shift(model: Reader, healthy: Reader) -> Promise:
+    """How much scores of given q and k change when both move by a little."""
     value = max(moved(model, model.config.block_size, by) for by in (1, 7))
     return Promise("in the window, what is done to q and k depends on the distance alone", value, 1e-6)
 
 
 def far(model: Reader, healthy: Reader) -> Promise:
+    """How much they change when both move a book further."""
     value = max(moved(model, model.config.block_size, by) for by in (FAR, FAR + 5))
     return Promise(f"{FAR} places further on, it is still so", value, 1e-6)
 
 
-def length(model: Reader, healthy: Reader) -> Promise:
-    config = model.config
-    kept = norm_preserved(model.encoding, config.n_head, config.head_dim, config.block_size)
-    return Promise("turning q and k keeps their length", kept.value, 1e-6)
+def growth(model: Reader, healthy: Reader) -> Promise:
+    """How much longer a query or key becomes at worst, as a share of its length."""
+    q, k = random_qk(model.config.n_head, model.config.head_dim)
+    at = [unmasked(1, place) for place in range(model.config.block_size)]
+    turned = [x for place in at for x in model.encoding.transform_qk(q, k, place)]
+    ratios = [a.norm(dim=-1) / b.norm(dim=-1) for a, b in zip(turned, [q, k] * len(at), strict=True)]
+    return Promise("its turns make no q and no k longer", float(torch.stack(ratios).max()) - 1, 1e-6)
 
 
 def near(model: Reader, healthy: Reader) -> Promise:
+    """How many distances in the window look like the next one."""
     return Promise("neighbouring places in the window are told apart", alike(model, 0), 0.0)
 
 
 def beyond(model: Reader, healthy: Reader) -> Promise:
+    """How many do in the window after it."""
     value = alike(model, model.config.block_size)
     return Promise("so are neighbours just past the window", value, 0.0)
 
 
 def sides(model: Reader, healthy: Reader) -> Promise:
+    """1 if two tokens that exchange their places have the same score."""
     there, back = (pair_scores(model, m, torch.tensor([n])) for m, n in ((12, 5), (5, 12)))
     change = (there - back).abs().max()
     return Promise("left is told from right", float(change < SAME), 0.0)
 
 
 def formula(model: Reader, healthy: Reader) -> Promise:
+    """How far what is added, and what becomes of q and k, is from the healthy model's."""
     at = Positions.arange(model.config.block_size)
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(2, len(at), model.config.n_embd, generator=draw)
@@ -112,6 +121,7 @@ def formula(model: Reader, healthy: Reader) -> Promise:
 
 
 def causal(model: Reader, healthy: Reader) -> Promise:
+    """How much the last token changes the logits before it."""
     idx = texts(model, 1, 12)
     other = idx.clone()
     other[0, -1] = (idx[0, -1] + 1) % (model.config.vocab_size - 1)
@@ -120,12 +130,14 @@ def causal(model: Reader, healthy: Reader) -> Promise:
 
 
 def cache(model: Reader, healthy: Reader) -> Promise:
+    """How much the logits change when tokens are read one by one; the model counts places itself."""
     idx, held = texts(model, 1, 12), KVCache(12)
     steps = torch.cat([model(token, None, held) for token in idx.split(1, dim=1)], dim=1)
     return Promise("reading with a cache changes nothing", float((steps - model(idx)).abs().max()), SAME)
 
 
 def padding(model: Reader, healthy: Reader) -> Promise:
+    """How much five tokens of padding before a text change its logits."""
     idx = texts(model, 1, 12)
     pads = torch.full((1, 5), model.config.vocab_size - 1)
     change = model(torch.cat([pads, idx], dim=1))[:, 5:] - model(idx)
@@ -133,12 +145,14 @@ def padding(model: Reader, healthy: Reader) -> Promise:
 
 
 def batch(model: Reader, healthy: Reader) -> Promise:
+    """How much the logits of a text change when three others are read beside it."""
     idx = texts(model, 4, 12)
     change = (model(idx)[2:3] - model(idx[2:3])).abs().max()
     return Promise("the other rows of a batch change nothing", float(change), SAME)
 
 
 def spread(model: Reader, healthy: Reader) -> Promise:
+    """How far the deviation of scores is from the healthy model's, as a share of it."""
     places = torch.arange(model.config.block_size)
     ours, theirs = (
         torch.stack([pair_scores(m, a, places) for a in places[::5].tolist()]).std() for m in (model, healthy)
@@ -150,7 +164,7 @@ def spread(model: Reader, healthy: Reader) -> Promise:
 PROMISES: Mapping[str, Callable[[Reader, Reader], Promise]] = {
     "shift": shift,
     "far": far,
-    "length": length,
+    "growth": growth,
     "near": near,
     "beyond": beyond,
     "sides": sides,

@@ -149,6 +149,15 @@ EXHIBITS: tuple[Exhibit, ...] = (
         (("source note 001, the definition of K(m)", ""),),
     ),
     Exhibit(
+        "the sine left out",
+        "Each channel is multiplied by a cosine of its place; the sine that makes it a turn is left out.",
+        "At place 0 it is right, and cosines of two places still know something of their distance.",
+        specimens.CosineAlone,
+        lambda c: Reader(c, specimens.CosineAlone(c.head_dim)),
+        rotary,
+        (("source note 000, section 2.1", ""),),
+    ),
+    Exhibit(
         "codes added twice",
         "The embedding adds the sinusoid, and the model that calls it adds it again.",
         "The sum is as good a code as before, only louder.",

@@ -122,6 +122,15 @@ class KernelOfThePlace(Rotary):
         return rotate_pairs(q, angle) * kernel.to(q), rotate_pairs(k, angle) * kernel.to(k)
 
 
+class CosineAlone(Rotary):
+    """Channel k of the token at place i times cos(i theta^(-k/D))."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time, 2 * q.shape[-1], self.theta)  # (T, D), an angle for each channel
+        gate = angle.cos().to(q)
+        return q * gate, k * gate
+
+
 class Twice(Sinusoidal):
     """The code is added by the embedding, and once more by the caller."""
 

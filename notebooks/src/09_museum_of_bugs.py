@@ -35,7 +35,7 @@ plots.set_style()
 # %% [markdown]
 # ## How to play
 #
-# The museum holds fourteen cases, in an order that tells nothing. Under each glass is a small model of two blocks, with RoPE or with sines and cosines. You see its training curve and nothing else. Three things can be done with a case:
+# The museum holds fifteen cases, in an order that tells nothing. Under each glass is a small model of two blocks, with RoPE or with sines and cosines. You see its training curve and nothing else. Three things can be done with a case:
 #
 # - `case.ask("shift")` measures one promise, or several, and shows ✓ or ✗ with the number that decides;
 # - `case.name("mixed layouts")` says what is wrong. A name that contradicts your answers is wrong, and you are told where. A name that fits them is taken only if **no other fits**: a guess is no proof;
@@ -48,7 +48,7 @@ museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# The first two look at what a model does to *given* queries and keys. A sinusoid does nothing to them, so it keeps both for free; `near`, `beyond` and `sides` look at scores with everything that was added before. The window is 32 tokens long.
+# The first three look at what a model does to *given* queries and keys. A sinusoid does nothing to them, so it keeps all three for free; `near`, `beyond` and `sides` look at scores with everything that was added before. The window is 32 tokens long.
 #
 # And this is all that may hang here, the healthy model included. Read it slowly, and ask yourself of each line which promise it must break, and which it will certainly keep. That is the whole art.
 
@@ -56,7 +56,7 @@ museum.promises()
 museum.catalogue()
 
 # %% [markdown]
-# ## First case: nothing to be seen
+# ## First case
 
 
 # %% tags=["nbval-ignore-output"]
@@ -109,7 +109,7 @@ first.source()
 # %% [markdown]
 # One argument is thrown away, and every benchmark that reads without a cache is perfect. The remedy is one line in a test: read a text at once, read it token by token, and compare (`invariants.cache_equals_full`).
 #
-# ## Second case: a curve like any other
+# ## Second case
 
 # %% tags=["nbval-ignore-output"]
 second = museum.case(2)
@@ -118,15 +118,15 @@ show(second)
 # %% [markdown]
 # > **Predict.** Without the twin beside it, would you have suspected anything? Whoever trains a model for the first time has no twin.
 #
-# Begin with the promise that splits the catalogue best. `formula` is broken by seven of the fourteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
+# Begin with the promise that splits the catalogue best. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
 
 # %%
 second.ask("shift")
 
 # %% [markdown]
-# Broken, so this model does turn queries and keys, and turns them wrongly. Three exhibits fit: two layouts in one, a minus lost, and a kernel of the place. How do they differ?
+# Broken, so something is done to queries and keys, and done wrongly. Four exhibits fit: two layouts in one, a minus lost, a kernel of the place, and cosines without sines. How do they differ?
 #
-# - Without the minus, the matrix of a pair is symmetric, and two symmetric matrices of this kind can be exchanged: the score of a query at place 12 with a key at place 5 is that of a query at 5 with a key at 12. Left and right look alike.
+# - Without the minus, and without the sine, the matrix of a pair is symmetric, and two such matrices can be exchanged: the score of a query at place 12 with a key at place 5 is that of a query at 5 with a key at 12. Left and right look alike.
 # - The kernel of the place fades. Just past the window everything is nearly 0, and neighbours can no longer be told apart.
 # - Mixed layouts do neither.
 
@@ -143,9 +143,9 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# The function concatenates the angles as if channel $i$ belonged to channel $i + D/2$, and then turns channel $2i$ with channel $2i + 1$. The two channels of a pair turn by different angles, which is no rotation: lengths change (`length` would have been ✗ too), and the score no longer depends on the distance alone. It still depends on the places in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
+# The function concatenates the angles as if channel $i$ belonged to channel $i + D/2$, and then turns channel $2i$ with channel $2i + 1$. The two channels of a pair turn by different angles, which is no rotation: some queries grow longer (`growth` ✗ and `sides` ✓ would have been proof in two questions), and the score no longer depends on the distance alone. It still depends on the places in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
 #
-# ## Third case: too good to be true
+# ## Third case
 
 # %% tags=["nbval-ignore-output"]
 third = museum.case(3)
@@ -169,7 +169,7 @@ third.source()
 # %% [markdown]
 # ## The rest is yours
 #
-# Eleven cases are left. Take any: change the number, look at the curve (a training takes a few seconds), think of the promise that halves what is left, and ask.
+# Twelve cases are left. Take any: change the number, look at the curve (a training takes a few seconds), think of the promise that halves what is left, and ask.
 
 # %% tags=["nbval-ignore-output"]
 mine = museum.case(4)
@@ -191,7 +191,7 @@ mine
 #
 # ## Recap
 #
-# A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it. Bugs in the cache, in padding, in the type of a number and at the end of a table do not touch training at all, so no curve can show them. Bugs in the code itself cost a little, which is invisible without a healthy twin of the same seed. Every one of them breaks a promise that can be measured in milliseconds, without training. Two or three promises, chosen for what they exclude, single out the cause.
+# A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it. Bugs in the cache, in padding, in the type of a number and at the end of a table do not touch training at all, so no curve can show them. Bugs in the code itself cost a little, which is invisible without a healthy twin of the same seed. Every one of them breaks a promise that can be measured in a fraction of a second, without training. Two or three promises, chosen for what they exclude, single out the cause.
 #
 # ## Self-test
 #
