@@ -11,7 +11,7 @@
 #
 # **The loss falls. How do you know that the model knows where its tokens stand?**
 #
-# You do not, and neither did the authors of large libraries. Nearly everything that hangs in this museum was met in the wild: in the trackers of well-known projects, or in the source notes of this course. None of these bugs raises an error. None keeps the loss from falling. Some cost a tenth of a nat that nobody missed, some cost nothing until the day somebody pads a prompt, and one makes the loss better than it can be.
+# You do not, and neither did the authors of large libraries. Nearly everything that hangs in this museum was met in the wild: in the trackers of well-known projects, or in the source notes of this course. None of these bugs raises an error. None keeps the loss from falling. Some cost a tenth or two of a nat, which nobody missed, some cost nothing until the day somebody pads a prompt, and one makes the loss better than it can be.
 #
 # What they cannot do is keep every **promise**. All the promises of this course are measurements, and so they can be put to a model whose label is covered. That is the game: ask as few promises as you can, and name the bug.
 #
@@ -74,7 +74,7 @@ first = museum.case(1)
 show(first)
 
 # %% [markdown]
-# Two lines, one upon the other. They are not merely close:
+# You see one line, because the twin's lies upon it. They are not merely close:
 
 # %%
 ours, healthy = first.curves.values()
