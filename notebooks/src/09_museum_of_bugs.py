@@ -64,7 +64,7 @@ def show(case):
     """The training curve of a case, and of the same model without what is wrong with it."""
     curves = case.curves
     ends = [sum(losses[-10:]) / 10 for losses in curves.values()]
-    fig, ax = plt.subplots(figsize=(8, 3.6))
+    _, ax = plt.subplots(figsize=(8, 3.6))
     title = f"Case {case.number} ends at {ends[0]:.2f}, its healthy twin at {ends[1]:.2f}"
     plots.draw_losses(ax, curves, {}, title)
     plt.show()
