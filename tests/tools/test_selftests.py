@@ -75,6 +75,18 @@ def test_a_faulty_one_is_seen(old: str, new: str, told: str):
     assert told in "\n".join(problems(GOOD.replace(old, new, 1)))
 
 
+def test_a_question_may_be_open_and_in_one_line():
+    line = "2. *Is v1 blind?* <details><summary>Answer</summary>Not **proven**.</details>\n"
+    source = f"{GOOD.replace(question(2, 'b'), line)}\n## Further reading\n\n1. A <details>book</details>\n"
+    assert problems(source) == []
+    assert questions(source)[1].folds == ["Not **proven**."]
+    plain = without_answers(source)
+    assert "2. *Is v1 blind?*\n" in plain
+    assert "1. A <details>book</details>" in plain
+    assert problems(source.replace("Not **proven**.", ""))
+    assert problems(source.replace("Not **proven**.", "Not\nproven."))
+
+
 def test_one_letter_for_all_is_seen():
     assert problems(selftest("a", "a", "a", "a", "a")) == ["every right answer is 'a'"]
 
