@@ -276,7 +276,9 @@ CELLS = (
 
 def test_a_notebook_that_ran_holds_widgets_words_and_no_guess():
     nb = new_notebook(cells=[new_code_cell(source) for source in CELLS])
-    NotebookClient(nb, timeout=300, startup_timeout=300, kernel_name="python3", store_widget_state=False).execute()
+    NotebookClient(
+        nb, timeout=300, startup_timeout=300, kernel_name="python3", store_widget_state=False
+    ).execute()
     asked, compared, counted = ([o.data for o in cell.outputs] for cell in nb.cells[1:])
     for (data,) in (asked, compared, counted):
         assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
