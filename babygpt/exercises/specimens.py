@@ -179,8 +179,8 @@ class CountsPadding(Reader):
 class OneTooMany(Reader):
     """A mask with its diagonal one step too high."""
 
-    def attn_mask(self, queries: Positions, keys: Positions) -> Tensor | None:
-        return super().attn_mask(Positions(queries.time + 1), keys)
+    def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
+        return super().attn_masks(Positions(queries.time + 1), keys)
 
 
 class Unscaled(Attention):
