@@ -22,20 +22,26 @@ class Table:
     heading  one word or two for each column
     rows     texts, one for each column
     stable   how many of the columns are the same on every machine
+    open     how many of the rows are seen at once, the others folding out; None for all
     """
 
     heading: Sequence[str]
     rows: Sequence[Sequence[str]]
     stable: int
+    open: int | None = None
 
     def __repr__(self) -> str:
         return "\n".join("  ".join(row[: self.stable]) for row in self.rows)
 
     def _repr_html_(self) -> str:
+        more = self.rows[len(self.rows) if self.open is None else self.open :]
+        seen = self._table(self.rows[: len(self.rows) - len(more)])
+        folded = f"<details><summary>{len(more)} more</summary>{self._table(more)}</details>"
+        return seen + (folded if more else "")
+
+    def _table(self, rows: Sequence[Sequence[str]]) -> str:
         head = "".join(f"<th style='text-align:left'>{escape(h)}</th>" for h in self.heading)
-        cells = (
-            "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row) for row in self.rows
-        )
+        cells = ("".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row) for row in rows)
         body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

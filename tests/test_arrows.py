@@ -28,7 +28,7 @@ ONLY_IN = {
     "ipywidgets": {"live"},
     "anywidget": {"live"},
     "IPython": {"live"},
-    "matplotlib": {"plots", "experiments", "live"},
+    "matplotlib": {"plots", "experiments", "exercises", "live"},
     "playwright": set(),
     "click": {"cli"},
     "pooch": {"data"},

@@ -22,7 +22,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from nbval.plugin import get_sanitize_patterns, metadata_tags
 from PIL import Image
 
-from tools.notebooks import KERNEL, PNG_IN_HTML, WIDGET, quantise
+from tools.notebooks import ANSWER, FOLDED, KERNEL, PNG_IN_HTML, WIDGET, quantise
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -80,10 +80,12 @@ def without_errors(nb: NotebookNode) -> list[str]:
 
 
 def without_debris(nb: NotebookNode) -> list[str]:
-    """No stderr, no widgets, and no metadata but the kernel's name and the tags."""
+    """No stderr, no widgets, and no metadata but the kernel's name, the tags, and what folds an answer."""
     wrong = [] if nb.metadata == {"kernelspec": KERNEL} else [f"metadata {nb.metadata}"]
     for number, cell in enumerate(nb.cells):
-        wrong += [f"cell {number}: metadata {key}" for key in cell.metadata if key != "tags"]
+        wrong += [f"cell {number}: metadata {key}" for key in cell.metadata if key not in ("tags", "jupyter")]
+        folds = FOLDED if ANSWER in cell.metadata.get("tags", []) else None
+        wrong += [] if cell.metadata.get("jupyter") == folds else [f"cell {number}: folded or not: {folds}"]
         streams = {output.get("name") for output in cell.get("outputs", [])}
         wrong += [f"cell {number}: stores stderr"] if "stderr" in streams else []
         kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
@@ -268,6 +270,14 @@ def timed(nb: NotebookNode) -> None:
     nb.cells[1].metadata["execution"] = {"iopub.status.busy": "2026-01-01"}
 
 
+def unfolded(nb: NotebookNode) -> None:
+    nb.cells[2].metadata.tags.append(ANSWER)
+
+
+def hidden(nb: NotebookNode) -> None:
+    nb.cells[2].metadata["jupyter"] = dict(FOLDED)
+
+
 def misspelt(nb: NotebookNode) -> None:
     nb.cells[2].metadata.tags[0] = "nbval-ignore-ouput"
 
@@ -295,6 +305,8 @@ SPOILT = [
     (without_debris, widget_state),
     (without_debris, one_more(new_output("display_data", data={WIDGET: {"model_id": "1"}}))),
     (without_debris, timed),
+    (without_debris, unfolded),
+    (without_debris, hidden),
     (without_debris, printed("100%|███| 3/3", name="stderr")),
     (without_machine_paths, printed(f"saved to {ROOT / 'weights'}")),
     (without_machine_paths, printed("saved to\n/home/ada/course/weights")),

@@ -21,6 +21,19 @@ def test_findings_run_the_claims_they_show():
     assert repr(table) == "✓  v2 adds block_size × n_embd parameters to v1  holds"
 
 
+def test_rows_that_are_not_first_fold_out():
+    wanted = "knowing the place helps prediction"
+    only = ["v2 adds block_size × n_embd parameters to v1", "so v2 can write on past block_size"]
+    table = findings("004", only, first=only[1:])
+    assert [row[1] for row in table.rows] == only[::-1]
+    seen, folded = table._repr_html_().split("<details><summary>1 more</summary>")
+    assert only[1] in seen
+    assert only[0] in folded
+    assert "<details>" not in findings("004", only)._repr_html_()
+    with pytest.raises(ValueError, match="no claim of note '001'"):
+        findings("001", first=[wanted])
+
+
 def test_an_unknown_note_is_refused():
     with pytest.raises(ValueError, match="no claim of note '999'"):
         findings("999")

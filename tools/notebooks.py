@@ -6,7 +6,8 @@
 
 A notebook is stored only when all its cells ran. Stored is what stays the same from run to run:
 no times, no widgets (a picture stands where one was), no stderr (progress bars), no metadata but the
-kernel's name and tags. Pictures are stored with 256 colours, at a third of their size.
+kernel's name and tags. Pictures are stored with 256 colours, at a third of their size. The output of a cell
+tagged `answer` is stored folded: JupyterLab shows it when the cell is run, or when it is clicked.
 """
 
 import re
@@ -27,6 +28,8 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PNG_IN_HTML = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")  # the still copy of a live picture
+ANSWER = "answer"  # the tag of a cell whose output answers a prediction
+FOLDED = {"outputs_hidden": True}  # what JupyterLab reads in a cell's metadata.jupyter
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -81,6 +84,8 @@ def store(nb: NotebookNode, path: Path) -> None:
     nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
     for cell in nb.cells:
         cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "tags"})
+        if ANSWER in cell.metadata.get("tags", []):
+            cell.metadata["jupyter"] = NotebookNode(FOLDED)
         if cell.cell_type == "code":
             cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
             for output in cell.outputs:

@@ -36,16 +36,22 @@ def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
     return chosen
 
 
-def findings(note: str, only: Sequence[str] = ()) -> Table:
+def findings(note: str, only: Sequence[str] = (), first: Sequence[str] = ()) -> Table:
     """Measure the claims of a source note and show what became of them, and what they were measured on.
 
     note   the beginning of its file name, such as "004"
     only   texts of the claims to measure; all of the note's by default
+    first  texts of the claims to show, in this order; the others fold out below. By default all are shown
     Raises BadInput if the note makes no such claim.
     """
-    measured = [(claim, claim.measure()) for claim in claims_of(note, only)]
+    chosen = claims_of(note, only)
+    for text in first:
+        claims_of(note, [text])  # raises if there is none
+    chosen.sort(key=lambda claim: first.index(claim.text) if claim.text in first else len(first))
+    measured = [(claim, claim.measure()) for claim in chosen]
     rows = [
         (MARKS[f.verdict], claim.text, f.verdict, f"{f.value:.3g}", f.reason, claim.scope)
         for claim, f in measured
     ]
-    return Table(("", "the note says", "verdict", "measured", "because", "measured on"), rows, stable=3)
+    heading = ("", "the note says", "verdict", "measured", "because", "measured on")
+    return Table(heading, rows, stable=3, open=len(first) or None)

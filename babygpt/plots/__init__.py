@@ -1,10 +1,12 @@
-"""Drawing: every function takes an Axes and arrays, and draws one finding. No torch, no files.
+"""Drawing: a function takes an Axes and arrays, and draws one finding. No torch, no files.
 
 live     called again on the same Axes, a function moves what it drew before: a figure, or a frame of many
 static   a function draws once, on empty Axes
-artists  what both are made of
+answer   three matrices side by side, a figure of their own
+artists  what all are made of
 """
 
+from babygpt.plots.answer import answer_figure as answer_figure
 from babygpt.plots.live import draw_accuracy_curves as draw_accuracy_curves
 from babygpt.plots.live import draw_attention_heads as draw_attention_heads
 from babygpt.plots.live import draw_attention_row as draw_attention_row
