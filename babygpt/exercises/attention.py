@@ -14,6 +14,7 @@ from babygpt.exercises.base import Check, Exercise, Wrong, ask, texts
 from babygpt.exercises.block import BLOCK
 from babygpt.exercises.compare import difference, shown, wrong_shape
 from babygpt.exercises.draws import integer, shaken
+from babygpt.exercises.picture import Picture
 from babygpt.models.transformer import Transformer
 
 
@@ -130,6 +131,12 @@ def is_attention(attempt: Any, draw: Generator) -> None:
             raise Wrong(f"for {what} the mix {text}, as PyTorch says")
 
 
+def weights_drawn(attempt: Any) -> Tensor:
+    """The weights of a head on random queries and keys of twelve tokens: (T, T)."""
+    q, k, v = 1.5 * torch.randn(3, 1, 1, 12, 6, generator=Generator().manual_seed(0))
+    return attempt(q, k, v)[1][0, 0]
+
+
 ATTENTION = Exercise(
     name="Attention from scratch",
     task=(
@@ -156,6 +163,7 @@ ATTENTION = Exercise(
     ),
     stub=attention_stub,
     answer=attention_answer,
+    picture=Picture(weights_drawn, "token looked at", "token that looks"),
 )
 
 

@@ -11,10 +11,13 @@ from numbers import Integral
 from typing import Any
 
 import torch
+from matplotlib.figure import Figure
 from torch import Generator
 
 from babygpt.exercises.compare import difference, shown
 from babygpt.exercises.guard import OutOfTime, within
+from babygpt.exercises.picture import Picture, apart, numbers
+from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
 
 SECONDS = 5.0  # for a check, unless it trains
@@ -87,6 +90,7 @@ class Exercise:
     stub      what the learner begins with, as it stands in the notebook: a function, a class or a value
     answer    the solution, likewise; the source of a function or class is shown
     seconds   that a check may take; more than a few for one that trains
+    picture   what of an answer can be drawn, where that says more than words
     """
 
     name: str
@@ -98,6 +102,7 @@ class Exercise:
     stub: Any
     answer: Any
     seconds: float = SECONDS
+    picture: Picture | None = None
     given: int = field(default=0, repr=False)  # hints already given
 
     def __repr__(self) -> str:
@@ -126,6 +131,20 @@ class Exercise:
                 ]
                 break
         return Report(rows, printed)
+
+    def draw(self, attempt: Any) -> Figure | str:
+        """Yours, the wanted one, and the difference; in words why not, where there is nothing to draw."""
+        if self.picture is None:
+            return "This exercise has no picture: `check` says it in words."
+        make = partial(self.picture.matrix, attempt)
+        yours, error, _ = within(self.seconds, partial(numbers, make))
+        wanted = numbers(partial(self.picture.matrix, self.answer))
+        if error is None and yours.shape != wanted.shape:
+            error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
+        if error is not None:
+            return f"There is nothing to draw yet: {sentence(error, self.seconds)}"
+        pair = yours.numpy(), wanted.numpy()
+        return answer_figure(*pair, apart(yours, wanted), self.picture.x, self.picture.y)
 
     def hint(self) -> str:
         """One more hint each time; after the last one, all is said."""

@@ -13,6 +13,7 @@ from babygpt.exercises.base import Check, Exercise, Wrong, ask, expect
 from babygpt.exercises.compare import difference, truth
 from babygpt.exercises.draws import dice, integer
 from babygpt.exercises.interference import SPLIT_GAP
+from babygpt.exercises.picture import Picture
 from babygpt.positions import Positions, causal_mask
 
 Place = tuple[int, int]  # time, branch
@@ -76,6 +77,12 @@ def sees_none(attempt: Any, draw: Generator) -> None:
     seen(attempt, draw, isolated=True, own=False)
 
 
+def sees_drawn(attempt: Any) -> Tensor:
+    """Who sees whom among three branches of five tokens, woven: (15, 15)."""
+    tokens = list(product(range(5), range(3)))
+    return torch.tensor([[float(attempt(query, key, False)) for key in tokens] for query in tokens])
+
+
 SEES = Exercise(
     name="Who sees whom?",
     task=(
@@ -99,6 +106,7 @@ SEES = Exercise(
     ),
     stub=sees_stub,
     answer=sees_answer,
+    picture=Picture(sees_drawn, "key: times 0 to 4, three branches each", "query"),
 )
 
 

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
 from babygpt.exercises.compare import difference, shown, wrong_shape
+from babygpt.exercises.picture import Picture
 
 
 def fixed_phase_stub(
@@ -107,6 +108,14 @@ def masks_are_gated(attempt: Any, draw: Generator) -> None:
     compare_scores(attempt, draw, hidden=True)
 
 
+def scores_drawn(attempt: Any) -> Tensor:
+    """Scores of equal queries and keys at 24 places, every sixth of them MASK: (T, T)."""
+    x, omega = torch.ones(1, 1, 24, 4), torch.tensor([0.6, 0.3, 0.2, 0.1])
+    masked = (torch.arange(24) % 6 == 5)[None]
+    queries, keys = attempt(x, x, torch.arange(24), omega, masked, 0.3)
+    return (queries @ keys.mT)[0, 0]
+
+
 FIXED_PHASE = Exercise(
     name="45 degrees ahead",
     task=(
@@ -130,4 +139,5 @@ FIXED_PHASE = Exercise(
     ),
     stub=fixed_phase_stub,
     answer=fixed_phase_answer,
+    picture=Picture(scores_drawn, "place of the key", "place of the query"),
 )

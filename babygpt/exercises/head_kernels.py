@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.exercises.base import Check, Exercise, expect
 from babygpt.exercises.compare import shown
+from babygpt.exercises.picture import Picture
 
 Kernel = Callable[[Tensor], Tensor]
 
@@ -71,6 +72,12 @@ def far_kernels(attempt: Any, draw: Generator) -> None:
     compare_bias(attempt, draw, 5000, False, ((1, 1, 2), (2, 3, 3), (4, 6, 5)))
 
 
+def kernel_drawn(attempt: Any) -> Tensor:
+    """K of a narrow head and of a wide one, side by side, for 24 queries and keys: (Tq, 2 Tk)."""
+    alphas, sigmas = torch.tensor([[0.7, 0.3], [0.2, 0.8]]), torch.tensor([[1.0, 4.0], [3.0, 12.0]])
+    return torch.cat(list(attempt(alphas, sigmas, torch.arange(24), torch.arange(24)).exp()), dim=-1)
+
+
 HEAD_BIAS = Exercise(
     name="A kernel for each head",
     task=(
@@ -94,4 +101,5 @@ HEAD_BIAS = Exercise(
     ),
     stub=head_bias_stub,
     answer=head_bias_answer,
+    picture=Picture(kernel_drawn, "key, of the first head and then of the second", "query"),
 )

@@ -12,6 +12,7 @@ from babygpt.exercises.additive import ADDITIVE, BEYOND_V2
 from babygpt.exercises.base import Check, Exercise, Wrong, ask, expect
 from babygpt.exercises.compare import shown, wrong_shape
 from babygpt.exercises.draws import dice
+from babygpt.exercises.picture import Picture
 
 
 def second_word_stub(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
@@ -175,6 +176,13 @@ def votes_differ(attempt: Any, draw: Generator) -> None:
             raise Wrong(f"for {what} place 1 votes differ from those of place 0 by {both}")
 
 
+def votes_drawn(attempt: Any) -> Tensor:
+    """What places vote in a v2 of twelve places and eight characters: (T, V)."""
+    draw = Generator().manual_seed(0)
+    E, P, W, b = (torch.randn(shape, generator=draw) for shape in ((8, 3), (12, 3), (8, 3), (8,)))
+    return attempt(E, P, W, b)[1]
+
+
 VOTES = Exercise(
     name="Who voted for what",
     task=(
@@ -197,6 +205,7 @@ VOTES = Exercise(
     ),
     stub=votes_stub,
     answer=votes_answer,
+    picture=Picture(votes_drawn, "character voted for", "place"),
 )
 
 EXERCISES = (SECOND_WORD, VOTES, ADDITIVE, BEYOND_V2)

@@ -11,6 +11,7 @@ from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
 from babygpt.exercises.compare import shown, wrong_shape
 from babygpt.exercises.draws import integer
+from babygpt.exercises.picture import Picture
 
 
 def look_back_stub(n: int, n_embd: int) -> tuple[Tensor, Tensor]:
@@ -83,6 +84,11 @@ def looks_sharply(attempt: Any, draw: Generator) -> None:
     looks(attempt, cases(draw), integer(draw, 0, 50), 0.9)
 
 
+def weights_drawn(attempt: Any) -> Tensor:
+    """The weights (T, T) of a head of 32 channels that looks five tokens back."""
+    return head_weights(attempt, 5, 32, 0, 24)[0]
+
+
 LOOK_BACK = Exercise(
     name="A head that looks n tokens back",
     task=(
@@ -111,4 +117,5 @@ LOOK_BACK = Exercise(
     ),
     stub=look_back_stub,
     answer=look_back_answer,
+    picture=Picture(weights_drawn, "token looked at", "token that looks"),
 )

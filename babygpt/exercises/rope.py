@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.rotary import rotate
 from babygpt.exercises.base import Check, Exercise, Wrong, ask
 from babygpt.exercises.compare import difference, shown, wrong_shape
+from babygpt.exercises.picture import Picture
 from babygpt.exercises.ranking import RANKING
 from babygpt.exercises.relative import RELATIVE
 from babygpt.exercises.whole_names import WHOLE_NAMES
@@ -68,6 +69,12 @@ def turns_as_asked(attempt: Any, draw: Generator) -> None:
             raise Wrong(f"for {what} {text}")
 
 
+def turned_drawn(attempt: Any) -> Tensor:
+    """A vector whose first half is 1 and whose second is 0, rotated at 32 places: (T, D)."""
+    x = torch.cat([torch.ones(8), torch.zeros(8)]).expand(1, 1, 32, 16)
+    return attempt(x, torch.arange(32), 100.0)[0, 0]
+
+
 HALF_SPLIT = Exercise(
     name="Half-split RoPE",
     task=(
@@ -90,6 +97,7 @@ HALF_SPLIT = Exercise(
     ),
     stub=half_split_stub,
     answer=half_split_answer,
+    picture=Picture(turned_drawn, "channel", "position (tokens)"),
 )
 
 EXERCISES = (HALF_SPLIT, RELATIVE, RANKING, WHOLE_NAMES)

@@ -12,6 +12,7 @@ from babygpt.exercises.base import Check, Exercise, Unusable, Wrong, expect
 from babygpt.exercises.compare import shown
 from babygpt.exercises.draws import integer
 from babygpt.exercises.look_back import LOOK_BACK
+from babygpt.exercises.picture import Picture
 
 
 def likeness_stub(distance: int, n_embd: int, theta: float) -> float:
@@ -64,6 +65,12 @@ def either_way(attempt: Any, draw: Generator) -> None:
         likeness_of(attempt, -distance, n_embd, theta)
 
 
+def likeness_drawn(attempt: Any) -> Tensor:
+    """The likeness at 64 distances, for five widths: (5, 64)."""
+    widths = (2, 8, 24, 48, 96)
+    return torch.tensor([[attempt(d, n_embd, 10_000.0) for d in range(64)] for n_embd in widths])
+
+
 LIKENESS = Exercise(
     name="How alike are two places?",
     task=(
@@ -84,6 +91,7 @@ LIKENESS = Exercise(
     ),
     stub=likeness_stub,
     answer=likeness_answer,
+    picture=Picture(likeness_drawn, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
 )
 
 
