@@ -29,8 +29,8 @@ from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 
-NOTEBOOKS = ("00", "01", "03", "04", "05", "06", "07")  # those in which a learner watches a model learn
-WITH_SLIDERS = {"05": "gaussian", "07": "polar"}  # the first explorer of those whose sliders are timed
+NOTEBOOKS = ("00", "01", "03b", "04", "05", "06", "07a", "07b")  # those in which a learner watches a model learn
+WITH_SLIDERS = {"05": "gaussian", "07b": "polar"}  # the first explorer of those whose sliders are timed
 STEPS, ROUNDS, N_CHARS = 400, 3, 60_000  # of a run whose speed is measured: as long as the notebooks'
 INTERACT = ".jp-CodeCell:has(.widget-interact)"
 KINDS = ("idle_ms", "training_ms", "usual_ms")  # of a slider's answer times
@@ -66,7 +66,7 @@ def measure_live(
     """How every run of the notebooks moves, training speed kept, and the answer times of sliders.
 
     presses    key presses of each slider, idle and training
-    notebooks  numbers of the notebooks that are run; sliders are timed in 05 and 07, if they are among them
+    notebooks  numbers of the notebooks that are run; sliders are timed in 05 and 07b, if they are among them
     neighbour  whether another process keeps a core busy while the notebooks run
     returns    the worst dashboard's numbers of `recording.worst`; speed_kept, the steps per second with a
                dashboard over those without one; medians (ms) from key press to changed picture of the worst
@@ -86,8 +86,8 @@ def measure_live(
             with Notebook(browser, address, name) as notebook:
                 with busy_neighbour() if neighbour else nullcontext():
                     runs[name] = record_runs(notebook)
-                if name[:2] in WITH_SLIDERS:
-                    controls |= time_sliders(notebook, presses, name[:2])
+                if (number := name.split("_")[0]) in WITH_SLIDERS:
+                    controls |= time_sliders(notebook, presses, number)
         with Notebook(browser, address, SPEEDS) as notebook:
             speed = printed_json(notebook, 0)
     return {

@@ -108,8 +108,6 @@ def examples() -> Iterator[dict[str, ModuleType]]:
     with pytest.MonkeyPatch.context() as patch:
         for code in blocks(CONTRIBUTING, "python"):
             name = code.splitlines()[0].removeprefix("# ")
-            if name.startswith("notebooks/"):
-                continue
             if name not in made:
                 made[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))
                 if (ROOT / name).exists():  # the example adds to it
@@ -143,10 +141,10 @@ def test_contributing_measures_a_claim(examples):
 
 
 def test_contributing_checks_an_exercise(examples):
-    (code,) = [c for c in blocks(CONTRIBUTING, "python") if c.startswith("# notebooks/")]
-    names: dict = {}
-    exec("import torch\nfrom babygpt import invariants\nfrom babygpt.invariants import promises", names)
-    exec("from babygpt.encodings.alibi import slopes", names)
-    exec(code, names)
-    assert [promise.holds for promise in names["check"](names["slopes"])] == [True]
-    assert [promise.holds for promise in names["check"](names["my_slopes"])] == [False]
+    exercise = examples["babygpt/exercises/head_slopes.py"].SLOPES
+    assert exercise.check(exercise.answer).solved
+    assert not exercise.check(exercise.stub).solved
+    for mutant in examples["tests/exercises/mutants_head_slopes.py"].MUTANTS:
+        report = exercise.check(mutant.answer)
+        assert set(report.failed) == set(mutant.fails)
+        assert mutant.says in repr(report)

@@ -42,7 +42,7 @@ EXPLORERS = {
 LIVE = {
     "live_kernel": ("05", "v5"),
     "live_similarity": ("06", "v6"),
-    "live_gates": ("07", "v7"),
+    "live_gates": ("07b", "v7"),
 }
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)

@@ -14,11 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 WITH_EXPLORERS = {
     "00_start_here",
-    "03_sinusoidal",
+    "03b_sinusoidal",
     "04_rope",
     "05_gaussian_rope",
     "06_fourier_branches",
-    "07_polar_diffusion",
+    "07a_diffusion",
+    "07b_polar_gates",
     "08_the_ladder",
 }
 # Whose runs are as long as a learner's: what they show must move.

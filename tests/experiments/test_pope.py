@@ -56,7 +56,7 @@ def test_the_pages_say_what_is_stored():
     root = Path(__file__).parents[2]
     told = "by {:.2f}, {:.2f} and {:.2f} nats{} instead of {:.2f}, {:.2f} and {:.2f}"
     results = (root / "docs" / "results.md").read_text(encoding="utf-8")
-    notebook = (root / "notebooks" / "src" / "07_polar_diffusion.py").read_text(encoding="utf-8")
+    notebook = (root / "notebooks" / "src" / "07b_polar_gates.py").read_text(encoding="utf-8")
     assert told.format(*there, " per character", *here) in results
     assert told.format(*there, "", *here) in notebook
     losses = [found["loss"][body]["v4"] for body in pope.BODIES]

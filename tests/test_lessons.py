@@ -1,0 +1,316 @@
+"""Each notebook as a lesson: guesses apart from outcomes, exercises, a self-test, honest minutes.
+
+A check returns what is wrong with a notebook, in words, so that each can be tried on a broken one below.
+"""
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from babygpt.exercises import Exercise
+from tests.exercises.test_all import LESSONS
+from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, read
+from tools.graders import find_tasks
+from tools.notebooks import ANSWER
+
+MOST = 40  # minutes to read and guess, until the exercises begin
+WORDS, LINES, GUESS, PICTURE = 200, 15, 0.75, 0.3  # a minute reads so many; minutes that one takes
+OFF = 0.2  # how far the stated minutes may be from the counted ones, as a share
+END = ["Exercises", "Recap", "Self-test", "Further reading", "What comes next"]
+TAKES = re.compile(
+    r"\*\*Takes:\*\* about .+? to run on two cores, about (\d+) minutes to read and guess"
+    r"(?:; the exercises about (\d+) more(?:, and (\d+) for those marked \*stretch\*)?)?\."
+)
+NOTICE = re.compile(r"being written|coming soon|\bTODO\b", flags=re.I)
+
+
+def lesson(path: Path) -> str:
+    """The number of a lesson, as in 03a."""
+    return path.stem.split("_")[0]
+
+
+def exercises_of(number: str) -> list[Exercise]:
+    """The exercises that belong to a lesson; none for the museum, which is one whole."""
+    for name in LESSONS:
+        module = importlib.import_module(f"babygpt.exercises.{name}")
+        if re.search(rf"notebook {number}\b", module.__doc__):
+            return list(module.EXERCISES)
+    return []
+
+
+# ---------------------------------------------------------------- guesses
+
+
+def guesses(nb: NotebookNode) -> dict[str, int]:
+    """The names that predictions are kept under, and the number of the cell that asks."""
+    found = {}
+    for number, cell in enumerate(nb.cells):
+        if cell.cell_type == "code":
+            found |= dict.fromkeys(re.findall(r"^(\w+) = live\.predict\(", cell.source, flags=re.M), number)
+    return found
+
+
+def with_guesses_apart(nb: NotebookNode) -> list[str]:
+    """Between a question and its outcome no assert gives the answer away, and outputs are folded."""
+    wrong = []
+    for name, asked in guesses(nb).items():
+        told = [n for n, cell in enumerate(nb.cells) if f"{name}.compare(" in cell.source and n > asked]
+        if len(told) != 1:
+            wrong.append(f"{name} is compared {len(told)} times")
+            continue
+        for cell in (cell for cell in nb.cells[asked + 1 : told[0] + 1] if cell.cell_type == "code"):
+            before = cell.source.split(f"{name}.compare(")[0]
+            if re.search(r"^\s*assert ", before, flags=re.M):
+                wrong.append(f"{name}: an assert stands before the outcome")
+            if cell.outputs and ANSWER not in cell.metadata.get("tags", []):
+                wrong.append(f"{name}: an output up to the outcome is not folded: {cell.source[:50]!r}")
+    return wrong
+
+
+def with_every_guess_kept(nb: NotebookNode) -> list[str]:
+    """No question is asked in words alone, and a tally counts them."""
+    words = sum("**Predict.**" in cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    wrong = [f"{words} predictions are asked for in words and kept nowhere"] if words else []
+    asked = guesses(nb)
+    unnamed = sum(cell.source.count("live.predict(") for cell in code_cells(nb)) - len(asked)
+    wrong += [f"{unnamed} predictions have no name of their own"] if unnamed else []
+    tallies = [n for n, cell in enumerate(nb.cells) if "live.tally()" in cell.source]
+    if len(tallies) != 1 or tallies[0] < max(asked.values(), default=0):
+        wrong.append("there should be one tally, after the last prediction")
+    return wrong
+
+
+# ---------------------------------------------------------------- the end of a lesson
+
+
+def headings(nb: NotebookNode) -> list[str]:
+    """The second-level headings, in order."""
+    prose = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    return re.findall(r"^## (.+)$", prose, flags=re.M)
+
+
+def section(nb: NotebookNode, heading: str) -> str:
+    """The Markdown below a second-level heading, up to the next."""
+    prose = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", prose, flags=re.M | re.S)
+    return found[1].strip() if found else ""
+
+
+def with_its_end(nb: NotebookNode) -> list[str]:
+    """The last sections are there and in order: five sentences, five questions, something to read, a link."""
+    last = [heading for heading in headings(nb) if heading in END]
+    wrong = [] if last in (END, END[1:]) else [f"it ends with {last}"]
+    recap = re.findall(r"^\d\. \S", section(nb, "Recap"), flags=re.M)
+    wrong += [] if len(recap) == 5 else [f"the recap has {len(recap)} numbered sentences"]
+    reading = re.findall(r"^- \S.*(?:https?://|arXiv)\S*", section(nb, "Further reading"), flags=re.M)
+    wrong += [] if len(reading) >= 2 else [f"{len(reading)} lines of further reading with an address"]
+    onward = re.search(r"\]\(\S+\)", section(nb, "What comes next"))
+    wrong += [] if onward else ["it links nowhere onward"]
+    notices = NOTICE.findall("\n".join(cell.source for cell in nb.cells))
+    return wrong + [f"a promise instead of a page: {words!r}" for words in notices]
+
+
+def with_minutes(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
+    """The minutes stated at the top are those that can be counted."""
+    stated = TAKES.search(nb.cells[0].source)
+    if not stated:
+        return [f"the first cell should say {TAKES.pattern}"]
+    reading, asked, stretch = (int(minutes or 0) for minutes in stated.groups())
+    counted = minutes_to_read(nb)
+    wrong = [f"it takes {counted:.0f} minutes to read and guess; {MOST} at most"] if counted > MOST else []
+    if abs(reading - counted) > OFF * counted:
+        wrong.append(f"{reading} minutes are stated to read and guess, and {counted:.0f} counted")
+    for minutes, levels in ((asked, ("warm-up", "core")), (stretch, ("stretch",))):
+        theirs = sum(exercise.minutes for exercise in exercises if exercise.level in levels)
+        if minutes != theirs:
+            wrong.append(f"{minutes} minutes are stated for {' and '.join(levels)}, and {theirs} add up")
+    return wrong
+
+
+def minutes_to_read(nb: NotebookNode) -> float:
+    """An estimate of the minutes to read a lesson and to guess, up to its exercises."""
+    total = 0.0
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and re.match(r"## (Exercises|Recap)\b", cell.source):
+            break
+        if cell.cell_type == "markdown":
+            total += len(cell.source.split()) / WORDS
+        else:
+            total += code_lines(cell) / LINES + GUESS * cell.source.count("live.predict(")
+            total += PICTURE * sum("image/png" in str(output.get("data", {})) for output in cell.outputs)
+    return total
+
+
+def with_exercises(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
+    """All exercises of the lesson are set, one after the other: the task, the learner's cell, the check."""
+    tasks = find_tasks(nb)
+    wrong = (
+        []
+        if [task.exercise.name for task in tasks] == [e.name for e in exercises]
+        else [f"it sets {[task.exercise.name for task in tasks]}, and not {[e.name for e in exercises]}"]
+    )
+    shown = [cell.source.strip() for cell in code_cells(nb)]
+    wrong += [f"the task of {t.called} is not shown" for t in tasks if t.called not in shown]
+    checked = [(task, "\n".join(str(o.get("data", {})) for o in task.check.outputs)) for task in tasks]
+    wrong += [f"{task.called} is stored solved" for task, text in checked if "Not yet" not in text]
+    return wrong
+
+
+# ---------------------------------------------------------------- the lessons of the course
+
+
+@pytest.mark.parametrize("check", [with_guesses_apart, with_every_guess_kept, with_its_end])
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_lesson_is(path: Path, check: Callable):
+    assert check(read(path)) == []
+
+
+@pytest.mark.parametrize("check", [with_minutes, with_exercises])
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_lesson_and_its_exercises_agree(path: Path, check: Callable):
+    assert check(read(path), exercises_of(lesson(path))) == []
+
+
+def test_all_lessons_but_the_museum_have_three_exercises_or_more():
+    few = {lesson(path): len(exercises_of(lesson(path))) for path in NOTEBOOKS}
+    assert [number for number, n in few.items() if n < 3] == ["09"]
+    assert sum(few.values()) == sum(
+        len(importlib.import_module(f"babygpt.exercises.{name}").EXERCISES) for name in LESSONS
+    )
+
+
+# ---------------------------------------------------------------- the checks see what is wrong
+
+TOP = "**Takes:** about 5 seconds to run on two cores, about 3 minutes to read and guess."
+LAST = """\
+## Recap
+
+1. One.
+2. Two.
+3. Three.
+4. Four.
+5. Five.
+
+## Self-test
+
+## Further reading
+
+- [One](https://arxiv.org/abs/2104.09864) — a line.
+- [Two](https://arxiv.org/abs/1706.03762) — a line.
+
+## What comes next
+
+On to [another](04_rope.ipynb).
+"""
+
+
+def good() -> NotebookNode:
+    """A lesson with which all is well: one guess, its outcome, a tally."""
+    cells = [
+        new_markdown_cell(f"# A lesson\n\n{TOP}\n\n{'word ' * 400}"),
+        new_code_cell("wider = live.predict('Which?', ['a', 'b'])\nwider"),
+        new_code_cell("wider.compare('a')", metadata={"tags": [ANSWER]}, outputs=[said("a")]),
+        new_code_cell("assert 'a' < 'b'"),
+        new_code_cell("live.tally()"),
+        new_markdown_cell(LAST),
+    ]
+    return new_notebook(cells=cells)
+
+
+def said(text: str) -> NotebookNode:
+    return new_output("stream", name="stdout", text=text)
+
+
+def replaced(cell: int, old: str, new: str) -> Callable[[NotebookNode], None]:
+    """A spoiler that changes the words of a cell."""
+
+    def spoil(nb: NotebookNode) -> None:
+        assert old in nb.cells[cell].source
+        nb.cells[cell].source = nb.cells[cell].source.replace(old, new)
+
+    return spoil
+
+
+def plain(nb: NotebookNode) -> None:
+    nb.cells[2].metadata.tags = []
+
+
+def asserted(nb: NotebookNode) -> None:
+    nb.cells[2].source = "assert 'a' < 'b'\nwider.compare('a')"
+
+
+def shown_between(nb: NotebookNode) -> None:
+    nb.cells.insert(2, new_code_cell("print('a')", outputs=[said("a")]))
+
+
+def counted_early(nb: NotebookNode) -> None:
+    nb.cells.insert(0, nb.cells.pop(4))
+
+
+def without_exercises(check: Callable) -> Callable:
+    return lambda nb: check(nb, [])
+
+
+SPOILT = [
+    (with_guesses_apart, plain),
+    (with_guesses_apart, asserted),
+    (with_guesses_apart, shown_between),
+    (with_guesses_apart, replaced(2, "wider.compare('a')", "print('a')")),
+    (with_guesses_apart, replaced(3, "assert", "wider.compare('a'); assert")),
+    (with_every_guess_kept, replaced(0, "word word", "> **Predict.** Which?")),
+    (with_every_guess_kept, replaced(1, "wider = ", "")),
+    (with_every_guess_kept, replaced(4, "live.tally()", "1")),
+    (with_every_guess_kept, counted_early),
+    (with_its_end, replaced(5, "## Self-test", "## Test")),
+    (with_its_end, replaced(5, "5. Five.\n", "")),
+    (with_its_end, replaced(5, "https://arxiv.org/abs/1706.03762", "a-book")),
+    (with_its_end, replaced(5, "[another](04_rope.ipynb)", "another")),
+    (with_its_end, replaced(0, "word word", "This page is being written.")),
+    (without_exercises(with_minutes), replaced(0, "about 3 minutes", "about 4 minutes")),
+    (without_exercises(with_minutes), replaced(0, "**Takes:**", "Takes")),
+    (without_exercises(with_minutes), replaced(0, "guess.", "guess; the exercises about 9 more.")),
+    (without_exercises(with_minutes), replaced(0, "word ", "word word word ")),
+]
+
+
+@pytest.mark.parametrize("check", [with_guesses_apart, with_every_guess_kept, with_its_end])
+def test_a_good_lesson_passes(check: Callable):
+    assert check(good()) == []
+    assert with_minutes(good(), []) == []
+    assert with_exercises(good(), []) == []
+
+
+@pytest.mark.parametrize(("check", "spoil"), SPOILT)
+def test_a_spoilt_lesson_is_seen(check: Callable, spoil: Callable):
+    nb = good()
+    spoil(nb)
+    assert check(nb)
+
+
+def with_an_exercise() -> NotebookNode:
+    """A lesson that sets one exercise, as it is stored."""
+    nb = good()
+    report = new_output("execute_result", data={"text/plain": "Not yet: 2 of 2 to go."})
+    nb.cells[4:4] = [
+        new_code_cell("from babygpt.exercises import branches"),
+        new_code_cell("branches.SEES"),
+        new_code_cell("def sees(query, key, isolated):\n    return False"),
+        new_code_cell("branches.SEES.check(sees)", outputs=[report]),
+    ]
+    return nb
+
+
+def test_exercises_that_are_not_shown_missing_or_stored_solved_are_seen():
+    (sees, *others) = exercises_of("06")
+    assert with_exercises(with_an_exercise(), [sees]) == []
+    assert with_exercises(with_an_exercise(), [sees, *others])
+    hidden, solved = with_an_exercise(), with_an_exercise()
+    hidden.cells.pop(5)
+    assert with_exercises(hidden, [sees])
+    solved.cells[7].outputs[0].data["text/plain"] = "Solved."
+    assert with_exercises(solved, [sees])
