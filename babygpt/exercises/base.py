@@ -11,12 +11,11 @@ from numbers import Integral
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 from torch import Generator
 
 from babygpt.exercises.compare import difference, shown
 from babygpt.exercises.guard import OutOfTime, within
-from babygpt.exercises.picture import Picture, apart, numbers
+from babygpt.exercises.picture import Drawn, Picture, apart, numbers
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
 
@@ -132,7 +131,7 @@ class Exercise:
                 break
         return Report(rows, printed)
 
-    def draw(self, attempt: Any) -> Figure | str:
+    def draw(self, attempt: Any) -> Drawn | str:
         """Yours, the wanted one, and the difference; in words why not, where there is nothing to draw."""
         if self.picture is None:
             return "This exercise has no picture: `check` says it in words."
@@ -143,8 +142,8 @@ class Exercise:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
         if error is not None:
             return f"There is nothing to draw yet: {sentence(error, self.seconds)}"
-        pair = yours.numpy(), wanted.numpy()
-        return answer_figure(*pair, apart(yours, wanted), self.picture.x, self.picture.y)
+        differ, labels = apart(yours, wanted), (self.picture.x, self.picture.y)
+        return Drawn(answer_figure(yours.numpy(), wanted.numpy(), differ, *labels), differ)
 
     def hint(self) -> str:
         """One more hint each time; after the last one, all is said."""

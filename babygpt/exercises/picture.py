@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt.errors import BadInput
@@ -23,6 +25,22 @@ class Picture:
     matrix: Callable[[Any], Tensor]
     x: str
     y: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of an answer, which a notebook shows, and what it shows in words."""
+
+    figure: Figure
+    words: str
+
+    def __repr__(self) -> str:
+        return f"Yours, the wanted one, and the difference: {self.words}"
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.figure.savefig(file, format="png")
+        return file.getvalue()
 
 
 def numbers(of: Callable[[], Any]) -> Tensor:

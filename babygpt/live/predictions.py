@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
+import anywidget
 import ipywidgets
 
 from babygpt.errors import BadInput
@@ -27,6 +29,12 @@ WORDS_LAST = (
 )
 LOCK = threading.RLock()  # of GUESSES and of what each guess holds; callbacks may come on any thread
 GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order in which they were asked for
+
+
+class Keys(anywidget.AnyWidget):
+    """Nothing to be seen: with it the arrow keys go from choice to choice, and not from cell to cell."""
+
+    _esm = Path(__file__).parent / "keys.js"
 
 
 class Guess:
@@ -48,7 +56,7 @@ class Guess:
         self.field.tooltip = question  # a name for those who do not see the words above it
         self.message, self.result = ipywidgets.HTML(), ipywidgets.HTML()
         words = ipywidgets.HTML(f"<b>Predict.</b> {escape(question)}")
-        self.box = ipywidgets.VBox([words, self.field, self.message])
+        self.box = ipywidgets.VBox([words, self.field, self.message, Keys()])
         self.box.add_class("babygpt-guess")  # for tests, and for your own style
         self.field.observe(self._changed, names="value")
 
