@@ -178,7 +178,8 @@ def publish(widget: Any, words: str) -> None:
     if current_cell() is None:
         show({**widget._repr_mimebundle_(), "text/plain": words})
         return
-    show(widget._repr_mimebundle_())
+    # The widget's own text holds its value, which may be the guess, and the page would save it.
+    show({**widget._repr_mimebundle_(), "text/plain": ""})
     lines = escape(words).replace("\n", "<br>")
     style = f"<style>{NO_WIDGET} {WORDS_LAST}</style>"
     page = f'{style}<p class="babygpt-still babygpt-words">{lines}</p>'

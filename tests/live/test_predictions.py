@@ -295,6 +295,7 @@ def test_a_page_gets_words_of_their_own_beside_the_widget(monkeypatch):
     predict("Is a < b?", ["yes", "no"])._ipython_display_()
     widget, words = shown
     assert "application/vnd.jupyter.widget-view+json" in widget
+    assert widget["text/plain"] == ""  # the widget's own text would hold its value
     assert set(words) == {"text/html", "text/plain"}
     assert "Is a &lt; b?<br>[yes / no]" in words["text/html"]
     assert "babygpt-still" in words["text/html"]
