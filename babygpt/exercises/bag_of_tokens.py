@@ -83,9 +83,8 @@ def any_text(attempt: Any, draw: Generator) -> None:
 BIGRAM_LOSS = Exercise(
     name="A loss by counting",
     task=(
-        "Write `bigram_loss(text)`: the loss, in nats per prediction, of the *best* bigram model of this "
-        "text "
-        "on the text itself, without any training. A text of n characters holds n − 1 predictions."
+        "Write `bigram_loss(text)`: the loss, in nats per prediction, that the *best* bigram model for this "
+        "text has on the text itself. Nothing is trained. A text of n characters holds n − 1 predictions."
     ),
     level="core",
     minutes=10,
@@ -145,11 +144,10 @@ def second_is_not(answer: Any, _: Generator) -> None:
 CERTAIN_TEXT = Exercise(
     name="Same characters, no doubt and much doubt",
     task=(
-        "Design two texts with the same characters, each as often: the best v1 of the first one loses "
-        "*nothing* "
-        f"on it, and the best v1 of the second one loses at least {DOUBT} nats per prediction. At least "
-        f"{LEAST} "
-        f"characters each, of at least {KINDS} kinds. Your answer is a pair of texts. Use your `bigram_loss`."
+        "Design two texts with the same characters, each as often: the best v1 for the first one loses "
+        f"*nothing* on it, and the best v1 for the second one loses at least {DOUBT} nats per prediction. "
+        f"At least {LEAST} characters each, of at least {KINDS} kinds. Your answer is a pair of texts; your "
+        "`bigram_loss` tells you how far you are."
     ),
     level="core",
     minutes=8,

@@ -1,4 +1,4 @@
-"""Exercises of notebook 00: the probability of a story, its mirror, units of a loss, and luck."""
+"""Exercises of notebook 00: the mirror of a story, units of a loss, the probability of a story, and luck."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ def mirrored(draw: Generator, asked: bool = False) -> list[tuple[str, str, str, 
     return sorted(found, key=lambda case: len(case[0]))
 
 
+def slips(story: str, one: str, other: str) -> dict[str, tuple[str, ...]]:
+    """What to say -> what somebody gets who makes that mistake."""
+    swap = {one: other, other: one}
+    words = [swap.get(word, word) for word in story.split(" ")]
+    forth, back = story.replace(one, other), story.replace(other, one)
+    return {
+        "Once the first name has become the second, nobody can tell which is which": (
+            *(forth, back),
+            *(forth.replace(other, one), back.replace(one, other)),
+        ),
+        "A full stop may touch a name, and Chinese has no spaces": (" ".join(words), " ".join(words).strip()),
+    }
+
+
 def keeps_characters(attempt: Any, draw: Generator) -> None:
     for story, one, other, _ in mirrored(draw, asked=True):
         what = f"{story!r} with {one!r} and {other!r}"
@@ -50,8 +64,8 @@ def keeps_characters(attempt: Any, draw: Generator) -> None:
             raise Wrong(f"for {what} {difference(got, story)}")
         if sorted(got) != sorted(story):
             lost = f"for {what} came out: {got!r}, which holds other characters than the story"
-            first = "Once the first name has become the second, nobody can tell which is which"
-            raise Wrong(f"{lost}. {first}" if one not in got or other not in got else lost)
+            told = (said for said, wrong in slips(story, one, other).items() if got in wrong)
+            raise Wrong(lost + next((f". {said}" for said in told), ""))
 
 
 def comes_back(attempt: Any, draw: Generator) -> None:
@@ -193,7 +207,9 @@ def some_number(answer: Any, _: Generator) -> None:
 def seldom_luck(answer: Any, _: Generator) -> None:
     chance = lucky(whole_number(answer, 1, 2000))
     if chance * LUCK >= 1:
-        raise Wrong(f"of a hundred coins that answer {answer} questions, {100 * chance:.1f} get 60% or more")
+        told = f"of a hundred coins that answer {answer} questions, {100 * chance:.2g} get 60% or more"
+        near = ". Nearly: 60% of n is seldom whole, so this goes up and down with n; try a few more"
+        raise Wrong(told + (near if chance * LUCK < 1.5 else ""))
 
 
 def not_too_many(answer: Any, _: Generator) -> None:
@@ -222,10 +238,11 @@ QUESTIONS = Exercise(
         "Toss 20 coins, ten thousand times. In how many of these tests are 12 or more heads? Then toss 100.",
         "`(torch.rand(10_000, n) < 0.5).double().mean(dim=1) >= 0.6` says which of ten thousand tests "
         "passed.",
-        "The share of heads strays from one half by about 0.5/√n; 0.1 must be some 2.3 times as much.",
+        "The share of heads strays from one half by about 0.5/√n; 0.1 must be some 2.33 times as much. Then "
+        "look at a few numbers around that one.",
     ),
     stub=0,
     answer=132,
 )
 
-EXERCISES = (STORY, MIRROR, UNITS, QUESTIONS)
+EXERCISES = (MIRROR, UNITS, STORY, QUESTIONS)

@@ -73,10 +73,10 @@ STORY = Exercise(
     name="A story with a scene",
     task=(
         "A story is written by filling holes, one after the other: `[story]` is filled with a template, "
-        "`name.a` with a name, `[gap]` with one of its fillings, and so on. Write "
-        "`story_log_prob(holes, sizes)`, the log-probability of a story in nats. `holes` are its holes in "
-        'order, such as `["[story]", "name.a", "verb", "name.b", "[gap]", "[scenes]", "[scene]", "name.z", '
-        "…]`; "
+        "`name.a` with a name, `[gap]` with one of its fillings, and so on. Above you took the logarithm of "
+        "five choices; now write `story_log_prob(holes, sizes)`, which does it for any story with at most "
+        "one scene, in nats. `holes` are the story's holes in order, such as "
+        '`["[story]", "name.a", "verb", "name.b", "[gap]", "[scenes]", "[scene]", "name.z", …]`; '
         '`sizes` says how long each list is: `{"[story]": 36, "name": 1920, "verb": 24, …}`. '
         "Every choice is fair. A hole that comes again holds the word that it held before, and two "
         "holes of one kind (`name.a`, `name.b`) never hold the same word."

@@ -158,11 +158,9 @@ def squeezes_all(attempt: Any, draw: Generator) -> None:
 SQUEEZED = Exercise(
     name="A v1 with few channels",
     task=(
-        "30 characters, and only a few channels: most tables are then out of reach, and some are not. You "
-        "are "
-        "given a `table` (V, V) that *some* v1 with `n_embd` channels has, n_embd below V, all probabilities "
-        "above 0. Write `squeezed(table, n_embd)`: embedding (V, n_embd), the head's weight (V, n_embd) and "
-        "its "
+        "With fewer channels than characters most tables are out of reach, and some are not. You are given "
+        "a `table` (V, V) that *some* v1 with `n_embd` channels has, n_embd below V, all probabilities above "
+        "0. Write `squeezed(table, n_embd)`: embedding (V, n_embd), the head's weight (V, n_embd) and its "
         "bias (V,) of such a v1, found without training."
     ),
     level="stretch",

@@ -13,37 +13,34 @@
 #
 # 我爱你 means *I love you*, and 你爱我 *you love me*: three characters, the same three, and a world of difference. Our first model, **v1**, has no idea of position at all. Each token looks only at itself and votes for the next one. The source note that introduces v1 says that it *cannot tell these two sentences apart*. That sounds plausible. Let us see whether it is true.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, twenty minutes to read. **You will have seen:** that v1 is an old friend in disguise, that its best possible loss can be computed without training it, and that training lands within a hundredth of a nat of it.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 29 minutes to read and guess; the exercises about 28 more, and 20 for those marked *stretch*.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 import math
+from collections import Counter
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
+from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.claims import findings
 from babygpt.data import CharTokenizer
+from babygpt.exercises import bag_of_tokens
 from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.sampling import generate
 from babygpt.tables import Table, source
 from babygpt.training import train
 
-plots.set_style()
-
-# %% [markdown]
-# ## The question
-#
-# > **Predict.** v1 reads 我爱你 and 你爱我, and says how probable it holds each sentence. Can the two numbers differ? Decide, and keep your reason; by the end of the third section you will know whether it was the right one.
-
 # %% [markdown]
 # ## A table small enough to check by hand
 #
-# The note works with a vocabulary of four characters and vectors of two numbers, so that you can follow with a finger. To *embed* a sentence is to look up one row for each of its characters.
+# The note works with a vocabulary of four characters and vectors of two numbers, so that you can follow with a finger. To [*embed*](../docs/glossary.md#embedding) a sentence is to look up one row for each of its characters.
 
 # %%
+plots.set_style()
 toy = CharTokenizer("我爱你！")
 E = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])  # (V, D) = (4, 2)
 for sentence in ("我爱你", "你爱我"):
@@ -51,9 +48,9 @@ for sentence in ("我爱你", "你爱我"):
     print(sentence, [[round(x, 1) for x in row] for row in codes.tolist()])
 
 # %% [markdown]
-# The same three rows, in another order: 我 is `[0.1, 0.2]` wherever it stands. So far the note is right, and this is where the name *bag of tokens* comes from.
+# The same three rows, in another order: 我 is `[0.1, 0.2]` wherever it stands. This is where the name *bag of tokens* comes from.
 #
-# v1 then multiplies each row by a second matrix, the **head**, and adds a bias. That gives one score, a *logit*, for each candidate. Nothing else happens between input and output.
+# v1 then multiplies each row by a second matrix, the [**head**](../docs/glossary.md#head), and adds a bias. That gives one score, a [*logit*](../docs/glossary.md#logit), for each candidate. Nothing else happens between input and output.
 
 # %%
 W = torch.tensor([[1.0, -1.0], [0.0, 2.0], [-1.0, 1.0], [2.0, 0.0]])  # (V, D), any numbers will do
@@ -76,38 +73,81 @@ assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 
 # %% [markdown]
 # Both assertions hold: our three lines *are* v1, and reading the sentence backwards only reverses the rows of logits. A row depends on its own token and on nothing else.
-#
-# But then there are only as many different rows as there are tokens! We can write them all down once and for all: one row for each token we may be at, one column for each token that may follow. Whatever happens inside, **v1 is a table of V × V numbers**, and the softmax of a row is a probability for each next character. Such a table has a name that is much older than GPT: a **bigram model**.
 
 # %% [markdown]
-# ## Told apart, and for the wrong reason
+# ## The question
+#
+# So what becomes of the note's sentence, that v1 cannot tell 我爱你 from 你爱我? A [softmax](../docs/glossary.md#softmax) of each row gives a probability for each next character, and the product along the steps that of a sentence, once its first character stands there.
+
+# %%
+reasons = [
+    "no: both hold the same three characters",
+    "yes: each step from character to character has its own probability",
+    "yes: it matters at which place a character stands",
+]
+apart_guess = live.predict("v1 says how probable 我爱你 and 你爱我 are. Can the two numbers differ?", reasons)
+apart_guess
+
+# %% [markdown]
+# We ask our v1. The last lines look at whether a character's row changes with its place.
+
+# %% tags=["answer"]
+probability = {}
+for sentence in ("我爱你", "你爱我"):
+    ids = toy.encode(sentence)
+    steps = v1(ids[None])[0].softmax(dim=-1)  # (T, V)
+    probability[sentence] = math.prod(steps[t, ids[t + 1]].item() for t in range(2))
+    print(f"{sentence}: {probability[sentence]:.4f}")
+differ = not math.isclose(*probability.values(), rel_tol=1e-4)
+by_place = not torch.allclose(v1(love.flip(0)[None])[0].flip(0), logits)
+apart_guess.compare(reasons[0 if not differ else 2 if by_place else 1])
+
+# %%
+assert differ
+assert not by_place
+
+# %% [markdown]
+# 我爱 and 爱你 are other steps than 你爱 and 爱我, and each has a probability of its own. **The note's claim, as it stands, is false.** (That both sentences are made of the same three codes is another claim, and true; but a model is more than a bag of codes.)
+#
+# Since a row depends on its own token only, there are only as many different rows as there are tokens! We can write them all down once and for all: one row for each token we may be at, one column for each token that may follow. Whatever happens inside, **v1 is a table of V × V numbers**. Such a table has a name that is much older than GPT: a [**bigram model**](../docs/glossary.md#bigram).
+
+# %% [markdown]
+# ## Counting pairs
 #
 # A bigram table can also be filled without any training: count which character follows which. Our toy text says 我爱你 twice and 你爱我 once. Count along with your finger: 我 is followed by 爱 twice, and by the exclamation mark once.
 
 # %%
 text = "！我爱你！我爱你！你爱我！"
 counts = torch.zeros(4, 4)
-for this, following in pairwise(toy.encode(text).tolist()):
-    counts[this, following] += 1
+for (this, following), n in Counter(pairwise(toy.encode(text).tolist())).items():
+    counts[this, following] = n
 table = counts / counts.sum(dim=1, keepdim=True)  # rows sum to 1
 rows = [(toy.characters[i], *(f"{p:.2f}" for p in row)) for i, row in enumerate(table.tolist())]
 Table(("after … comes", *toy.characters), rows, stable=5)
 
 # %% [markdown]
-# A sentence's probability is the product along its pairs, the exclamation marks at both ends included.
-#
-# > **Predict.** The text holds 我爱你 twice as often as 你爱我. How many times more probable will the bigram table find it?
+# A sentence's probability is again the product along its pairs, now with the exclamation marks at both ends.
 
 # %%
+ratio_guess = live.predict(
+    "The text says 我爱你 twice and 你爱我 once: how many times as probable is it in the bigram table?",
+    low=0,
+    high=30,
+    unit="times",
+    near=1,
+)
+ratio_guess
+
+# %% tags=["answer"]
+p = {}
 for sentence in ("我爱你", "你爱我"):
     ids = toy.encode(f"！{sentence}！").tolist()
-    p = math.prod(table[pair].item() for pair in pairwise(ids))
-    print(f"{sentence}: {p * 81:.0f} / 81")
+    p[sentence] = math.prod(table[pair].item() for pair in pairwise(ids))
+    print(f"{sentence}: {p[sentence] * 81:.0f} / 81")
+ratio_guess.compare(p["我爱你"] / p["你爱我"])
 
 # %% [markdown]
-# Sixteen to one. So a bigram model *can* tell the two apart: 我爱 and 爱你 are other pairs than 你爱 and 爱我, and pairs have probabilities of their own. **The note's claim, as it stands, is false.** (That both sentences are made of the same three codes is another claim, and true; but a model is more than a bag of codes.)
-#
-# Yet look at what it gets wrong. The truth is two to one, and together the two sentences hold all of the text, but the table gives them only 17 of 81 parts. The rest goes to things never said, such as 我！ and 我爱我！. The table sees each step and never the walk. Here is the sentence that is true of v1: **after 爱 it says the same, whoever stood before 爱.**
+# Sixteen to one: each of the four pairs on the way is twice as probable. Yet the truth is two to one, and together the two sentences hold all of the text, but the table gives them only 17 of 81 parts. The rest goes to things never said, such as 我！ and 我爱我！. The table sees each step and never the walk. Here is the sentence that is true of v1: **after 爱 it says the same, whoever stood before 爱.**
 #
 # Is a v1 free to become this very table? Yes. Give it as many channels as tokens, let each token's row be its own unit vector, and let the head hold the logarithms:
 
@@ -125,7 +165,7 @@ assert torch.allclose(by_counting(torch.arange(4)[None])[0].softmax(dim=-1), tab
 #
 # $$H(\text{next}\mid\text{this}) = -\sum_{a,b} p(a,b)\,\ln p(b\mid a),$$
 #
-# the surprise that is left in the next character when the present one is all you know. For found text one would have to estimate this. Our grammar knows the expected number of every pair exactly, so it knows the floor as well.
+# the surprise that is left in the next character when the present one is all you know. For found text one would have to estimate this. Our grammar knows the expected number of every pair exactly, so it knows the [floor](../docs/glossary.md#floor) as well.
 
 # %%
 corpus = load_corpus("tales")
@@ -147,7 +187,16 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 #
 # Now we train v1, and the lab lets us watch. It draws three panels: the **loss**, with both floors; the share of **right answers** to two dozen questions, *who did it?*, each beside its mirror as in notebook 00; and v1's whole **table**, read out of the model again and again. A row of it is for the present character, a column for the next, and brighter means more probable.
 #
-# > **Predict.** v1 begins as noise, with 64 channels, and takes 300 steps. It knows nothing of counting. Where will its loss end: above the bigram floor, on it, or a little below, since training can be clever? What will the curve of right answers do on the way? And of two things that are equally certain in the tales, a space after a question mark and a *u* after a *q*: which will v1 learn first?
+# v1 begins as noise, with 64 [channels](../docs/glossary.md#channel), and takes 300 steps. It knows nothing of counting. Three guesses, before it starts; for the last one you need to know that in the tales a space *always* stands after a question mark, and a *u* always after a *q*.
+
+# %%
+ends = ["more than 0.02 nats above the bigram floor", "on it, within 0.02", "more than 0.02 below it"]
+end_guess = live.predict("Where will v1's loss end?", ends)
+ways = ["they rise as the loss falls", "they wander about 12", "they stand at 12 from first to last"]
+way_guess = live.predict("What will v1's right answers to 24 questions do while it learns?", ways)
+firsts = ["the space after a question mark", "the u after a q", "both at the same step"]
+first_guess = live.predict("Which certainty will v1 learn first?", firsts)
+display(end_guess, way_guess, first_guess)
 
 # %%
 shape = ModelConfig(vocab_size, block_size=192, n_embd=64)
@@ -156,7 +205,7 @@ floors = {"bigram floor": floor, "entropy floor": corpus.floor}
 questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 roles, table_now = live.roles(corpus.tokenizer, questions[:24]), live.next_characters(corpus.tokenizer)
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
 model = build("v1", shape)
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, table_now])
@@ -164,33 +213,47 @@ run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, tab
 # %% [markdown]
 # The training goes on in the background, and the page stays yours. Press *pause* and *resume*, if you like; all of it takes a few seconds at most. (For more time, write `steps=1000` into the recipe and run the two cells above again. *stop* ends a run for good, and what follows here wants a finished one.) The next cell waits for the end and hands over the records; the dashboard above keeps its last picture.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 history = run.result()
 val_loss = history[-1].val_loss
-print(f"v1 ends {val_loss - floor:.3f} nats per character above the bigram floor")
+print(f"v1 ends {val_loss - floor:+.3f} nats per character from the bigram floor")
+end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
+
+# %% tags=["answer", "nbval-ignore-output"]
+right_share = [found for _, found in run.frames[roles]]  # of the 24, at each look
+rises = right_share[-1] - right_share[0] > 0.1
+way_guess.compare(ways[0 if rises else 2 if max(right_share) - min(right_share) < 0.01 else 1])
+
+# %% [markdown]
+# What the slider *replay*, under the dashboard's buttons, shows is kept in `run.frames`. So we can look up when v1 first gave a pair nine parts of ten; for *e* after *x*, which is as certain, as well.
+
+# %% tags=["answer", "nbval-ignore-output"]
+rows, learnt = [], {}
+for pair in ("? ", "qu", "xe"):
+    this, following = corpus.tokenizer.encode(pair).tolist()
+    learnt[pair] = next(step for step, found in run.frames[table_now] if found[this, following] > 0.9)
+    in_a_batch = share[this].item() * recipe.batch_size * 64
+    rows.append(("".join(plots.visible(pair)), f"{in_a_batch:.1f}", str(learnt[pair])))
+Table(("certain pair", "times in a batch", "learnt after step"), rows, stable=2)
+
+# %% tags=["answer", "nbval-ignore-output"]
+sooner = learnt["? "] - learnt["qu"]
+first_guess.compare(firsts[0 if sooner < 0 else 1 if sooner > 0 else 2])
+
+# %% tags=["nbval-ignore-output"]
 assert abs(val_loss - floor) < 0.02
-assert max(abs(right - 0.5) for _, right in run.frames[roles]) < 0.01
+assert max(abs(found - 0.5) for found in right_share) < 0.01
+assert all(exact[tuple(corpus.tokenizer.encode(pair))] == 1 for pair in learnt)
+assert learnt["? "] < min(learnt["qu"], learnt["xe"])
 
 # %% [markdown]
 # The loss lands on the floor and stays there. And the curve of right answers is no curve at all: while the loss falls by more than a nat, the number of right answers is 12 of 24 at every look, from the noise before the first step to the end. **Exactly 50%**, never one more, never one less. (Why v1 cannot even be unlucky is told below, under *Who did it?*)
 #
-# Now drag *replay*, under the buttons, back to 0 and slowly forward again. First there is noise. Then, within some fifteen steps, whole columns light up, the space and the vowels, and the space after the question mark is almost as bright as can be. And the *u* after *q*? What the slider shows is kept in `run.frames`, so we can look it up, for *e* after *x* as well. When did v1 first give each of them nine parts of ten?
-
-# %% tags=["nbval-ignore-output"]
-rows, learnt = [], {}
-for pair in ("? ", "qu", "xe"):
-    this, following = corpus.tokenizer.encode(pair).tolist()
-    assert exact[this, following] == 1
-    learnt[pair] = next(step for step, found in run.frames[table_now] if found[this, following] > 0.9)
-    in_a_batch = share[this].item() * recipe.batch_size * 64
-    rows.append(("".join(plots.visible(pair)), f"{in_a_batch:.1f}", str(learnt[pair])))
-assert learnt["? "] < min(learnt["qu"], learnt["xe"])
-Table(("certain pair", "times in a batch", "learnt after step"), rows, stable=2)
-
-# %% [markdown]
-# Three equal certainties, and they are not learnt at the same time. A batch holds some fifty question marks, about one *q*, and about one batch in four holds an *x*. v1 learns from what it meets, and what it seldom meets comes late. The loss hardly shows it, and for the same reason: what is rare is cheap to get wrong.
+# Now drag *replay* back to 0 and slowly forward again. First there is noise. Then, within some fifteen steps, whole columns light up, the space and the vowels, and the space after the question mark is almost as bright as can be. And the *u* after *q*?
 #
-# And the last few thousandths above the floor? They are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the noise of a short training; the next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
+# Three equal certainties, and they are not learnt at the same time. A [batch](../docs/glossary.md#batch) holds some fifty question marks, about one *q*, and about one batch in four holds an *x*. v1 learns from what it meets, and what it seldom meets comes late. The loss hardly shows it, and for the same reason: what is rare is cheap to get wrong.
+#
+# And the last few thousandths above the floor? They are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the wrong probabilities of a short training, whose price is called [KL](../docs/glossary.md#kl). The next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
 
 # %% tags=["nbval-ignore-output"]
 on_val = -exact[corpus.val[:-1], corpus.val[1:]].log().mean().item()
@@ -231,9 +294,7 @@ plt.show()
 # %% [markdown]
 # ## Who did it?
 #
-# Back to the line that would not move. v1 is asked for a name, right after a question mark and a space, and of two dozen questions it always answered half. Was that a whim of so small a number?
-#
-# > **Predict.** We ask all 400 questions, each beside its mirror. How many right answers, in per cent? Could it be 49 or 51?
+# Back to the line that would not move. v1 is asked for a name, right after a question mark and a space, and of two dozen questions it always answered half. Was that a whim of so small a number? We ask all 400 questions, each beside its [mirror](../docs/glossary.md#mirror-pair).
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
@@ -274,23 +335,65 @@ assert 0.45 <= accuracy_zh <= 0.55
 # %% [markdown]
 # ## What it writes
 #
-# Let v1 speak. Each character is drawn from the row of the one before.
-#
-# > **Predict.** Which stretches will look right: pairs of letters, words, sentences?
+# Let v1 speak. Each character is drawn from the row of the one before. For comparison: of the words that the tiny v4 of notebook 00 wrote, more than four in five were words of the tales.
 
-# %% tags=["nbval-ignore-output"]
+# %%
+words_guess = live.predict(
+    "What share of the English words that v1 writes are words of the tales?",
+    low=0,
+    high=100,
+    unit="%",
+    near=8,
+)
+words_guess
+
+# %% tags=["answer", "nbval-ignore-output"]
 for v, c in ((model, corpus), (v1_zh, zh)):
     start = c.tokenizer.encode("\n")[None]
     written = generate(v, start, n_tokens=160, generator=torch.Generator().manual_seed(0))
     print(c.tokenizer.decode(written[0]).strip(), "\n")
 
+
+# %% tags=["answer", "nbval-ignore-output"]
+def words(ids: Tensor) -> list[str]:
+    return corpus.tokenizer.decode(ids).replace("?", " ").replace(".", " ").split()
+
+
+start = corpus.tokenizer.encode("\n").repeat(16, 1)
+pages = generate(model, start, n_tokens=400, generator=torch.Generator().manual_seed(0))
+vocabulary = set(words(corpus.train))
+in_tales = [word in vocabulary for page in pages for word in words(page)]
+words_guess.compare(100 * sum(in_tales) / len(in_tales))
+
+# %% tags=["nbval-ignore-output"]
+assert 0.05 < sum(in_tales) / len(in_tales) < 0.4
+
 # %% [markdown]
-# Every pair of neighbours is well formed, and nothing beyond a pair is. Chinese fares better at first sight, because one character carries what English spells with several letters; the stories make as little sense.
+# Every pair of neighbours is well formed, and nothing beyond a pair is: what happens to be a word is mostly a short one. Chinese fares better at first sight, because one character carries what English spells with several letters; the stories make as little sense.
 
 # %% [markdown]
 # ## Promises
 #
-# What can be promised of v1, and does it keep it? The first two lines are its limits, stated as promises. Later models will have to *break* them.
+# Our v1 was built for windows of 192 characters, and trained on windows of 64. Now it gets 2,000 characters at once.
+
+# %%
+past = ["it stops with an error", "it goes on, and its predictions change", "it goes on as before"]
+past_guess = live.predict("What does v1 do with a text ten times as long as its window?", past)
+past_guess
+
+# %% tags=["answer"]
+long = corpus.val[:2000]
+every_row = model(torch.arange(vocab_size)[None])[0]  # (V, V): v1 as a table
+as_before = torch.allclose(model(long[None])[0], every_row[long], atol=1e-4)
+past_guess.compare(past[2 if as_before else 1])
+
+# %%
+assert as_before
+
+# %% [markdown]
+# v1 goes on for ever, at the same quality, and row by row it says what its table says: with no idea of position, no position is new to it. We shall meet [encodings](../docs/glossary.md#encoding) that would envy it.
+#
+# What can be [promised](../docs/glossary.md#promise) of v1, and does it keep it? The first two lines are its limits, stated as promises. Later models will have to *break* them.
 
 # %% tags=["nbval-ignore-output"]
 ids = corpus.val[:64]
@@ -302,9 +405,6 @@ about_v1 = [
 ]
 assert all(promise.holds for promise in about_v1)
 invariants.promises(about_v1)
-
-# %% [markdown]
-# The last line deserves a word. v1 goes on past any window, for ever, at the same quality: with no idea of position, no position is new to it. We shall meet encodings that would envy it.
 
 # %% [markdown]
 # ## What the note claims, and what was measured
@@ -336,9 +436,144 @@ found
 # The first two rows belong together. It is *true* that a character has one code at every place, and it does *not* follow that sentences cannot be told apart. The step from *codes* to *sentences* is where the note stumbles: a sentence is made of pairs. What v1 lacks is not the difference between two sentences. It is memory.
 
 # %% [markdown]
-# ## Exercise
+# How good were your guesses in this lesson?
+
+# %% tags=["nbval-ignore-output"]
+live.tally()
+
+# %% [markdown]
+# ## Exercises
 #
-# Compute the loss of the best bigram model for a short text by counting, with no training. Then find a text on which v1 loses nothing at all.
+# Solve what you like: write over the stub, run your cell, then the check. `bag_of_tokens.BIGRAM_LOSS.hint()`, in a new cell, gives one hint at a time, and `bag_of_tokens.BIGRAM_LOSS.solution()` one way to do it. *Core* exercises carry the lesson; *stretch* is for those who want more.
+
+# %%
+bag_of_tokens.BIGRAM_LOSS
+
+
+# %%
+def bigram_loss(text: str) -> float:
+    """Loss in nats per prediction of the best bigram model of a text, on that text."""
+    return 0.0
+
+
+# %%
+bag_of_tokens.BIGRAM_LOSS.check(bigram_loss)
+
+# %%
+bag_of_tokens.CERTAIN_TEXT
+
+# %%
+two_texts = ("", "")
+
+# %%
+bag_of_tokens.CERTAIN_TEXT.check(two_texts)
+
+# %%
+bag_of_tokens.BY_HAND
+
+
+# %%
+def by_hand(table: Tensor, bias: Tensor, n_embd: int) -> tuple[Tensor, Tensor]:
+    """Embedding (V, n_embd) and head (V, n_embd) of a v1 with this bias that has this bigram table."""
+    return torch.zeros(len(table), n_embd), torch.zeros(len(table), n_embd)
+
+
+# %%
+bag_of_tokens.BY_HAND.check(by_hand)
+
+# %%
+bag_of_tokens.SQUEEZED
+
+
+# %%
+def squeezed(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Embedding (V, n_embd), head (V, n_embd) and bias (V,) of a v1 with this table and few channels."""
+    V = len(table)
+    return torch.eye(V)[:, :n_embd], table.log().T[:, :n_embd], torch.zeros(V)
+
+
+# %%
+bag_of_tokens.SQUEEZED.check(squeezed)
+
+# %% [markdown]
+# ## Recap
+#
+# 1. v1 is a bigram model: whatever its weights, all it can hold is a table with a row for each present character and a column for each next one.
+# 2. It does tell 我爱你 from 你爱我, since the two sentences are made of other pairs; what it cannot do is say something else after 我爱 than after 你爱.
+# 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales, and one run of 300 steps ended within 0.02 of it.
+# 4. In that run a pair that is met often was learnt before equally certain pairs that are seldom met, and the loss hardly showed it.
+# 5. v1 answers exactly half of the mirror questions, in English as in Chinese, because both names get the same two numbers in a story and in its mirror.
+
+# %% [markdown]
+# ## Self-test
+#
+# **1.** A trained v1 has read 我爱, another time 你爱. What does it say of the next character?
+#
+# - a) something else each time, for the beginnings differ
+# - b) the same before training, something else after it
+# - c) the same
+#
+# <details><summary>Answer</summary>
+#
+# **c.** Both end with 爱, and 爱's row is all there is. Tempting is *a*: the two *sentences* do get different probabilities, but through their pairs, and not because v1 remembers how they began.
+#
+# </details>
+#
+# **2.** Why is v1 right about 50% of mirror questions and never about 51%?
+#
+# - a) story and mirror end alike, so it prefers the same name in both
+# - b) it tosses a coin for each question
+# - c) its loss is on the bigram floor
+#
+# <details><summary>Answer</summary>
+#
+# **a.** The same preference is right in one of the two and wrong in the other. Tempting is *b*, but 400 tosses would seldom give exactly 200; and *c* has nothing to do with it, since the untrained v1 has its 50% too.
+#
+# </details>
+#
+# **3.** Both sentences are made of the same three codes. What follows for v1?
+#
+# - a) they are equally probable to it
+# - b) nothing: the product runs over steps, and the steps differ
+# - c) it has to be told the places to find them different
+#
+# <details><summary>Answer</summary>
+#
+# **b.** A sentence is a chain of pairs and not a bag of codes. Tempting is *a*, which is what the source note says.
+#
+# </details>
+#
+# **4.** On which text can a v1 lose nothing at all?
+#
+# - a) on any text that it has seen often enough
+# - b) on a text of which it knows each word
+# - c) on a text in which each character has only one successor
+#
+# <details><summary>Answer</summary>
+#
+# **c.** Then every row of the table has a single 1. Tempting is *a*, but v1 cannot learn by heart what its table has no room for.
+#
+# </details>
+#
+# **5.** Our v1 ended a few thousandths above the floor. What would ten times as many channels do?
+#
+# - a) next to nothing: 64 channels can hold any table of 30 characters
+# - b) bring the loss down to the entropy floor
+# - c) let it see further back
+#
+# <details><summary>Answer</summary>
+#
+# **a.** With as many channels as characters every table is possible, and the floor is that of the best table. Tempting is *b*, but what lies between the two floors is what came *before* the present character, and no width shows that to v1.
+#
+# </details>
+
+# %% [markdown]
+# ## Further reading
+#
+# - [Shannon, 1948, *A Mathematical Theory of Communication*](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x) — writes English letter by letter from tables of pairs, in its third section.
+# - [Elhage et al., 2021, *A Mathematical Framework for Transformer Circuits*](https://transformer-circuits.pub/2021/framework/index.html) — begins with Transformers without layers, and finds bigram tables.
+# - [Yang et al., 2018, *Breaking the Softmax Bottleneck*](https://arxiv.org/abs/1711.03953) — what a model with fewer channels than characters cannot say: the last exercise, at full size.
+# - [Sinha et al., 2021, *Masked Language Modeling and the Distributional Hypothesis*](https://arxiv.org/abs/2104.06644) — how much large models learn from sentences whose words were shuffled.
 
 # %% [markdown]
 # ## What comes next

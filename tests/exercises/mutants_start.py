@@ -39,6 +39,11 @@ def whole_words(story, one, other):
     return re.sub(rf"\b({one}|{other})\b", lambda found: swap[found[0]], story)
 
 
+def at_spaces(story, one, other):
+    swap = {one: other, other: one}
+    return " ".join(swap.get(word, word) for word in story.split())
+
+
 def mean_first(p):
     nats = -math.log(p.mean())
     return nats, nats / math.log(2), math.exp(nats)
@@ -64,6 +69,7 @@ MUTANTS = [
     Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "nobody can tell"),
     Mutant(MIRROR, "the first place only", first_only, [EXCHANGED]),
     Mutant(MIRROR, "words have borders", whole_words, [EXCHANGED]),
+    Mutant(MIRROR, "apart at spaces", at_spaces, [SAME, EXCHANGED], "full stop"),
     Mutant(MIRROR, "backwards", lambda story, one, other: story[::-1], [EXCHANGED]),
     Mutant(MIRROR, "one way", lambda story, one, other: story.replace(one, other), [SAME, BACK, EXCHANGED]),
     Mutant(UNITS, "mean of p", mean_first, [NATS, BITS, PERPLEXITY], "Average the logarithms"),
@@ -74,6 +80,7 @@ MUTANTS = [
     Mutant(UNITS, "mean of 1/p", changed(2, lambda p: (1 / p).mean()), [PERPLEXITY], "mean of 1/p"),
     Mutant(QUESTIONS, "one in twenty", 65, [SELDOM], "of a hundred coins"),
     Mutant(QUESTIONS, "two deviations", 100, [SELDOM]),
+    Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "try a few more"),
     Mutant(QUESTIONS, "notebook's 200", 200, [WASTED], "many fewer"),
     Mutant(QUESTIONS, "a share", 0.6, [NUMBER, SELDOM, WASTED], "whole number"),
     Mutant(QUESTIONS, "a few", 10, [SELDOM]),
