@@ -94,12 +94,11 @@ VERDICT = Exercise(
     name="A verdict, in pairs",
     task=(
         "Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in "
-        "the same "
-        "order. Return three things: the mean of the differences (ours minus theirs), their standard "
-        "deviation "
-        "over the seeds, and a word: `better` if ours has the lower loss in *every* seed, `worse` if in none "
-        "and "
-        "never a tie, otherwise `undecided`."
+        "the same order. Return three things: the mean of the differences (ours minus theirs), their "
+        "standard deviation over the seeds (a sample: divide by n − 1), and a word: `better` if ours has the "
+        "lower loss in *every* seed, `worse` if it has the higher one in every seed, otherwise `undecided`; "
+        "a tie is neither lower nor higher. (This is the first half of the page's rule. Whether the mean is "
+        "far enough from zero is the other half, and not asked here.)"
     ),
     level="warm-up",
     minutes=6,
@@ -145,6 +144,7 @@ def wrong_changes(near: Tensor, far: Tensor, least: int) -> dict[str, float]:
     """What to say -> the change over the wrong tokens that it is about."""
     change = far.view(near.shape) - near
     tokens = {
+        "That is the change over all tokens, poor starts and all": change,
         "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
         "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
         "A token at place p of its window has p tokens before it, from 0": change[:, 1:, least - 1 :],
@@ -181,14 +181,11 @@ LONGER = Exercise(
     name="Longer, compared fairly",
     task=(
         "A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and "
-        "cut "
-        "into n short windows each, side by side, with losses `near` (W, n, T). A short window begins badly, "
-        "because little stands before its first tokens, and so a longer one *looks* better. Write "
-        "`longer(near, far, least)`, two numbers: the mean change, far minus near, over all tokens, as a "
-        "board "
-        "has it; and the fair change, over the tokens that have at least `least` tokens before them in their "
-        "own "
-        "short window, and do not lie in the first short window of their row (it is read alike both times)."
+        "cut into n short windows each, side by side, with losses `near` (W, n, T). A short window begins "
+        "badly, because little stands before its first tokens, and so a longer one *looks* better. Write "
+        "`longer(near, far, least)`, two numbers: the mean change, far minus near, over all tokens; and the "
+        "fair change, over the tokens that have at least `least` tokens before them in their own short "
+        "window, and do not lie in the first short window of their row (it is read alike both times)."
     ),
     level="core",
     minutes=12,

@@ -4,6 +4,7 @@ from statistics import fmean, pstdev, stdev
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
+from babygpt.encodings.rotary import Rotary
 from babygpt.exercises.ladder import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
 from tests.exercises.harness import Mutant
 
@@ -51,6 +52,16 @@ class Peeks(Encoding):
         return x + x.roll(-1, dims=1)
 
 
+class WithNothing(Rotary):
+    """RoPE, and a bias of 0."""
+
+    def __init__(self, head_dim, n_head):
+        super().__init__(head_dim)
+
+    def score_bias(self, queries, keys):
+        return 0.0 * (queries.time[..., None, :, None] - keys.time[..., None, None, :])
+
+
 NOPE = Encoding()
 MUTANTS = [
     Mutant(VERDICT, "theirs minus ours", lambda a, b: verdict(a, b, sign=-1), [MEAN], "Ours minus theirs"),
@@ -83,7 +94,7 @@ MUTANTS = [
         [TOKENS, FAIR],
         "far minus near",
     ),
-    Mutant(LONGER, "all of it", fair(lambda c, least: c.mean()), [FAIR]),
+    Mutant(LONGER, "all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, poor"),
     Mutant(
         LONGER, "first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"
     ),
@@ -93,6 +104,7 @@ MUTANTS = [
     ),
     Mutant(LONGER, "laid out otherwise", turned, [FAIR]),
     Mutant(OWN_ENCODING, "ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
+    Mutant(OWN_ENCODING, "a bias of 0", WithNothing, [BEATS], "does what RoPE does"),
     Mutant(OWN_ENCODING, "peeks", Peeks, [CAUSAL, BEATS], "not trained"),
     Mutant(
         OWN_ENCODING, "a table", lambda d, n: LearnedPositions(24, d * n), [CAUSAL, MOVES, BEATS], "refuses"
