@@ -19,7 +19,7 @@ from babygpt.exercises.picture import Drawn, Picture, apart, numbers
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
 
-SECONDS = 5.0  # for a check, unless it trains
+SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
 
 
 class Wrong(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from babygpt.config import ModelConfig
 from babygpt.exercises.base import Check, Exercise, Unusable, Wrong, ask
@@ -18,12 +18,12 @@ from babygpt.models.versions import build
 Score = Callable[[LanguageModel], float]
 
 
-def ranking_stub(model: LanguageModel, score: Score) -> list[tuple[int, int]]:
+def ranking_stub(model: nn.Module, score: Callable[..., float]) -> list[tuple[int, int]]:
     """All heads as (layer, head), counted from 0; first the one without which the score falls most."""
     return []
 
 
-def ranking_answer(model: Any, score: Score) -> list[tuple[int, int]]:
+def ranking_answer(model: Any, score: Callable[..., float]) -> list[tuple[int, int]]:
     """All heads as (layer, head), counted from 0; first the one without which the score falls most."""
     D, without = model.config.head_dim, {}
     for layer, block in enumerate(model.blocks):
@@ -56,7 +56,8 @@ def drawn(draw: Generator, n_layer: int, n_head: int) -> tuple[LanguageModel, Sc
     model = build("v4", config)
     shaken(model, draw)
     ids = torch.randint(vocab_size, (4, T), generator=draw)
-    return model, Loss(ids), f"a model of {n_layer} layers and {n_head} heads"
+    layers = "1 layer" if n_layer == 1 else f"{n_layer} layers"
+    return model, Loss(ids), f"a model of {layers} with {n_head} heads each"
 
 
 def without(model: LanguageModel, score: Score, silent: tuple[int, int]) -> float:
@@ -108,7 +109,8 @@ def ranks(attempt: Any, draw: Generator) -> None:
             told = told or (
                 ". Give each head back before you silence the next" if one_more(model, score, got) else ""
             )
-            raise Wrong(f"for {what} came out: {shown(got)}; should be: {shown(want)}{told}")
+            each = ", ".join(f"{at} {scores[at]:.3f}" for at in want)
+            raise Wrong(f"for {what} came out: {shown(got)}; scores without each: {each}{told}")
 
 
 def one_more(model: LanguageModel, score: Score, got: list[Any]) -> bool:
@@ -139,11 +141,13 @@ def gives_back(attempt: Any, draw: Generator) -> None:
 RANKING = Exercise(
     name="Which head matters most?",
     task=(
-        "Attention shows where a head looks, not what it is good for. Write `ranking(model, score)`: silence "
-        "one head after the other, ask `score(model)` (a number, larger is better), and return all heads as "
-        "pairs (layer, head), counted from 0; first the one without which the score is *lowest*. A head is "
-        "silent if it adds nothing to the stream. The layers are `model.blocks`, a layer's heads write side "
-        "by side into `block.attention.out`, an `nn.Linear` without bias. Leave the model as it was."
+        "Attention shows where a head looks, not what it is good for. Write `ranking(model, score)`, "
+        "without the package's `ablate_heads`: silence one head after the other, ask `score(model)` (a "
+        "number, larger is better), and return all heads as pairs (layer, head), counted from 0; first the "
+        "one without which the score is *lowest*. A head is silent if it adds nothing to the stream. The "
+        "layers are `model.blocks`; a layer's heads write side by side into `block.attention.out`, an "
+        "`nn.Linear` without bias whose weight may be changed under `torch.no_grad()`; `model.config` has "
+        "`n_head` and `head_dim`. Leave the model as it was."
     ),
     level="core",
     minutes=15,
@@ -159,4 +163,5 @@ RANKING = Exercise(
     ),
     stub=ranking_stub,
     answer=ranking_answer,
+    seconds=20.0,
 )

@@ -18,12 +18,12 @@ Score = Callable[[Tensor, Tensor, int, int], float]
 LAST = 1000  # position up to which a promise must hold
 
 
-def is_relative_stub(score: Score, head_dim: int) -> bool:
+def is_relative_stub(score: Callable[..., float], head_dim: int) -> bool:
     """Whether score(q, k, m, n), of q (head_dim,) at m and k at n, depends on q, k and m − n only."""
     return True
 
 
-def is_relative_answer(score: Score, head_dim: int) -> bool:
+def is_relative_answer(score: Callable[..., float], head_dim: int) -> bool:
     """Whether score(q, k, m, n), of q (head_dim,) at m and k at n, depends on q, k and m − n only."""
     for _ in range(20):
         q, k = torch.randn(2, head_dim, dtype=torch.float64)
@@ -148,12 +148,12 @@ RELATIVE = Exercise(
     name="Does it know the distance only?",
     task=(
         "You are handed a score as a black box: `score(q, k, m, n)` is the number for a query `q` "
-        "(head_dim,) "
-        "at position m and a key `k` (head_dim,) at n. Design the experiment that finds out whether it "
-        "depends "
-        "on q, k and m − n only: `is_relative(score, head_dim)` returns True or False. Positions are whole "
-        f"numbers from 0 to {LAST}; differences below 0.001 do not count; q and k of usual size "
-        "(`torch.randn`). Some boxes are faulty in ways that show only if you look in the right place."
+        "(head_dim,) at position m and a key `k` (head_dim,) at n. Design the experiment that finds out "
+        "whether it depends on q, k and m − n only: `is_relative(score, head_dim)` returns True or False. "
+        "You make the vectors (`torch.randn(head_dim)`) and choose the positions, whole numbers from 0 to "
+        f"{LAST}; differences below 0.001 do not count. Some boxes are faulty in ways that show only if you "
+        "look in the right place. A few hundred scores a box are enough; the checker has dozens of boxes, "
+        "and does not wait for ever."
     ),
     level="core",
     minutes=15,
@@ -170,4 +170,5 @@ RELATIVE = Exercise(
     ),
     stub=is_relative_stub,
     answer=is_relative_answer,
+    seconds=20.0,
 )

@@ -1,4 +1,4 @@
-"""Exercises of notebook 04: RoPE in another layout, what a score may depend on, and how fast pairs turn."""
+"""Exercises of notebook 04: RoPE in another layout, distances only, heads ranked, whole names."""
 
 from __future__ import annotations
 
@@ -78,10 +78,11 @@ def turned_drawn(attempt: Any) -> Tensor:
 HALF_SPLIT = Exercise(
     name="Half-split RoPE",
     task=(
-        "Most large models pair channel $i$ with channel $i + D/2$, not with its neighbour. "
-        "Write `half_split(x, positions, theta)`: pair $i$ turns by `positions` · $\\theta^{-2i/D}$, "
-        "in the direction of this notebook's `rotate`. The checker knows that both layouts are one up to "
-        "the order of channels, and compares yours with the package's on shuffled channels."
+        "Most large models pair channel $i$ with channel $i + D/2$, not with its neighbour. Write "
+        "`half_split(x, positions, theta)` for `x` of shape (B, H, T, D) and `positions` (T,), any whole "
+        "numbers: pair $i$ turns by `positions` · $\\theta^{-2i/D}$, in the direction of this notebook's "
+        "`rotate_real`. The checker knows that both layouts are one up to the order of channels, and "
+        "compares yours with the package's on shuffled channels."
     ),
     level="core",
     minutes=10,

@@ -126,12 +126,12 @@ WHOLE_NAMES = Exercise(
     name="Whole names",
     task=(
         "`role_accuracy` asks which of two names is likelier. But what does a model *write*? Let it write "
-        "by itself after each `question.prompt`, always the letter it finds likeliest, and count a question "
-        "if "
-        "`question.answer` and then `question.end` come, letter for letter. Write "
-        "`whole_names(model, tokenizer, questions)`, which returns the share. `model(ids)` takes (B, T) and "
-        "gives logits (B, T, vocab_size); `tokenizer.encode` and `.decode` lead from text to ids and back. "
-        "Then ask it of this notebook's v4."
+        "by itself after each `question.prompt`, always the letter it finds likeliest, and count a "
+        "question if `question.answer` and then `question.end` come, letter for letter. Write "
+        "`whole_names(model, tokenizer, questions)`, which returns the share. `model(ids)` takes (B, T) "
+        "and gives logits (B, T, vocab_size); `tokenizer.encode(text)` gives ids (T,), and "
+        "`tokenizer.decode` takes such ids, be it a single one in a row (1,). Solved? Then ask it of this "
+        "notebook's model: `whole_names(v4, tokenizer, questions[:100])`."
     ),
     level="core",
     minutes=15,
