@@ -134,14 +134,12 @@ def far_faults(attempt: Any, draw: Generator) -> None:
 BROKEN = Exercise(
     name="Which promise does it break?",
     task=(
-        "A kernel is handed to you as a black box: `log_K(m, n)` is the number that joins the score of a "
-        "query "
-        f"at m and a key at n, for whole places from 0 to {LAST}, n not after m. Design the experiment "
-        "`broken(log_K)` that returns the *set* of the promises it breaks: `distance` (it depends on m − n "
-        "only), "
-        "`near` (for one query it never rises as the key moves further back), `finite` (it is a finite "
-        "number). "
-        "Differences below 0.000001 do not count, and two that are both −∞ are equal."
+        "A kernel is handed to you as a black box: `log_K(m, n)` returns the number that is added to the "
+        f"score of a query at m and a key at n, for whole places from 0 to {LAST}, n not after m. Design the "
+        "experiment: `broken(log_K)` returns the *set* of the promises that this kernel breaks, by name. "
+        '`"distance"`: it depends on m − n only. `"near"`: for one query it never rises as the key moves '
+        'further back. `"finite"`: it is always a finite number. Differences below 0.000001 do not count, '
+        "and two that are both −∞ are equal. A kernel that keeps all three gets an empty set."
     ),
     level="stretch",
     minutes=15,
@@ -157,4 +155,5 @@ BROKEN = Exercise(
     ),
     stub=broken_stub,
     answer=broken_answer,
+    seconds=30.0,  # looking at every pair of places is slow, and right
 )

@@ -82,6 +82,8 @@ def scales(attempt: Any, draw: Generator) -> None:
             told = ""
             if got.shape[-2] == got.shape[-1]:
                 told = ". Does your K run along the places, or along the channels?"
+            elif not difference(ratio[..., 0], want[..., 0], atol=1e-3):
+                told = ". At place 0, where nothing is turned, it is right: does your rotation keep lengths?"
             if not difference(ratio, torch.ones_like(ratio), atol=1e-3):
                 told = ". There is no K in it"
             raise Wrong(f"for {what} lengths are multiplied wrongly: {text}{told}")
@@ -98,11 +100,11 @@ def turns(attempt: Any, draw: Generator) -> None:
 REPAIRED = Exercise(
     name="Repair the specimen",
     task=(
-        "The stub is the code of note 001, with its faults. Make `repaired(x, K)` compute K(m) · R_m x, for "
-        "x "
-        "of any shape (…, T, D) and any kernel `K`: a function of places (T,) that returns (T,). Two lines "
-        "have "
-        "to change."
+        "The stub is the code of note 001, with the faults that can be seen in its numbers. Make "
+        "`repaired(x, K)` compute K(m) · R_m x for x of shape (…, T, D), whatever T and D are: row m of x, "
+        "rotated as RoPE does at place m = 0, 1, …, and multiplied by K(m). `K` is any kernel, a function "
+        "that takes places (T,) and returns (T,). Neighbouring channels stay partners, as in the stub's "
+        "`partner`. Two lines have to change."
     ),
     level="core",
     minutes=10,
@@ -155,12 +157,11 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
 WIDTH = Exercise(
     name="A width that keeps the name",
     task=(
-        "One Gaussian, K(m) = exp(−m²/(2σ²)), whose logarithm joins the scores. Design its width σ for a "
-        "text in "
-        f"which a name stands {NAME_AT} tokens back, and {FAR} tokens back there is only noise: the name's "
-        "score "
-        f"may lose at most {COST} nats, and the last of {LONG} tokens that are all alike may give at most "
-        f"{SHARE:.0%} of its weight to tokens that are {FAR} or more back. Your answer is σ."
+        "One Gaussian of the distance, K(m) = exp(−m²/(2σ²)), whose logarithm is added to the scores. "
+        f"Design its width σ for a text in which a name stands {NAME_AT} tokens back, and from {FAR} tokens "
+        f"back on there is only noise. Two wishes: the name's score may lose at most {COST} nats; and if all "
+        f"{LONG} tokens of a text have equal scores before K is added, the last one may give at most "
+        f"{SHARE:.0%} of its attention to tokens {FAR} or more back. Your answer is a number, σ in tokens."
     ),
     level="core",
     minutes=8,

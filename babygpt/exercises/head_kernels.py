@@ -82,10 +82,11 @@ HEAD_BIAS = Exercise(
     name="A kernel for each head",
     task=(
         "v5 shares one kernel among all heads. Write `head_bias(alphas, sigmas, queries, keys)` with a "
-        "kernel for "
-        "each: alphas and sigmas are (H, 2), `queries` (Tq,) and `keys` (Tk,) are places in the text, in any "
-        "order. Return log K_h(m − n), (H, Tq, Tk), with K_h(m) = Σⱼ αⱼ exp(−m²/(2σⱼ²)). Places may be "
-        "thousands of tokens apart, and the bias must stay finite."
+        "kernel for each: row h of `alphas` and of `sigmas`, both (H, 2), has the two weights and the two "
+        "widths of head h. `queries` (Tq,) and `keys` (Tk,) are places in the text, whole numbers in any "
+        "order. Return log K_h(m − n) for every head h, query at m and key at n, as (H, Tq, Tk), where "
+        "K_h(x) = Σⱼ αₕⱼ exp(−x²/(2σₕⱼ²)). Places may be thousands of tokens apart, and the bias must stay "
+        "finite."
     ),
     level="core",
     minutes=12,

@@ -68,6 +68,7 @@ MUTANTS = [
     ),
     Mutant(REPAIRED, "length 128", lambda x, K: specimen(x, K, True, "pairs", 128), [RUNS, SCALES, TURNS]),
     Mutant(REPAIRED, "layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
+    Mutant(REPAIRED, "lengths change", specimen, [SCALES, TURNS], "does your rotation keep lengths"),
     Mutant(REPAIRED, "half-split", lambda x, K: specimen(x, K, layout="halves"), [TURNS], "neighbours"),
     Mutant(REPAIRED, "no kernel", unscaled, [SCALES], "no K in it"),
     Mutant(REPAIRED, "kernel alone", lambda x, K: K(torch.arange(x.shape[-2]))[:, None] * x, [TURNS]),
