@@ -61,7 +61,7 @@ def moved(model: Reader, furthest: int, by: int) -> float:
 
 
 def alike(model: Reader, first: int) -> float:
-    """How many distances look like the next one, from a query just behind a window that begins at `first`."""
+    """How many distances in a window look like the next one, from a query just behind it."""
     window = model.config.block_size
     usual = pair_scores(model, window, torch.arange(window)).std()
     scores = pair_scores(model, first + window, first + torch.arange(window))
@@ -75,9 +75,9 @@ def shift(model: Reader, healthy: Reader) -> Promise:
 
 
 def far(model: Reader, healthy: Reader) -> Promise:
-    """How much they change when both move a book further."""
+    """How much the same scores change when both move a book further."""
     value = max(moved(model, model.config.block_size, by) for by in (FAR, FAR + 5))
-    return Promise(f"{FAR} places further on, it is still so", value, 1e-6)
+    return Promise(f"{FAR} places further on, it still depends on the distance alone", value, 1e-6)
 
 
 def growth(model: Reader, healthy: Reader) -> Promise:
@@ -86,22 +86,24 @@ def growth(model: Reader, healthy: Reader) -> Promise:
     at = [unmasked(1, place) for place in range(model.config.block_size)]
     turned = [x for place in at for x in model.encoding.transform_qk(q, k, place)]
     ratios = [a.norm(dim=-1) / b.norm(dim=-1) for a, b in zip(turned, [q, k] * len(at), strict=True)]
-    return Promise("its turns make no q and no k longer", float(torch.stack(ratios).max()) - 1, 1e-6)
+    return Promise(
+        "what is done to q and k makes none of them longer", float(torch.stack(ratios).max()) - 1, 1e-6
+    )
 
 
 def near(model: Reader, healthy: Reader) -> Promise:
-    """How many distances in the window look like the next one."""
+    """How many distances in the window, of 31, look like the next one."""
     return Promise("neighbouring places in the window are told apart", alike(model, 0), 0.0)
 
 
 def beyond(model: Reader, healthy: Reader) -> Promise:
-    """How many do in the window after it."""
+    """How many distances just past the window, of 31, look like the next one."""
     value = alike(model, model.config.block_size)
-    return Promise("so are neighbours just past the window", value, 0.0)
+    return Promise("neighbouring places just past the window are told apart", value, 0.0)
 
 
 def sides(model: Reader, healthy: Reader) -> Promise:
-    """1 if two tokens that exchange their places have the same score."""
+    """1 if two tokens that exchange their places keep their score, and 0 if not."""
     there, back = (pair_scores(model, m, torch.tensor([n])) for m, n in ((12, 5), (5, 12)))
     change = (there - back).abs().max()
     return Promise("left is told from right", float(change < SAME), 0.0)
@@ -117,7 +119,7 @@ def formula(model: Reader, healthy: Reader) -> Promise:
         [m.encoding.embed(x, at), *m.encoding.transform_qk(q, q.flip(0), at)] for m in (model, healthy)
     )
     worst = max(float((a - b).abs().max()) for a, b in zip(ours, theirs, strict=True))
-    return Promise("in the window, its code is the paper's formula", worst, 1e-5)
+    return Promise("in the window, its code is the formula of RoPE, or of the sinusoid", worst, 1e-5)
 
 
 def causal(model: Reader, healthy: Reader) -> Promise:
@@ -159,6 +161,12 @@ def spread(model: Reader, healthy: Reader) -> Promise:
     )
     value = float((ours / theirs - 1).abs())
     return Promise("scores are of the usual size, give or take a third", value, 1 / 3)
+
+
+def trains_alike(model: Reader, healthy: Reader) -> bool:
+    """Whether on full windows without padding, all that training knows, two models say the same."""
+    idx = texts(model, 4, model.config.block_size)
+    return torch.equal(model(idx), healthy(idx))
 
 
 PROMISES: Mapping[str, Callable[[Reader, Reader], Promise]] = {

@@ -12,7 +12,7 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.encodings import Rotary, Sinusoidal
 from babygpt.exercises import specimens
-from babygpt.exercises.evidence import PROMISES, wake
+from babygpt.exercises.evidence import PROMISES, trains_alike, wake
 from babygpt.exercises.specimens import Reader, rotary, sinusoidal
 from babygpt.invariants import Promise
 
@@ -60,6 +60,13 @@ def row(exhibit: Exhibit) -> dict[str, bool]:
     return {promise: measured(exhibit, promise).holds for promise in PROMISES}
 
 
+@cache
+def asleep(exhibit: Exhibit) -> bool:
+    """Whether it leaves training as it is; see `trains_alike`."""
+    with torch.inference_mode():
+        return trains_alike(wake(exhibit.make(SHAPE)), wake(exhibit.healthy(SHAPE)))
+
+
 GITHUB = "https://github.com/"
 EXHIBITS: tuple[Exhibit, ...] = (
     Exhibit(
@@ -79,7 +86,10 @@ EXHIBITS: tuple[Exhibit, ...] = (
         lambda c: Reader(c, specimens.AlongHeads(c.head_dim)),
         rotary,
         (
-            ("xformers, issue 841", GITHUB + "facebookresearch/xformers/issues/841"),
+            (
+                "xformers, issue 841, with the axes in another order",
+                GITHUB + "facebookresearch/xformers/issues/841",
+            ),
             ("open_lm, issue 4", GITHUB + "mlfoundations/open_lm/issues/4"),
         ),
     ),
@@ -92,7 +102,10 @@ EXHIBITS: tuple[Exhibit, ...] = (
         rotary,
         (
             ("transformers, issue 47328", GITHUB + "huggingface/transformers/issues/47328"),
-            ("how-to-train-your-gpt, issue 6", GITHUB + "raiyanyahya/how-to-train-your-gpt/issues/6"),
+            (
+                "how-to-train-your-gpt, issue 6, the other way round",
+                GITHUB + "raiyanyahya/how-to-train-your-gpt/issues/6",
+            ),
             ("source note 001, the Python code", ""),
         ),
     ),
@@ -122,7 +135,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         lambda c: Reader(c, specimens.ShortNumbers(c.head_dim)),
         rotary,
         (
-            ("gpt-neox, pull request 1016", GITHUB + "EleutherAI/gpt-neox/pull/1016"),
+            ("gpt-neox, pull request 1016, on 256 and 257", GITHUB + "EleutherAI/gpt-neox/pull/1016"),
             ("transformers, pull request 29285", GITHUB + "huggingface/transformers/pull/29285"),
             ("Megatron-LM, issue 535, for float16", GITHUB + "NVIDIA/Megatron-LM/issues/535"),
         ),
@@ -160,7 +173,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
     Exhibit(
         "codes added twice",
         "The embedding adds the sinusoid, and the model that calls it adds it again.",
-        "The sum is as good a code as before, only louder.",
+        "The sum is a code as before, only louder; in a short training the loss even gains by it.",
         specimens.Twice,
         lambda c: Reader(c, specimens.Twice(c.n_embd)),
         sinusoidal,
@@ -204,8 +217,15 @@ EXHIBITS: tuple[Exhibit, ...] = (
         lambda c: specimens.CountsPadding(c, Sinusoidal(c.n_embd)),
         sinusoidal,
         (
-            ("transformers, issue 33095", GITHUB + "huggingface/transformers/issues/33095"),
+            (
+                "TransformerLens, issue 1609, where one padding takes a loss of GPT-2 from 4.5 to 13.6",
+                GITHUB + "TransformerLensOrg/TransformerLens/issues/1609",
+            ),
             ("nnsight, pull request 673", GITHUB + "ndif-team/nnsight/pull/673"),
+            (
+                "transformers, issue 33095, under RoPE, which forgives it",
+                GITHUB + "huggingface/transformers/issues/33095",
+            ),
         ),
     ),
     Exhibit(
@@ -229,7 +249,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
     Exhibit(
         "dropped scale",
         "Scores are not divided by the root of the head's width.",
-        "Attention is sharper than it should be, and training makes up for much of it.",
+        "Attention is sharper than it should be, and a model learns all the same.",
         specimens.Unscaled,
         specimens.without_scale,
         rotary,

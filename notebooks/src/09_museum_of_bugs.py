@@ -11,44 +11,39 @@
 #
 # **The loss falls. How do you know that the model knows where its tokens stand?**
 #
-# You do not, and neither did the authors of large libraries. Nearly everything that hangs in this museum was met in the wild: in the trackers of well-known projects, or in the source notes of this course. None of these bugs raises an error. None keeps the loss from falling. Some cost a tenth or two of a nat, which nobody missed, some cost nothing until the day somebody pads a prompt, and one makes the loss better than it can be.
+# You do not, and neither did the authors of the libraries, courses and papers in whose trackers the bugs of this museum were met; a few come from the source notes of this course. None of them raises an error, and with every one of them the loss falls from the first steps on.
 #
-# What they cannot do is keep every **promise**. All the promises of this course are measurements, and so they can be put to a model whose label is covered. That is the game: ask as few promises as you can, and name the bug.
+# What they cannot do is keep every **[promise](../docs/glossary.md#promise)**. All the promises of this course are measurements, and so they can be put to a model whose label is covered. That is the game: ask as few promises as you can, and name the bug. Three cases are solved here together; twelve are yours.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, thirty minutes to play. **You will have seen:** bugs that no loss curve can show, which measurement shows each, and how to single out a cause with two or three questions.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the twelve other cases takes half an hour or more, whenever you like. **You will have seen:** what a curve of training can show and what it cannot, which measurement shows the rest, and how to single out a cause with two or three questions.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
 
-from babygpt import load_corpus, plots
+from babygpt import live, load_corpus, plots
+from babygpt.exercises.costs import cost_table, differences, ending, load_costs
 from babygpt.exercises.museum import Museum
 
 plots.set_style()
 
 # %% [markdown]
-# ## The question
-#
-# > **Predict.** A bug is planted in a small GPT: each new token is told that it stands at place 0, but only when the model writes with a cache. You see the curve of its training beside that of the same model without the bug. How far are the two apart after 100 steps: a lot, a little, or not at all?
-#
-# Keep your answer in mind; the first case will tell.
-
-# %% [markdown]
 # ## How to play
 #
-# The museum holds fifteen cases, in an order that tells nothing. Under each glass is a small model of two blocks, with RoPE or with sines and cosines. You see its training curve and nothing else. Three things can be done with a case:
+# The museum holds fifteen cases, in an order that tells nothing. Under each glass is a small GPT of two blocks, whose position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines. You may see its curve of training beside that of its *healthy twin*: the same model, without the bug, from the same [seed](../docs/glossary.md#seed). Then:
 #
 # - `case.ask("shift")` measures one promise, or several, and shows ✓ or ✗ with the number that decides;
 # - `case.name("mixed layouts")` says what is wrong. A name that contradicts your answers is wrong, and you are told where. A name that fits them is taken only if **no other fits**: a guess is no proof;
-# - `case.reveal()` gives up. After either, `case.plaque()` and `case.source()` are open.
+# - `case.hint()` lists what still fits. The score counts what you asked, the wrong names and the hints;
+# - `case.reveal()` gives up. After a right name or this, `case.plaque()` and `case.source()` are open.
 #
-# These are the promises that you may ask for. They are measured on models filled with noise, since a promise is about how a model is built and not about what it has learned.
+# These are the promises that you may ask for. They are measured on models filled with noise, since a promise is about how a model is built, and not about what it has learned.
 
 # %%
 museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# The first three look at what a model does to *given* queries and keys. A sinusoid does nothing to them, so it keeps all three for free; `near`, `beyond` and `sides` look at scores with everything that was added before. The window is 32 tokens long.
+# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it keeps these three for free. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, with everything that was added before. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
 #
 # And this is all that may hang here, the healthy model included. Read it slowly, and ask yourself of each line which promise it must break, and which it will certainly keep. That is the whole art.
 
@@ -56,14 +51,34 @@ museum.promises()
 museum.catalogue()
 
 # %% [markdown]
-# ## First case
+# ## What a curve can show
+#
+# Training reads full windows of 32 tokens, eight side by side, without padding and without a [cache](../docs/glossary.md#cache). Its curve depends on what a model says there, and on nothing else.
 
+# %%
+untouched = live.predict(
+    "How many of the fourteen bugs leave the curve of training as it is without them, to the last digit?",
+    low=0,
+    high=14,
+    unit="bugs",
+    near=1,
+)
+untouched
+
+# %% tags=["answer"]
+untouched.compare(museum.sleepers())
+
+
+# %% [markdown]
+# This was measured: these models, filled with noise, give the very logits of their healthy twins on such windows. Which four? Two bugs wait until a model *writes*, with a cache or with padded prompts. Two more wait for places beyond the window: the end of a table, and a number too coarse to count on.
+#
+# ## First case
 
 # %% tags=["nbval-ignore-output"]
 def show(case):
     """The training curve of a case, and of the same model without what is wrong with it."""
     curves = case.curves
-    ends = [sum(losses[-10:]) / 10 for losses in curves.values()]
+    ends = [ending(losses) for losses in curves.values()]
     _, ax = plt.subplots(figsize=(8, 3.6))
     title = f"Case {case.number} ends at {ends[0]:.2f}, its healthy twin at {ends[1]:.2f}"
     plots.draw_losses(ax, curves, {}, title)
@@ -81,15 +96,27 @@ ours, healthy = first.curves.values()
 print("the two curves agree to the last digit:", ours == healthy)
 
 # %% [markdown]
-# So whatever is wrong here plays no part in training. That is worth a lot: it excludes every bug that changes what a model computes on a full window without padding. Look through the catalogue again: which ones are left?
-#
-# A cache and padding are used only when a model *writes*; places far beyond the window occur only in texts longer than that. Four bugs and the healthy model are left, and four promises are about just these things. We ask for them all, which is lazy but cannot fail.
+# So this is one of the four, or the healthy model. We ask for what they are about, all at once, which is lazy but cannot fail.
 
 # %%
 first.ask("cache", "padding", "beyond", "far")
 
+# %%
+remaining = live.predict(
+    "One ✗, at `cache`, and three ✓: how many of the fifteen exhibits give just these four answers?",
+    ["one", "two", "five"],
+)
+remaining
+
+# %% tags=["answer"]
+left = first.hint()
+left
+
+# %% tags=["answer"]
+remaining.compare({1: "one", 2: "two", 5: "five"}[len(left.rows)])
+
 # %% [markdown]
-# One ✗. Is that proof? Reading with a cache goes wrong for other reasons too. A model that sees the *next* token fails here as well, because the next token is not in the cache yet; and a code that depends on the length of the text fails, since with a cache every piece has length one. The second would not have kept `padding`; the first would have shown in the curve, but the museum counts only what was asked. One question more.
+# Reading with a cache goes wrong for other reasons too. A model that sees the *next* token fails here, because the next token is not in the cache yet. (A code that depends on the length of the text fails as well, since with a cache every piece has length one; but it would not have kept `padding`.) The curve has told us already that nobody looks ahead here. The museum does not take that as evidence, and rightly: in the wild there is no healthy twin to compare with. One question more.
 
 # %%
 first.ask("causal")
@@ -98,7 +125,7 @@ first.ask("causal")
 first.name("cache restarts")
 
 # %% [markdown]
-# The score counts what you asked, and tells how few could have been enough for one who had known where to look. The plaque says where it was met, and the glass may be opened:
+# The plaque says where it was met, and the glass may be opened:
 
 # %%
 first.plaque()
@@ -116,15 +143,34 @@ second = museum.case(2)
 show(second)
 
 # %% [markdown]
-# > **Predict.** Without the twin beside it, would you have suspected anything? Whoever trains a model for the first time has no twin.
+# The two lines part, and with the twin beside it everybody would look for a bug. Whoever trains a model for the first time has no twin, only other people's curves, or their own with another seed.
+
+# %%
+noise = live.predict(
+    "Four healthy models like this twin differ in nothing but their seed. How far apart are the best and the "
+    "worst of them after 100 steps?",
+    low=0,
+    high=0.5,
+    unit="nats",
+    near=0.04,
+)
+noise
+
+# %% tags=["answer"]
+costs = load_costs()
+by_seed = costs["twins"]["mixed layouts"]
+noise.compare(max(by_seed) - min(by_seed))
+
+# %% [markdown]
+# (Stored, as training them takes a while: `babygpt.exercises.costs`.) The gap in the figure is of the same order. Without the twin, a cost of that size looks like a seed that had bad luck.
 #
-# Begin with the promise that splits the catalogue best. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
+# So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
 
 # %%
 second.ask("shift")
 
 # %% [markdown]
-# Broken, so something is done to queries and keys, and done wrongly. Four exhibits fit: two layouts in one, a minus lost, a kernel of the place, and cosines without sines. How do they differ?
+# Broken, so something is done to queries and keys, and done wrongly. Four exhibits fit: two layouts in one, a minus lost, a [kernel](../docs/glossary.md#kernel) of the place, and cosines without sines. How do they differ?
 #
 # - Without the minus, and without the sine, the matrix of a pair is symmetric, and two such matrices can be exchanged: the score of a query at place 12 with a key at place 5 is that of a query at 5 with a key at 12. Left and right look alike.
 # - The kernel of the place fades. Just past the window everything is nearly 0, and neighbours can no longer be told apart.
@@ -132,6 +178,23 @@ second.ask("shift")
 
 # %%
 second.ask("sides", "beyond")
+
+# %% [markdown]
+# Only the mixed layouts are left. Before you name them, look at the catalogue once more: the function lays its angles out as if channel $i$ belonged to channel $i + D/2$, and then mixes channel $2i$ with channel $2i + 1$, by cosines and sines as RoPE does, each of the two with an angle of its own.
+
+# %%
+length = live.predict(
+    "What becomes of the length of a query under this function?",
+    ["it stays as it is", "some queries grow longer", "none grows longer, and most shrink"],
+)
+length
+
+# %% tags=["answer"]
+answer = second.ask("growth")
+answer
+
+# %% tags=["answer"]
+length.compare("some queries grow longer" if answer.rows[0][0] == "✗" else "it stays as it is")
 
 # %%
 second.name("mixed layouts")
@@ -143,16 +206,31 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# The function concatenates the angles as if channel $i$ belonged to channel $i + D/2$, and then turns channel $2i$ with channel $2i + 1$. The two channels of a pair turn by different angles, which is no rotation: some queries grow longer (`growth` ✗ and `sides` ✓ would have been proof in two questions), and the score no longer depends on the distance alone. It still depends on the places in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
+# Every step is a cosine and a sine, and still this is no rotation: a rotation turns *both* channels of a pair by *one* angle. So `growth` ✗ with `sides` ✓ would have been proof in two questions. The score of query and key no longer depends on the distance alone; but it depends on the places in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
 #
 # ## Third case
+#
+# This one you may watch while it learns. The dashed line is the entropy of the tales, their [floor](../docs/glossary.md#floor): the least that anybody can lose on average, however much has been read before.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 third = museum.case(3)
-show(third)
+line = live.predict(
+    "After 100 steps, where is the loss of case 3?",
+    ["above the line, like every model of this course", "on the line, within 0.05 nats", "below the line"],
+)
+line
+
+# %% tags=["answer", "nbval-ignore-output"]
+floor = museum.corpus.floor
+run = live.train(third.model(), museum.objective, museum.plan, "case 3", {"entropy of the tales": floor})
+
+# %% tags=["answer", "nbval-ignore-output"]
+end = ending([step.loss for step in run.result()])
+which = [end > floor + 0.05, end > floor - 0.05, True].index(True)
+line.compare(line.kind.options[which])
 
 # %% [markdown]
-# Nobody needs to be told that something is wrong, *if* they know the floor: a loss far below what a text allows is no triumph. On your own data you do not know the floor, and a first reaction is joy. One question is enough.
+# A loss below what a text allows is no triumph. Whoever knows the floor needs no twin; on your own data you do not know it, and the first reaction is joy. One question is enough.
 
 # %%
 third.ask("causal")
@@ -183,32 +261,142 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug sleeps until the model is *used*.
+# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug sleeps until the model is *used*. A twin that ends near 2.0 is sinusoidal; near 1.75, it has RoPE.
 # 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can be worth more than a ✗.
-# 3. **One ✗ is rarely proof.** Ask which other bugs would have given the same answer.
+# 3. **One ✗ is rarely proof.** Ask which other bugs would have given the same answer; `mine.hint()` knows.
+# 4. **Health takes longest to prove**: every bug must be excluded.
 #
-# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few tell it from all others. Two kinds of exercise to take home: write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`), such that it breaks *one* promise and no other; and find a bug that breaks none of the twelve, and write the promise that it breaks.
+# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few tell it from all others. To take home: write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`) that breaks *one* promise and no other; or find a bug that breaks none of the twelve, and write the promise that it breaks.
 #
+# ## What they cost
+#
+# Read this part after playing, or it tells too much. All fifteen were trained beside their twins, from four seeds, for 100 steps each.
+
+# %%
+louder = live.predict(
+    "Where does the model end whose codes are added twice, beside its healthy twin?",
+    ["higher, in all four seeds", "lower, in all four seeds", "now higher, now lower"],
+)
+louder
+
+# %% tags=["answer"]
+by_name = differences(costs)
+twice = by_name["codes added twice"]
+signs = {True: "higher, in all four seeds", False: "lower, in all four seeds"}
+louder.compare(signs[twice[0] > 0] if len({d > 0 for d in twice}) == 1 else "now higher, now lower")
+
+# %%
+dearest = live.predict(
+    "Which of these four costs most in training?",
+    ["a lost minus", "wrong axis", "dropped scale", "mixed layouts"],
+)
+dearest
+
+# %% tags=["answer"]
+cost_table(costs)
+
+# %% tags=["answer"]
+dearest.compare(max(dearest.kind.options, key=lambda name: sum(by_name[name])))
+
+# %% [markdown]
+# Turned by the number of its head, a token is turned like all others of that head: the model has no code at all, and its loss says so only to those who know what a code is worth. Codes added twice are a bug that *helps*, at this size and after 100 steps, perhaps because what is added was too faint beside the tokens. No rule of thumb is left: of fourteen bugs eight make the loss higher, two make it lower, and four leave it alone. Only one of them, the mask, would strike somebody who has nothing to compare with.
+
+# %%
+higher = [name for name, found in by_name.items() if min(found) > 0]
+lower = [name for name, found in by_name.items() if max(found) < 0]
+same = [name for name, found in by_name.items() if not any(found)]
+assert (len(higher), len(lower), len(same)) == (8, 2, 5)  # the healthy model is its own twin
+assert all(min(by_name[name]) > 0.035 and max(by_name[name]) < 0.345 for name in higher)
+assert 0.06 < max(by_seed) - min(by_seed) < 0.14
+
+# %% [markdown]
+# Your guesses beside what came out:
+
+# %% tags=["nbval-ignore-output"]
+live.tally()
+
+# %% [markdown]
 # ## Recap
 #
-# A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it. Bugs in the cache, in padding, in the type of a number and at the end of a table do not touch training at all, so no curve can show them. Bugs in the code itself cost a little, which is invisible without a healthy twin of the same seed. Every one of them breaks a promise that can be measured in a fraction of a second, without training. Two or three promises, chosen for what they exclude, single out the cause.
-#
+# 1. A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it.
+# 2. Four of the fourteen bugs, in the cache, in padding, in the type of a number and at the end of a table, do not touch training at all: no curve can show them.
+# 3. The others move it by 0.04 to 0.34 nats at this size and after 100 steps, two of them down and not up, and a seed alone moves it by about 0.1; only a mask that lets the next token through goes below what the text allows.
+# 4. Every one breaks a promise that can be measured in a fraction of a second, without training, on a model filled with noise.
+# 5. One broken promise is rarely proof of a cause; two or three, chosen for what they exclude, are.
+
+# %% [markdown]
 # ## Self-test
 #
-# 1. *The curve is equal to that of the healthy twin. Is the model healthy?* <details><summary>Answer</summary>Not proven. It is tempting to say yes, because everything that was trained is right; but a cache, padding and far places do not occur in training.</details>
-# 2. *A sinusoidal model keeps `shift`. Does its prediction stay the same when the whole text moves?* <details><summary>Answer</summary>No. `shift` looks at given queries and keys, with which an additive code does nothing. What was added at the bottom of the model has already made them depend on the place.</details>
-# 3. *`cache` is ✗. Must it be the cache?* <details><summary>Answer</summary>No, though the name suggests it: a mask that looks ahead and a code that depends on the length of the text break it too.</details>
-# 4. *A sign is turned around in RoPE, in queries and keys alike. Which promise breaks?* <details><summary>Answer</summary>Of all twelve only `formula`: both turn backwards, scores still depend on the distance alone, and training makes up for it. The *lost* minus of this museum is another thing: there, one of two sines is added that should be subtracted. (Weights that were trained one way do not fit the other.)</details>
-# 5. *Why do the measurements fill the models with noise first?* <details><summary>Answer</summary>A fresh Transformer writes zeros, whatever it is fed, and so keeps almost every promise. It is tempting to take trained weights; but what a model has learned can hide what it is.</details>
+# **1.** The curve is equal to that of the healthy twin, to the last digit. Is the model healthy?
 #
+# - a) yes, it computes the same
+# - b) not proven: what training never does may still be wrong
+# - c) no, two models are never equal
+#
+# <details><summary>Answer</summary>
+#
+# **b.** A cache, padding and far places do not occur in training, and four bugs of this museum wait there. Tempting is *a*: it is right about everything that was trained.
+#
+# </details>
+#
+# **2.** A sinusoidal model keeps `shift`. Do its predictions stay the same when the whole text moves five places on?
+#
+# - a) no
+# - b) yes, that is what `shift` says
+# - c) only inside the window
+#
+# <details><summary>Answer</summary>
+#
+# **a.** `shift` looks at *given* queries and keys, with which an additive code does nothing. What was added at the bottom of the model has already made them depend on the place. Tempting is *b*: for RoPE it would be true.
+#
+# </details>
+#
+# **3.** `cache` is ✗. What is certain?
+#
+# - a) the cache holds wrong positions
+# - b) training was affected
+# - c) only that reading a text token by token gives other numbers than reading it at once
+#
+# <details><summary>Answer</summary>
+#
+# **c.** A mask that looks ahead and a code that depends on the length of the text break it too. Tempting is *a*, because the promise is called after the cache.
+#
+# </details>
+#
+# **4.** A sign is turned around in RoPE, in queries and keys alike: every pair turns backwards. Which of the twelve promises breaks?
+#
+# - a) `sides`
+# - b) `shift`
+# - c) `formula`, and no other
+#
+# <details><summary>Answer</summary>
+#
+# **c.** Scores still depend on the distance alone, and left still differs from right; training makes up for the direction, and only weights that were trained the other way do not fit. Tempting is *a*, because the *lost* minus breaks it; but there a sine is added in both channels of a pair, which is no rotation.
+#
+# </details>
+#
+# **5.** Why are the models filled with noise before they are measured?
+#
+# - a) a fresh model writes zeros, whatever it is fed, and would keep almost every promise
+# - b) a trained model is too slow to measure
+# - c) noise makes the differences smaller
+#
+# <details><summary>Answer</summary>
+#
+# **a.** The last matrices of its blocks begin at zero, so that nothing shows through. Tempting is *b*, but speed is not it: what a model has learned can hide how it is built.
+#
+# </details>
+
+# %% [markdown]
 # ## Further reading
 #
-# - [RoPE loses precision](https://github.com/huggingface/transformers/pull/29285): how bfloat16 positions were found, by comparing two losses that should have been equal.
-# - [Rotary embedding applied to the wrong dimension](https://github.com/mlfoundations/open_lm/issues/4): with curves of before and after.
-# - [A sign that may be turned around](https://github.com/karpathy/nanochat/pull/489): why not every difference from the textbook is a bug.
-# - [The loss collapses](https://github.com/huggingface/transformers/issues/48745): four models saw the future from one release on, and the loss fell to almost nothing.
-# - [Perfect loss, terrible texts](https://github.com/karpathy/minGPT/issues/75): a mask of −10000 is not a mask of −∞.
-#
+# - [RoPE loses precision](https://github.com/huggingface/transformers/pull/29285) — how positions in bfloat16 were found: two losses that should have been equal were not.
+# - [Problem in position embedding](https://github.com/mlfoundations/open_lm/issues/4) — RoPE along the heads, with curves of before and after.
+# - [Fix rotation calculations](https://github.com/karpathy/nanochat/pull/489) — a sign that may be turned around: not every difference from the textbook is a bug.
+# - [Training loss collapses](https://github.com/huggingface/transformers/issues/48745) — four models saw the future from one release on, and their loss fell to almost nothing.
+# - [Perfect loss, terrible performance](https://github.com/karpathy/minGPT/issues/75) — a mask of −10000 is not a mask of −∞.
+
+# %% [markdown]
 # ## What comes next
 #
-# You have reached the end of the ladder and of the museum. What is left is to use both: [08 · The ladder](08_the_ladder.ipynb) is where an encoding of your own meets the others, and its promises are measured there before its loss is.
+# You have reached the end of the ladder and of the museum. What is left is to use both: [08 · The ladder](08_the_ladder.ipynb) is where an encoding of your own meets the others, and its promises are measured there before its loss is. The [README](../README.md) has the way to your own texts, to longer trainings and to the shell; and [00 · Start here](00_start_here.ipynb) reads differently the second time.

@@ -7,12 +7,15 @@ import itertools
 import pytest
 import torch
 
+from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
 from babygpt.exercises import evidence, specimens
+from babygpt.exercises.costs import cost_table, differences, ending, load_costs, measure_costs
 from babygpt.exercises.evidence import PROMISES, texts, wake
-from babygpt.exercises.exhibits import EXHIBITS, SHAPE, Exhibit, measured, row
+from babygpt.exercises.exhibits import EXHIBITS, SHAPE, Exhibit, asleep, measured, row
 from babygpt.exercises.museum import Case, Museum, fewest, fits
 from babygpt.invariants import causal
+from babygpt.training import train
 
 NAMES = [exhibit.name for exhibit in EXHIBITS]
 BROKEN = {  # what each was hung for; what else it breaks is measured
@@ -77,6 +80,11 @@ def test_no_two_have_the_same_row():
 def test_no_two_promises_say_the_same():
     columns = [tuple(measured(e, promise).holds for e in EXHIBITS) for promise in PROMISES]
     assert len(set(columns)) == len(columns)
+
+
+def test_how_many_break_what_the_notebook_counts():
+    broken = {p: sum(not measured(e, p).holds for e in EXHIBITS) for p in ("formula", "shift", "causal")}
+    assert broken == {"formula": 8, "shift": 4, "causal": 1}
 
 
 def test_every_promise_is_broken_by_some_and_kept_by_others():
@@ -144,7 +152,7 @@ def test_more_than_the_fewest_is_told(museum: Museum):
     case = case_of(museum, "a lost minus")
     case.ask(*PROMISES)
     assert case.name("a lost minus").why == (
-        "a lost minus, with 12 promises asked; 2 would have done: growth ✗, sides ✗"
+        "a lost minus, with 12 promises asked; 2 would have done, as growth ✗, sides ✗"
     )
 
 
@@ -153,7 +161,12 @@ def test_a_guess_is_not_taken(museum: Museum, guess: str):
     """Not the right one either: it would be luck."""
     case = case_of(museum, "cache restarts")
     assert case.name(guess).right is None
-    assert "15 exhibits" in case.name(guess).why
+    assert "asked nothing" in case.name(guess).why
+    case.ask("shift")
+    case.ask("far")
+    verdict = case.name("cache restarts")
+    assert verdict.right is None
+    assert "fits 9 exhibits" in verdict.why
     assert not case.solved
 
 
@@ -170,7 +183,7 @@ def test_a_name_that_the_answers_exclude_is_wrong_and_why(museum: Museum):
 def test_asking_shows_verdict_and_number(museum: Museum):
     table = case_of(museum, "a lost minus").ask("shift", " Causal ")
     assert [row[0] for row in table.rows] == ["✗", "✓"]
-    assert float(table.rows[0][2]) > 1
+    assert float(table.rows[0][3]) > 1
 
 
 @pytest.mark.parametrize("names", [(), ("shfit",), ("shift", None)])
@@ -204,6 +217,60 @@ def test_the_glass_is_covered_until_it_is_solved_or_given_up(museum: Museum):
     assert "silent clamp" in repr(case)
 
 
+def test_a_hint_lists_what_fits_and_is_counted(museum: Museum):
+    case = case_of(museum, "silent clamp")
+    assert len(case.hint().rows) == len(EXHIBITS)
+    case.ask("beyond", "formula")
+    assert [name for name, _ in case.hint().rows] == ["silent clamp"]
+    assert "and 2 hints" in case.name("silent clamp").why
+
+
+def test_wrong_names_are_counted_and_open_questions_are_not(museum: Museum):
+    case = case_of(museum, "silent clamp")
+    assert case.name("wrong axis").right is None
+    case.ask("near", "beyond", "formula")
+    assert [case.name(name).right for name in ("wrong axis", "dropped scale")] == [False, False]
+    why = case.name("silent clamp").why
+    assert why.startswith("silent clamp, with 3 promises asked and 2 wrong names; 2 would have done")
+
+
+def test_guessing_all_names_needs_proof_all_the_same(museum: Museum):
+    case = case_of(museum, "nothing wrong")
+    case.ask("shift", "far")
+    assert {case.name(name).right for name in NAMES} == {None, False}
+    case.ask(*PROMISES)
+    assert [name for name in NAMES if case.name(name).right] == ["nothing wrong"]
+
+
+def test_what_is_asked_of_an_open_case_is_not_counted(museum: Museum):
+    case = case_of(museum, "mask off by one")
+    case.ask("causal")
+    first = case.name("mask off by one").why
+    assert "fewest there can be" in first
+    case.ask("shift", "far")
+    case.hint()
+    assert case.name("dropped scale").right is False
+    assert case.name("mask off by one").why == first
+
+
+def test_what_was_revealed_is_not_solved(museum: Museum):
+    case = case_of(museum, "silent clamp")
+    case.ask("beyond", "formula")
+    case.reveal()
+    assert case.name("silent clamp").right is None
+    assert repr(museum) == "a museum of 15 cases, 0 of them solved, 1 given up"
+
+
+@pytest.mark.parametrize("ask", [True, False])
+def test_a_slip_of_the_pen_is_seen_and_a_novel_is_cut(museum: Museum, ask: bool):
+    call, slip = (museum.case(1).ask, "shfit") if ask else (museum.case(1).name, "lost minus")
+    with pytest.raises(BadInput, match=r"did you mean '(shift|a lost minus)'"):
+        call(slip)
+    with pytest.raises(BadInput) as error:
+        call("x" * 100_000)
+    assert len(str(error.value)) < 500
+
+
 def test_the_number_gives_nothing_away(small_corpus):
     orders = [[case.exhibit.name for case in Museum(small_corpus, seed).cases] for seed in (1, 2)]
     assert orders[0] != orders[1] != NAMES
@@ -229,6 +296,17 @@ def test_some_bugs_leave_no_trace_in_training(museum: Museum, name: str):
     assert ours == healthy
 
 
+def test_those_that_leave_no_trace_are_counted(museum: Museum):
+    assert museum.sleepers() == 4
+    assert asleep(exhibit("nothing wrong"))
+
+
+def test_the_model_of_a_case_is_the_one_of_its_curve(museum: Museum):
+    case = case_of(museum, "dropped scale")
+    steps = train(case.model(), museum.objective, museum.plan)
+    assert [step.loss for step in steps] == next(iter(case.curves.values()))
+
+
 @pytest.mark.parametrize("name", ["mixed layouts", "wrong axis", "codes added twice", "dropped scale"])
 def test_the_others_fall_too(museum: Museum, name: str):
     ours, healthy = case_of(museum, name).curves.values()
@@ -243,3 +321,32 @@ def test_training_leaves_the_random_generator_alone(museum: Museum):
     torch.manual_seed(3)
     assert museum.case(1).curves
     assert torch.equal(torch.rand(2), first)
+
+
+# ---------------------------------------------------------------- what they cost
+
+
+def test_stored_costs_are_of_these_exhibits():
+    costs = load_costs()
+    assert list(costs["ends"]) == list(costs["twins"]) == NAMES
+    assert {len(ends) for ends in costs["ends"].values()} == {len(costs["seeds"])}
+    found = differences(costs)
+    assert {name for name, by_seed in found.items() if not any(by_seed)} == {
+        e.name for e in EXHIBITS if asleep(e)
+    }
+    assert [row[0] for row in cost_table(costs).rows][0::14] == ["wrong axis", "mask off by one"]
+
+
+def test_a_stored_cost_is_what_is_measured():
+    costs = load_costs()
+    museum = Museum(load_corpus(), costs["seeds"][0], costs["steps"])
+    for name in ("codes added twice", "mixed layouts"):
+        ours = ending(museum.losses(exhibit(name).make))
+        assert ours == pytest.approx(costs["ends"][name][0], abs=0.03), name
+
+
+def test_costs_are_measured_from_every_seed(small_corpus):
+    costs = measure_costs([Museum(small_corpus, seed, steps=2) for seed in (1, 2)])
+    assert (costs["steps"], costs["seeds"]) == (2, [1, 2])
+    assert costs["ends"]["silent clamp"] == costs["twins"]["silent clamp"] == costs["ends"]["nothing wrong"]
+    assert {len(ends) for part in ("ends", "twins") for ends in costs[part].values()} == {2}
