@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
-from babygpt.exercises.base import Check, Exercise, Wrong, ask, texts
+from babygpt.exercises.base import Check, Exercise, Unusable, Wrong, ask, texts
 from babygpt.exercises.block import BLOCK
 from babygpt.exercises.compare import difference, shown, wrong_shape
 from babygpt.exercises.draws import integer, shaken
@@ -46,7 +46,7 @@ def attended(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Ten
     what = f"q {tuple(q.shape)} and v {tuple(v.shape)}"
     got = ask(attempt, q, k, v, what=what)
     if not isinstance(got, tuple | list) or len(got) != 2:
-        raise Wrong(f"for {what} came out: {shown(got)}; should be two tensors: mix and weights")
+        raise Unusable(f"for {what} came out: {shown(got)}; should be two tensors: mix and weights")
     shapes = tuple(v.shape), (*q.shape[:-1], k.shape[-2])
     for name, part, shape in zip(("mix", "weights"), got, shapes, strict=True):
         if text := wrong_shape(part, shape):
@@ -157,7 +157,8 @@ ATTENTION = Exercise(
         Check("the mix is PyTorch's", is_attention),
     ),
     hints=(
-        "Scores, mask, weights, mix: four lines.",
+        "Scores, mask, weights, mix: four lines. `k.mT` exchanges the last two axes, whatever stands before "
+        "them.",
         "The mask comes before the softmax: a score of −∞ gets the weight 0, and the row still sums to 1.",
         "`torch.ones(T, T, dtype=torch.bool).triu(1)` is True where the key stands after the query.",
     ),

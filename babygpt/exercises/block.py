@@ -128,7 +128,8 @@ BLOCK = Exercise(
         "`y @ w.T`): `to_q`, `to_k`, `to_v`, `out` (C, C), `up` (4C, C), `down` (C, 4C). Attention reads a "
         "normalised copy of the stream and adds to it; then the MLP does the same, with ReLU² between "
         "its two matrices. Queries and keys are normalised in each head, and scores are "
-        "2 q·k / √D with D = C / n_head. `norm` is `babygpt.encodings.base.norm`."
+        "2 q·k / √D with D = C / n_head. As the norm take `my_norm` of this page, or "
+        "`babygpt.encodings.base.norm`."
     ),
     level="stretch",
     minutes=20,

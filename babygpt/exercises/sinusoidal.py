@@ -161,7 +161,8 @@ FEWEST_PAIRS = Exercise(
     hints=(
         "A pair scores cos(d·ω) at d tokens from the right place. Where is that nearly 1, besides d = 0?",
         "A quick pair tells neighbours apart, and comes back after 2π/ω tokens. Who can tell *those* apart?",
-        "There are 48 · 47 / 2 choices of two: let the computer try them all.",
+        "There are 48 · 47 / 2 choices of two: let the computer try them all. `.check([a, b]).solved` is "
+        "True or False.",
     ),
     stub=list(range(PAIRS)),
     answer=[0, 9],

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 WITH_EXPLORERS = {
     "00_start_here",
+    "03a_attention",
     "03b_sinusoidal",
     "04_rope",
     "05_gaussian_rope",
