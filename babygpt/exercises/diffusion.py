@@ -77,8 +77,7 @@ def wrong_bounds(log_prob: LogProb, n: int) -> dict[str, float]:
         "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": sum(losses.values())
         / len(ways),
         "The mean over the masked tokens of a way is its loss divided by l; each size l then counts once, "
-        "and "
-        "n of these means make a text": sum(
+        "and n of these means make a text": sum(
             losses[some] / (len(some) * math.comb(n, len(some))) for some in ways
         )
         / n,
@@ -122,14 +121,11 @@ NELBO = Exercise(
     name="The bound of three tokens",
     task=(
         "Write `nelbo(log_prob, n)`, the exact NELBO of a text of n tokens: over *every* set of masked "
-        "tokens, "
-        "with its weight. A set of l masked tokens out of n weighs 1 / (l · C(n, l)), and its loss is the "
-        "sum "
-        "over its tokens of −log p. `log_prob(masked, i)` is the model's log-probability of the right token "
-        "at "
-        "i, when `masked` (a `frozenset` of positions, i among them) is hidden. If the model knows the "
-        "truth, "
-        "the bound *is* −log p of the text."
+        "tokens that is not empty, its loss times its weight. The loss of a set is the sum of −log p over "
+        "its tokens. A set of l tokens weighs 1 / (l · C(n, l)), where C(n, l) is how many sets of l tokens "
+        "there are. `log_prob(masked, i)` is the model's log-probability of the right token at i, when "
+        "`masked` (a `frozenset` of positions from 0 to n − 1, i among them) is hidden. If the model knows "
+        "the truth, the bound *is* −log p of the text."
     ),
     level="core",
     minutes=12,
@@ -189,15 +185,11 @@ AT_ONCE = Exercise(
     name="Texts that cannot be written at once",
     task=(
         "A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is "
-        "drawn "
-        "with its true probability, and without looking at what the others become. Design a language for "
-        "which "
-        f"this goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} characters, "
-        "no "
-        f"character the same in all of them), such that at least {IMPOSSIBLE:.0%} of what comes out in one "
-        "step "
-        "is none of the texts. Your answer is a list of texts. (Written one character a step, none would be "
-        "wrong.)"
+        "drawn with its true probability, and without looking at what the others become. Design a language "
+        f"for which this goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} "
+        "characters, no character the same in all of them), such that at least "
+        f"{IMPOSSIBLE:.0%} of what comes out in one step is none of the texts. Your answer is a list of "
+        "texts. (Written one character a step, none would be wrong.)"
     ),
     level="core",
     minutes=8,

@@ -98,12 +98,11 @@ LEFTMOST = Exercise(
     name="An order of your own: from the left",
     task=(
         "Write `leftmost(masked, confidence, most)`: which holes are filled in now. `masked` (B, T) is True "
-        "where "
-        "a hole is, `confidence` (B, T) says how sure the model is there. In each text the holes appear from "
-        "left "
-        "to right: the leftmost one always, then the next ones as long as the model is at least 0.9 sure of "
-        "them, at most `most` in all; at the first hole that is less sure the text stops, and waits for "
-        "the next step. Return (B, T), True where a token appears. A text without holes has nothing to do."
+        "where a hole is, `confidence` (B, T) says how sure the model is there. In each text the holes "
+        "appear from left to right: the leftmost one always, however unsure the model is of it; then the "
+        "next ones as long as the model is at least 0.9 sure of them, at most `most` in all. At the first of "
+        "the next ones that is less sure the text stops, and waits for the next step. Return (B, T), True "
+        "where a token appears. A text without holes has nothing to do."
     ),
     level="stretch",
     minutes=15,

@@ -120,11 +120,9 @@ FIXED_PHASE = Exercise(
     name="45 degrees ahead",
     task=(
         "The stub has quadrature gates: a query at i is multiplied by cos(iω) and sin(iω), a key at j by "
-        "cos(jω) "
-        "and sin(jω). Give them a *fixed* phase: the wave of every key stands 45 degrees ahead of a query's "
-        "at "
-        "the same place, so that a score is Σ q k cos(dω − π/4) with d = i − j. And give MASK tokens their "
-        "gate: "
+        "cos(jω) and sin(jω); `positions` (T,) holds the places, `omega` (D,) a frequency for each channel. "
+        "Give them a *fixed* phase: the wave of every key stands 45 degrees ahead of a query's at the same "
+        "place, so that a score is Σ q k cos(dω − π/4) with d = i − j. And give MASK tokens their gate: "
         "where `masked` (B, T) is True, a **key** is multiplied by `alpha`; queries are not."
     ),
     level="core",

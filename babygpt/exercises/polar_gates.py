@@ -73,8 +73,7 @@ PARTS = Exercise(
     task=(
         "The note's gates give a score the factor cos(iω) · cos(jω), for a query at i and a key at j. Write "
         "`parts(i, j, omega)`: this factor in two parts whose sum it is, the first a function of i − j only, "
-        "the "
-        "second of i + j only."
+        "the second of i + j only. (`math` is Python's.)"
     ),
     level="warm-up",
     minutes=5,
@@ -139,14 +138,10 @@ LOOK_RIGHT = Exercise(
     name="A head that looks two to the right",
     task=(
         "Quadrature gates are blind to left and right: every score is even in the distance. With a phase δ "
-        "for "
-        "each channel a score is Σ cos(d·ω − δ), d = i − j (i the query, j the key; all contents are 1). "
-        "Take "
-        f"four channels with ω = {OMEGA}. Design the four phases so that of all keys from {FAR} to the left "
-        "to "
-        f"{FAR} to the right, the one *two to the right* has the highest score, by 0.1 or more. Your answer "
-        "is a "
-        "list of four numbers."
+        "for each channel a score is Σ cos(d·ω − δ), d = i − j (i the query, j the key; all contents are 1). "
+        f"Take four channels with ω = {OMEGA}. Design the four phases so that of all keys from {FAR} to the "
+        f"left to {FAR} to the right, the one *two to the right* has the highest score, by 0.1 or more. Your "
+        "answer is a list of four numbers."
     ),
     level="core",
     minutes=10,
