@@ -90,7 +90,7 @@ def test_training_lowers_the_loss_and_moves_every_parameter(make, task, version:
     *_, last = train(model, objective, TrainConfig(steps=40, batch_size=8, seed=0))
     assert last.val_loss < loss - (0.1 if VERSIONS[version].masks else 0.5)  # holes teach more slowly
     for name, p in model.named_parameters():
-        rests = (version, name) == ("v7-polar", "encoding.phi")  # a finding of notebook 07
+        rests = (version, name) == ("v7-polar", "encoding.phi")  # a finding of notebook 07b
         assert torch.equal(p, before[name]) == rests, name
         assert torch.isfinite(p).all(), name
 

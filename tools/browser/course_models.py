@@ -1,4 +1,4 @@
-"""The v4 of notebook 04 and the v7 of notebook 07, for benchmarks and screenshots."""
+"""The v4 of notebook 04 and the v7 of notebook 07b, for benchmarks and screenshots."""
 
 from __future__ import annotations
 
