@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 
 from tests.exercises.test_all import LESSONS
+from tests.test_lessons import TAKES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 
 
 def counted() -> dict[str, list[int]]:
-    """Lesson -> number of exercises, all their minutes, and those of each level."""
+    """Lesson -> minutes to read and guess, number of exercises, all their minutes, those of each level."""
     found = {}
     for lesson in LESSONS:
         module = importlib.import_module(f"babygpt.exercises.{lesson}")
@@ -20,7 +21,10 @@ def counted() -> dict[str, list[int]]:
             sum(e.minutes for e in module.EXERCISES if e.level == level)
             for level in ("warm-up", "core", "stretch")
         ]
-        found[name] = [len(module.EXERCISES), sum(levels), *levels]
+        (text,) = (ROOT / "notebooks" / "src").glob(f"{name}_*.py")
+        stated = TAKES.search(text.read_text(encoding="utf-8"))
+        assert stated, name
+        found[name] = [int(stated[1]), len(module.EXERCISES), sum(levels), *levels]
     return found
 
 

@@ -37,10 +37,11 @@ class Drawn:
     def __repr__(self) -> str:
         return f"Yours, the wanted one, and the difference: {self.words}"
 
-    def _repr_png_(self) -> bytes:
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        """The picture, and what it shows for those who do not see it."""
         file = io.BytesIO()
         self.figure.savefig(file, format="png")
-        return file.getvalue()
+        return file.getvalue(), {"alt": repr(self)}
 
 
 def numbers(of: Callable[[], Any]) -> Tensor:

@@ -56,7 +56,9 @@ def test_an_exercise_without_a_picture_says_so():
 
 def test_a_notebook_shows_it_and_says_it_in_words():
     drawn = branches.SEES.draw(branches.SEES.stub)
-    assert drawn._repr_png_().startswith(b"\x89PNG")
+    png, metadata = drawn._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert metadata == {"alt": repr(drawn)}
     assert repr(drawn) == "Yours, the wanted one, and the difference: 105 of 225 differ, by up to 1"
 
 
