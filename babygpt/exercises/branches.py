@@ -1,4 +1,4 @@
-"""Exercises of notebook 06: who sees whom, targets of woven texts, and the interference gap, split."""
+"""Exercises of notebook 06: who sees whom, targets of woven texts, and two experiments."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from babygpt.exercises.compare import difference, truth
 from babygpt.exercises.draws import dice, integer
 from babygpt.exercises.interference import SPLIT_GAP
 from babygpt.exercises.picture import Picture
+from babygpt.exercises.stride_effect import STRIDE_MATTERS
 from babygpt.positions import Positions, causal_mask
 
 Place = tuple[int, int]  # time, branch
 
 
-def sees_stub(query: Place, key: Place, isolated: bool) -> bool:
+def sees_stub(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
     """Whether a token at (time, branch) may look at one at (time, branch)."""
     return False
 
 
-def sees_answer(query: Place, key: Place, isolated: bool) -> bool:
+def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
     """Whether a token at (time, branch) may look at one at (time, branch)."""
     own = query[1] == key[1]
     if isolated:
@@ -87,11 +88,9 @@ SEES = Exercise(
     name="Who sees whom?",
     task=(
         "Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a "
-        "pair "
-        "(time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, "
-        "and "
-        "everything at strictly earlier times, of every branch. With `isolated=True` it sees its own branch "
-        "only."
+        "pair (time, branch), may look at the token `key`, another such pair. The rule is this page's: "
+        "itself, and everything at strictly earlier times, of every branch. With `isolated=True` it sees "
+        "itself and the past of its own branch only."
     ),
     level="warm-up",
     minutes=5,
@@ -110,12 +109,12 @@ SEES = Exercise(
 )
 
 
-def targets_stub(time: Tensor, branch: Tensor) -> Tensor:
+def targets_stub(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
     return torch.arange(len(time)) + 1
 
 
-def targets_answer(time: Tensor, branch: Tensor) -> Tensor:
+def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
     target = torch.full_like(time, -1)
     latest: dict[int, int] = {}  # branch -> where its latest token stands
@@ -178,10 +177,9 @@ TARGETS = Exercise(
     name="The next token of one's own text",
     task=(
         "Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the "
-        "row "
-        "the *index* of its target, the next token of its own text, and −1 where the row holds none. `time` "
-        "and `branch` are (T,). Texts may begin at different times, end at different times, and have any "
-        "numbers."
+        "row the *index* of its target, the next token of its own text, and −1 where the row holds none. "
+        "`time` and `branch` are tensors (T,), and so is what you return. Texts may begin at different "
+        "times, end at different times, and have any numbers."
     ),
     level="core",
     minutes=10,
@@ -199,4 +197,4 @@ TARGETS = Exercise(
     answer=targets_answer,
 )
 
-EXERCISES = (SEES, TARGETS, SPLIT_GAP)
+EXERCISES = (SEES, TARGETS, SPLIT_GAP, STRIDE_MATTERS)

@@ -14,18 +14,15 @@ from babygpt.exercises.base import Check, Exercise, Wrong, ask
 from babygpt.exercises.compare import difference, shown
 from babygpt.exercises.draws import integer
 
-Place = tuple[int, int]  # time, branch
-
-
 Loss = Callable[[tuple[int, ...]], float]
 
 
-def split_gap_stub(loss: Loss, n: int) -> tuple[float, float]:
+def split_gap_stub(loss: Callable, n: int) -> tuple[float, float]:
     """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
     return loss(tuple(range(n))) - loss((0,)), 0.0
 
 
-def split_gap_answer(loss: Loss, n: int) -> tuple[float, float]:
+def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
     """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
     alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
     return alone - loss((0,)), loss(tuple(range(n))) - alone
@@ -66,6 +63,7 @@ def why(got: Any, loss: Loss, n: int) -> str:
     alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
     beside, zero = loss(tuple(range(n))), loss((0,))
     mistakes = {
+        "That is the whole gap: how much of it would each text pay alone?": (beside - zero, 0.0),
         "Company is measured against the same tags, alone": (alone - zero, beside - zero),
         "All n tags count, not only the last": (last - zero, beside - last),
         "First the tags, then the company": (beside - alone, alone - zero),
@@ -91,14 +89,11 @@ SPLIT_GAP = Exercise(
     name="Is it the company, or the tag?",
     task=(
         "Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample "
-        "of "
-        "the training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures the "
-        "mean "
-        "loss of texts that share a row under these tags: `loss((0, 1, 2, 3))` of four, `loss((2,))` of one "
-        "alone "
-        "under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* cost (alone, under the tags 0 "
-        "to "
-        "n − 1, against alone under tag 0) and what the *company* costs. Together they are the gap."
+        "of the training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures "
+        "the mean loss of texts that share a row under these tags, a tuple: `loss((0, 1, 2, 3))` of four, "
+        "`loss((2,))` of one alone under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* "
+        "cost (alone, under each of the tags 0 to n − 1, against alone under tag 0) and what the *company* "
+        "costs. Together they are the gap, `loss((0, …, n − 1)) − loss((0,))`."
     ),
     level="core",
     minutes=10,

@@ -487,7 +487,7 @@ assert heard[False][1] < 0.1 < corpus.floor < 0.5 < heard[False][0] < 0.85
 assert heard[True][1] > 0.6
 
 # %% [markdown]
-# Next to nothing, far below the floor: branch 1 finds what it is going to say in branch 0, which has nobody to read from and loses what a text alone does. Isolated, branch 1 is on its own, and does worse than branch 0, for this model never had to learn that.
+# Next to nothing, far below the floor: branch 1 finds what it is going to say in branch 0, which has nobody to read from and loses what a text alone does. Isolated, branch 1 is on its own, and does worse than branch 0, for this model never had to learn that. (The curve above is the mean of both branches; that it ends at the floor is chance.)
 #
 # So that is what an open mask is good for: a branch can **use what another has just written**. Whether there is anything to use is decided by the texts, and an echo is the easiest case. That branches can divide a task and help each other, nothing on this page shows; it is reported of large models (see *Further reading*). For strangers who share a sequence, isolate.
 #

@@ -2,12 +2,13 @@
 
 import torch
 
-from babygpt.exercises.branches import SEES, SPLIT_GAP, TARGETS, targets_answer
+from babygpt.exercises.branches import SEES, SPLIT_GAP, STRIDE_MATTERS, TARGETS, targets_answer
 from tests.exercises.harness import Mutant
 
 WITHIN, OPEN, ISOLATED = (check.asked for check in SEES.checks)
 SINGLE, TOGETHER, APART = (check.asked for check in TARGETS.checks)
 TAGS, COMPANY, BOTH = (check.asked for check in SPLIT_GAP.checks)
+LIKE, MIND, DO_NOT = (check.asked for check in STRIDE_MATTERS.checks)
 
 
 def same_moment(q, k, isolated):
@@ -85,6 +86,44 @@ def same_tags(loss, n):
     return 0.0, loss((0,) * n) - loss((0,))
 
 
+def paired(train, seeds, steps=400):
+    return [train(1, seed, steps) - train(128, seed, steps) for seed in seeds]
+
+
+def one_seed(train):
+    return paired(train, [0])[0] > 0.03
+
+
+def same_seed_again(train):
+    return sum(paired(train, [7] * 20)) / 20 > 0.03
+
+
+def other_seeds(train):
+    near, far = (sum(train(s, seed + s, 400) for seed in range(20)) / 20 for s in (1, 128))
+    return near - far > 0.03
+
+
+def other_steps(train):
+    more = [train(1, seed, 200) - train(128, seed, 800) for seed in range(20)]
+    return sum(more) / 20 > 0.03
+
+
+def any_seed(train):
+    return any(more > 0 for more in paired(train, range(20)))
+
+
+def the_other_way(train):
+    return sum(paired(train, range(20))) / 20 < -0.03
+
+
+def two_large_strides(train):
+    return sum(train(128, seed, 400) - train(4096, seed, 400) for seed in range(20)) / 20 > 0.03
+
+
+def not_paid(train):
+    return sum(paired(train, range(50))) / 50 > 0.03
+
+
 MUTANTS = [
     Mutant(SEES, "the same moment", same_moment, [OPEN], "was not there"),
     Mutant(SEES, "not itself", never_itself, [WITHIN], "sees itself"),
@@ -102,4 +141,12 @@ MUTANTS = [
     Mutant(SPLIT_GAP, "exchanged", other_order, [TAGS, COMPANY, BOTH], "First the tags"),
     Mutant(SPLIT_GAP, "sums", total, [TAGS, COMPANY, BOTH], "Average"),
     Mutant(SPLIT_GAP, "tag 0 for all", same_tags, [TAGS, COMPANY, BOTH], "different numbers"),
+    Mutant(STRIDE_MATTERS, "one seed", one_seed, [MIND, DO_NOT], "train more seeds"),
+    Mutant(STRIDE_MATTERS, "one seed, again and again", same_seed_again, [MIND, DO_NOT], "1 pair of runs"),
+    Mutant(STRIDE_MATTERS, "other seeds", other_seeds, [LIKE, MIND, DO_NOT], "luckier"),
+    Mutant(STRIDE_MATTERS, "other steps", other_steps, [LIKE, DO_NOT], "which of the two"),
+    Mutant(STRIDE_MATTERS, "in any seed", any_seed, [DO_NOT], "mean over all pairs"),
+    Mutant(STRIDE_MATTERS, "the other way round", the_other_way, [MIND], "0.06 nats more"),
+    Mutant(STRIDE_MATTERS, "other strides", two_large_strides, [LIKE, MIND], "at 1 and at 128"),
+    Mutant(STRIDE_MATTERS, "too many runs", not_paid, [LIKE, MIND, DO_NOT], "used up"),
 ]
