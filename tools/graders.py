@@ -135,15 +135,16 @@ def solved(task: Task, begin: str, end: str) -> str:
 
 
 def solution_body(task: Task) -> str:
-    """What the solution's function does, without its head and docstring; empty if it is no function."""
+    """What a solution that is a function does, after its imports, without its head; empty for others."""
     if not callable(task.exercise.answer):
         return ""
     text = task.exercise.solution().text
-    (statement,) = ast.parse(text).body
+    *imports, statement = ast.parse(text).body
     if not isinstance(statement, ast.FunctionDef):
         return ""
     first = statement.body[1 if ast.get_docstring(statement) is not None else 0]
-    return dedent("\n".join(text.splitlines()[first.lineno - 1 : statement.end_lineno]))
+    body = dedent("\n".join(text.splitlines()[first.lineno - 1 : statement.end_lineno]))
+    return "\n".join([*map(ast.unparse, imports), body])
 
 
 def whole(task: Task) -> str:

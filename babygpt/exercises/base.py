@@ -15,6 +15,7 @@ from torch import Generator
 
 from babygpt.exercises.compare import difference, shown
 from babygpt.exercises.guard import OutOfTime, within
+from babygpt.exercises.pasting import needed_imports
 from babygpt.exercises.picture import Drawn, Picture, apart, numbers
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
@@ -153,11 +154,13 @@ class Exercise:
         return f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}"
 
     def solution(self) -> Source | Any:
-        """One way to do it: its source, as it would stand in the notebook, or the value."""
+        """One way to do it: its source, with what it imports, as a notebook's cell; or the value."""
         if not callable(self.answer):
             return self.answer
         shown_source = source(self.answer)
-        shown_source.text = shown_source.text.replace("_answer(", "(")
+        text = shown_source.text.replace("_answer(", "(")
+        imports = needed_imports(text, self.answer.__module__)
+        shown_source.text = "\n".join([*imports, *(["", ""] if imports else []), text])
         return shown_source
 
 

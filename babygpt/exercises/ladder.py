@@ -71,8 +71,8 @@ def deviation_right(attempt: Any, draw: Generator) -> None:
             n = len(gaps)
             mistakes = {
                 "Three runs are a sample: divide by n − 1": want[1] * ((n - 1) / n) ** 0.5,
-                "First subtract, seed by seed; then see how much *that* varies": stdev(ours),
-                "A pair shares its luck, so the two deviations do not add up": (
+                "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
+                "That is for two models with no seed in common. First subtract, seed by seed": (
                     stdev(ours) ** 2 + stdev(theirs) ** 2
                 )
                 ** 0.5,
@@ -86,8 +86,9 @@ def word_right(attempt: Any, draw: Generator) -> None:
     for got, want, what, gaps in judged(attempt, draw):
         if text := difference(got[2], want[2]):
             signs = ", ".join(f"{gap:+.3f}" for gap in gaps)
-            lower = ". A lower loss is better" if {got[2], want[2]} == {"better", "worse"} else ""
-            raise Wrong(f"for {what} the verdict {text}: the differences are {signs}{lower}")
+            told = ". A lower loss is better" if {got[2], want[2]} == {"better", "worse"} else ""
+            told = ". A tie is neither lower nor higher" if 0 in gaps else told
+            raise Wrong(f"for {what} the verdict {text}: the differences are {signs}{told}")
 
 
 VERDICT = Exercise(
@@ -143,8 +144,9 @@ def windows(draw: Generator) -> list[tuple[Tensor, Tensor, int, str]]:
 def wrong_changes(near: Tensor, far: Tensor, least: int) -> dict[str, float]:
     """What to say -> the change over the wrong tokens that it is about."""
     change = far.view(near.shape) - near
-    tokens = {
-        "That is the change over all tokens, poor starts and all": change,
+    from_zero = "A token at place p of its window has p tokens before it, from 0"
+    tokens = [
+        ("That is the change over all tokens, poor starts and all": change,
         "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
         "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
         "A token at place p of its window has p tokens before it, from 0": change[:, 1:, least - 1 :],
