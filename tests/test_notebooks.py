@@ -86,6 +86,8 @@ def without_debris(nb: NotebookNode) -> list[str]:
         wrong += [f"cell {number}: metadata {key}" for key in cell.metadata if key not in ("tags", "jupyter")]
         folds = FOLDED if ANSWER in cell.metadata.get("tags", []) else None
         wrong += [] if cell.metadata.get("jupyter") == folds else [f"cell {number}: folded or not: {folds}"]
+        tells = folds and cell.outputs and cell.outputs[0].get("data") != {}  # beside the three dots
+        wrong += [f"cell {number}: its first line can be seen though it is folded"] if tells else []
         streams = {output.get("name") for output in cell.get("outputs", [])}
         wrong += [f"cell {number}: stores stderr"] if "stderr" in streams else []
         kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
@@ -274,6 +276,11 @@ def unfolded(nb: NotebookNode) -> None:
     nb.cells[2].metadata.tags.append(ANSWER)
 
 
+def with_its_first_line(nb: NotebookNode) -> None:
+    unfolded(nb)
+    hidden(nb)
+
+
 def hidden(nb: NotebookNode) -> None:
     nb.cells[2].metadata["jupyter"] = dict(FOLDED)
 
@@ -307,6 +314,7 @@ SPOILT = [
     (without_debris, timed),
     (without_debris, unfolded),
     (without_debris, hidden),
+    (without_debris, with_its_first_line),
     (without_debris, printed("100%|███| 3/3", name="stderr")),
     (without_machine_paths, printed(f"saved to {ROOT / 'weights'}")),
     (without_machine_paths, printed("saved to\n/home/ada/course/weights")),

@@ -23,6 +23,7 @@ from jupytext.cli import jupytext
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,15 +85,25 @@ def store(nb: NotebookNode, path: Path) -> None:
     nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
     for cell in nb.cells:
         cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "tags"})
-        if ANSWER in cell.metadata.get("tags", []):
-            cell.metadata["jupyter"] = NotebookNode(FOLDED)
         if cell.cell_type == "code":
             cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
             for output in cell.outputs:
                 tidy(output.get("data", {}))
+            if ANSWER in cell.metadata.get("tags", []):
+                fold(cell)
     text = nbformat.writes(nb) + "\n"
     if text != path.read_text(encoding="utf-8"):
         path.write_text(text, encoding="utf-8")
+
+
+def fold(cell: NotebookNode) -> None:
+    """Have JupyterLab show three dots for a cell's outputs, in place, until it is run or clicked.
+
+    Beside the dots stands the first line of the first output, so that is an empty one.
+    """
+    cell.metadata["jupyter"] = NotebookNode(FOLDED)
+    if cell.outputs and cell.outputs[0].get("data") != {}:
+        cell.outputs.insert(0, new_output("display_data"))
 
 
 def tidy(data: dict[str, str]) -> None:

@@ -23,8 +23,10 @@ from babygpt.tables import MARKS, Table
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept in the kernel, not in the notebook."
 # The words stand for a widget that is gone, and are hidden while it is there.
+# (A page that is opened again has the widget's class on the output itself, one that runs has it inside.)
 WORDS_LAST = (
-    ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets *)"
+    ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets *,"
+    " > .jp-OutputArea-output .jupyter-widgets)"
     " + .jp-OutputArea-child:has(.babygpt-words) { display: none; }"
 )
 LOCK = threading.RLock()  # of GUESSES and of what each guess holds; callbacks may come on any thread

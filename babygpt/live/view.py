@@ -26,7 +26,8 @@ Target = TypeVar("Target")
 DISPLAY_LOCK = threading.Lock()  # of View.on_display
 # A saved page that is opened again finds no widget and says so: where the still copy follows, that is hidden.
 NO_WIDGET = (
-    ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets:not(:has(*)))"
+    ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets)"
+    ":not(:has(> .jp-OutputArea-output.jupyter-widgets *))"  # no :has() inside another: that rule is dropped
     ":has(+ .jp-OutputArea-child .babygpt-still) { display: none; }"
 )
 

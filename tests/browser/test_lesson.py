@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tools.browser.notebook import Notebook
 from tools.browser.server import notebook_text, serve_notebooks
-from tools.notebooks import FOLDED
+from tools.notebooks import fold
 
 SETUP, ASK, NUMBER, MEASURE, TELL, SEES, STUB, CHECK, DRAW, HINT, TALLY = range(11)
 CELLS = (
@@ -41,7 +41,7 @@ def notebook(browser: Browser) -> Iterator[Notebook]:
     stored = nbformat.reads(notebook_text(*CELLS), as_version=4)
     for cell in stored.cells:
         cell.outputs = [new_output("stream", name="stdout", text="it is 1609 metres\n")]
-    stored.cells[MEASURE].metadata = {"tags": ["answer"], "jupyter": FOLDED}
+    fold(stored.cells[MEASURE])
     with (
         serve_notebooks({"lesson.ipynb": nbformat.writes(stored)}) as address,
         Notebook(browser, address, "lesson.ipynb", (1280, 3000)) as opened,
@@ -60,6 +60,7 @@ def output(notebook: Notebook, index: int) -> Locator:
 def test_an_answer_is_folded_until_its_cell_is_run(notebook: Notebook):
     expect(output(notebook, TELL)).to_be_visible()  # is not folded, and shows what is stored
     expect(output(notebook, MEASURE)).to_be_hidden()
+    expect(cell(notebook, MEASURE).locator(".jp-Cell-outputWrapper")).not_to_contain_text("metres")
     notebook.run(SETUP, ASK, MEASURE)
     expect(output(notebook, MEASURE)).to_be_visible()
     expect(cell(notebook, MEASURE)).to_contain_text("It came out: a mile. No guess was made")
@@ -68,6 +69,8 @@ def test_an_answer_is_folded_until_its_cell_is_run(notebook: Notebook):
 def test_a_guess_is_made_with_the_keyboard_compared_counted_and_stored_nowhere(notebook: Notebook):
     page = notebook.page
     notebook.run(SETUP, ASK, NUMBER)
+    expect(page.locator(".babygpt-words")).to_have_count(2)
+    assert not any(words.is_visible() for words in page.locator(".babygpt-words").all())
     page.get_by_role("radio", name="a mile", exact=True).focus()
     page.keyboard.press("ArrowDown")  # which chooses the next one
     page.keyboard.press("ArrowUp")
