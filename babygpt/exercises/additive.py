@@ -46,9 +46,9 @@ def answered(attempt: Any, table: Tensor, want: bool, what: str) -> None:
     if got is None:
         raise Wrong(f"for {what} came out: {shown(found)}; should be True or False")
     if got != want:
-        raise Wrong(
-            f"for {what} came out: {got}; should be: {want}. Row by row it begins {shown(table.flatten())}"
-        )
+        told = ". What all of a row of ln p shares does not count" if want else ""
+        begins = shown(table.flatten())
+        raise Wrong(f"for {what} came out: {got}; should be: {want}. Row by row it begins {begins}{told}")
 
 
 def yes_to_sums(attempt: Any, draw: Generator) -> None:

@@ -141,17 +141,18 @@ def windows(draw: Generator) -> list[tuple[Tensor, Tensor, int, str]]:
     return found
 
 
-def wrong_changes(near: Tensor, far: Tensor, least: int) -> dict[str, float]:
-    """What to say -> the change over the wrong tokens that it is about."""
+def wrong_changes(near: Tensor, far: Tensor, least: int) -> list[tuple[str, float]]:
+    """What to say, and the change over the wrong tokens that it is about; nan for no tokens at all."""
     change = far.view(near.shape) - near
     from_zero = "A token at place p of its window has p tokens before it, from 0"
     tokens = [
-        ("That is the change over all tokens, poor starts and all": change,
-        "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
-        "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
-        "A token at place p of its window has p tokens before it, from 0": change[:, 1:, least - 1 :],
-    }
-    return {said: float(some.mean()) for said, some in tokens.items()}
+        ("That is the change over all tokens, poor starts and all", change),
+        ("In the first window of each row nothing changes: it does not count here", change[:, :, least:]),
+        ("Tokens with fewer than `least` before them in their short window do not count", change[:, 1:]),
+        (from_zero, change[:, 1:, least - 1 :]),
+        (from_zero, change[:, 1:, least + 1 :]),
+    ]
+    return [(said, float(some.mean())) for said, some in tokens]
 
 
 def lengths(number: int, attempt: Any, draw: Generator) -> None:
@@ -163,9 +164,11 @@ def lengths(number: int, attempt: Any, draw: Generator) -> None:
                 f"for {what} came out: {shown(got)}; should be two numbers: of all tokens, of fair ones"
             )
         if text := difference(got[number], want[number], atol=1e-6):
-            mistakes = {"It is far minus near": -want[number], **wrong_changes(near, far, least)}
+            mistakes = [("It is far minus near", -want[number]), *wrong_changes(near, far, least)]
             told = [
-                f". {said}" for said, wrong in mistakes.items() if not difference(got[number], wrong, 1e-6)
+                f". {said}"
+                for said, wrong in mistakes
+                if not difference(got[number], wrong, 1e-6) or shown(got[number]) == shown(wrong) == "nan"
             ]
             name = ("the change over all tokens", "the fair change")[number]
             raise Wrong(f"for {what} {name} {text}{told[0] if told else ''}")

@@ -173,7 +173,7 @@ def votes_differ(attempt: Any, draw: Generator) -> None:
         want = votes_answer(*weights)[1]
         if not (of_place[1] - of_place[0] - want[1] + want[0]).abs().max() < 1e-4:
             both = f"{shown(of_place[1] - of_place[0])}; should be {shown(want[1] - want[0])}"
-            raise Wrong(f"for {what} place 1 votes differ from those of place 0 by {both}")
+            raise Wrong(f"for {what} the votes of place 1 differ from those of place 0 by {both}")
 
 
 def votes_drawn(attempt: Any) -> Tensor:

@@ -86,7 +86,8 @@ MIRROR = Exercise(
     name="The mirror of a story",
     task=(
         "Write `mirror(story, one, other)`: the same story, with the names `one` and `other` exchanged "
-        "wherever they stand. It should work for *ada chased ben.* and for 我爱你。"
+        "wherever they stand. It should work for *ada chased ben.* with `ada` and `ben`, and for 我爱你。 "
+        "with `我` and `你`. No name is part of another word."
     ),
     level="warm-up",
     minutes=5,
@@ -224,8 +225,8 @@ QUESTIONS = Exercise(
     task=(
         "A model answers 60% of your questions. Is that more than a coin does, or luck? Design the test: how "
         "many questions must you ask, so that a *coin* gets 60% of them or more in fewer than one test of a "
-        "hundred? Work it out or toss coins (`torch.randint`). The answer is a whole number, not more than "
-        "a fifth too large. Each question is answered by a toss of its own."
+        "hundred? Each question is answered by a toss of its own. Work it out or toss coins "
+        "(`torch.randint`). Your answer is a whole number, at most a fifth above the smallest one that does."
     ),
     level="stretch",
     minutes=12,

@@ -74,8 +74,8 @@ STORY = Exercise(
     task=(
         "A story is written by filling holes, one after the other: `[story]` is filled with a template, "
         "`name.a` with a name, `[gap]` with one of its fillings, and so on. Above you took the logarithm of "
-        "five choices; now write `story_log_prob(holes, sizes)`, which does it for any story with at most "
-        "one scene, in nats. `holes` are the story's holes in order, such as "
+        "five choices; now write `story_log_prob(holes, sizes)`: the logarithm of the probability, in nats, "
+        "of any story with at most one scene. `holes` are the story's holes in order, such as "
         '`["[story]", "name.a", "verb", "name.b", "[gap]", "[scenes]", "[scene]", "name.z", …]`; '
         '`sizes` says how long each list is: `{"[story]": 36, "name": 1920, "verb": 24, …}`. '
         "Every choice is fair. A hole that comes again holds the word that it held before, and two "

@@ -135,7 +135,7 @@ assert at_best == 0.5
 # %% [markdown]
 # Sorted letter by letter, story and mirror are the same string, and their answers are opposite. Whoever ignores order cannot be right about both. Keep the number 50% in mind: it is what a model scores that knows every word and no order.
 #
-# The tales also exist in Chinese, where the course's favourite pair comes from: 我爱你 *(I love you)* and 你爱我 *(you love me)*. Here is such a mirror, from the Chinese grammar.
+# The tales also exist in Chinese, where the course's favourite pair comes from: 我爱你 *(I love you)* and 你爱我 *(you love me)*. Here is a mirror pair from the Chinese grammar: *I have an umbrella, he has a boat; who has a boat?*, and the same with *I* and *he* exchanged.
 
 # %%
 chinese = load_corpus("tales-zh", n_chars=50_000)
@@ -174,7 +174,7 @@ writing_guess = live.predict(
 writing_guess
 
 # %% [markdown]
-# The two lines below the curve are explained in a moment. The next cell waits for the end and hands over the records; the dashboard keeps its last picture. Afterwards its slider **replay** takes you back through the training: find the step at which the first pattern appears in the squares. Then the model writes.
+# The dashed and the dotted line beside the curve are explained in a moment. The next cell waits for the end and hands over the records; the dashboard keeps its last picture. Afterwards its slider **replay** takes you back through the training: find the step at which the first pattern appears in the squares. Then the model writes.
 
 # %% tags=["answer", "nbval-ignore-output"]
 history = run.result()

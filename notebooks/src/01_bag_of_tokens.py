@@ -11,7 +11,7 @@
 #
 # **What can a model know that sees one token at a time?**
 #
-# 我爱你 means *I love you*, and 你爱我 *you love me*: three characters, the same three, and a world of difference. Our first model, **v1**, has no idea of position at all. Each token looks only at itself and votes for the next one. The source note that introduces v1 says that it *cannot tell these two sentences apart*. That sounds plausible. Let us see whether it is true.
+# 我爱你 means *I love you*, and 你爱我 *you love me*: 我 is *I*, 爱 *love*, 你 *you*. Three characters, the same three, and a world of difference. Our first model, **v1**, has no idea of position at all. Each token looks only at itself and votes for the next one. The source note that introduces v1 says that it *cannot tell these two sentences apart*. That sounds plausible. Let us see whether it is true.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 29 minutes to read and guess; the exercises about 28 more, and 20 for those marked *stretch*.
 
@@ -130,7 +130,7 @@ Table(("after … comes", *toy.characters), rows, stable=5)
 
 # %%
 ratio_guess = live.predict(
-    "The text says 我爱你 twice and 你爱我 once: how many times as probable is it in the bigram table?",
+    "How many times as probable as 你爱我 is 我爱你, which the text says twice as often, in the bigram table?",
     low=0,
     high=30,
     unit="times",
@@ -502,7 +502,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # 2. It does tell 我爱你 from 你爱我, since the two sentences are made of other pairs; what it cannot do is say something else after 我爱 than after 你爱.
 # 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales, and one run of 300 steps ended within 0.02 of it.
 # 4. In that run a pair that is met often was learnt before equally certain pairs that are seldom met, and the loss hardly showed it.
-# 5. v1 answers exactly half of the mirror questions, in English as in Chinese, because both names get the same two numbers in a story and in its mirror.
+# 5. v1 answers exactly half of the mirror questions right, in English as in Chinese, because both names get the same two numbers in a story and in its mirror.
 
 # %% [markdown]
 # ## Self-test

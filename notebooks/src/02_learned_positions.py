@@ -92,7 +92,7 @@ encoding.load_state_dict({"table": P})
 assert torch.allclose(encoding.embed(E[one], Positions.arange(3)), code_one)
 
 # %% [markdown]
-# A model reads a [batch](../docs/glossary.md#batch) of texts at once, here our two sentences. The tokens' vectors have the shape (B, T, D), a set for each sentence; the places' have (T, D), one set for all. PyTorch stretches the smaller over the larger, as the note draws it: v00 + p0 stands above v10 + p0. This is *broadcasting*, and the loop beside it does the same one sum at a time.
+# A model reads a [batch](../docs/glossary.md#batch) of texts at once, here our two sentences. The tokens' vectors have the shape (B, T, D), a set for each sentence; the places' have (T, D), one set for all. PyTorch stretches the smaller over the larger, so that each sentence gets the same places. This is *broadcasting*, and the loop beside it does the same one sum at a time.
 
 # %%
 both = torch.stack([one, other])  # (B, T) = (2, 3)
@@ -149,7 +149,7 @@ assert v2_size - v1_size == shape.block_size * shape.n_embd
 # - **At random**, anywhere in the text, which is what GPTs usually do. Position 0 may be the middle of a name.
 # - **Aligned**: each window begins where a line begins. In the tales, that is where a story begins.
 #
-# What does position tell in each case? We need no model to find out. About every fifth character of the tales is a space. Let us ask, for each of 65 positions, in how many windows it holds one, and draw a curve over the positions for each way to cut.
+# What does position tell in each case? We need no model to find out. About every fifth character of the tales is a space. Let us ask, for each of 65 positions (64 that a model reads, and the one after them), in how many windows it holds one, and draw a curve over the positions for each way to cut.
 
 # %%
 swinging = live.predict(
@@ -168,7 +168,7 @@ spaces = {how: (w == space).double().mean(dim=0).numpy() for how, w in windows.i
 wide = [how for how, shares in spaces.items() if np.ptp(shares) > 0.3]  # from lowest to highest
 swinging.compare(f"only the {wide[0]} one" if len(wide) == 1 else "both" if wide else "neither")
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(8, 4))
 title = "From a line's start, place tells where the spaces are; in random windows it does not"
 labels = ("position (tokens)", "share of windows with a space there")
@@ -220,7 +220,7 @@ end_of_v2 = live.predict(
 end_of_v2
 
 # %% [markdown]
-# Beside its loss we draw what each *place* votes for, whatever token stands there: a column for each place, a row for each character that may come next. Red is a vote for, blue a vote against. (How votes are read out of the table is told further down.) The dashed line marks where v1 has ended, and the dotted one is the entropy floor. Watch in which columns colour appears first, remembering the curve of spaces, and when the loss crosses v1's line.
+# Beside its loss we draw what each *place* votes for, whatever token stands there: a column for each place, a row for each character that may come next. Red is a vote for, blue a vote against. (How votes are read out of the table is told further down.) The dashed line marks where v1 has ended, and the dotted one is the entropy floor. Watch in which columns colour appears first, remembering the curve of spaces, and where the loss comes to rest.
 
 # %% tags=["answer", "nbval-ignore-output"]
 v2 = models["v2", "aligned"] = fresh("v2")
@@ -233,7 +233,7 @@ history = run.result()
 losses["v2", "aligned"] = history[-1].val_loss
 end_of_v2.compare(losses["v2", "aligned"])
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 assert np.mean([step.loss for step in history[25:30]]) < losses["v1", "aligned"]
 assert abs(losses["v1", "aligned"] - corpus.bigram_floor) < 0.02
 gain = {how: losses["v1", how] - losses["v2", how] for how in windows}
@@ -249,7 +249,7 @@ Table(("windows cut", "v1 (nats per character)", "v2"), rows, stable=1)
 #
 # *Where* does it gain? We take the loss apart, position by position.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 4), sharey=True)
 aligned = f"Aligned: v2 gains {gain['aligned']:.2f} nats per character, most of it early"
 titles = {"aligned": aligned, "random": "At random: the two curves coincide"}
@@ -408,7 +408,7 @@ assert 0.7 < further / gain["aligned"] < 1.4
 
 # %%
 right_answers = live.predict(
-    "How many of 400 questions does the v2 of aligned windows answer right?",
+    "What share of 400 questions does the v2 of aligned windows answer right?",
     low=0,
     high=100,
     unit="%",
@@ -600,7 +600,7 @@ learned_positions.BEYOND_V2.check(texts)
 # ## Recap
 #
 # 1. v2 adds to each token's vector a learned vector for its place, one row for each of `block_size` places, and nothing else: still no token sees another.
-# 2. A character then has another code at another place, as the note says; but 爱 has the same code after 我 as after 你, so v2 does not know who loves whom, and it answers exactly half of the questions.
+# 2. A character then has another code at another place, as the note says; but 爱 has the same code after 我 as after 你, so v2 does not know who loves whom, and it answers exactly half of the questions right.
 # 3. Where windows begin with a story, place predicts: v2 ends 0.2 nats below v1 on the tales, most of it in the first places; where windows begin anywhere, a token that sees only itself and its number gains nothing.
 # 4. Under a linear head token and place vote separately and their votes are added, so concatenating them ends where adding does; a table for each *pair* of token and place, which no sum can imitate, is ahead of v2 by another 0.2 nats.
 # 5. A table ends: the note's `forward` cuts its input to the last `block_size` tokens, and from there on v2 writes from its last seat for ever, as a bigram model does.

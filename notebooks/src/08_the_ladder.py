@@ -11,7 +11,7 @@
 #
 # **Seven versions, one board: who knows best where a token stands, and what does it cost?**
 #
-# In every notebook so far one idea met the one before it, on a text, a size and a number of steps chosen to show that idea. Now all of them meet on equal terms: the same stories, the same [seeds](../docs/glossary.md#seed), the same number of steps and of texts in a step, the same body around the [encoding](../docs/glossary.md#encoding). Beside the seven stand the models that are on no rung: no encoding at all, ALiBi, learned positions, PoPE, and the diffusion models of notebooks 07a and 07b.
+# In every notebook so far one idea met the one before it, on a text, a size and a number of steps chosen to show that idea. Now all of them meet on equal terms: the same stories, the same [seeds](../docs/glossary.md#seed), the same number of steps and of texts in a step, the same body around the [encoding](../docs/glossary.md#encoding). Beside the seven stand the models that are on no rung: no encoding at all, [ALiBi](../docs/glossary.md#alibi), learned positions, [PoPE](../docs/glossary.md#pope), and the diffusion models of notebooks 07a and 07b.
 #
 # A board like this is easily misread. So before we look at it we learn two rules for reading it: compare **pairs**, and never subtract a bound from a loss. And one sentence to keep beside every other on this page: all of it is measured on models of 226 thousand weights after 600 steps, with one [learning rate](../docs/glossary.md#learning-rate) for all. What a larger model does, or a longer training, or a rate of its own, this board does not say.
 #
@@ -107,7 +107,7 @@ one_sign = mean(min(some) > 0 or max(some) < 0 for some in luck)
 same_sign.compare(100 * one_sign)
 
 # %% [markdown]
-# A coin falls five times on one side in one of sixteen cases. So we ask for two things. All five must have one sign, **and** their mean must be further from zero than luck takes the mean of five equal models in 95 of 100 cases: 2.78 standard errors, says Student, who brewed beer and had few samples. Otherwise we say *undecided*, and mean it: it is a result like the others.
+# A coin falls five times on one side in one of sixteen cases. So we ask for two things. All five must have one sign, **and** their mean must be further from zero than luck takes the mean of five equal models in 95 of 100 cases: 2.78 standard errors (the deviation of the five, divided by √5), says Student, who brewed beer and had few samples. Otherwise we say *undecided*, and mean it: it is a result like the others.
 
 # %%
 decided = mean(decided_side(some) != "undecided" for some in luck)
@@ -160,7 +160,7 @@ draw_ladder(plt.figure(figsize=(15, 8)), results)
 plt.show()
 
 # %% [markdown]
-# And in numbers, losses as mean ± standard deviation over the seeds, answers seed by seed. *Refuses* means that the model says no to positions it has never seen. Speed is training steps a second as a share of v4's, all models taking turns on one machine.
+# And in numbers, losses as mean ± standard deviation over the seeds, answers for each seed, the best first: the first of one column and the first of the next need not be one run. *Refuses* means that the model says no to positions it has never seen. Speed is training steps a second as a share of v4's, all models taking turns on one machine.
 
 # %% tags=["answer"]
 Table(COLUMNS, [table_row(results, name) for name in board], stable=9)
@@ -193,7 +193,7 @@ assert 0.96 <= min(board["v4"]["roles"]) < max(board["v4"]["roles"]) < 0.985
 #
 # ## Ask the board
 #
-# A table answers every question and suggests none. In the explorer, choose a **column** and the model that the others are **compared with**. Each dot is one seed's difference; the title counts by the rule above who is below the rival, who above, and who undecided. Which model is the hardest to beat four windows far?
+# A table answers every question and suggests none. In the explorer, choose a **column** and the model that the others are **compared with**. Each dot is one seed's difference; the title counts by the rule above who is below the rival, who above, and who undecided. Which model is the hardest to beat at 4× length? (What that is worth, *Longer than trained* asks.)
 
 # %% tags=["nbval-ignore-output"]
 live.ladder(results)
@@ -214,7 +214,7 @@ assert mean(behind) > 0.2
 assert all(0 < loss - results["bigram_floor"] < 0.02 for v in ("v1", "v2") for loss in board[v]["1x"])
 
 # %% [markdown]
-# Sinusoid, RoPE, the fixed Gaussian, v6 (trained on one to four texts at once, read here with one), ALiBi: six hundred steps and five seeds cannot tell them apart, and an order of them that somebody shows you from one run is an accident. (Notebook 05 trains v4 and v5 for longer, and looks whether an order comes out then.) What *is* decided, at this size and after these steps: the Gaussian whose kernel is trained, the learned table and PoPE from left to right are behind, attention without a code ([NoPE](../docs/glossary.md#nope)) by more than two tenths of a nat on average, and without attention there is nothing to be had beyond the bigram.
+# Sinusoid, RoPE, the fixed Gaussian, v6 (trained on one to four texts at once, read here with one), ALiBi: six hundred steps and five seeds cannot tell them apart, and an order of them that somebody shows you from one run is an accident. (Notebook 05 trains v4 and v5 for longer, and looks whether an order comes out then.) What *is* decided, at this size and after these steps: the Gaussian whose kernel is trained, the learned table and PoPE from left to right are behind, attention without a code ([NoPE](../docs/glossary.md#nope)) by more than two tenths of a nat on average, and without attention there is nothing to be had beyond the [bigram](../docs/glossary.md#bigram).
 #
 # And how far is the front from the best that can be done? The best reader of such windows, who knows the grammar by heart and sees only the window, loses 0.47; the [entropy](../docs/glossary.md#entropy) floor of whole stories, 0.33, is out of reach here, since a window that begins anywhere begins without its story's start. (Notebook 04 looks at what is left.)
 
@@ -245,7 +245,7 @@ assert len(between) < sum(map(len, writers.values())) / 8
 #
 # The right half of the list is a warning. *Right* means: of the two names in the story, the right one is held more probable. Asked to **write** the name, letter by letter, the same models write it whole far less often. (Notebook 04 looks at the letters: the first is found, and the vowel after it is guessed.) RoPE, sure of *who* from every seed, writes a quarter of the names in its best run; ALiBi, v6, the sinusoid and the fixed Gaussian each have a seed that writes most of them. So who is best depends on which of the two one asks for. Notebook 04 shows that with more steps whole names come to RoPE too, in some seeds.
 #
-# And none of those that fill in answers, in 600 steps and three seeds. They had as many steps as the others, and a harder task: every text in every order.
+# And of the models that fill in, none knows who did it, in 600 steps and three seeds. They had as many steps as the others, and a harder task: every text in every order.
 
 # %%
 known = [x for name, found in board.items() if not found["masks"] for x in found["roles"] if x >= 0.9]
@@ -260,7 +260,7 @@ assert max(max(m["roles"]) for m in board.values() if m["masks"]) < 0.55
 # %% [markdown]
 # ## Longer than trained
 #
-# What happens four windows far, or to use the word, with [extrapolation](../docs/glossary.md#extrapolation)? Look at the column *at 4× length* first: v5, v5 fixed and ALiBi have lower losses there than at 1×. That proves nothing. In any window the first characters are hard, and a long window has fewer of them, so its mean falls even for a model that reads no further back. This is why each character past the window was predicted twice, from everything before it and from the last 64 alone. The difference is what the longer text changes.
+# What happens four windows far, or to use the word, with [extrapolation](../docs/glossary.md#extrapolation)? Look at the column *at 4× length* first: v5 fixed has the lowest mean there, and v5, v5 fixed and ALiBi have lower losses than at 1×. That proves nothing. In any window the first characters are hard, and a long window has fewer of them, so its mean falls even for a model that reads no further back. This is why each character past the window was predicted twice, from everything before it and from the last 64 alone. The difference is what the longer text changes.
 
 # %%
 past = {name: board[name]["past"] for name in writers if None not in board[name]["past"]}
@@ -270,6 +270,7 @@ print("refuse:", *(name for name in writers if name not in past))
 
 # %%
 assert all(mean(board[name]["4x"]) < mean(board[name]["1x"]) for name in ("v5", "v5 fixed", "alibi"))
+assert min(past, key=lambda name: mean(board[name]["4x"])) == "v5 fixed"
 assert max(map(abs, past["v5"] + past["v5 fixed"])) < 0.001
 assert "below" not in {decided_side(seeds) for seeds in past.values()}
 assert 0.02 < min(past["alibi"]) < max(past["alibi"]) < 0.1
@@ -381,7 +382,7 @@ for name, encoding in encodings.items():
     print(f"{name:12}", invariants.shift_invariant(encoding, head_dim=24))
 
 # %% [markdown]
-# RoPE, the kernel of the distance and ALiBi keep this promise; the kernel of the *position* cannot. (v3 passes here for a sad reason: it does nothing to a score by itself; it adds to the input, and what it adds is absolute. So does NoPE, and it adds nothing.)
+# RoPE, the kernel of the distance and ALiBi keep this promise; the kernel of the *position* cannot. (v3 passes here for a sad reason: it does nothing to a score by itself; it adds to the input, and what it adds is absolute. NoPE passes too: it does nothing anywhere.)
 #
 # ## What became of the notes
 #
@@ -451,7 +452,7 @@ def longer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
 ladder.LONGER.check(longer)
 
 # %% [markdown]
-# The last one is an encoding of your own. An `Encoding` answers three questions, and you override the one you have an answer to: what to **add** to the embeddings (`embed`), how to **change** queries and keys (`transform_qk`), what to **add to the scores** (`score_bias(queries, keys)`, which returns a tensor that fits (H, Tq, Tk); `queries.time` and `keys.time` are the positions). Here is the whole of RoPE as an example.
+# The last one is an encoding of your own. An `Encoding` answers three questions, and you override the one you have an answer to: what to **add** to the embeddings (`embed`), how to **change** queries and keys (`transform_qk`), what to **add to the scores** (`score_bias(queries, keys)`, which returns a tensor that fits (H, Tq, Tk); `queries.time` and `keys.time` are the positions, of shapes (Tq,) and (Tk,)). A subclass of `Rotary` keeps RoPE's turn; to begin from nothing, `from babygpt.encodings import Encoding`. Here is the whole of RoPE as an example.
 
 # %%
 source(Rotary)
@@ -507,7 +508,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The bound says that −ln p is at most 1.04, and it may be far less, or hardly. Tempting is *a*: subtracting one number from the other looks like a comparison, but one of them is a bound.
+# **c.** The bound says that −ln p is at most 1.04, and it may be far below that, or hardly below. Tempting is *a*: subtracting one number from the other looks like a comparison, but one of them is a bound.
 #
 # </details>
 #
@@ -526,7 +527,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # **4.** At four times the length ALiBi's mean loss is lower than at one. What has it gained from the longer text?
 #
 # - a) the difference of the two means
-# - b) what the characters gain whose story is longer than 64
+# - b) a little, on characters whose story began more than 64 before them
 # - c) nothing: on the same targets it is a little worse
 #
 # <details><summary>Answer</summary>
@@ -559,4 +560,4 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## What comes next
 #
-# The ladder has no top. What stands beside it waits to be measured: T5's bias, xPos, interpolation of positions, codes for two and three dimensions. Each is one file in `babygpt/encodings/`, one line in `babygpt/models/versions.py` and one row on this board. If you build one, measure it from five seeds, compare it in pairs, and tell us also when it loses. And before its loss, measure what it promises: fourteen bugs, most of which no curve gives away, wait in the museum. → [09 · The museum of bugs](09_museum_of_bugs.ipynb)
+# The ladder has no top. What stands beside it waits to be measured: T5's bias, xPos, interpolation of positions, codes for two and three dimensions. Each is one file in `babygpt/encodings/`, one line in `babygpt/models/versions.py` and one row on this board. If you build one, measure it from five seeds, compare it in pairs, and tell us also when it loses. And before its loss, measure what it promises: fourteen bugs wait in the museum, and with every one of them the loss falls. → [09 · The museum of bugs](09_museum_of_bugs.ipynb)

@@ -66,7 +66,7 @@ NOPE = Encoding()
 MUTANTS = [
     Mutant(VERDICT, "theirs minus ours", lambda a, b: verdict(a, b, sign=-1), [MEAN], "Ours minus theirs"),
     Mutant(VERDICT, "not a sample", lambda a, b: verdict(a, b, deviation=pstdev), [DEVIATION], "n − 1"),
-    Mutant(VERDICT, "not in pairs", unpaired, [DEVIATION], "shares its luck"),
+    Mutant(VERDICT, "not in pairs", unpaired, [DEVIATION], "no seed in common"),
     Mutant(VERDICT, "by the mean", with_word(lambda g: "better" if fmean(g) < 0 else "worse"), [WORD]),
     Mutant(
         VERDICT,
@@ -86,6 +86,7 @@ MUTANTS = [
         "ties count",
         with_word(lambda g: "better" if max(g) <= 0 else "worse" if min(g) >= 0 else "undecided"),
         [WORD],
+        "A tie",
     ),
     Mutant(
         LONGER,
@@ -101,6 +102,9 @@ MUTANTS = [
     Mutant(LONGER, "starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
     Mutant(
         LONGER, "off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"
+    ),
+    Mutant(
+        LONGER, "off by one, upwards", fair(lambda c, least: c[:, 1:, least + 1 :].mean()), [FAIR], "from 0"
     ),
     Mutant(LONGER, "laid out otherwise", turned, [FAIR]),
     Mutant(OWN_ENCODING, "ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
