@@ -20,12 +20,12 @@ LogProb = Callable[[frozenset[int], int], float]
 
 
 def nelbo_stub(log_prob: LogProb, n: int) -> float:
-    """The NELBO of a text of n tokens, in nats: the mean over all ways to mask it, with their weights."""
+    """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
     return -sum(log_prob(frozenset(range(n)), i) for i in range(n))
 
 
 def nelbo_answer(log_prob: LogProb, n: int) -> float:
-    """The NELBO of a text of n tokens, in nats: the mean over all ways to mask it, with their weights."""
+    """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
     total = 0.0
     for size in range(1, n + 1):
         for some in combinations(range(n), size):
@@ -153,7 +153,9 @@ def language(answer: Any) -> tuple[str, ...]:
     given = texts(answer)
     lengths = sorted({len(text) for text in given})
     if len(lengths) > 1 or not 1 <= lengths[0] <= LETTERS:
-        raise Unusable(f"the texts should all have the same 1 to {LETTERS} characters; lengths are {lengths}")
+        raise Unusable(
+            f"the texts should all be equally long, 1 to {LETTERS} characters; lengths are {lengths}"
+        )
     if len(given) > MOST or len(set(given)) < len(given):
         raise Unusable(f"there should be at most {MOST} different texts; these are {shown(given)}")
     return given
@@ -187,7 +189,7 @@ AT_ONCE = Exercise(
         "A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is "
         "drawn with its true probability, and without looking at what the others become. Design a language "
         f"for which this goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} "
-        "characters, no character the same in all of them), such that at least "
+        "characters, and at no place the same character in all of them), such that at least "
         f"{IMPOSSIBLE:.0%} of what comes out in one step is none of the texts. Your answer is a list of "
         "texts. (Written one character a step, none would be wrong.)"
     ),

@@ -85,6 +85,7 @@ def gated(
         "": right * size[..., None, :],
         "The phases are missing: queries and keys have one wave": score(0.0) * size[..., None, :],
         "The key's wave is ahead: its angle is *larger*": score(-math.pi / 4) * size[..., None, :],
+        "45 degrees are π/4: `cos` and `sin` take radians": score(45.0) * size[..., None, :],
         "Where is α?": right,
         "α belongs to the keys. On queries it flattens the attention of those that must be filled in": (
             right * size[..., :, None]

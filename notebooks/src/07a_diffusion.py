@@ -13,7 +13,7 @@
 #
 # Six versions have written one character after another, and none of them ever looked ahead. The seventh does. It is shown a text with holes and says what was in them; it looks both ways, and it may write the last word first. In this lesson its position code is one that you know, RoPE. What source note 000 puts in RoPE's place is the subject of the next one.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 34 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*. **You will have seen:** what holes teach, what a text costs that can be written in many orders, a text that appears in no order at all, what haste does to words, and a question that such a model does not answer.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 34 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*. **You will have seen:** what holes teach, what a text costs that can be written in many orders, a text that does not appear from left to right, what haste does to words, and what filling in teaches of *who did it*.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -74,7 +74,7 @@ often_guess
 draw = torch.Generator().manual_seed(0)
 many = mask_out(torch.zeros(9000, 64).long(), torch.rand(9000, generator=draw), 1, draw)[0].sum(dim=1)
 fewer, middle, most = thirds = [float(((many >= n) & (many < n + 22)).float().mean()) for n in (0, 22, 44)]
-print(f"0 to 21 holes: {fewer:.0%}, 22 to 43: {middle:.0%}, 44 to 64: {most:.0%}")
+print(f"of 9,000 texts\n0 to 21 holes: {fewer:.0%}, 22 to 43: {middle:.0%}, 44 to 64: {most:.0%}")
 common = "about half of them" if middle > 0.4 else "few or nearly all"
 often_guess.compare("no number is likelier than another" if np.ptp(thirds) < 0.04 else common)
 
@@ -297,7 +297,8 @@ kind = kinds(tokenizer.decode(some.flatten())).view_as(some)
 
 # %% tags=["answer", "nbval-ignore-output"]
 by_kind = [float(sure[(half == tokenizer.mask_id) & (kind == n)].mean()) for n in range(3)]
-print(*(f"{name}: {x:.0%}" for name, x in zip(sure_guess.kind.options, by_kind, strict=True)), sep="\n")
+lines = (f"{name}: {x:.0%}" for name, x in zip(sure_guess.kind.options, by_kind, strict=True))
+print("how sure, in the mean:", *lines, sep="\n")
 sure_guess.compare(sure_guess.kind.options[int(np.argmax(by_kind))])
 
 # %% tags=["nbval-ignore-output"]
@@ -360,6 +361,7 @@ def written(threshold):
 
 # %% tags=["answer", "nbval-ignore-output"]
 by_steps, together = written(1.01), written(0.0)
+print("how often each word is written")
 for word, *found in zip(spelt, chances, by_steps, together, strict=True):
     print(f"{word}: should {found[0]:.0%}, one by one {found[1]:.1%}, at once {found[2]:.1%}")
 once_guess.compare(100 * round(float(together[1]), 3))
@@ -517,7 +519,7 @@ diffusion.NELBO
 
 # %%
 def nelbo(log_prob, n):
-    """The NELBO of a text of n tokens, in nats: the mean over all ways to mask it, with their weights."""
+    """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
     return -sum(log_prob(frozenset(range(n)), i) for i in range(n))
 
 
@@ -573,15 +575,15 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # </details>
 #
-# **2.** A model of masked diffusion has a pooled loss of 0.50, v4 on the same text a loss of 0.53. Which text is cheaper?
+# **2.** A model of masked diffusion has a pooled loss of 0.50, v4 on the same text a loss of 0.53. For which of the two is the text cheaper?
 #
-# - a) the first, by 0.03 nats a character
-# - b) the second, since a bound lies above the truth
+# - a) for the first, by 0.03 nats a character
+# - b) for the first, by at least 0.03, since a bound lies above the truth
 # - c) the numbers cannot be compared
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The pooled mean is not what a text costs, and no bound on it. Tempting is *a*: the units are alike, and the meaning is not.
+# **c.** The pooled mean is not what a text costs, and no bound on it, which rules out *b* as well. Tempting is *a*: the units are alike, and the meaning is not.
 #
 # </details>
 #
@@ -593,7 +595,7 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The mean of −log is −log of the mean only where there is nothing to average. Tempting is *c*: Hasty's words have two letters, and a gap.
+# **a.** The mean of −log is −log of the mean only where all that is averaged is equal. Tempting is *c*: Hasty's words have two letters, and a gap.
 #
 # </details>
 #

@@ -83,6 +83,7 @@ change = {name: float((polar.norm(k * rest) - by_hand[1]).abs().max()) for name,
 
 # %% tags=["answer"]
 idle = [name for name, by in change.items() if by < 1e-3]
+print("how much does a key change, at most?")
 for name, by in change.items():
     print(f"without {name} a key changes by {'nothing' if name in idle else f'{by:.1f}'}")
 norm_guess.compare(idle[0] if idle else "none of them")
@@ -130,7 +131,7 @@ slopes = [
     torch.autograd.grad(gate.sum(), zero)[0].abs().max().item()
     for gate in (angles.cos() * zero.cos(), (angles + zero).cos())
 ]
-print(f"largest slope: of cos(iω) cos φ {slopes[0]:.3f}, of cos(iω + φ) {slopes[1]:.3f}")
+print(f"largest slope\nof cos(iω) cos φ {slopes[0]:.3f}, of cos(iω + φ) {slopes[1]:.3f}")
 product_learns, exact_learns = (slope > 0 for slope in slopes)
 only = "for cos(iω) cos φ only" if product_learns else "for cos(iω + φ) only"
 slope_guess.compare(only if product_learns != exact_learns else "for both" if exact_learns else "for neither")
@@ -156,7 +157,7 @@ for version in ("v7-polar", "v7-exact"):  # in a model of two layers with random
 #
 # ## One repair after another
 #
-# Each fault has its remedy, and so have two more that only show once the first are gone. Here are five:
+# Each fault has its remedy, and so have two more that only show once the first are gone. Here are five, each on top of those before it:
 #
 # 1. **Exact phase**: $\cos(i\omega + \varphi)$. Now $\varphi$ can learn.
 # 2. **Random phase**: $\varphi$ begins anywhere, so that not all waves have their crest at position 0.
@@ -184,7 +185,7 @@ assert ["".join(row) for row in zip(*marks, strict=True)] == ["✓✓✓✗✗�
 #
 # ## Read backwards
 #
-# Now for a model. It has two layers with quadrature gates, it is awake but untrained, and it looks both ways. We show it a line with holes, and then the same line backwards: *wira fed lira* becomes *aril def ariw*.
+# Now for a model. It has two layers with quadrature gates, its weights are random and large (a fresh model would say the same to everything), and it looks both ways. We show it a line with holes, and then the same line backwards: *wira fed lira* becomes *aril def ariw*.
 
 # %%
 backwards_guess = live.predict(
@@ -218,7 +219,7 @@ def mirror(version, changed=None):
 
 # %% tags=["answer"]
 changes = {version: mirror(version) for version in ("v7-polar", "v7-quadrature")}
-print(*(f"{version}: answers change by {by:.3f}" for version, by in changes.items()), sep="\n")
+print("by how much answers change:", *(f"{v} {by:.3f}" for v, by in changes.items()), sep="\n")
 same = backwards_guess.kind.options[1 if changes["v7-quadrature"] < 1e-3 else 0]
 backwards_guess.compare(same)
 
@@ -290,7 +291,7 @@ for version, title in titles.items():
 
 # %% tags=["answer", "nbval-ignore-output"]
 loss = {title: runs[version].result()[-1].val_loss for version, title in titles.items()}
-print({title: round(x, 3) for title, x in loss.items()}, "nats per masked character")
+print("nats per masked character:", {title: round(x, 3) for title, x in loss.items()}, sep="\n")
 found = ", ".join(sorted(loss, key=loss.get))
 order_guess.compare(found if found in order_guess.kind.options else "another order")
 
@@ -420,14 +421,15 @@ at_first = mirror("v7", lambda model: with_phases(model, [0, 0, 0, 0]))  # as a 
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
-fixed, longer = with_phases(build("v7", shape), signs["both sides"]), TrainConfig(steps=400, batch_size=16)
+arm = "both sides"
+fixed, longer = with_phases(build("v7", shape), signs[arm]), TrainConfig(steps=400, batch_size=16)
 task = MaskedDiffusion(corpus, shape.block_size)
-runs["both sides"] = live.train(fixed, task, longer, "both sides", watches=[fills])
+runs[arm] = live.train(fixed, task, longer, arm, watches=[fills])
 
 # %% tags=["answer", "nbval-ignore-output"]
 ends = {"quadrature": of["v7-quadrature"][0], "v7": of["v7"][0]}  # stored, of the same seed
-ends["both sides"] = runs["both sides"].result()[-1].val_loss
-print("answers to a text read backwards change by", {k: round(x, 3) for k, x in backwards.items()})
+ends |= {title: run.result()[-1].val_loss for title, run in runs.items() if title in signs}
+print("answers to a text read backwards change by", {k: round(x, 3) for k, x in backwards.items()}, sep="\n")
 print("nats per masked character", {k: round(x, 3) for k, x in ends.items()})
 gained = (ends["quadrature"] - ends["both sides"]) / (ends["quadrature"] - ends["v7"])
 number = 0 if backwards["both sides"] < 1e-3 else 1 if gained < 0.5 else 2
@@ -441,7 +443,7 @@ assert abs(ends["both sides"] - ends["v7"]) < 0.06
 # %% [markdown]
 # The **phase** breaks the mirror, and needs no learning for it: a v7 that has not learned yet, all phases at 0, is a mirror, and a fixed phase is none. And the loss? *Both sides* ends about where v7 does, from this seed. So what v7 learns of its phases is, for this text and budget, worth no more than two heads that lean to the left and two to the right.
 #
-# One arm is left to you. *One side*, with 45 degrees in all four heads, breaks the mirror as well, as the print says. Does its loss come down too? Guess, then put `signs["one side"]` into the cell that trains; it takes half a minute. Whatever comes out, you will know more precisely what the phase is good for: to tell left from right, or to have heads of both kinds.
+# One arm is left to you. *One side*, with 45 degrees in all four heads, breaks the mirror as well, as the print says. Does its loss come down too? Guess, then write `arm = "one side"` in the cell that trains, and run it and the next one again; it takes half a minute. Whatever comes out, you will know more precisely what the phase is good for: to tell left from right, or to have heads of both kinds.
 #
 # ## Where it ends
 #
@@ -469,23 +471,24 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %%
 riddle_guess = live.predict(
-    "Three fresh seeds, 1,000 steps, each code at its best learning rate: which of them learns the riddle most often?",
-    ["PoPE", "PoPE without softplus", "RoPE", "v3's sinusoids"],
+    "Three fresh seeds, 1,000 steps, each at its best rate: which learns the riddle from any, besides PoPE?",
+    ["RoPE", "PoPE without softplus", "v3's sinusoids", "none of them"],
 )
 riddle_guess
 
 # %% tags=["answer"]
 riddle = load_results("lookup")
+title_of = {"pope": "PoPE", "signed": "PoPE without softplus", "v4": "RoPE", "v3": "v3's sinusoids"}
 print(f"{riddle['command']}: {riddle['minutes']:.0f} minutes, {riddle['steps']} steps")
 for name, found in riddle["accuracy"].items():
-    print(f"{name:7}", *(f"{share:4.0%}" for share in found))
+    print(f"{title_of[name]:22}", *(f"{share:4.0%}" for share in found))
 
 # %% tags=["answer"]
 lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), riddle)
 plt.show()
 solved = {name: sum(share > 0.9 for share in found) for name, found in riddle["accuracy"].items()}
-codes = dict(zip(("pope", "signed", "v4", "v3"), riddle_guess.kind.options, strict=True))
-riddle_guess.compare(codes[max(solved, key=solved.get)])
+others = [number for number, name in enumerate(("v4", "signed", "v3")) if solved[name]]
+riddle_guess.compare(riddle_guess.kind.options[others[0] if others else 3])
 
 # %%
 assert (round(riddle["guess"], 2), round(riddle["guess_any"], 2)) == (0.32, 0.24)

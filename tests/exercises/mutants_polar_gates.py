@@ -61,6 +61,7 @@ MUTANTS = [
     Mutant(FIXED_PHASE, "α on queries", with_(on="q"), [ALPHA], "flattens"),
     Mutant(FIXED_PHASE, "α on both", with_(on="qk"), [ALPHA], "twice"),
     Mutant(FIXED_PHASE, "90 degrees", with_(ahead=90), [PHASE, ALPHA]),
+    Mutant(FIXED_PHASE, "45 radians", with_(ahead=math.degrees(45)), [PHASE, ALPHA], "radians"),
     Mutant(FIXED_PHASE, "channels in another order", stacked, [PHASE, ALPHA]),
     Mutant(LOOK_RIGHT, "to the left", [2.0, 1.0, 0.5, 0.25], [MIRROR, PEAK], "Mind the sign"),
     Mutant(LOOK_RIGHT, "one phase", [-2.0] * 4, [PEAK], "highest score"),
