@@ -147,6 +147,9 @@ def targeted(attempt: Any, draw: Generator, rows: list[list[int]], staggered: bo
         T = len(time)
         later = (time[:, None] < time).int()
         mistakes = {
+            "None is found. Two tensors are never the same key of a dictionary: branch.tolist()": torch.full(
+                (T,), -1
+            ),
             "That is the next token of the row, of whatever text": torch.cat(
                 [torch.arange(1, T), -torch.ones(1)]
             ),
@@ -179,7 +182,7 @@ TARGETS = Exercise(
         "Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the "
         "row the *index* of its target, the next token of its own text, and −1 where the row holds none. "
         "`time` and `branch` are tensors (T,), and so is what you return. Texts may begin at different "
-        "times, end at different times, and have any numbers."
+        "times, end at different times, and have any branch numbers."
     ),
     level="core",
     minutes=10,
@@ -190,7 +193,8 @@ TARGETS = Exercise(
     ),
     hints=(
         "In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?",
-        "Go through the row, and remember for each branch where its latest token stands.",
+        "Go through the row (`branch.tolist()` gives plain numbers), and remember for each branch where its "
+        "latest token stands.",
         "When a token of a branch comes, it is the target of the one you remembered.",
     ),
     stub=targets_stub,

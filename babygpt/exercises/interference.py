@@ -68,6 +68,7 @@ def why(got: Any, loss: Loss, n: int) -> str:
         "All n tags count, not only the last": (last - zero, beside - last),
         "First the tags, then the company": (beside - alone, alone - zero),
         "Average over the tags": (n * alone - n * zero, beside - n * alone),
+        "Average over the tags, do not add them up": (n * alone - zero, beside - n * alone),
     }
     found = [said for said, wrong in mistakes.items() if not difference(got, wrong)]
     return f". {found[0]}" if found else ""
@@ -92,7 +93,7 @@ SPLIT_GAP = Exercise(
         "of the training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures "
         "the mean loss of texts that share a row under these tags, a tuple: `loss((0, 1, 2, 3))` of four, "
         "`loss((2,))` of one alone under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* "
-        "cost (alone, under each of the tags 0 to n − 1, against alone under tag 0) and what the *company* "
+        "cost (alone, on average over the tags 0 to n − 1, against alone under tag 0) and what the *company* "
         "costs. Together they are the gap, `loss((0, …, n − 1)) − loss((0,))`."
     ),
     level="core",

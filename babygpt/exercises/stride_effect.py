@@ -16,8 +16,8 @@ from babygpt.exercises.draws import dice
 
 Train = Callable[[int, int, int], float]  # stride, seed, steps -> loss
 NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and what a model that minds pays at the nearer
-RUNS, MACHINES = 60, 12  # that may be trained for one answer, and models that are asked about
-LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.03  # nats, at most, up or down
+RUNS, MACHINES = 60, 24  # that may be trained for one answer, and models that are asked about
+LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.04  # nats, at most, up or down
 
 
 def stride_matters_stub(train: Callable) -> bool:
@@ -116,7 +116,7 @@ def why(runs: list[tuple[int, int, int]]) -> str:
     pairs = len({run[1:] for run in runs if run[0] == NEAR} & {run[1:] for run in runs if run[0] == FAR})
     if pairs == 0:
         return ". No two runs differ in the stride alone"
-    if pairs < 6:
+    if pairs < 15:
         return f". {pairs} pair{'s' if pairs > 1 else ''} of runs may all have been lucky; train more seeds"
     return ". Does it look at the mean over all pairs, and ask whether that is nearer to 0.06 or to 0?"
 
@@ -136,7 +136,7 @@ STRIDE_MATTERS = Exercise(
         "three numbers give the same loss again. You may train 60 times. Write `stride_matters(train)`: "
         "whether these models lose more at stride 1 than at stride 128, `True` or `False`. Some models lose "
         "0.06 nats more there, the others nothing. Seeds differ by far more than that, and even two runs "
-        "from one seed differ by up to 0.06 through luck. Decide first what you vary, what you hold, and how "
+        "from one seed differ by up to 0.08 through luck. Decide first what you vary, what you hold, and how "
         "often you repeat it. (`train` is made up, so that you need not wait; 100 to 1000 steps are fine.)"
     ),
     level="core",

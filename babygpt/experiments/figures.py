@@ -60,7 +60,7 @@ FIGURES: dict[str, Study] = {
     "names": Study(names.draw_names, names.measure_names, (12.5, 4.2)),
     "lengths": Study(roles_and_lengths.draw_lengths, roles_and_lengths.measure_lengths, (12.5, 4.4)),
     "branches": Study(
-        branches.draw_branches, branches.measure_branches, (17.0, 4.6), branches.markdown_table
+        branches.draw_branches, branches.measure_branches, (14.0, 5.0), branches.markdown_table
     ),
     "strides": Study(strides.draw_strides, strides.measure_strides, (13.0, 4.6)),
     "gaussian": Study(gaussian_figure.draw_gaussian, gaussian.measure_gaussian, (18.0, 9.0)),

@@ -85,7 +85,7 @@ def draw_gaps(
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_yticks(range(len(gaps)), list(gaps))
     ax.set_ylim(len(gaps) + 0.4, -0.6)  # the first code on top, and room for the legend below
-    set_labels(ax, title, "gap (nats per character; linear to 0.01, then logarithmic)", "")
+    set_labels(ax, title, "gap (nats per character; linear to 0.01,\nthen logarithmic)", "")
     ax.legend(loc="lower right", ncols=3)
 
 

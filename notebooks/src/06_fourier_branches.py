@@ -15,7 +15,7 @@
 #
 # The note makes many promises: how far apart its codes are, how badly the rival does, what training needs. A second note takes one of them back. We shall measure them. What we say of training we say of small models: two layers, width 96, a few hundred steps.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1½ to 2½ minutes to run on two cores, about 39 minutes to read and guess; the exercises about 37 more. **You will have:** woven two texts into one, told their codes from those of the rival, turned a stride in a model that learns, measured what leaks, and asked what an open mask is good for. What a first reader can skip stands at the end, as a *second visit*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1½ to 2½ minutes to run on two cores, about 39 minutes to read and guess; the exercises about 37 more. **You will have:** woven two texts into one, told their codes from those of the rival, turned a stride in a model that learns, looked for leaks, and asked what an open mask is good for. What a first reader can skip stands at the end, as a *second visit*.
 
 # %% tags=["nbval-ignore-output"]
 from collections.abc import Callable
@@ -54,7 +54,7 @@ print("branch ", *row.branch[0].tolist())
 # %% [markdown]
 # (The last character of each text is a target only, so `d` and `Y` are not in the row.)
 #
-# Which token may look at which? In one text the answer was *itself, and all before it*. Here tokens of the same time are written at the same moment: when `b` and `W` are read, neither has been there when the other was chosen. So the rule is: **a token sees itself, and everything at strictly earlier times, of every branch**. It is written down once, in `babygpt/positions.py`, for one text and for many:
+# Which token may look at which? In one text the answer was *itself, and all before it*. Here tokens of the same time are written at the same moment: when `b` and `W` are read, neither has been there when the other was chosen. So the rule is: **a token sees itself, and everything at strictly earlier times, of every branch**. It is written down once, in `babygpt/positions.py`, for one text and for many (in the pictures below it, `b0` is the `b` of branch 0):
 
 # %%
 source(causal_mask)
@@ -95,6 +95,7 @@ b, w = marks.index("b0"), marks.index("W1")
 exchanged = row.tokens.clone()
 exchanged[0, [b, w]] = row.tokens[0, [w, b]]
 changes = {}
+print("how much the predictions change, at most")
 for name in ("v6-none", "v6"):
     model = build(name, tiny)
     for p in model.parameters():
@@ -144,6 +145,7 @@ apart_guess
 
 # %% tags=["answer"]
 cosines = {}
+print("two codes, at position 0 and at another")
 for position in (1, 128, 256):
     code = by_hand(position)
     cosines[position] = float(torch.cosine_similarity(code, codes[0], dim=0))
@@ -305,9 +307,9 @@ assert not as_planned or leap > rest + 0.1 > 0.1
 # %% [markdown]
 # The loss leaps, for the model has learned *these* two tags. Then it learns the new ones, and the leap shrinks; in 120 steps it does not vanish. Is that the stride of 1, or only the change? One run cannot say; models with a stride of 1 from the beginning wait below.
 #
-# ## What leaks
+# ## Does anything leak?
 #
-# No gap does not mean no contact. We keep branch 0 as it is, put another text into branch 1, and compare branch 0's predictions before and after: their Kullback–Leibler divergence ([KL](../docs/glossary.md#kl)) in nats per character is the [**leakage**](../docs/glossary.md#leak). The note promises that the outputs are *completely independent*. Each of the three trained models is read twice, with the open mask and with the isolation mask.
+# We keep branch 0 as it is, put another text into branch 1, and compare branch 0's predictions before and after: their Kullback–Leibler divergence ([KL](../docs/glossary.md#kl)) in nats per character is the [**leakage**](../docs/glossary.md#leak). The note promises that the outputs are *completely independent*. Each of the three trained models is read twice, with the open mask and with the isolation mask.
 
 # %%
 sets = ["none", "the three with the isolation mask", "those, and the two codes with the open mask"]
@@ -331,7 +333,7 @@ assert zero == {(name, True) for name in models}
 assert max(leaks["v6", False], leaks["v6-rope2d", False]) < 0.02 < 0.1 < leaks["v6-none", False]
 
 # %% [markdown]
-# Training has taught the two models with a code to look away, almost; a mask makes sure. If texts of different people share a sequence, almost is not a word one wants to use.
+# No gap does not mean no contact. Training has taught the two models with a code to look away, almost; a mask makes sure. If texts of different people share a sequence, almost is not a word one wants to use.
 
 # %% [markdown]
 # ## Two stories at once
@@ -349,7 +351,7 @@ greedy = [generate_parallel(models["v6"], prompts, 20, 0.0, use_cache=cached) fo
 assert all(torch.equal(one, other) for one, other in zip(*greedy, strict=True))
 
 # %% [markdown]
-# ## A third text
+# ## More texts than in training
 #
 # The models were trained on two branches. Put four into the sequence. No model has ever seen a branch 2 or a branch 3. The note is not worried: *branch numbers are usually the same in training and in use, so there is no need to extrapolate; what counts is telling apart, not generalising*. And the codes of four branches are as different as ever.
 
@@ -363,7 +365,7 @@ four_guess
 # %% tags=["answer", "nbval-ignore-output"]
 parts = {name: metrics.split_gap(m, corpus.val, 4, length=48, n_texts=128) for name, m in models.items()}
 four = {name: part.own + part.company for name, part in parts.items()}
-rows = [(n, f"{four[n]:.3f}", f"{part.own:.3f}", f"{part.company:.3f}") for n, part in parts.items()]
+rows = [(n, f"{four[n]:.3f}", f"{part.own:z.3f}", f"{part.company:.3f}") for n, part in parts.items()]
 Table(("nats per character", "gap at four", "own tag, alone", "company"), rows, stable=1)
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -390,7 +392,7 @@ assert max(abs(parts[name].own) for name in ("v6-none", "v6-rope2d")) < 0.001
 # %%
 results = load_results("branches")
 print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds")
-draw_branches(plt.figure(figsize=(15, 4.6)), results)
+draw_branches(plt.figure(figsize=(12.5, 4.8)), results)
 plt.show()
 
 
@@ -489,7 +491,7 @@ assert heard[True][1] > 0.6
 # %% [markdown]
 # Next to nothing, far below the floor: branch 1 finds what it is going to say in branch 0, which has nobody to read from and loses what a text alone does. Isolated, branch 1 is on its own, and does worse than branch 0, for this model never had to learn that. (The curve above is the mean of both branches; that it ends at the floor is chance.)
 #
-# So that is what an open mask is good for: a branch can **use what another has just written**. Whether there is anything to use is decided by the texts, and an echo is the easiest case. That branches can divide a task and help each other, nothing on this page shows; it is reported of large models (see *Further reading*). For strangers who share a sequence, isolate.
+# So that is what an open mask is good for: a branch can **use what another has just written**. Whether there is anything to use is decided by the texts, and an echo is the easiest case. That branches can divide a task and help each other, nothing on this page shows; it is reported of large models (see *Further reading*). For strangers who share a sequence, isolate; or let each be a sequence of its own, in a batch.
 #
 # ## What the notes claim
 #
@@ -729,7 +731,7 @@ assert max(shares[share]["gap 2"][0] for share in (0.25, 0.5, 0.75)) < 0.01 < sh
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Both are the mean of $\cos((p - p')\omega)$ over the pairs. Tempting is *b*, which the notes say: they took a single slow pair for all of them. What *is* that much alike are the streams of trained models.
+# **a.** Both are the mean of $\cos((p - p')\omega)$ over the pairs. Tempting is *b*, which the notes say: they took a single slow pair for all of them. What *is* that much alike are the streams of a trained model with 2-D RoPE.
 #
 # </details>
 #

@@ -62,6 +62,15 @@ def itself(time, branch):
     return torch.where(target < 0, torch.arange(len(time)), target)
 
 
+def tensors_as_keys(time, branch):
+    target, latest = torch.full_like(time, -1), {}
+    for i, b in enumerate(branch):
+        if b in latest:
+            target[latest[b]] = i
+        latest[b] = i
+    return target
+
+
 def alone(loss, n):
     return sum(loss((tag,)) for tag in range(n)) / n
 
@@ -82,6 +91,11 @@ def total(loss, n):
     return n * alone(loss, n) - n * loss((0,)), loss(tuple(range(n))) - n * alone(loss, n)
 
 
+def added_up(loss, n):
+    tags = n * alone(loss, n) - loss((0,))
+    return tags, loss(tuple(range(n))) - loss((0,)) - tags
+
+
 def same_tags(loss, n):
     return 0.0, loss((0,) * n) - loss((0,))
 
@@ -92,6 +106,10 @@ def paired(train, seeds, steps=400):
 
 def one_seed(train):
     return paired(train, [0])[0] > 0.03
+
+
+def three_seeds(train):
+    return sum(paired(train, range(3))) / 3 > 0.03
 
 
 def same_seed_again(train):
@@ -136,12 +154,15 @@ MUTANTS = [
     Mutant(TARGETS, "next time", next_time, [TOGETHER, APART], "next time"),
     Mutant(TARGETS, "the one before", previous, [SINGLE, TOGETHER, APART]),
     Mutant(TARGETS, "itself at the end", itself, [SINGLE, TOGETHER, APART]),
+    Mutant(TARGETS, "tensors as keys", tensors_as_keys, [SINGLE, TOGETHER, APART], "tolist"),
     Mutant(SPLIT_GAP, "against tag 0", against_0, [TAGS, BOTH], "against the same tags"),
     Mutant(SPLIT_GAP, "the last tag", last_tag, [TAGS, BOTH], "not only the last"),
     Mutant(SPLIT_GAP, "exchanged", other_order, [TAGS, COMPANY, BOTH], "First the tags"),
     Mutant(SPLIT_GAP, "sums", total, [TAGS, COMPANY, BOTH], "Average"),
+    Mutant(SPLIT_GAP, "added up", added_up, [TAGS, COMPANY, BOTH], "do not add"),
     Mutant(SPLIT_GAP, "tag 0 for all", same_tags, [TAGS, COMPANY, BOTH], "different numbers"),
     Mutant(STRIDE_MATTERS, "one seed", one_seed, [MIND, DO_NOT], "train more seeds"),
+    Mutant(STRIDE_MATTERS, "three seeds", three_seeds, [MIND], "3 pairs"),
     Mutant(STRIDE_MATTERS, "one seed, again and again", same_seed_again, [MIND, DO_NOT], "1 pair of runs"),
     Mutant(STRIDE_MATTERS, "other seeds", other_seeds, [LIKE, MIND, DO_NOT], "luckier"),
     Mutant(STRIDE_MATTERS, "other steps", other_steps, [LIKE, DO_NOT], "which of the two"),
