@@ -29,7 +29,16 @@ from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 
-NOTEBOOKS = ("00", "01", "03b", "04", "05", "06", "07a", "07b")  # those in which a learner watches a model learn
+NOTEBOOKS = (
+    "00",
+    "01",
+    "03b",
+    "04",
+    "05",
+    "06",
+    "07a",
+    "07b",
+)  # those in which a learner watches a model learn
 WITH_SLIDERS = {"05": "gaussian", "07b": "polar"}  # the first explorer of those whose sliders are timed
 STEPS, ROUNDS, N_CHARS = 400, 3, 60_000  # of a run whose speed is measured: as long as the notebooks'
 INTERACT = ".jp-CodeCell:has(.widget-interact)"

@@ -31,6 +31,16 @@ class Unusable(Wrong):
     """Raised by a check for an answer that none of the other checks can make anything of."""
 
 
+class Words(str):
+    """A text that a notebook shows as Markdown, without the quotes of a string."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True)
 class Check:
     """One thing that is asked of an answer.
@@ -132,26 +142,26 @@ class Exercise:
                 break
         return Report(rows, printed)
 
-    def draw(self, attempt: Any) -> Drawn | str:
+    def draw(self, attempt: Any) -> Drawn | Words:
         """Yours, the wanted one, and the difference; in words why not, where there is nothing to draw."""
         if self.picture is None:
-            return "This exercise has no picture: `check` says it in words."
+            return Words("This exercise has no picture: `check` says it in words.")
         make = partial(self.picture.matrix, attempt)
         yours, error, _ = within(self.seconds, partial(numbers, make))
         wanted = numbers(partial(self.picture.matrix, self.answer))
         if error is None and yours.shape != wanted.shape:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
         if error is not None:
-            return f"There is nothing to draw yet: {sentence(error, self.seconds)}"
+            return Words(f"There is nothing to draw yet: {sentence(error, self.seconds)}")
         differ, labels = apart(yours, wanted), (self.picture.x, self.picture.y)
         return Drawn(answer_figure(yours.numpy(), wanted.numpy(), differ, *labels), differ)
 
-    def hint(self) -> str:
+    def hint(self) -> Words:
         """One more hint each time; after the last one, all is said."""
         if self.given == len(self.hints):
-            return "There are no more hints. `solution()` shows one way to do it."
+            return Words("There are no more hints. `solution()` shows one way to do it.")
         self.given += 1
-        return f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}"
+        return Words(f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}")
 
     def solution(self) -> Source | Any:
         """One way to do it: its source, with what it imports, as a notebook's cell; or the value."""

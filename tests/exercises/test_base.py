@@ -1,10 +1,13 @@
 """What checkers are made of: comparing answers, asking functions, and reading values that a learner gave."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from babygpt.exercises import start
 from babygpt.exercises.base import Unusable, Wrong, ask, expect, texts, whole_number
 from babygpt.exercises.compare import difference, truth, wrong_shape
 
@@ -94,3 +97,12 @@ def test_what_is_no_whole_number_is_unusable(value):
 def test_what_is_no_pair_of_texts_is_unusable(value):
     with pytest.raises(Unusable):
         texts(value, 2)
+
+
+def test_hints_come_one_by_one_and_end_without_quotes():
+    exercise = replace(start.UNITS, given=0)
+    said = [exercise.hint() for _ in range(len(exercise.hints) + 2)]
+    assert [words.split(": ", 1)[-1] for words in said[:-2]] == list(exercise.hints)
+    assert said[0].startswith(f"1 of {len(exercise.hints)}: ")
+    assert said[-1] == said[-2] == repr(said[-1]) == said[-1]._repr_markdown_()
+    assert "no more hints" in said[-1]
