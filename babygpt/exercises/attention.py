@@ -86,6 +86,8 @@ def sees_no_later(attempt: Any, draw: Generator) -> None:
                 told = "your mask lets a token see the one after it"
                 if first < t - 1 or float(weights.triu(2).abs().max()) > 1e-6:
                     told = "a token sees those after it: where is the mask?"
+                elif float(weights.triu(1).abs().max()) <= 1e-6:
+                    told = "later tokens have a say, though their weights are 0: mask before the softmax"
                 raise Wrong(f"for {what} a change of token {t} moves what token {first} takes home; {told}")
 
 

@@ -64,8 +64,8 @@ def looks(attempt: Any, given: list[tuple[int, int]], start: int, least: float) 
                 told = f". Without the mask it looks {n} *ahead*: turn the other way round" if ahead else ""
                 raise Wrong(f"{place} looks {m - at} tokens back, should be {n}{told}")
             if share < least:
-                told = "the scores are too much alike, and the softmax spreads its weight: make them larger"
-                raise Wrong(f"{place} gives the right one {share:.0%} of its weight, and {told}")
+                told = "the scores lie too close together: make them larger, and the softmax gets sharper"
+                raise Wrong(f"{place} gives the right one only {share:.0%} of its weight; {told}")
 
 
 def looks_at_itself(attempt: Any, draw: Generator) -> None:

@@ -78,7 +78,7 @@ torch_mix = F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=
 assert torch.allclose(mix, torch_mix[0])
 
 # %% [markdown]
-# The last line compares with PyTorch's own attention, the one that every model of this course uses. That is all there is: **scores, mask, weights, mix.**
+# The last line compares with PyTorch's own attention, the one that every model of this course uses. (Left to itself it divides the scores by $\sqrt D$, as models do; `scale=1.0` keeps our whole numbers. Why one divides comes below.) That is all there is: **scores, mask, weights, mix.**
 #
 # ## Two tokens change places
 #
@@ -221,7 +221,7 @@ source(Attention)
 # %% [markdown]
 # ## A whole model
 #
-# Now we can ask. The invariant `order_blind` shuffles all tokens before the last one, and looks whether the prediction after the last one changes. We ask it of random models of one, two and three layers, causal, without any position code. (Of their twins without the mask as well; those are blind at any depth, as textbooks say.)
+# Now we can ask. The invariant `order_blind` shuffles all tokens before the last one, and looks whether the prediction after the last one changes. We ask it of random models of one, two and three layers, causal, without any position code. (And of their twins without the mask, for comparison.)
 
 # %%
 depths = ["from one layer on", "from two layers on", "from three layers on", "never: a heap stays a heap"]
@@ -244,7 +244,7 @@ assert [row[1] for row in rows] == ["blind", "blind", "blind"]
 assert [row[2] for row in rows] == ["blind", "sees order", "sees order"]
 
 # %% [markdown]
-# A causal model with two layers **sees order, with no position code whatever**, before any training. (That trained language models do without a code was shown by Haviv et al. 2022; that the first layer of a causal model can work out each token's position was proved by Kazemnejad et al. 2023.)
+# Without the mask all three are blind, as textbooks say. But a causal model with two layers **sees order, with no position code whatever**, before any training. (That trained language models do without a code was shown by Haviv et al. 2022; that the first layer of a causal model can work out each token's position was proved by Kazemnejad et al. 2023.)
 #
 # ## What an average tells
 #
@@ -303,7 +303,7 @@ assert min(off["both ways"]) > 15.9
 assert 12 < off["causal"][-1] < 14
 
 # %% [markdown]
-# Without the mask: the middle, nothing better. With the mask, a faint idea of place from the first layer on, out of nothing but random matrices. It is faint for a reason: counting by averaging is hard work, and the step from $1/30$ to $1/31$ is tiny.
+# Without the mask: the middle, nothing better. With the mask, a faint idea of place from the first layer on, out of nothing but random matrices. It is no wonder that it is faint: nobody has trained these matrices to count, and the step from $1/30$ to $1/31$ is tiny.
 #
 # ## Who fed whom?
 #
@@ -361,7 +361,7 @@ assert right["one layer"] == 0.5
 assert right["two layers"] > 0.9
 
 # %% [markdown]
-# One layer is right *exactly* half of the time, and no training could change that. At the end of the question it sees the same heap in a story and in its mirror image, so it says the same twice, and is right once. Two layers learn it, from nothing but the mask. (One run of each, and the same recipe for both; stories of sixteen characters that all begin where the window begins.) Look at the dashboard of the two layers again: for a good while it stays at half as well. The clock is there, and has to be found.
+# One layer is right *exactly* half of the time, and no training could change that. At the end of the question it sees the same heap in a story and in its mirror image, so it says the same twice, and is right once. Two layers learn it, from nothing but the mask. (One run of each, and the same recipe for both; stories of sixteen or seventeen characters that all begin where the window begins.) Look at the dashboard of the two layers again: for a hundred steps or so it stays at half as well. The clock is there, and has to be found.
 #
 # ## Take the mask away
 #
@@ -478,7 +478,7 @@ HALF_BLIND.check(half_blind)
 # 2. To a token of one layer those before it are a heap: shuffle them, and what it takes home stays the same.
 # 3. A block adds to the stream, first attention in several heads and then an MLP; more heads cost no weights.
 # 4. A causal model without a position code sees order from two layers on, since an average over the past tells how long the past is; without the mask it is blind at any depth.
-# 5. After 300 steps on stories of sixteen characters, two layers without a code know who fed whom, and without the mask of the first layer they fall back to exactly half (one run).
+# 5. After 300 steps on stories of sixteen or seventeen characters, two layers without a code know who fed whom, and without the mask of the first layer they fall back to exactly half (one run).
 
 # %% [markdown]
 # ## Self-test

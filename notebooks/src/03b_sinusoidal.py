@@ -88,7 +88,7 @@ assert waves.max() > 50_000
 
 
 # %% [markdown]
-# The counter's last digits are on the left, its first digits on the right. The shortest wave takes $2\pi$ tokens, the longest more than fifty thousand: in our windows most of the right half stands still. It is a code made for texts a hundred times longer than ours.
+# The counter's last digits are on the left, its first digits on the right. The shortest wave takes $2\pi$ tokens, the longest more than fifty thousand: in our windows most of the right half stands still. There is room in this code for texts far longer than ours.
 #
 # ## Walking along the table
 #
@@ -198,7 +198,7 @@ assert torch.allclose(alike, alike.flip(0), atol=1e-3)  # and not the direction
 live.sinusoidal()
 
 # %% [markdown]
-# The shape travels with the place: the theorem once more. A small θ makes all waves quick, so that places look different soon and, a little further on, alike again; with a large θ most stand still, and the whole window looks alike.
+# The shape travels with the place: the theorem once more. Half the width is half as many waves between the same quickest and slowest, and the curve hardly changes. A small θ makes all waves quick: the peak gets narrower, and at θ = 10 places four or more tokens apart have next to nothing in common. With a large θ most waves stand still, and the whole window looks more alike.
 #
 # Here the theorem earns its keep. Attention does not compare codes; it compares *queries* with *keys*, and each is the code times a learned matrix. Let the query's matrix be the rotation by one step back. Then token $m$ asks with the code of $m - 1$, and finds the token before it. **One fixed matrix does it for every $m$**; a matrix is just what a layer can learn.
 
@@ -364,7 +364,7 @@ for kind in ("linear", "bent"):
     assert 2 < nope_off[2] < min(v3_off[2], 13)
 
 # %% [markdown]
-# NoPE begins with nothing and finds out more of its place with every layer. v3 knows it at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until before the head either probe finds *less* of its place than of NoPE's. (What neither finds may still be there in a form that both miss; a probe can show that something is there, never that it is not. And this is one run of each.) We think that the head has no use for it: the next letter depends on who did what, not on being letter number 37.
+# NoPE begins with nothing, and has found out a good part of its place by the end; nearly all of that is the work of its first layer. v3 knows it at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until before the head either probe finds *less* of its place than of NoPE's. (What neither finds may still be there in a form that both miss; a probe can show that something is there, never that it is not. And this is one run of each.) We think that the head has no use for it: the next letter depends on who did what, not on being letter number 37.
 #
 # ## What does it look at?
 #
@@ -407,7 +407,7 @@ assert abs(before - (strongest == 0).mean()) < 0.25
 assert one_back.max() < fair.diagonal(-1).mean() - 0.1 < 0.6
 
 # %% [markdown]
-# The bounds explain a part of it, not all: within them 63% would be possible. The rest we do not know.
+# The bounds explain a part of it, not all: within them 63% is possible, with a code and no letters in the way. The rest we do not know.
 #
 # And is this head what v3 answers with? A picture of weights cannot tell. Take a head away, and ask again: `ablate_heads` sets to zero what one head writes into the stream. This is called an [ablation](../docs/glossary.md#ablation).
 
@@ -525,7 +525,7 @@ frozen_pairs.compare(cures[slow_helps + 2 * quick_helps])
 assert min(frozen_loss.values()) > frozen_loss["as it is"] - 0.3
 
 # %% [markdown]
-# Neither. The suspicion was wrong, and so is its opposite: the loss stays where it was, or gets worse. It is not this pair or that one. The model's matrices were fitted to 64 rows, each a combination of all pairs, and they do what they do with any other. A formula that goes on is not a model that goes on.
+# Neither. The slow pairs alone do not explain the cliff, nor do the quick ones: the loss stays where it was, or gets worse. It is not this pair or that one. The model's matrices were fitted to 64 rows, each a combination of all pairs, and they do what they do with any other. A formula that goes on is not a model that goes on.
 #
 # NoPE did not stay where it was either. It never had a table that could end; but its clock is an average over the past, and it has never had to average over so much of it.
 #

@@ -86,7 +86,11 @@ MUTANTS = [
     Mutant(ATTENTION, "by D", lambda *a: attend(*a, scale=1.0), [SCORES, PYTORCH], "not by D"),
     Mutant(ATTENTION, "v's width", width_of_v, [SCORES, PYTORCH], "not that of v"),
     Mutant(
-        ATTENTION, "mask after", lambda *a: attend(*a, after=True), [SUMS, LATER, EARLIER, SCORES, PYTORCH]
+        ATTENTION,
+        "mask after",
+        lambda *a: attend(*a, after=True),
+        [SUMS, LATER, EARLIER, SCORES, PYTORCH],
+        "mask before the softmax",
     ),
     Mutant(
         ATTENTION,
