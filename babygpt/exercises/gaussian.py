@@ -128,6 +128,8 @@ NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
 
 def width(answer: Any) -> float:
     """The learner's σ. Raises Unusable if it is none."""
+    if isinstance(answer, torch.Tensor) and answer.dim() == 0:
+        answer = answer.item()
     if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 < answer < math.inf:
         raise Unusable(f"this should be a width above 0, in tokens, and is {shown(answer)}")
     return float(answer)

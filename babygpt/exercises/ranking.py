@@ -100,7 +100,7 @@ def names_all(attempt: Any, draw: Generator) -> None:
 
 
 def ranks(attempt: Any, draw: Generator) -> None:
-    for n_layer, n_head in ((1, 2), (1, 4), (2, 2), (3, 3)):
+    for n_layer, n_head in ((1, 3), (1, 4), (2, 2), (3, 3)):
         got, model, score, what = ranked(attempt, draw, n_layer, n_head)
         scores = {at: without(model, score, at) for at in all_heads(model)}
         want = sorted(scores, key=lambda at: scores[at])
@@ -149,7 +149,7 @@ RANKING = Exercise(
         "`nn.Linear` without bias whose weight may be changed under `torch.no_grad()`; `model.config` has "
         "`n_head` and `head_dim`. Leave the model as it was."
     ),
-    level="core",
+    level="stretch",
     minutes=15,
     checks=(
         Check("names each head once", names_all),

@@ -89,7 +89,7 @@ def absolute_scores(theta: float) -> dict[str, Score]:
 
 
 def hidden_scores(theta: float) -> dict[str, Score]:
-    """Scores whose fault shows far along, or for some vectors only."""
+    """Scores whose fault shows far along, for some vectors only, or for later keys only."""
     turned = rope(theta)
     return {
         "positions beyond 200 taken for 200": lambda q, k, m, n: turned(q, k, min(m, 200), min(n, 200)),
@@ -99,6 +99,9 @@ def hidden_scores(theta: float) -> dict[str, Score]:
             turned(q, k, m, n) + float(q.double().std()) * torch.tensor(m / 9.0).sin().item()
         ),
         "positions rounded to even numbers": lambda q, k, m, n: turned(q, k, m // 2 * 2, n // 2 * 2),
+        "RoPE for keys that are not later; for later ones, the place of q alone": lambda q, k, m, n: turned(
+            q, k, m, n if n <= m else 0
+        ),
     }
 
 
@@ -121,7 +124,7 @@ def counterexample(score: Score, head_dim: int) -> str:
     """One distance at two places, with two scores, in a sentence."""
     draw = Generator().manual_seed(0)
     q, k = torch.randn(2, head_dim, generator=draw, dtype=torch.float64)
-    for m, n in ((3, 1), (4, 1), (3, 2), (150, 100)):
+    for m, n in ((3, 1), (4, 1), (3, 2), (150, 100), (1, 4)):
         for shift in (1, 7, 100, 333):
             one, other = score(q, k, m, n), score(q, k, m + shift, n + shift)
             if abs(one - other) > 0.01:

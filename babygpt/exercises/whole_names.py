@@ -133,7 +133,7 @@ WHOLE_NAMES = Exercise(
         "`tokenizer.decode` takes such ids, be it a single one in a row (1,). Solved? Then ask it of this "
         "notebook's model: `whole_names(v4, tokenizer, questions[:100])`."
     ),
-    level="core",
+    level="stretch",
     minutes=15,
     checks=(
         Check("a model that is always right", all_right),

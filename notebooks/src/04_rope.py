@@ -13,7 +13,7 @@
 #
 # "The second word before me" means the same on page 1 and on page 100. What matters between two tokens is mostly the way from one to the other, not the page. v3 knows that only in a roundabout way: it adds an absolute code and leaves the subtraction to the model. In this notebook we write down what we *wish* a [score](../docs/glossary.md#score) to be, and see that for matrices the wish leaves just one answer: **rotate the [queries](../docs/glossary.md#query) and the [keys](../docs/glossary.md#key)**. That is RoPE, the code in most large language models of today, and it makes **v4**.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 90 seconds to run on two cores, about 36 minutes to read and guess; the exercises about 55 more. **You will have:** derived the rotation, met two ways of writing it and a third, asked a trained model what it knows and which of its heads knows it, and sent three encodings into longer texts than they were trained on. What a first reader can skip stands at the end, as a *second visit*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 90 seconds to run on two cores, about 36 minutes to read and guess; the exercises about 25 more, and 30 for those marked *stretch*. **You will have:** derived the rotation, met two ways of writing it and a third, asked a trained model what it knows and which of its heads knows it, and sent three encodings into longer texts than they were trained on. What a first reader can skip stands at the end, as a *second visit*.
 
 # %% tags=["nbval-ignore-output"]
 from __future__ import annotations  # solutions may name types that are not imported here
@@ -107,7 +107,7 @@ live.rotary()
 #
 # $$\omega_i = \theta^{-2i/D}\quad\text{radians a token, } \theta = 10000,$$
 #
-# the sinusoid's own [frequencies](../docs/glossary.md#frequency). (Su et al. 2021, who called it *rotary position embedding*.) Nothing is added to the tokens; queries and keys are rotated in every layer just before they meet. The [values](../docs/glossary.md#value) are left alone: where to look shall depend on places, and not what is taken home. The package reads each pair of channels as one complex number, multiplies, and reads the product as a pair again:
+# the sinusoid's own [frequencies](../docs/glossary.md#frequency). (Su et al. 2021, who called it *rotary position embedding*. Why 10000? It was inherited, and neither paper argues for it. It decides how slow the slowest pair is: with the 24 channels of our heads it needs 29,000 tokens for one round. Models for long texts raise it; Llama 3 has 500,000.) Nothing is added to the tokens; queries and keys are rotated in every layer just before they meet. The [values](../docs/glossary.md#value) are left alone: where to look shall depend on places, and not what is taken home. The package reads each pair of channels as one complex number, multiplies, and reads the product as a pair again:
 
 # %%
 source(rotate_pairs)
@@ -238,7 +238,7 @@ v4 = build("v4", shape)
 run = live.train(v4, objective, recipe, "v4", floor, watches)
 
 # %% [markdown]
-# You can read on while it trains. Is v3 lost without its favour? It is not. On the full tales, with windows cut anywhere, three [seeds](../docs/glossary.md#seed) put it a little *ahead* of v4 after 600 steps ([figure](../figures/roles.png)): inside the window that it was trained on, an additive code can do the job. That RoPE is the better idea has to show elsewhere, and it will, further down.
+# You can read on while it trains. Is v3 lost without its favour? It is not. On the full tales, with windows cut anywhere, three [seeds](../docs/glossary.md#seed) put it a little *ahead* of v4 after 600 steps ([figure](../figures/roles.png)): inside the window that it was trained on, an additive code can do the job. Whether RoPE is the better idea has to show elsewhere, further down.
 
 # %%
 stored = load_results("roles")
@@ -496,7 +496,7 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# Solve what you like, in any order; all four are *core*, ten or fifteen minutes each. Write your answer where the stub stands, run the cell, and let the next one check it. `rope.HALF_SPLIT.hint()`, in a new cell, gives one hint at a time, and `.solution()` shows one way to do it.
+# Solve what you like, in any order; the first two are *core*, the last two *stretch*, ten or fifteen minutes each. Write your answer where the stub stands, run the cell, and let the next one check it. `rope.HALF_SPLIT.hint()`, in a new cell, gives one hint at a time, and `.solution()` shows one way to do it.
 
 # %%
 rope.HALF_SPLIT

@@ -147,7 +147,7 @@ live.gaussian()
 # %% [markdown]
 # Nothing happens on the right. A common factor of all attention weights cancels in softmax, so in the relative reading only the *ratio* of the two [α](../docs/glossary.md#alpha) says anything. In the absolute one it does not cancel: there α makes every score larger, and attention sharper.
 #
-# A factor can be lost in one more place. Many modern models, ours included, **[normalise](../docs/glossary.md#norm)** queries and keys: each is scaled to one and the same length before the scores are taken. The formula's K is a change of length. Multiplied in *before* the norm, it is gone; so our models normalise first and ask their encoding afterwards. (Notebook 07 meets this again, and a whole idea hangs on it there.)
+# A factor can be lost in one more place. Many modern models, ours included, **[normalise](../docs/glossary.md#norm)** queries and keys: each is scaled to one and the same length before the scores are taken. The formula's K is a change of length. Multiplied in *before* the norm, it is gone; so our models normalise first and ask their encoding afterwards. ([07b](07b_polar_gates.ipynb) meets this again, and a whole idea hangs on it there.)
 
 # %%
 twice = gaussian(32, kernel="relative", alphas=(1.4, 0.6))
@@ -618,7 +618,7 @@ plots.draw_curves(ax, tried, curves, title, "both widths (tokens)", "share of ri
 plt.show()
 
 # %% [markdown]
-# A width need not be half as large as the distance. A score can overrule K, as long as $\log K$ is not too far below 0: three widths away that is 4.5 nats, which a head that is sure of itself can pay. At six widths it is 18, and all that a score of 24 normalised channels can rise, from as unlike as possible to the very same, is 19.6. So each answer has a width from which on it is found, and the further back it stands, the wider; to be wider than needed costs next to nothing here. (It is one model, which learned with widths of 5 and 20; the point is the order, not the numbers.)
+# A width need not be half as large as the distance. A score can overrule K, as long as $\log K$ is not too far below 0: three widths away that is 4.5 nats, which a head that is sure of itself can pay. At six widths it is 18, and all that a score of 24 normalised channels can rise, from as unlike as possible to the very same, is 19.6 (our scores are $2\,q\cdot k/\sqrt{24}$, between −9.8 and 9.8). So each answer has a width from which on it is found, and the further back it stands, the wider; to be wider than needed costs next to nothing here. (It is one model, which learned with widths of 5 and 20; the point is the order, not the numbers.)
 #
 # **What does training make of K?** Here is every kernel that 1200 steps made; two of the three kinds come below.
 

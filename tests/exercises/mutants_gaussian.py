@@ -82,6 +82,7 @@ MUTANTS = [
     Mutant(WIDTH, "the 2 forgotten", 56.6, [NOISE], "leaves"),
     Mutant(WIDTH, "1 nat", 28.3, [NAME]),
     Mutant(WIDTH, "very wide", 1e9, [NOISE]),
+    Mutant(WIDTH, "a tensor, too wide", torch.tensor(80.0), [NOISE], "leaves"),
     Mutant(WIDTH, "minus", -41.0, [IS_WIDTH, NAME, NOISE], "above 0"),
     Mutant(BROKEN, "near the start", lambda f: broken(f, (5, 30)), [FAULTY, FAR_AWAY], "do not notice"),
     Mutant(BROKEN, "near the query", lambda f: broken(f, furthest=40), [FAULTY, FAR_AWAY], "do not notice"),

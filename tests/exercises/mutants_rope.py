@@ -32,11 +32,11 @@ def note_001(x, positions, theta=10_000.0):
     return x * angle.cos() + partner * angle.sin()
 
 
-def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=False, start=200, same=False):
+def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=False, start=200, same=False, later=True):
     for _ in range(10):
         q, k = torch.ones(2, D) if ones else torch.randn(2, D, dtype=torch.float64)
         m, n = torch.randint(start, (2,)).tolist()
-        n = m if same else n
+        n = m if same else n if later else min(m, n)
         apart = [abs(score(q, k, m + s, n + s) - score(q, k, m, n)) for s in shifts]
         if max(apart) > (0 if exact else 1e-3):
             return False
@@ -116,6 +116,7 @@ MUTANTS = [
         RELATIVE, "never far", lambda s, D: relative(s, D, shifts=(1, 7), start=50), [HIDDEN], "200 taken"
     ),
     Mutant(RELATIVE, "even steps", lambda s, D: relative(s, D, shifts=(2, 8, 334)), [HIDDEN], "even numbers"),
+    Mutant(RELATIVE, "never later", lambda s, D: relative(s, D, later=False), [HIDDEN], "not later"),
     Mutant(RELATIVE, "exchanges m and n", backwards_and_forwards, [THROUGH, PLACE]),
     Mutant(RANKING, "rows", lambda m, s: ranking(m, s, rows=True), [ORDER]),
     Mutant(RANKING, "least first", lambda m, s: ranking(m, s, least=True), [ORDER], "matters least"),
