@@ -213,7 +213,7 @@ assert not any(promise.holds for promise in mixed)
 #
 # $$\begin{pmatrix}\cos a & -\sin a\\ \sin b & \cos b\end{pmatrix},\qquad\text{determinant } \cos a\cos b + \sin a\sin b = \cos(a - b).$$
 #
-# For a rotation the determinant is 1. Here it is anything between −1 and 1, depending on the place: the pair is squashed. (The table's third row says by what part of itself the mixture has changed a random vector's length, the fourth by how much a score when both tokens move together.)
+# For a rotation the determinant is 1. Here it is anything between −1 and 1, depending on the place: the pair is squashed, or mirrored as well. (The table's third row says by what part of itself the mixture has changed a random vector's length, the fourth by how much a score when both tokens move together.)
 #
 # No rotation, and no relative code either. What note 001 *claims* for its model is examined in notebook 05. A model can often learn in spite of such a bug, so a falling loss does not reveal it. An invariant does, in a second.
 #

@@ -122,6 +122,21 @@ def until_it_goes_on(notebook: Notebook) -> None:
     )
 
 
+def until_it_stands(notebook: Notebook) -> int:
+    """Wait until the step that a dashboard tells has not changed for half a second, and return it.
+
+    The word *paused* may come a picture before the last step that was made.
+    """
+    before = -1
+    for _ in range(20):
+        now = steps(notebook)
+        if now == before:
+            return now
+        before = now
+        notebook.page.wait_for_timeout(500)
+    raise AssertionError(f"still going on at step {before}")
+
+
 def click(notebook: Notebook, words: str) -> None:
     notebook.page.locator(DASHBOARD).get_by_role("button", name=words).click()
 
@@ -161,7 +176,7 @@ def test_pause_resume_and_stop(notebook: Notebook):
     until_it_goes_on(notebook)
     click(notebook, "pause")
     until_it_says(notebook, "paused")
-    held = steps(notebook)
+    held = until_it_stands(notebook)
     notebook.move_slider(DASHBOARD, "ArrowLeft", slider=1)  # rewind while it rests
     assert steps(notebook) == held
     click(notebook, "resume")

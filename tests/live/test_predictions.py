@@ -274,7 +274,8 @@ CELLS = (
 )
 
 
-def test_a_notebook_that_ran_holds_widgets_words_and_no_guess():
+def test_a_notebook_that_ran_holds_widgets_words_and_no_guess(monkeypatch, tmp_path):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))  # in a fresh clone Make's own has no parent yet
     nb = new_notebook(cells=[new_code_cell(source) for source in CELLS])
     NotebookClient(
         nb, timeout=300, startup_timeout=300, kernel_name="python3", store_widget_state=False
