@@ -13,7 +13,7 @@
 #
 # So far no token has seen another. v1 looked at itself; v2 looked at itself and at its seat number. To answer *who chased Ada?* a model has to look back, and the way to look back is **attention**. We work it out by hand on three tokens, put it to work in the model that all later lessons share, and ask what it knows of *order* before anybody has told it where its tokens stand.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 50 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 22 more, and 20 for those marked *stretch*. **You will have seen:** attention in four lines, a whole Transformer built from parts and equal to the package's, what a probe is, and two small models that learn, or fail to learn, who fed whom.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 22 more, and 20 for those marked *stretch*. **You will have seen:** attention in four lines, a whole Transformer built from parts and equal to the package's, what a probe is, and two small models that learn, or fail to learn, who fed whom.
 
 # %% tags=["nbval-ignore-output"]
 import math
