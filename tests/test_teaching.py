@@ -1,11 +1,10 @@
 """The teacher's page: its table of minutes is what the exercises say, and its command runs."""
 
-import importlib
 import re
 from pathlib import Path
 
-from tests.exercises.test_all import LESSONS
-from tests.test_lessons import TAKES
+from tests.test_lessons import TAKES, exercises_of, lesson
+from tests.test_notebooks import NOTEBOOKS, read
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
@@ -14,17 +13,15 @@ PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 def counted() -> dict[str, list[int]]:
     """Lesson -> minutes to read and guess, number of exercises, all their minutes, those of each level."""
     found = {}
-    for lesson in LESSONS:
-        module = importlib.import_module(f"babygpt.exercises.{lesson}")
-        (name,) = re.findall(r"notebook (\d\d[ab]?)", module.__doc__)
+    for path in NOTEBOOKS:
+        if not (exercises := exercises_of(lesson(path))):
+            continue
         levels = [
-            sum(e.minutes for e in module.EXERCISES if e.level == level)
-            for level in ("warm-up", "core", "stretch")
+            sum(e.minutes for e in exercises if e.level == level) for level in ("warm-up", "core", "stretch")
         ]
-        (text,) = (ROOT / "notebooks" / "src").glob(f"{name}_*.py")
-        stated = TAKES.search(text.read_text(encoding="utf-8"))
-        assert stated, name
-        found[name] = [int(stated[1]), len(module.EXERCISES), sum(levels), *levels]
+        stated = TAKES.search(read(path).cells[0].source)
+        assert stated, path
+        found[lesson(path)] = [int(stated[1]), len(exercises), sum(levels), *levels]
     return found
 
 
