@@ -21,6 +21,7 @@ SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2d
 SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
 BYTES = 17  # of a character while it is encoded: itself, its id in a list, and in a tensor
+FEWEST_BYTES = 4  # of a byte of a file: BYTES for a character, and no character has more than 4 bytes
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
 
@@ -91,6 +92,7 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
     """Split a text: the first 90% to learn from, the rest to be measured on."""
     if not text:
         raise BadInput(f"{name} is empty; a corpus needs some text")
+    require_memory(f"the {len(text)} characters of {name} and their token ids", len(text) * BYTES)
     tokenizer = CharTokenizer.fit(text, with_mask)
     ids = tokenizer.encode(text)
     n_train = int(TRAIN_SHARE * len(ids))
@@ -100,12 +102,14 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
 def read_text(path: Path) -> str:
     """Read a UTF-8 file. A byte order mark is no text; line ends of any kind become "\\n".
 
-    Raises ValueError naming the path if it is missing, cannot be read, or is not UTF-8 text.
+    Raises ValueError naming the path if it is missing, cannot be read, is not UTF-8 text, or is too large for
+    the memory.
     """
     try:
         if not path.is_file():
             known = ", ".join([*GRAMMARS, "shakespeare"])
             raise BadInput(f"no file at {path}; a corpus is {known}, or the path of a text file")
+        require_memory(f"the characters of {path} and their token ids", path.stat().st_size * FEWEST_BYTES)
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import overload
 
 from babygpt.training import Step
+from babygpt.training.thinning import BUDGET, Thinning
 
 
 class History(Sequence[Step]):
@@ -14,17 +15,20 @@ class History(Sequence[Step]):
 
     Those few that hold more, such as a validation loss, are stored whole. One thread appends, any may look:
     a record is there when all of it is.
+
+    budget  bytes of all snapshots together; where they take more, some records lose theirs
     """
 
-    def __init__(self) -> None:
+    def __init__(self, budget: int = BUDGET) -> None:
         self._losses, self._rates, self._seconds = array("d"), array("d"), array("d")
         self._steps, self._tokens = array("q"), array("q")
         self._whole: dict[int, Step] = {}
+        self._thinning = Thinning(self._whole, budget)
 
     def append(self, step: Step) -> None:
         """Add a record."""
         if step.val_loss is not None or step.snapshot or step.changed:
-            self._whole[len(self)] = step
+            self._keep(len(self), step)
         self._losses.append(step.loss)
         self._rates.append(step.lr)
         self._seconds.append(step.seconds)
@@ -33,7 +37,11 @@ class History(Sequence[Step]):
 
     def replace_last(self, step: Step) -> None:
         """Replace the last record by one that holds more."""
-        self._whole[len(self) - 1] = step
+        self._keep(len(self) - 1, step)
+
+    def _keep(self, place: int, step: Step) -> None:
+        self._whole[place] = step
+        self._thinning.note(place)
 
     def losses(self, upto: int) -> list[float]:
         """Return the loss of each of the first `upto` steps, or of all there are."""

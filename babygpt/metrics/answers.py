@@ -13,6 +13,7 @@ import torch
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
@@ -111,8 +112,8 @@ def _write(model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Q
     for step in range(int(limits.max())):
         rows = (step < limits).nonzero()[:, 0]  # those that still write
         at = sizes[rows] + step
-        logits = model(ids[rows, : int(at.max())].to(device))
-        ids[rows, at] = logits[torch.arange(len(rows)), at - 1].argmax(dim=-1).cpu()
+        for some, here, last in portions(model, ids[rows, : int(at.max())].to(device), rows, at):
+            ids[here, last] = model(some)[torch.arange(len(here)), last - 1].argmax(dim=-1).cpu()
     ends = (sizes + limits).tolist()
     texts = [
         tokenizer.decode(row[len(q.prompt) : end]) for row, q, end in zip(ids, questions, ends, strict=True)
@@ -145,7 +146,9 @@ def _losses(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[st
     for row, (prompt, end) in zip(ids, texts, strict=True):
         row[: len(prompt + end)] = tokenizer.encode(prompt + end)
     ids = ids.to(next(model.parameters()).device)
-    losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:]).cpu().double().numpy()  # (B, length - 1)
+    parts = portions(model, ids[:, :-1], ids[:, 1:])
+    found = torch.cat([cross_entropy(model(some), targets) for some, targets in parts])
+    losses = found.cpu().double().numpy()  # (B, length - 1)
     return [
         row[len(prompt) - 1 : len(prompt + end) - 1] for row, (prompt, end) in zip(losses, texts, strict=True)
     ]

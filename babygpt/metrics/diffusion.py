@@ -16,6 +16,7 @@ from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import cross_entropy
 from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
@@ -52,7 +53,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     weights = torch.tensor([1 / (len(s) * math.comb(n, len(s))) for s in sets], dtype=torch.float64)
     device = next(model.parameters()).device
     total = 0.0
-    for rows, share in zip(masked.split(256), weights.split(256), strict=True):
+    for rows, share in portions(model, masked, weights, at_most=256):
         texts = idx.expand(len(rows), -1)
         logits = denoise(model, texts.masked_fill(rows, mask_token_id(model)).to(device))
         losses = -logits.cpu().double().log_softmax(dim=-1).gather(-1, texts[..., None])[..., 0]
@@ -167,7 +168,7 @@ def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generat
     count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each as often
     lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
     found = []
-    for some, masked in zip(windows.split(64), (lots < count[:, None]).split(64), strict=True):
+    for some, masked in portions(model, windows, lots < count[:, None], at_most=64):
         with mixed_precision(device):
             logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
         losses = cross_entropy(logits, some.to(device)).cpu().double()

@@ -95,6 +95,9 @@ def far_attention(
     starts = torch.linspace(0, len(ids) - length, n_windows).long()
     far = np.tri(length, length, -beyond - 1, dtype=bool)  # query m, key n: n < m - beyond
     asked = slice(length // 2, None)
-    weights = np.stack([attention_weights(model, ids[at : at + length]) for at in starts])  # (W, L, H, T, T)
-    shares = np.where(far, weights, 0.0).sum(axis=-1)[..., asked].mean(axis=(0, -1))
+
+    def beyond_it(at: Tensor) -> np.ndarray:  # (L, H, T), of one window: all weights may not fit
+        return np.where(far, attention_weights(model, ids[at : at + length]), 0.0).sum(axis=-1)[..., asked]
+
+    shares = np.stack([beyond_it(at) for at in starts]).mean(axis=(0, -1))
     return shares, float((far.sum(axis=-1) / np.arange(1, length + 1))[asked].mean())

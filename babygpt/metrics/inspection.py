@@ -42,6 +42,7 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
     idx        (T,)  token ids
     positions  where they stand; by default 0, 1, 2, ...
     returns    (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
+    Raises BadInput for a model without attention: v1, v2.
     """
     found: list[Tensor] = []
     here = threading.get_ident()
@@ -51,6 +52,8 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
             found.append(weights_of(layer, *inputs)[0][0])
 
     layers = [module for module in model.modules() if isinstance(module, Attention)]
+    if not layers:
+        raise BadInput(f"a {type(model).__name__} has no attention: no token looks at another")
     hooks = [layer.register_forward_pre_hook(record) for layer in layers]
     try:
         device = next(model.parameters()).device

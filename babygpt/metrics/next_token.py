@@ -10,6 +10,7 @@ from torch import Tensor
 
 from babygpt.data.batches import cut, require_window
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
@@ -31,7 +32,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
     positions = Positions.arange(length, device=device)
     total = torch.zeros(length, device=device)
-    for some in starts.split(16):
+    for (some,) in portions(model, starts, length=length, at_most=16):
         window = cut(ids, some, length + 1).to(device)
         total += cross_entropy(model(window[:, :-1], positions), window[:, 1:]).sum(dim=0)
     return (total / n_windows).cpu().numpy()
@@ -75,7 +76,8 @@ def _inside_and_past(model: LanguageModel, window: Tensor, at: Tensor) -> tuple[
     """Losses of a window's targets at some positions, from block_size tokens and from all: 2 x (S,)."""
     device, size = next(model.parameters()).device, model.config.block_size
     short = cut(window[0], at - size + 1, size + 1).to(device)  # (S, block_size + 1), the target last
-    inside = cross_entropy(model(short[:, :-1])[:, -1:], short[:, 1:])[:, 0]
+    parts = portions(model, short[:, :-1], short[:, 1:])
+    inside = torch.cat([cross_entropy(model(some)[:, -1:], targets)[:, 0] for some, targets in parts])
     window, positions = window.to(device), Positions.arange(window.shape[1] - 1, device=device)
     return inside, cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)]
 

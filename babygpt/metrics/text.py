@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import LanguageModel
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
@@ -75,9 +76,17 @@ def nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Te
     returns  (B,) -log p of the texts' tokens, and (B,) entropy of the predictions, nats per token
     Raises ValueError unless start lies between 1 and T - 1.
     """
-    size, length = model.config.block_size, texts.shape[1]
+    length = texts.shape[1]
     if not 1 <= start < length:
         raise BadInput(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
+    parts = portions(model, texts, length=min(length, model.config.block_size))
+    nll, entropies = zip(*(_nll_and_entropy(model, some, start) for (some,) in parts), strict=True)
+    return torch.cat(nll), torch.cat(entropies)
+
+
+def _nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """The same of texts that are read together: 2 x (B,)."""
+    size, length = model.config.block_size, texts.shape[1]
     ids = texts.to(next(model.parameters()).device)
     nll, entropies = [], []
     for begin in range(start, length, stride := (size + 1) // 2):

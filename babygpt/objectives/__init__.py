@@ -2,7 +2,9 @@
 
 from babygpt.objectives.base import Batch as Batch
 from babygpt.objectives.base import Objective as Objective
+from babygpt.objectives.base import ReadsInOrder as ReadsInOrder
 from babygpt.objectives.base import cross_entropy as cross_entropy
+from babygpt.objectives.base import largest_batch as largest_batch
 from babygpt.objectives.base import mean_loss as mean_loss
 from babygpt.objectives.branches import Branches as Branches
 from babygpt.objectives.branches import branch_losses as branch_losses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
+from babygpt.memory import BatchShape, portions
 from babygpt.models.base import LanguageModel
 
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
@@ -36,8 +37,27 @@ class Objective(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsInOrder(Protocol):
+    """An objective whose next batch depends on what it has read, and not on the generator alone."""
+
+    def place(self) -> dict[str, Any]:
+        """Where it stands: tensors, and what JSON can hold, by name."""
+        ...
+
+    def seek(self, place: dict[str, Any]) -> None:
+        """Go to where it stood. Raises BadInput, and stays, if it cannot have stood there."""
+        ...
+
+
 class MeanObjective:
     """An objective whose loss is the mean over a batch's targets; a subclass gives losses and batches."""
+
+    block_size: int  # tokens in a window
+
+    def largest(self, batch_size: int) -> BatchShape:
+        """How large a batch may become: one without room is refused before training."""
+        return BatchShape(batch_size, self.block_size)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Loss of each target of a batch, in nats: (B, T), 0 where there is none."""
@@ -80,6 +100,11 @@ def next_token_losses(model: LanguageModel, batch: Batch) -> Tensor:
     return cross_entropy(model(inputs), targets)
 
 
+def largest_batch(objective: Objective, batch_size: int) -> BatchShape | None:
+    """How large an objective's batches may become; None if it is no `MeanObjective`."""
+    return objective.largest(batch_size) if isinstance(objective, MeanObjective) else None
+
+
 @torch.inference_mode()
 def mean_loss(
     model: LanguageModel,
@@ -93,9 +118,9 @@ def mean_loss(
     """
     device = next(model.parameters()).device
     total, count = 0.0, 0
-    for batch in batches:
+    for some in (some for batch in batches for some in portions(model, *batch)):
         with mixed_precision(device):
-            found = losses(model, tuple(part.to(device) for part in batch))
+            found = losses(model, tuple(part.to(device) for part in some))
         total += found.sum().item()
-        count += int((batch[1][:, -found.shape[1] :] != IGNORED).sum())
+        count += int((some[1][:, -found.shape[1] :] != IGNORED).sum())
     return total / count

@@ -18,6 +18,7 @@ from babygpt.data.batches import (
 )
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
+from babygpt.memory import BatchShape
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
 from babygpt.positions import Positions
@@ -79,6 +80,11 @@ class Branches(MeanObjective):
             return torch.randint(low, high + 1, (batch_size,), generator=generator)
         n = int(torch.randint(low, high + 1, (1,), generator=generator))
         return torch.full((max(1, batch_size // n),), n)
+
+    def largest(self, batch_size: int) -> BatchShape:
+        most = self.n_branches[1]
+        rows = batch_size if self.by_samples else max(1, batch_size // most)
+        return BatchShape(rows, most * self.length, own_positions=True)
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw texts, and interleave them: a BranchBatch."""

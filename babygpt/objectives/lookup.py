@@ -7,6 +7,7 @@ from torch import Tensor
 
 from babygpt.data.batches import IGNORED
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.base import Batch, MeanObjective, next_token_losses
 
@@ -73,12 +74,15 @@ class Lookup(MeanObjective):
     def validate(self, model: LanguageModel) -> float:
         """Loss of the answers on held-out rows, in nats."""
         device = next(model.parameters()).device
-        return float(self.loss(model, tuple(part.to(device) for part in self.held_out())))
+        batch = tuple(part.to(device) for part in self.held_out())
+        losses = torch.cat([self.losses(model, some) for some in portions(model, *batch)])
+        return float(losses.sum() / self.count(batch))
 
     @torch.inference_mode()
     def accuracy(self, model: LanguageModel) -> float:
         """Share of right answers on held-out rows; guessing among a string's letters gives one in as many."""
         idx, targets = self.held_out()
-        answers = model(idx.to(next(model.parameters()).device)).argmax(dim=-1).cpu()
+        some = portions(model, idx.to(next(model.parameters()).device))
+        answers = torch.cat([model(rows).argmax(dim=-1).cpu() for (rows,) in some])
         asked = targets != IGNORED
         return float((answers == targets)[asked].float().mean())

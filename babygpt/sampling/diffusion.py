@@ -14,6 +14,7 @@ from torch import Tensor
 
 from babygpt.config import require_countable
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.sampling.next_token import require_request, sample_token
@@ -114,6 +115,8 @@ def fill_in(
 ) -> Filled:
     """Fill in every MASK of some texts, and leave all else as it is.
 
+    Texts for which there is no room at once are filled in some after the others.
+
     model        trained by masked diffusion
     idx          (B, T)  token ids, T at most block_size
     order        which tokens appear when; by_confidence() by default
@@ -123,10 +126,25 @@ def fill_in(
     require_request(idx, 0, temperature, top_k)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
+    how = (order or by_confidence(), temperature, top_k, generator)
+    found = [_fill_in(model, some, *how) for (some,) in portions(model, idx)]
+    parts = ([getattr(one, name) for one in found] for name in ("tokens", "when", "confidence"))
+    return Filled(*map(torch.cat, parts))
+
+
+def _fill_in(
+    model: LanguageModel,
+    idx: Tensor,
+    order: Order,
+    temperature: float,
+    top_k: int | None,
+    generator: torch.Generator | None,
+) -> Filled:
+    """Fill in texts that are read together."""
     text = idx.to(next(model.parameters()).device, copy=True)
     masked = text == mask_token_id(model)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
-    choose = (order or by_confidence())(masked, generator)
+    choose = order(masked, generator)
     while masked.any():
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)

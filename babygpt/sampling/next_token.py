@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
+from babygpt.memory import portions
 from babygpt.models.base import KVCache, LanguageModel, require_causal
 
 
@@ -50,7 +51,8 @@ def generate(
     """Continue a text token by token.
 
     The model never sees more than block_size tokens: when its window is full it starts a new one with
-    the later half of the old, positions counted from 0 again.
+    the later half of the old, positions counted from 0 again. Texts for which there is no room at once are
+    written some after the others.
 
     idx          (B, T)  the prompt, T at least 1
     n_tokens     how many to add
@@ -64,6 +66,22 @@ def generate(
     """
     require_causal(model)
     require_request(idx, n_tokens, temperature, top_k)
+    length = min(idx.shape[1] + n_tokens, model.config.block_size)
+    parts = portions(model, idx, length=length)
+    how = (temperature, top_k, generator, use_cache)
+    return torch.cat([_generate(model, some, n_tokens, *how) for (some,) in parts])
+
+
+def _generate(
+    model: LanguageModel,
+    idx: Tensor,
+    n_tokens: int,
+    temperature: float,
+    top_k: int | None,
+    generator: torch.Generator | None,
+    use_cache: bool,
+) -> Tensor:
+    """Continue texts that are read together."""
     block_size = model.config.block_size
     device = next(model.parameters()).device
     text = idx.to(device)

@@ -87,6 +87,23 @@ def test_a_file_is_split_nine_to_one_and_nothing_is_lost(tmp_path: Path) -> None
     assert (corpus.floor, corpus.bigram_floor, corpus.name) == (None, None, str(path))
 
 
+@pytest.mark.survives("a text larger than the memory", "it is refused before it is read")
+def test_a_text_for_which_there_is_no_memory_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("ab" * 50)
+    monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 1700)
+    assert len(load_corpus(str(path)).train) == 90
+    monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 1699)
+    with pytest.raises(ValueError, match=r"the 100 characters of .*long\.txt"):
+        load_corpus(str(path))
+    monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 399)
+    path.write_bytes(b"\xff" * 100)  # whoever reads it says that this is no UTF-8
+    with pytest.raises(ValueError, match=r"the characters of .*long\.txt .* need at least"):
+        load_corpus(str(path))
+
+
 def test_missing_file_names_the_path_and_the_corpora(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.txt"
     with pytest.raises(ValueError, match="no file") as caught:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from babygpt.live.history import History
 from babygpt.training import Step
+from babygpt.training.thinning import Thinning
 
 PLAIN = st.builds(
     Step, st.integers(1, 2**40), st.floats(0, 9), st.floats(0, 1), st.floats(0, 1e6), st.integers(0, 2**60)
@@ -51,6 +52,41 @@ def test_the_last_record_can_be_told_more(steps, loss):
 def test_a_snapshot_is_kept_as_it_is():
     step = Step(1, 2.0, 0.1, 1.0, 9, snapshot={"delta": np.ones(3)})
     assert kept([step])[0] is step
+
+
+LARGE = {"table": np.zeros(100)}  # 800 bytes
+
+
+@pytest.mark.survives("many evaluations of a run with a large table", "its snapshots are thinned evenly")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_snapshots_that_take_too_much_are_thinned_evenly(replaced):
+    history = History(budget=8_000)
+    for i in range(1, 301):
+        step = Step(i, 2.0, 0.1, 1.0, 9)
+        told = replace(step, val_loss=1.0, snapshot=LARGE)
+        if i % 2:
+            history.append(step)
+        elif replaced:
+            history.append(step)
+            history.replace_last(told)
+        else:
+            history.append(told)
+        held = [s.step for s in history if s.snapshot]
+        assert len(held) <= 10
+        assert held[:1] == [2][: i // 2]
+        assert held[-1:] == [i - i % 2][: i // 2]  # the latest is there, and the first
+        assert len(set(np.diff(held[:-1]))) <= 1
+        assert i < 100 or len(held) >= 5
+    assert [s.step for s in history if s.val_loss is not None] == list(range(2, 301, 2))
+
+
+def test_two_snapshots_stay_however_large():
+    records = [Step(i, 2.0, 0.1, 1.0, 9, snapshot=LARGE) for i in range(5)]
+    thinning = Thinning(records, budget=1)
+    for i in range(5):
+        thinning.note(i)
+        thinning.note(i)  # told again: it is no other one
+    assert [bool(step.snapshot) for step in records] == [True, False, False, False, True]
 
 
 def test_other_records_are_other_ones():

@@ -8,6 +8,7 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Rotary, Sinusoidal
+from babygpt.errors import BadInput
 from babygpt.metrics.inspection import attention_weights, weights_of
 from babygpt.models.transformer import Transformer
 
@@ -118,3 +119,9 @@ def test_a_model_that_trains_in_another_thread_can_be_looked_at(awake, text):
         thread.join()
     for weights in found:
         np.testing.assert_allclose(weights, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_model_without_attention_has_no_weights_of_it(awake, text, version: str) -> None:
+    with pytest.raises(BadInput, match="has no attention"):
+        attention_weights(awake(version), text(5))
