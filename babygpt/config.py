@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass, field, fields
+from reprlib import repr as short  # of a number of four hundred digits the first and the last
 from typing import Any
 
 from babygpt.errors import BadInput
@@ -14,6 +17,44 @@ def setting(default: Any, help: str) -> Any:
 
 
 BEYOND = 2**63  # what PyTorch cannot count to
+SAVE_EVERY = 100  # steps between two checkpoints of a run
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A count as an int, whoever counted, NumPy or PyTorch too.
+
+    Raises BadInput, under this name, for what is none: 1.5 and 2.0, True, a text, nothing.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise BadInput(f"{name} ({short(value)}) must be a whole number") from None
+
+
+def finite_number(name: str, value: Any) -> float:
+    """A number as a float. Raises BadInput, under this name, for what is none, for nan and for infinity."""
+    try:
+        number = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadInput(f"{name} ({short(value)}) must be a finite number")
+    return number
+
+
+KINDS = {"int": whole_number, "float": finite_number}
+
+
+def settle_numbers(config: Any) -> None:
+    """Store every number of a dataclass as the int or float that its field is declared to be.
+
+    Raises BadInput for one that is something else.
+    """
+    for f in fields(config):
+        if f.type in KINDS:
+            object.__setattr__(config, f.name, KINDS[f.type](f.name, getattr(config, f.name)))  # frozen
 
 
 def require_positive(config: Any, *names: str) -> None:
@@ -23,12 +64,12 @@ def require_positive(config: Any, *names: str) -> None:
         if not value > 0:  # refuses nan too
             raise BadInput(f"{name} ({value}) must be above 0")
         if isinstance(value, int) and value >= BEYOND:
-            raise BadInput(f"{name} ({value}) must be below 2^63")
+            raise BadInput(f"{name} ({short(value)}) must be below 2^63")
 
 
 def require_countable(name: str, number: int) -> None:
-    """Raise BadInput unless a number is at least 1, and small enough for PyTorch to count to."""
-    if number < 1:
+    """Raise BadInput unless a number is whole, at least 1, and small enough for PyTorch to count to."""
+    if whole_number(name, number) < 1:
         raise BadInput(f"{name} ({number}) must be at least 1")
     if number >= BEYOND:
         raise BadInput(f"{name} ({number}) must be below 2^63")
@@ -36,7 +77,7 @@ def require_countable(name: str, number: int) -> None:
 
 def require_seed(seed: int) -> None:
     """Raise BadInput for a seed that PyTorch's generators do not take."""
-    if not -BEYOND <= seed < BEYOND:
+    if not -BEYOND <= whole_number("seed", seed) < BEYOND:
         raise BadInput(f"seed ({seed}) must lie between -2^63 and 2^63 - 1")
 
 
@@ -51,6 +92,7 @@ class ModelConfig:
     n_embd: int = setting(128, "width of the residual stream, in channels")
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         require_positive(self, *(f.name for f in fields(self)))
         if self.n_embd % self.n_head:
             raise BadInput(f"n_embd ({self.n_embd}) must be divisible by n_head ({self.n_head})")
@@ -76,6 +118,7 @@ class TrainConfig:
     seed: int = setting(1337, "seed of the batches")
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         require_positive(self, "steps", "batch_size", "lr_matrix", "lr_other")
         for name in ("warmup", "eval_every", "weight_decay"):
             if not 0 <= getattr(self, name) < BEYOND:  # refuses nan too

@@ -58,6 +58,27 @@ class Positions:
         masked = None if self.masked is None else self.masked.to(device)
         return Positions(self.time.to(device), branch, masked, self.start)
 
+    def require_fit(self, size: torch.Size) -> None:
+        """Raise BadInput unless each part holds a number for each of (B, T) tokens, `masked` true or false.
+
+        Only floats are read, for whole numbers are always finite: nothing here waits for a GPU.
+        """
+        for name in ("time", "branch", "masked"):
+            part = getattr(self, name)
+            if part is None and name != "time":
+                continue
+            if not isinstance(part, Tensor) or (part.dtype == torch.bool) != (name == "masked"):
+                found = part.dtype if isinstance(part, Tensor) else type(part).__name__
+                wanted = "true or false" if name == "masked" else "numbers"
+                raise BadInput(f"positions.{name} ({found}) must be a tensor of {wanted}")
+            if part.shape not in (size, size[1:]):
+                raise BadInput(
+                    f"positions.{name} of shape {tuple(part.shape)} are not those of the tokens: "
+                    f"for {tuple(size)} of them it must be {tuple(size)} or {tuple(size[1:])}"
+                )
+            if part.is_floating_point() and not part.isfinite().all():
+                raise BadInput(f"positions.{name} must be finite: {part[~part.isfinite()][0]} is among them")
+
     def __len__(self) -> int:
         return self.time.shape[-1]
 

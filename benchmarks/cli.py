@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
     import torch
 
 Results = Mapping[str, Any]
+MOST_THREADS = 1024  # each takes memory, and of more than there are cores none is of use
 
 
 @click.group(cls=CommandGroup, context_settings={"show_default": True})
@@ -61,7 +62,7 @@ def measure_here(
 
 def store_results(name: str, results: Results, folder: Path) -> Path:
     """Write results to NAME.json in a folder, in place of earlier ones, and return the file's path."""
-    from babygpt.training.files import write_atomically
+    from babygpt.files import write_atomically
 
     path = folder / f"{name}.json"
     write_atomically(path, (json.dumps(results, indent=1) + "\n").encode())
@@ -88,8 +89,10 @@ def command_line(ctx: click.Context) -> str:
 
 
 def set_threads(ctx: click.Context, option: click.Parameter, threads: int | None) -> int | None:
-    """Let PyTorch use so many threads from here on."""
-    if threads:
+    """Let PyTorch use so many threads from here on. Raises BadInput for a number that helps nobody."""
+    if threads is not None:
+        if not 1 <= threads <= MOST_THREADS:
+            raise BadInput(f"threads ({threads}) must lie between 1 and {MOST_THREADS}")
         import torch
 
         torch.set_num_threads(threads)
@@ -107,7 +110,7 @@ def available_device(ctx: click.Context, option: click.Parameter, name: str) -> 
 
 threads_option = click.option(
     "--threads",
-    type=click.IntRange(1, 1024),
+    type=int,
     callback=set_threads,
     help="of PyTorch; as many as it takes if not given",
 )

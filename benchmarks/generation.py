@@ -16,7 +16,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.sampling import by_confidence, continue_text, generate
 from babygpt.training import finish, train
 from benchmarks.machine import CPU
-from benchmarks.timing import device_clock, time_in_rounds
+from benchmarks.timing import device_clock, require_rounds, time_in_rounds
 
 LENGTHS = (256, 1024)
 VOCABULARY = 65  # Tiny Shakespeare's
@@ -42,11 +42,13 @@ def measure_generation(
     n_chars  characters of tales that v7 learns from
     shape    fields of ModelConfig other than the usual ones
     returns  what `time_next_token` returns, and as "diffusion" what `time_filling_in` does
-    Raises BadInput if rounds is below 1.
+    Raises BadInput, before anything is written, if rounds or steps is below 1.
     """
+    require_rounds(rounds)
+    plan = TrainConfig(steps)
     return {
         **time_next_token(lengths, rounds, device, **shape),
-        "diffusion": time_filling_in(tokens, rounds, steps, device, n_chars, **shape),
+        "diffusion": time_filling_in(tokens, rounds, plan, device, n_chars, **shape),
     }
 
 
@@ -84,7 +86,7 @@ def median_speeds(n: int, cached: Sequence[float], uncached: Sequence[float]) ->
 
 
 def time_filling_in(
-    tokens: int, rounds: int, steps: int, device: torch.device, n_chars: int, **shape: int
+    tokens: int, rounds: int, plan: TrainConfig, device: torch.device, n_chars: int, **shape: int
 ) -> dict[str, dict[str, float]]:
     """Tokens per second of v7 that continues a tale, half a window after the other.
 
@@ -95,8 +97,8 @@ def time_filling_in(
     text = load_corpus("tales", n_chars, with_mask=True)
     torch.manual_seed(0)
     model = build("v7", ModelConfig(text.tokenizer.vocab_size, WINDOW, **shape)).to(device)
-    run = train(model, MaskedDiffusion(text, WINDOW, val_windows=1), TrainConfig(steps))
-    finish(run, steps, "v7 learns")
+    run = train(model, MaskedDiffusion(text, WINDOW, val_windows=1), plan)
+    finish(run, plan.steps, "v7 learns")
     prompt = text.val[None, : WINDOW // 2]
 
     def write(threshold: float) -> int:

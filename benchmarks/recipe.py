@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from tqdm import tqdm
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt.config import ModelConfig, TrainConfig, finite_number
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.experiments.sweep import SEEDS, by_measurement, sweep, train_from_seed
@@ -139,8 +139,9 @@ def race(
     plain_steps  length of the plain run
     returns      shape, steps, loss and seconds of both where they reached the target (or ended), and the
                  ratio of the seconds, plain over ours
-    Raises BadInput if the steps of a run are no multiple of ROUNDS.
+    Raises BadInput if the target is no number, or the steps of a run are no multiple of ROUNDS.
     """
+    finite_number("target", target)
     for name, steps in (("steps", plan.steps), ("plain_steps", plain_steps)):
         if steps < 1 or steps % ROUNDS:
             raise BadInput(f"{name} ({steps}) must be a multiple of {ROUNDS}: the runs take {ROUNDS} rounds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,13 +27,13 @@ def compare_shapes(
     """The validation loss of v4 in several shapes, each trained for about the same time by our recipe.
 
     corpus   the text; the loss is of its whole validation part, in nats per character
-    seconds  of training for each, above 0; a few steps more tell how many steps that makes
+    seconds  of training for each, finite and above 0; a few steps more tell how many steps that makes
     shapes   layers and width of each
     returns  "shapes": by shape "steps", "seconds" and "val_loss"; and which is "best"
-    Raises BadInput if seconds is not above 0.
+    Raises BadInput if seconds is no such number.
     """
-    if not seconds > 0:
-        raise BadInput(f"seconds ({seconds}) must be above 0")
+    if not 0 < seconds < math.inf:
+        raise BadInput(f"seconds ({seconds}) must be a finite number above 0")
     objective, results = NextToken(corpus, BLOCK_SIZE), {}
 
     def last_step(config: ModelConfig, steps: int) -> Step:

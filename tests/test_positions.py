@@ -1,6 +1,7 @@
 """Positions, and the mask that follows from them."""
 
-from dataclasses import FrozenInstanceError
+import math
+from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
 import pytest
@@ -8,6 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from babygpt.errors import BadInput
+from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions, causal_mask
 
 
@@ -79,6 +82,63 @@ def test_what_was_counted_is_known_as_long_as_it_goes_on(n: int, start: int, m: 
     assert both.is_increasing == (gap >= 0) == Positions(both.time).is_increasing
     several = Positions(both.time, torch.zeros(n + m), start=both.start)
     assert not several.is_increasing
+
+
+# ---------------------------------------------------------------- at the door of a model
+
+WRONG = {
+    "one for all": lambda x: x[:1],
+    "one too many": lambda x: torch.cat([x, x[:1]]),
+    "one row for two": lambda x: x[None],
+    "another batch": lambda x: x.expand(3, -1),
+    "a dimension too many": lambda x: x[None, None],
+    "a list": lambda x: x.tolist(),
+}
+NO_NUMBERS = [math.nan, math.inf, -math.inf]
+
+
+def parts_of(positions: Positions) -> list[str]:
+    return [name for name in ("time", "branch", "masked") if getattr(positions, name) is not None]
+
+
+@pytest.mark.survives(
+    "positions of another length or batch than the tokens', or that are no numbers",
+    "they are refused by their shape or value, and nothing is broadcast",
+)
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_takes_a_position_for_each_token(awake, text, one_text, version: str, wrong: str) -> None:
+    model, idx, positions = awake(version), text(2, 5), one_text(version, 5)
+    assert model(idx, positions).shape == (2, 5, 11)
+    for name in parts_of(positions):
+        changed = replace(positions, **{name: WRONG[wrong](getattr(positions, name))})
+        with pytest.raises(BadInput, match=rf"positions\.{name}"):
+            model(idx, changed)
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_takes_no_position_that_is_none(awake, text, one_text, version: str, value: float) -> None:
+    model, positions = awake(version), one_text(version, 5)
+    for name in set(parts_of(positions)) & {"time", "branch"}:
+        part = getattr(positions, name).double()
+        part[3] = value
+        with pytest.raises(BadInput, match=rf"positions\.{name} must be finite: {value}"):
+            model(text(2, 5), replace(positions, **{name: part}))
+
+
+@pytest.mark.parametrize("change", [{"time": torch.ones(5) > 0}, {"masked": torch.ones(5)}])
+def test_true_is_no_position_and_a_number_no_mask(change: dict) -> None:
+    with pytest.raises(BadInput, match=rf"positions\.{next(iter(change))} \(torch"):
+        replace(Positions.arange(5), **change).require_fit(torch.Size((2, 5)))
+
+
+def test_whole_numbers_are_let_in_without_reading_them() -> None:
+    """On a GPU that would mean to wait for it. These tensors hold nothing that could be read."""
+    time, masked = torch.arange(5, device="meta"), torch.zeros(2, 5, dtype=torch.bool, device="meta")
+    Positions(time, time.expand(2, 5), masked).require_fit(torch.Size((2, 5)))
+    with pytest.raises(RuntimeError):
+        Positions(time.double()).require_fit(torch.Size((2, 5)))
 
 
 # ---------------------------------------------------------------- who sees whom

@@ -10,6 +10,14 @@ from torch import Tensor
 from babygpt.errors import BadInput
 
 MASK = "░"  # how the MASK token is shown; it is never read from text
+SHOWN = 12  # characters of a vocabulary that an error names: some have thousands
+
+
+def in_short(characters: Iterable[str]) -> str:
+    """Some of these characters as an error names them: 'abcdefghijkl' and 4988 more."""
+    known = list(characters)
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f"{''.join(known[:SHOWN])!r}{more}"
 
 
 class CharTokenizer:
@@ -46,9 +54,9 @@ class CharTokenizer:
             return torch.tensor([self.ids[char] for char in text], dtype=torch.long)
         except KeyError as unknown:
             char = unknown.args[0]
-            known = "".join(self.characters)
             raise BadInput(
-                f"character {char!r} at place {text.index(char)} is not in the vocabulary: {known!r}"
+                f"character {char!r} at place {text.index(char)} is not in the vocabulary: "
+                f"{in_short(self.characters)}"
             ) from None
 
     def decode(self, ids: Tensor | list[int]) -> str:

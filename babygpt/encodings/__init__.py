@@ -3,6 +3,7 @@
 from babygpt.encodings.alibi import ALiBi as ALiBi
 from babygpt.encodings.base import Encoding as Encoding
 from babygpt.encodings.branches import LearnedBranches as LearnedBranches
+from babygpt.encodings.branches import NoBranchCode as NoBranchCode
 from babygpt.encodings.branches import RandomBranches as RandomBranches
 from babygpt.encodings.fourier import Fourier as Fourier
 from babygpt.encodings.gaussian import gaussian as gaussian

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
@@ -23,12 +25,19 @@ LARGEST = 1e30  # float32 ends at 3e38, and such a number is still to be multipl
 SMALLEST = 1 / LARGEST  # of a number that must be above 0, because something is divided by it
 
 
-def require_finite(name: str, value: Any) -> None:
+MOST_STEERED = 1e12  # its square may meet a score, and what is learned from that is still finite
+
+
+def require_finite(name: str, value: Any, most: float = LARGEST) -> None:
     """Raise a ValueError unless a number is finite, and not so large that a product with it would not be."""
-    if not isinstance(value, Real):
-        raise BadInput(f"{name} ({value!r}) must be a number")
-    if not abs(float(value)) <= LARGEST:  # refuses nan too
-        raise BadInput(f"{name} ({value}) must be a finite number, at most {LARGEST:g} in size")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise BadInput(f"{name} ({reprlib.repr(value)}) must be a number")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number may have any number of digits
+        number = math.inf
+    if not abs(number) <= most:  # refuses nan too
+        raise BadInput(f"{name} ({number}) must be a finite number, at most {most:g} in size")
 
 
 class Encoding(nn.Module):
@@ -40,6 +49,7 @@ class Encoding(nn.Module):
     max_positions  the number of positions that it knows, or None if it takes any
     minimum        name of a number -> the smallest value that it may be steered to
     integers       those of its whole numbers that may be steered; the others are shapes
+    for_branches   whether it is made for several texts in one sequence
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
@@ -47,6 +57,7 @@ class Encoding(nn.Module):
     max_positions: int | None = None
     minimum: ClassVar[Mapping[str, float]] = {}
     integers: ClassVar[tuple[str, ...]] = ()
+    for_branches: bool = False
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         """Add to the token embeddings: (B, T, C) -> (B, T, C)."""
@@ -78,10 +89,13 @@ class Encoding(nn.Module):
             has = ", ".join(self.steerable()) or "none"
             raise BadInput(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
 
-    def require_steerable(self, name: str, value: float) -> None:
-        """Raise a ValueError unless one of the encoding's numbers may be set to `value`; change nothing."""
+    def require_steerable(self, name: str, value: float, branches: int = 2) -> None:
+        """Raise a ValueError unless one of the encoding's numbers may be set to `value`; change nothing.
+
+        branches  texts that a sequence may hold
+        """
         self.require_number(name)
-        require_finite(name, value)
+        require_finite(name, value, math.log(MOST_STEERED) if name.startswith("log_") else MOST_STEERED)
         minimum = self.minimum.get(name)
         if name in self.integers and not float(value).is_integer():
             raise BadInput(f"{name} ({value}) must be a whole number")

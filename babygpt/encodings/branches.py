@@ -19,6 +19,8 @@ class BranchCode(Encoding):
     Source: note 002 (its diagram of the architecture).
     """
 
+    for_branches = True
+
     def __init__(self, head_dim: int) -> None:
         super().__init__()
         self.rotary = Rotary(head_dim)
@@ -34,6 +36,15 @@ class BranchCode(Encoding):
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         return self.rotary.transform_qk(q, k, positions)
+
+
+class NoBranchCode(Rotary):
+    """The other control: RoPE, so that nothing but the mask of attention tells branches apart.
+
+    head_dim  channels of a head, even
+    """
+
+    for_branches = True
 
 
 class LearnedBranches(BranchCode):

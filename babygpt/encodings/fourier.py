@@ -76,11 +76,12 @@ class Fourier(BranchCode):
         if name == "theta" and self.table is not None:
             raise BadInput("theta made the table that is trained now: to steer it would change nothing")
 
-    def require_steerable(self, name: str, value: float) -> None:
-        super().require_steerable(name, value)
-        if name == "stride" and value >= self.table_rows:
-            rows = f"max_positions ({self.table_rows})"
-            raise BadInput(f"stride ({value:g}) must be below {rows}: branch 1 would have no row")
+    def require_steerable(self, name: str, value: float, branches: int = 2) -> None:
+        super().require_steerable(name, value, branches)
+        last = branches - 1
+        if name == "stride" and value * last >= self.table_rows:
+            most = f"max_positions ({self.table_rows})" + (f" / {last}" if last > 1 else "")
+            raise BadInput(f"stride ({value:g}) must be below {most}: branch {last} would have no row")
 
     def formula(self, position: Tensor) -> Tensor:
         """The code at branch positions, before any training: (...,) -> (..., n_embd)."""

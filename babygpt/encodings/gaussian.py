@@ -22,6 +22,7 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
+NARROWEST = 1e-8  # width, in tokens: m^2 / sigma^3, in the gradient, is a float32 for all m up to a million
 
 
 def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tensor:
@@ -42,7 +43,7 @@ class Gaussian(Rotary):
 
     head_dim   channels of a head, even
     alphas     weight of each scale, not negative, not all 0
-    sigmas     width of each scale, in tokens, above 0; infinite for a kernel that never falls
+    sigmas     width of each scale, in tokens, at least 1e-8; infinite for a kernel that never falls
     theta      base of RoPE's frequencies
     learnable  whether alphas and sigmas are trained; they stay positive, for their logarithms are trained
     n_head     number of heads, if each is to have a kernel of its own; all of them begin alike
@@ -50,7 +51,10 @@ class Gaussian(Rotary):
     Source: note 001 (its formula and its defaults); a kernel for each head as in Chi et al. 2022.
     """
 
-    minimum: ClassVar = dict.fromkeys(("theta", "alpha1", "alpha2", "sigma1", "sigma2"), SMALLEST)
+    minimum: ClassVar = {
+        **dict.fromkeys(("theta", "alpha1", "alpha2"), SMALLEST),
+        **dict.fromkeys(("sigma1", "sigma2"), NARROWEST),
+    }
 
     def __init__(
         self,
@@ -103,9 +107,9 @@ class Gaussian(Rotary):
 
     def put(self, name: str, j: int, value: float) -> None:
         """Set one weight or width, of every head, as a slider on a running model does."""
-        if not value >= SMALLEST:
-            what = f"{name.removeprefix('log_')[:-1]}{j + 1} ({value})"
-            raise BadInput(f"{what} must be above 0, and at least {SMALLEST:g}")
+        what = f"{name.removeprefix('log_')[:-1]}{j + 1}"
+        if not value >= self.minimum[what]:
+            raise BadInput(f"{what} ({value}) must be above 0, and at least {self.minimum[what]:g}")
         with torch.no_grad():
             self.get(name)[..., j] = math.log(value)
 
@@ -163,10 +167,12 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
     if len(alphas) != 2 or len(sigmas) != 2:
         raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
     for sigma in sigmas:
-        if not sigma >= SMALLEST:
-            raise BadInput(f"sigma ({sigma}) must be above 0 tokens, and at least {SMALLEST:g}")
+        if not sigma >= NARROWEST:
+            raise BadInput(f"sigma ({sigma}) must be above 0 tokens, and at least {NARROWEST:g}")
         if learnable and math.isinf(sigma):
             raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
+        if not math.isinf(sigma):
+            require_finite("sigma", sigma)
     for alpha in alphas:
         if not (alpha >= 0 and math.isfinite(alpha)):
             raise BadInput(f"alpha ({alpha}) must be a finite number of at least 0")

@@ -31,6 +31,7 @@ class PerLayer(Encoding):
         self.layers = nn.ModuleList(encodings)
         known = [e.max_positions for e in encodings if e.max_positions is not None]
         self.max_positions = min(known, default=None)
+        self.for_branches = any(e.for_branches for e in encodings)
 
     def __getattr__(self, name: str) -> Any:
         """A number that layers have, such as theta, of the first that has it."""
@@ -71,10 +72,10 @@ class PerLayer(Encoding):
         for encoding in self.having(name):
             encoding.require_number(name)
 
-    def require_steerable(self, name: str, value: float) -> None:
+    def require_steerable(self, name: str, value: float, branches: int = 2) -> None:
         self.require_number(name)
         for encoding in self.having(name):
-            encoding.require_steerable(name, value)
+            encoding.require_steerable(name, value, branches)
 
     def steer(self, name: str, value: float) -> None:
         self.require_steerable(name, value)

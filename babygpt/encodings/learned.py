@@ -36,8 +36,10 @@ def look_up(table: Tensor, position: Tensor) -> Tensor:
     table     (P, C)  one row for each of P positions
     position  (...,)  in tokens
     returns   (..., C)
-    Raises ValueError for a position below 0 or at P and beyond.
+    Raises ValueError for a position below 0 or at P and beyond, or between two rows.
     """
+    if position.is_floating_point():
+        raise BadInput(f"positions of kind {position.dtype} have no rows in a table: whole numbers have")
     require_known(position, len(table))
     return table[position]
 

@@ -7,6 +7,7 @@ i + D/2; either works, mixing them does not (notebook 04 shows why).
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import torch
@@ -76,27 +77,46 @@ class Rotary(Encoding):
         return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
+def pairs_of_branch(head_dim: int, share: float) -> int:
+    """How many of a head's pairs rotate with the branch: their share, halves rounded up.
+
+    Raises BadInput for a share outside 0 to 1, or one that leaves none for the branch, or for time, but asks
+    for some.
+    """
+    if not 0 <= share <= 1:
+        raise BadInput(f"branch_share ({share}) must lie between 0 and 1")
+    pairs = head_dim // 2
+    chosen = math.floor(share * pairs + 0.5)
+    for what, left, asked in (("the branch", chosen, share), ("time", pairs - chosen, 1 - share)):
+        if asked > 0 and left == 0:
+            raise BadInput(
+                f"branch_share ({share}) of {pairs} pairs leaves none for {what}: "
+                f"choose another share, or more channels of a head than {head_dim}"
+            )
+    return chosen
+
+
 class Rotary2D(Encoding):
     """RoPE in two coordinates: some pairs rotate with the branch, the others with time.
 
     head_dim      channels of a head, even
-    branch_share  share of the pairs that rotate with the branch, between 0 and 1
+    branch_share  share of the pairs that rotate with the branch, between 0 and 1; a half pair is rounded up
     theta         base of the frequencies, each coordinate with its own full band
     stride        distance between neighbouring branches, in positions
+    Raises ValueError if the share leaves no pair for the branch or for time, where it asks for one.
     Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
     """
 
     minimum: ClassVar = {"theta": SMALLEST}
+    for_branches = True
 
     def __init__(
         self, head_dim: int, branch_share: float = 0.5, theta: float = 10_000.0, stride: float = 1.0
     ) -> None:
         super().__init__()
         frequencies(head_dim, theta)
-        if not 0 <= branch_share <= 1:
-            raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
         require_finite("stride", stride)
-        self.branch_width = 2 * round(branch_share * head_dim / 2)
+        self.branch_width = 2 * pairs_of_branch(head_dim, branch_share)
         self.theta, self.stride = float(theta), float(stride)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:

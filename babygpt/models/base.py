@@ -75,7 +75,7 @@ class LanguageModel(nn.Module):
         positions  where they stand; by default 0, 1, 2, ... after what the cache holds
         cache      keys and values of the tokens before, extended in place; None for a fresh text
         returns    (B, T, vocab_size)
-        Raises ValueError if a position is beyond what the encoding knows.
+        Raises BadInput if positions are not one for each token, or beyond what the encoding knows.
         """
         raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
 
@@ -92,7 +92,12 @@ def require_causal(model: LanguageModel) -> None:
 def resolve_positions(
     idx: Tensor, positions: Positions | None, cache: KVCache | None
 ) -> tuple[Positions, Positions]:
-    """Positions of the tokens in idx, and of all tokens they may look at, the cached ones first."""
+    """Positions of the tokens in idx, and of all tokens they may look at, the cached ones first.
+
+    Raises BadInput for positions that are not those of (B, T) tokens.
+    """
     if positions is None:
         positions = Positions.arange(idx.shape[1], cache.length if cache else 0, idx.device)
+    else:
+        positions.require_fit(idx.shape)
     return positions, (cache.extend(positions) if cache else positions)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.models.base import KVCache, LanguageModel, require_causal
 from babygpt.positions import Positions
 from babygpt.sampling.next_token import require_request, sample_token
 
@@ -26,18 +26,22 @@ def generate_parallel(
 ) -> list[Tensor]:
     """Continue several texts at once: each forward pass adds one token to every branch.
 
-    The prompts end at the same time. A model without a branch code cannot keep them apart. When the
-    window is full, a new one starts with the later half of the old, times counted from 0 again.
+    The prompts end at the same time, and share one window, which begins with the longest. When it is full, a
+    new one starts with the later half of the old, times counted from 0 again: for all of them at once, so
+    that a shorter one loses its beginning sooner than it would alone, and from then on goes on otherwise.
 
+    model        causal; for several prompts one made for branches, such as a v6
     prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
     n_tokens     how many to add to each; the other arguments are those of `generate`
     returns      n of (T_b + n_tokens,)
-    Raises ValueError for no prompt, an empty one or one longer than the window, and what `generate` refuses.
+    Raises ValueError for no prompt, an empty one or one longer than the window, for several with a model that
+    cannot keep them apart, and what `generate` refuses.
     Source: note 002, section 3.
     """
     block_size = model.config.block_size
     if not prompts:
         raise BadInput("0 branches: at least 1 prompt is needed")
+    require_branches_apart(model, len(prompts))
     for b, prompt in enumerate(prompts):
         require_request(prompt[None], n_tokens, temperature, top_k)
         if len(prompt) > block_size:
@@ -56,6 +60,17 @@ def generate_parallel(
         drawn = sample_token(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
         texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
     return texts
+
+
+def require_branches_apart(model: LanguageModel, n: int) -> None:
+    """Raise BadInput for n texts and a model that would mix them up, or that looks both ways."""
+    require_causal(model)
+    if n > 1 and not model.encoding.for_branches:
+        name = type(model.encoding).__name__
+        raise BadInput(
+            f"{n} texts at once need a model that is made for branches, such as a v6; "
+            f"this one ({name}) would not know which token belongs to which"
+        )
 
 
 def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple[Tensor, Positions]:

@@ -21,15 +21,18 @@ from torch.overrides import TorchFunctionMode
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
+from babygpt.files import write_atomically
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
-from babygpt.training.files import write_atomically
+from babygpt.training.header import require_header
 
 FORMAT = 1
 KEY = "babygpt"  # where our JSON stands in the header
 DIGEST = "sha256"  # where the checksum of everything stands
 TRAINING = "training/"  # what the names of tensors begin with that are no weights but a state of training
 MAX_BLOCK_SIZE = 2**20  # a longer window is a mistake, or meant to fill the memory
+LARGEST_WEIGHT = 1e15  # far beyond all that is learned or steered; from 1e20 on logits may be no numbers
+LARGEST_LOG = 70.0  # of a kernel's weight or width, which is then at most 1e30
 
 
 @dataclass(frozen=True)
@@ -79,18 +82,26 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         tensors |= {TRAINING + name: x for name, x in state.items() if isinstance(x, Tensor)}
     stored = {name: p.detach().cpu().contiguous() for name, p in tensors.items()}
     text = json.dumps(header)
+    require_header(json.loads(text))  # what could not be read again is not written
     write_atomically(path, to_bytes(stored, metadata={KEY: text, DIGEST: digest(text, stored)}))
 
 
 class NanWeights(BadInput):
-    """A weight is nan, so that nobody can use the model."""
+    """A weight is nan, or so large that nobody can use the model."""
 
 
 def require_no_nan(weights: dict[str, Tensor]) -> None:
-    """Raise `NanWeights`, naming the first of these weights that holds nan."""
+    """Raise `NanWeights`, naming the first of these weights that holds nan, or a number beyond all use."""
     for name, p in weights.items():
-        if p.is_floating_point() and p.isnan().any():
+        if not p.is_floating_point():
+            continue
+        if p.isnan().any():
             raise NanWeights(f"{name} holds numbers that are none (nan)")
+        is_log = ".log_" in name
+        most = LARGEST_LOG if is_log else LARGEST_WEIGHT
+        beyond = p[(p.abs() > most) & (p.isfinite() | (not is_log))]  # an untrained kernel may have no end
+        if beyond.numel():
+            raise NanWeights(f"{name} holds {beyond[0]:.3g}: more than {most:g} in size is of no use")
 
 
 def digest(header: str, weights: dict[str, Tensor]) -> str:
@@ -105,9 +116,11 @@ def digest(header: str, weights: dict[str, Tensor]) -> str:
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint back.
 
-    Nothing larger than the file itself is made before it is known that the weights fit.
+    Nothing larger than the file itself is made before it is known that the weights fit, and no other file is
+    read, whatever path this one names.
     Raises BadInput naming the path if there is no file, if it is damaged, if babygpt did not write
-    it, if another format or version of babygpt did, or if its weights do not fit its shape.
+    it, if another format or version of babygpt did, if a field is not of its kind, or if its weights do not
+    fit its shape or are no numbers to work with.
     """
     if not path.is_file():
         raise BadInput(f"no checkpoint at {path}")
@@ -142,40 +155,26 @@ def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
 def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     """The checkpoint that a header and its tensors make. Raises what anything raises that does not fit."""
     weights = {name: p for name, p in tensors.items() if not name.startswith(TRAINING)}
-    _require(header, version=str, config=dict, characters=list, with_mask=bool)
-    header = {"info": {}, "options": {}, **header}
-    _require(header, info=dict, options=dict)
+    require_header(header)
     tokenizer = CharTokenizer(header["characters"], header["with_mask"])
     config = ModelConfig(**header["config"])
     _require_sane(tokenizer, config, weights)
-    version, options = header["version"], header["options"]
+    version, options = header["version"], header.get("options", {})
     model = _build_fitting(version, config, options, weights)
     model.load_state_dict(weights)
-    return Checkpoint(version, model, tokenizer, header["info"], options, _training_state(header, tensors))
+    training = _training_state(header, tensors)
+    return Checkpoint(version, model, tokenizer, header.get("info", {}), options, training)
 
 
 def _training_state(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any] | None:
     held = {name.removeprefix(TRAINING): p for name, p in tensors.items() if name.startswith(TRAINING)}
     if "training" not in header and not held:
         return None
-    _require(header, training=dict)
-    return header["training"] | held
-
-
-def _require(header: dict[str, Any], **kinds: type) -> None:
-    for name, kind in kinds.items():
-        if not isinstance(header[name], kind):
-            found = type(header[name]).__name__
-            raise BadInput(f"{name} is of type {found}, and should be of type {kind.__name__}")
+    return dict(header["training"]) | held
 
 
 def _require_sane(tokenizer: CharTokenizer, config: ModelConfig, weights: dict[str, Tensor]) -> None:
-    """Raise BadInput if the numbers of a config are none, or others than those of the weights."""
-    for name, number in asdict(config).items():
-        if type(number) is not int:
-            raise BadInput(f"{name} ({number!r}) must be a whole number")
-    if not all(isinstance(char, str) and len(char) == 1 for char in tokenizer.characters):
-        raise BadInput("its vocabulary must be made of single characters")
+    """Raise BadInput if the numbers of a config are others than those of the weights."""
     if tokenizer.vocab_size != config.vocab_size:
         raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
     if config.block_size > MAX_BLOCK_SIZE:
@@ -225,4 +224,6 @@ def _build_fitting(
             raise BadInput(
                 f"{name} is {tuple(found.shape)} {found.dtype}, and should be {tuple(p.shape)} {p.dtype}"
             )
+        if found.is_floating_point() and not found.isfinite().all() and not torch.equal(found, p):
+            raise BadInput(f"{name} holds infinite numbers, which its options do not make")
     return model if layers else build(version, config, **options)  # one without blocks takes any n_layer

@@ -21,6 +21,7 @@ from torch.distributed.rendezvous import rendezvous
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 
+MOST = 2**16  # processes that train together
 WAIT = timedelta(hours=1)  # for the others; the leader validates and writes meanwhile
 
 
@@ -150,11 +151,14 @@ def distributed() -> Iterator[Team]:
 def join() -> Team:
     """Meet the other processes, each on its own GPU where there are GPUs.
 
-    Raises BadInput if torchrun's environment variables are incomplete, or there are too few GPUs.
+    Raises BadInput if torchrun's environment variables are incomplete or no numbers, or there are too few
+    GPUs.
     """
+    size = torchrun_number("WORLD_SIZE", 1, MOST)
+    torchrun_number("RANK", 0, size - 1)
+    local = torchrun_number("LOCAL_RANK", 0, size - 1) if torch.cuda.is_available() else 0
     try:
         store, rank, size = next(rendezvous("env://", timeout=WAIT))
-        local = int(os.environ["LOCAL_RANK"]) if torch.cuda.is_available() else 0
     except (ValueError, KeyError) as error:
         raise BadInput(f"torchrun's environment variables do not do: {error}") from error
     team = Team(rank, size, store)
@@ -169,6 +173,17 @@ def join() -> Team:
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)
     return team
+
+
+def torchrun_number(name: str, least: int, most: int) -> int:
+    """An environment variable as a whole number. Raises BadInput naming it if it is none of this range."""
+    value = os.environ.get(name, "")
+    if not value.isdecimal() or not least <= int(value) <= most:
+        raise BadInput(
+            f"torchrun's environment variables do not do: {name} ({value!r}) must be a whole number "
+            f"from {least} to {most}"
+        )
+    return int(value)
 
 
 def on_termination(team: Team) -> None:

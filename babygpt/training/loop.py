@@ -19,12 +19,15 @@ from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.base import LanguageModel
-from babygpt.objectives import Batch, Objective
+from babygpt.objectives import Batch, Objective, ReadsInOrder, largest_batch
 from babygpt.training.distributed import SINGLE_PROCESS, Team
+from babygpt.training.guard import alone_with, require_vocabulary
 from babygpt.training.optimizers import Moments, optimizers, require_moments, schedule
 from babygpt.training.records import Step
 
 Steering = Callable[[int], Mapping[str, float]]  # the step about to be made -> what to set before it
+
+PLACE = "place."  # what the names of an objective's place begin with in a state of training
 
 
 def no_steering(step: int) -> dict[str, float]:
@@ -45,12 +48,15 @@ class Training:
     objective  draws the batches and takes their loss
     config     steps, batch size, learning rates, seed
     team       the processes that share every batch; by default there is this one
+    Raises BadInput for a text with tokens that the model does not know, and what cannot fit into memory.
     """
 
     def __init__(
         self, model: LanguageModel, objective: Objective, config: TrainConfig, team: Team = SINGLE_PROCESS
     ) -> None:
-        require_memory_to_train(model, model.config, config)
+        require_vocabulary(model, objective)
+        largest = largest_batch(objective, config.batch_size)
+        require_memory_to_train(model, model.config, config, largest, team.world_size)
         self.model, self.objective, self.config, self.team = model, objective, config, team
         self.device = next(model.parameters()).device
         self.generator = torch.Generator().manual_seed(config.seed)
@@ -66,8 +72,15 @@ class Training:
             yield self.with_validation(self.make_step(steering))
 
     def make_step(self, steering: Steering = no_steering) -> Step:
-        """Make one step of the optimizers; its record holds no validation loss yet."""
-        start, drawn = time.perf_counter(), self.generator.get_state()
+        """Make one step of the optimizers; its record holds no validation loss yet.
+
+        Raises BadInput if another thread trains the model just now.
+        """
+        with alone_with(self.model):
+            return self._make_step(steering)
+
+    def _make_step(self, steering: Steering) -> Step:
+        start, drawn, place = time.perf_counter(), self.generator.get_state(), self._place()
         try:
             changed = self._steer(steering)
             lr = self._set_rates()
@@ -78,7 +91,8 @@ class Training:
             self.model.zero_grad()  # whatever an interrupted run or a curious reader left there
             (loss * self.team.world_size).backward()  # a team averages its gradients
         except BaseException:
-            self.generator.set_state(drawn)  # a step that was not made has drawn nothing
+            self.generator.set_state(drawn)  # a step that was not made has drawn nothing, and read nothing
+            self._seek(place)
             raise
         for optimizer in self.optimizers:
             optimizer.step()
@@ -118,7 +132,8 @@ class Training:
         """The record of the step just made, with validation loss and snapshot where `is_validated`."""
         if not self.is_validated(step):
             return step
-        val_loss = self.team.broadcast(lambda: self.objective.validate(self.model))
+        with alone_with(self.model):
+            val_loss = self.team.broadcast(lambda: self.objective.validate(self.model))
         require_finite("validation loss", val_loss, step.step, step.lr)
         return replace(step, val_loss=val_loss, snapshot=snapshot(self.model))
 
@@ -131,6 +146,7 @@ class Training:
         state: dict[str, Any] = {**numbers, "steered": dict(self.steered)}
         state["next_batch"] = self._next_batch(self.generator)
         state["generator"] = self.generator.get_state()
+        state |= {PLACE + name: value for name, value in self._place().items()}
         for i, optimizer in enumerate(self.optimizers):
             for j, moments in optimizer.state_dict()["state"].items():
                 state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
@@ -148,7 +164,10 @@ class Training:
             generator, moments = self._validate(state)
         except (KeyError, IndexError, TypeError, AttributeError, RuntimeError, ValueError) as error:
             raise BadInput(f"this state of training does not fit: {error!r}") from error
+        before, place = self._place(), {n[len(PLACE) :]: x for n, x in state.items() if n.startswith(PLACE)}
+        self._seek(place)
         if self._next_batch(generator) != state.get("next_batch"):
+            self._seek(before)
             raise BadInput(
                 "the next batch is not the one that this run would have drawn: "
                 "another text, another block_size or batch_size, or another babygpt"
@@ -179,13 +198,22 @@ class Training:
         return generator, moments
 
     def _next_batch(self, generator: torch.Generator) -> str:
-        """SHA-256 of the batch that a generator in this state draws next; the generator itself stays."""
-        ahead = torch.Generator()
+        """SHA-256 of the batch that a generator in this state draws next; all stays where it is."""
+        ahead, place = torch.Generator(), self._place()
         ahead.set_state(generator.get_state())
         total = hashlib.sha256()
         for part in self.objective.batch(self.config.batch_size, ahead):
             total.update(part.contiguous().numpy().tobytes())
+        self._seek(place)
         return total.hexdigest()
+
+    def _place(self) -> dict[str, Any]:
+        """Where an objective stands that reads its text in order; nothing for any other."""
+        return self.objective.place() if isinstance(self.objective, ReadsInOrder) else {}
+
+    def _seek(self, place: dict[str, Any]) -> None:
+        if isinstance(self.objective, ReadsInOrder):
+            self.objective.seek(place)
 
 
 def train(
@@ -197,8 +225,8 @@ def train(
     objective  draws the batches and takes their loss
     config     steps, batch size, learning rates, seed
     steering   asked before every step which of the encoding's numbers to set; `replay` repeats a run
-    Raises BadInput if the encoding has no such number, and FloatingPointError, with the step and
-    what to try, if the loss is not finite.
+    Raises BadInput if the encoding has no such number, the model does not know all tokens, or another thread
+    trains it just now, and FloatingPointError, with the step and what to try, if the loss is not finite.
     """
     yield from Training(model, objective, config).steps(steering)
 

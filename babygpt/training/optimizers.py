@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from babygpt.config import TrainConfig
@@ -43,7 +44,7 @@ def schedule(step: int, config: TrainConfig) -> float:
 
 
 def require_moments(optimizer: Muon | AdamW, moments: Moments, step: int) -> None:
-    """Raise BadInput unless there are moments of every parameter's shape, or before the first step none."""
+    """Raise BadInput unless there are moments like every parameter, or before the first step none."""
     params = [p for group in optimizer.param_groups for p in group["params"]]
     if not moments and step == 0:
         return
@@ -52,8 +53,16 @@ def require_moments(optimizer: Muon | AdamW, moments: Moments, step: int) -> Non
         if held.keys() != optimizer.moments:
             raise BadInput(f"moments of {type(optimizer).__name__} are missing, or too many: {sorted(held)}")
         for name, value in held.items():
-            wanted = () if name == "step" else tuple(p.shape)
-            if not isinstance(value, Tensor) or not value.is_floating_point() or tuple(value.shape) != wanted:
-                raise BadInput(f"{name} of parameter {j} should be numbers of shape {wanted}")
+            count = name == "step"
+            shape, kind = (torch.Size(), torch.float32) if count else (p.shape, p.dtype)
+            require_moment(f"{name} of parameter {j}", value, shape, kind)
     if len(moments) > len(params):
         raise BadInput(f"moments of {len(moments)} parameters, where there are {len(params)}")
+
+
+def require_moment(name: str, value: Any, shape: torch.Size, kind: torch.dtype) -> None:
+    """Raise BadInput unless a value is a tensor of this shape and kind, without nan."""
+    if not isinstance(value, Tensor) or value.shape != shape or value.dtype != kind:
+        raise BadInput(f"{name} should be numbers of shape {tuple(shape)} and kind {kind}")
+    if value.isnan().any():
+        raise BadInput(f"{name} holds numbers that are none (nan)")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.data.tokenizer import MASK, CharTokenizer
+from babygpt.errors import BadInput
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=MASK), min_size=1)
 
@@ -50,6 +51,16 @@ def test_unknown_character_is_named_with_its_place(text: str, char: str, place: 
         CharTokenizer("ab").encode(text)
     assert repr(char) in str(caught.value)
     assert f"place {place} " in str(caught.value)
+
+
+@pytest.mark.survives(
+    "a character that a vocabulary of thousands does not have", "it is named, and a dozen of the others"
+)
+@pytest.mark.parametrize(("size", "ends"), [(12, ""), (13, " and 1 more"), (5000, " and 4988 more")])
+def test_an_error_names_a_dozen_characters_of_a_vocabulary(size: int, ends: str) -> None:
+    with pytest.raises(BadInput, match=f"'abcdefghijkl'{ends}$") as caught:
+        CharTokenizer(map(chr, range(ord("a"), ord("a") + size))).encode("我")
+    assert len(str(caught.value)) < 120
 
 
 @pytest.mark.parametrize("i", [-1, 2, 99])

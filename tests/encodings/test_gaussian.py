@@ -12,6 +12,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary
+from babygpt.errors import BadInput
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
@@ -46,6 +47,28 @@ def test_kernel_is_the_sum_of_two_gaussians(distances: list[int], alphas: tuple,
     got = Gaussian(D, alphas, sigmas).kernel(torch.tensor(distances))
     expected = [in_floats(m, alphas, sigmas) for m in distances]
     assert got.tolist() == pytest.approx(expected, abs=1e-5 * sum(alphas))
+
+
+def test_gradients_are_finite_at_the_narrowest_width_that_there_may_be() -> None:
+    """Up to a distance of a million; where K itself is far below the smallest float."""
+    least = Gaussian.minimum["sigma1"]
+    for sigmas in ((least, 20.0), (least, least)):
+        encoding = Gaussian(D, sigmas=sigmas)
+        for distance in (0, 1, 1000, 2**20):
+            encoding.zero_grad()
+            log = encoding.log_kernel(torch.tensor(distance))
+            log.backward()
+            assert log.isfinite()
+            assert all(p.grad.isfinite().all() for p in encoding.parameters())
+    with pytest.raises(BadInput, match=rf"at least {least:g}"):
+        Gaussian(D, sigmas=(least / 2, 20.0))
+
+
+@pytest.mark.parametrize("learnable", [True, False])
+def test_a_width_beyond_all_floats_is_refused(learnable: bool) -> None:
+    """float32 would make it infinite, and its gradient nan."""
+    with pytest.raises(BadInput, match=r"sigma \(1e\+39\)"):
+        Gaussian(D, sigmas=(5.0, 1e39), learnable=learnable)
 
 
 def test_defaults_are_the_notes() -> None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from babygpt.encodings.learned import LearnedPositions, look_up
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -18,6 +19,12 @@ def test_a_position_without_a_row_is_refused_by_name(position: int) -> None:
     """Never a silent clamp, and never Python's counting from the end."""
     with pytest.raises(ValueError, match=rf"position {position} .* 0 to 3"):
         look_up(torch.zeros(4, 3), torch.tensor([0, position, 1]))
+
+
+@pytest.mark.parametrize("between", [0.5, 2.0])
+def test_a_position_between_two_rows_is_refused(between: float) -> None:
+    with pytest.raises(BadInput, match="float32 have no rows"):
+        look_up(torch.zeros(4, 3), torch.tensor([0, between]))
 
 
 def test_embed_adds_the_rows_to_every_text_of_a_batch() -> None:

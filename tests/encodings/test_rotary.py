@@ -8,7 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from babygpt.config import ModelConfig
 from babygpt.encodings.rotary import Rotary, Rotary2D, angles, rotate, rotate_pairs
+from babygpt.errors import BadInput
+from babygpt.models.versions import build
 from babygpt.positions import Positions
 
 DIMS = st.integers(1, 32).map(lambda pairs: 2 * pairs)
@@ -138,8 +141,8 @@ def test_angles_meet_heads_of_a_batch() -> None:
 
 
 @given(
-    pairs=st.integers(1, 12),
-    share=st.floats(0, 1),
+    pairs=st.integers(2, 12),
+    share=st.sampled_from([0, 0.25, 0.3, 0.5, 0.7, 1]),
     stride=st.floats(0.1, 50),
     theta=THETAS,
 )
@@ -149,7 +152,7 @@ def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
     q, k = heads(2 * pairs, 4)
     time, branch = torch.tensor([3, 4, 9, 9]), torch.tensor([0, 2, 1, 5])
     new_q, _ = Rotary2D(2 * pairs, share, theta, stride).transform_qk(q, k, Positions(time, branch))
-    n = round(share * pairs)  # pairs for the branch, and the first ones
+    n = math.floor(share * pairs + 0.5)  # pairs for the branch, and the first ones
     by_branch = turned(q[..., : 2 * n], branch.numpy() * stride, theta)
     by_time = turned(q[..., 2 * n :], time.numpy(), theta)
     expected = np.concatenate([by_branch, by_time], axis=-1)
@@ -162,6 +165,35 @@ def test_2d_without_a_share_for_branches_is_rope() -> None:
     flat = Rotary(8).transform_qk(q, k, positions)
     for got, expected in zip(Rotary2D(8, branch_share=0).transform_qk(q, k, positions), flat, strict=True):
         assert torch.equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "width"), [(4, 2), (6, 4), (8, 4), (10, 6), (14, 8), (16, 8), (24, 12), (32, 16)]
+)
+def test_2d_half_a_pair_is_rounded_up(head_dim: int, width: int) -> None:
+    """Always up: to the even number, three pairs and five would both give two to the branch."""
+    assert Rotary2D(head_dim).branch_width == width
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "share", "what"),
+    [
+        (2, 0.5, "time"),
+        (2, 0.4, "the branch"),
+        (8, 0.1, "the branch"),
+        (8, 1e-320, "the branch"),
+        (8, 0.9, "time"),
+    ],
+)
+def test_2d_share_that_comes_to_no_pair_is_refused(head_dim: int, share: float, what: str) -> None:
+    """Else branches, or times, would silently look alike."""
+    with pytest.raises(BadInput, match=rf"branch_share \({share}\) of {head_dim // 2} .* none for {what}"):
+        Rotary2D(head_dim, share)
+
+
+def test_2d_needs_heads_wide_enough_for_two_coordinates() -> None:
+    with pytest.raises(BadInput, match="leaves none"):
+        build("v6-rope2d", ModelConfig(11, 16, 1, 8, 16))
 
 
 @given(time=POSITIONS, branch=st.integers(0, 50), by=POSITIONS, over=st.integers(0, 50))

@@ -83,18 +83,21 @@ def generation(folder, *more):
     "a checkpoint names a text outside of the folder one works in",
     "it is not read unless you name it yourself",
 )
-def test_a_path_that_climbs_out_of_the_folder_is_not_followed(tmp_path, monkeypatch):
-    work = tmp_path / "work"
+@pytest.mark.parametrize("how", ["..", "from the root", "by a link"])
+def test_a_path_that_leads_out_of_the_folder_is_not_followed(tmp_path, monkeypatch, how):
+    work, secret = tmp_path / "work", tmp_path / "secret.txt"
     work.mkdir()
     monkeypatch.chdir(work)
-    (tmp_path / "secret.txt").write_text(TEXT, encoding="utf-8")
+    secret.write_text(TEXT, encoding="utf-8")
+    (work / "link.txt").symlink_to(secret)
+    path = {"..": "../secret.txt", "from the root": str(secret), "by a link": "link.txt"}[how]
     for name in ("a", "b"):
-        trained_on("../secret.txt", work / f"{name}.safetensors")
+        trained_on(path, work / f"{name}.safetensors")
     result = generation(work)
     assert result.exit_code == 1
-    assert "../secret.txt: say --corpus if you mean it" in result.output
+    assert f"{path}: say --corpus if you mean it" in result.output
     assert not (work / "out.json").exists()
-    result = generation(work, "--corpus", "../secret.txt")
+    result = generation(work, "--corpus", path)
     assert result.exit_code == 0, result.output
 
 

@@ -5,7 +5,9 @@ import math
 import pytest
 import torch
 
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
+from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 from babygpt.sampling import generate, generate_parallel
 
@@ -161,6 +163,26 @@ def test_bad_arguments_for_branches_are_named(
 ) -> None:
     with pytest.raises(ValueError, match=says):
         generate_parallel(awake("v6"), prompts(text, lengths), **{"n_tokens": 5, **arguments})
+
+
+@pytest.mark.survives(
+    "several texts at once by a model that cannot keep them apart, or that fills in",
+    "it is refused in a sentence",
+)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_several_texts_need_a_model_that_is_made_for_them(awake, text, version: str) -> None:
+    model, kind = awake(version), VERSIONS[version]
+    if kind.branches:
+        assert len(generate_parallel(model, prompts(text, (3, 3)), 2, generator=draw())) == 2
+        return
+    says = "sees what comes next" if kind.masks else "2 texts at once need a model that is made for branches"
+    with pytest.raises(BadInput, match=says):
+        generate_parallel(model, prompts(text, (3, 3)), 2)
+
+
+def test_one_layer_with_a_code_is_enough(awake, text) -> None:
+    model = awake("v6", {"layers": ("v6", "v4")})
+    assert len(generate_parallel(model, prompts(text, (3, 3)), 2, generator=draw())) == 2
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import json
 import math
 import os
 import pickle
+import re
 import resource
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +24,18 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import DIGEST, KEY, Checkpoint, digest, load, save
+from babygpt.training.checkpoint import (
+    DIGEST,
+    KEY,
+    LARGEST_LOG,
+    LARGEST_WEIGHT,
+    Checkpoint,
+    NanWeights,
+    digest,
+    load,
+    require_no_nan,
+    save,
+)
 
 TOKENIZER = CharTokenizer("\n .?abcdefg")
 INFO = {"corpus": "tales", "steps_done": 40, "val_loss": 1.25, "seeds": [0, 1]}
@@ -615,3 +628,103 @@ def test_any_damage_is_noticed(path: Path, changes: list[tuple]) -> None:
     damaged = path.with_name("damaged.safetensors")
     damaged.write_bytes(content)
     assert says_as_before(damaged, meaning(load(path)))
+
+
+# ---------------------------------------------------------------- fields that are none
+
+WRONG_FIELDS = [
+    *(("info.train", value, "info.train") for value in (5, [], None, "x")),
+    *(
+        ("info.train", {"steps": 9, name: 1.5}, rf"{name} \(1.5\)")
+        for name in ("steps", "batch_size", "seed")
+    ),
+    *(("info.train", {name: "x"}, rf"{name} \('x'\)") for name in ("batch_size", "lr_other", "warmup")),
+    *((f"info.{name}", -1, rf"{name} \(-1\)") for name in ("steps_done", "tokens", "seconds", "batch_size")),
+    *((f"info.{name}", "x", rf"{name} \('x'\)") for name in ("steps_done", "tokens", "seconds", "seed")),
+    *((f"info.{name}", True, rf"{name} \(True\)") for name in ("steps_done", "batch_size", "seed", "corpus")),
+    *((f"info.{name}", None, rf"{name} \(None\)") for name in ("corpus", "text", "bound", "curve", "flags")),
+    *(("info.curve", curve, r"info\.curve") for curve in ({}, [1], [[1]], [[1, "x"]], [[1.5, 2.0]])),
+    ("info.seconds", math.nan, "seconds"),
+    ("info.bound", 1, r"bound \(1\)"),
+    *(("training.step", value, r"training\.step") for value in (182.5, True, "x", -1, 2**63)),
+    *((f"training.{name}", math.inf, rf"training\.{name} \(inf\)") for name in ("tokens", "seconds")),
+    *(
+        ("training.steered", value, r"training\.steered")
+        for value in (3, {"theta": "x"}, {"theta": math.nan})
+    ),
+    ("training.next_batch", 5, r"next_batch \(5\)"),
+]
+
+
+@pytest.mark.survives(
+    "a field of a checkpoint is of another kind or out of range: 182.5 steps, a text for a seed",
+    "it is refused in one line that names the field",
+)
+@pytest.mark.parametrize(("field", "value", "says"), WRONG_FIELDS)
+def test_a_field_of_the_header_that_is_none_is_named(
+    path: Path, field: str, value: object, says: str
+) -> None:
+    """With a right checksum; what is missing, or has a name of its own, is left alone."""
+    part, name = field.split(".")
+    altered(path, **{part: {"own": [value], name: value}})
+    assert re.search(says, refused(path))
+    altered(path, **{part: {"own": [value]}})
+    load(path)
+
+
+@pytest.mark.survives(
+    "weights that are infinite, or as large as --lr-other 3e38 makes them",
+    "they are neither saved nor loaded; the weight and its size are named",
+)
+@pytest.mark.parametrize("number", [math.inf, -math.inf, 3e38, -1e16])
+def test_weights_that_nobody_can_write_with_are_refused(path: Path, made: Checkpoint, number: float) -> None:
+    weights = parts(path)[1]
+    weights["head.weight"][0, 1] = number
+    altered(path, weights)
+    assert f"head.weight holds {number:.3g}" in refused(path)
+    made.model.load_state_dict(weights)
+    with pytest.raises(NanWeights, match=r"head\.weight"):
+        save(path, made, overwrite=True)
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v != "v5-absolute"])
+@torch.inference_mode()
+def test_the_largest_weights_that_may_be_loaded_give_logits(awake, text, one_text, version: str) -> None:
+    """Whatever is drawn from them is drawn from numbers. v5-absolute multiplies by its kernel twice."""
+    model = awake(version)
+    for name, p in model.named_parameters():
+        p.fill_(LARGEST_LOG if ".log_" in name else LARGEST_WEIGHT)
+    require_no_nan(model.state_dict())
+    assert model(text(2, 12), one_text(version, 12)).isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["log_alphas", "log_sigmas"])
+def test_a_kernel_without_end_is_one_that_its_options_make(awake, tmp_path: Path, name: str) -> None:
+    path, options = tmp_path / "m.safetensors", {"learnable": False}
+    save(path, Checkpoint("v5", awake("v5", options), TOKENIZER, options=options))
+    weights = parts(path)[1]
+    weights[f"encoding.{name}"][0] = math.inf
+    altered(path, weights)
+    assert f"encoding.{name} holds infinite numbers" in refused(path)
+
+
+@pytest.mark.survives("a checkpoint's header is made that of another version", "its checksum gives it away")
+@pytest.mark.parametrize("version", ["v3", "v6", "nope", "alibi", "v6-none"])
+def test_a_version_that_is_relabelled_is_noticed(path: Path, version: str) -> None:
+    """The weights would fit: these encodings store none of their own."""
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    header = json.dumps(json.loads(metadata[KEY]) | {"version": version})
+    save_file(parts(path)[1], path, metadata | {KEY: header})
+    assert "its checksum is not that of what it holds" in refused(path)
+
+
+def test_no_other_file_is_opened_whatever_the_header_names(path: Path, tmp_path: Path) -> None:
+    secret, opened = tmp_path / "secret.txt", list[str]()
+    secret.write_text("abc", encoding="utf-8")
+    altered(path, info={"corpus": str(secret), "text": str(secret), "init_weight": str(secret)})
+    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+    load(path)
+    assert str(secret) not in opened
+    secret.read_text(encoding="utf-8")
+    assert str(secret) in opened  # it would have been noticed

@@ -19,6 +19,7 @@ import babygpt
 from babygpt.cli import main
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.objectives.lookup import Lookup
@@ -103,6 +104,32 @@ def test_half_of_torchruns_variables_are_told(text: Path, tmp_path: Path, monkey
     result = CliRunner().invoke(main, command(text, tmp_path / "m.safetensors", 2))
     assert result.exit_code == 1
     assert "MASTER_ADDR" in result.output
+
+
+@pytest.mark.survives(
+    "torchrun's environment variables that are no numbers, such as WORLD_SIZE=abc", "the first is named"
+)
+@pytest.mark.parametrize(
+    ("size", "rank", "says"),
+    [
+        ("abc", "0", r"WORLD_SIZE \('abc'\)"),
+        ("", "0", r"WORLD_SIZE \(''\)"),
+        ("0", "0", r"WORLD_SIZE \('0'\)"),
+        ("-2", "0", r"WORLD_SIZE \('-2'\)"),
+        ("2", "x", r"RANK \('x'\)"),
+        ("2", "-1", r"RANK \('-1'\)"),
+        ("2", "2", r"RANK \('2'\) must be a whole number from 0 to 1"),
+    ],
+)
+def test_torchruns_variables_that_are_no_numbers_are_named(
+    monkeypatch: pytest.MonkeyPatch, size: str, rank: str, says: str
+) -> None:
+    """At once: another rank than there are processes would wait for the others for an hour."""
+    for name, value in (("WORLD_SIZE", size), ("RANK", rank), ("MASTER_ADDR", "localhost")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("MASTER_PORT", raising=False)
+    with pytest.raises(BadInput, match=says), distributed():
+        pass
 
 
 # ---------------------------------------------------------------- two processes

@@ -1,6 +1,7 @@
 """The loop: repeatable, honest about failure, and it leaves nothing behind."""
 
 import math
+import threading
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
@@ -10,10 +11,12 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, compile_in_place, finish, follow, replay, snapshot, train
+from babygpt.objectives.lookup import Lookup
+from babygpt.training import Step, Training, compile_in_place, finish, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
 
 BLOCK = 24
@@ -434,6 +437,78 @@ def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.
     assert "interrupted after step 5" in capsys.readouterr().err
     assert len(follow(steps(), 9, done=4, show=False)) == 1
     assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- what cannot be trained
+
+
+class Waiting(NextToken):
+    """An objective whose first batch is drawn when somebody says so."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus, BLOCK)
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        self.begun.set()
+        assert self.may_go_on.wait(60)
+        return super().batch(batch_size, generator)
+
+
+@pytest.mark.survives(
+    "one model trained from two threads at once", "the second is told, and the first goes on undisturbed"
+)
+def test_a_second_training_of_a_model_is_told_and_the_first_goes_on(
+    make, small_corpus: Corpus, objective: NextToken
+) -> None:
+    model, expected, slow, losses = make("v4"), make("v4"), Waiting(small_corpus), list[float]()
+    first = threading.Thread(target=lambda: losses.extend(s.loss for s in train(model, slow, PLAN)))
+    first.start()
+    assert slow.begun.wait(60)
+    with pytest.raises(BadInput, match="is being trained in another thread"):
+        next(train(model, objective, PLAN))
+    last = Training(model, objective, PLAN)
+    with pytest.raises(BadInput, match="is being trained in another thread"):
+        last.with_validation(Step(PLAN.steps, 0.0, 0.0, 0.0, 0))
+    next(train(make("v4"), objective, PLAN))  # another model is none of its business
+    slow.may_go_on.set()
+    first.join(60)
+    assert losses == [s.loss for s in train(expected, objective, PLAN)]
+    assert same(weights(model), weights(expected))
+
+
+def test_trainings_of_one_model_may_take_turns_whoever_gave_up(make, objective: NextToken) -> None:
+    """Left half-way, kept half-way, broken off in a step, in this thread or in another."""
+    model = make("v4")
+    abandoned = [train(model, objective, PLAN) for _ in range(2)]
+    for steps in [*abandoned, *abandoned]:
+        next(steps)
+    with pytest.raises(BadInput):
+        next(train(model, objective, PLAN, lambda step: {"nonesuch": 1.0}))
+    in_between = threading.Thread(target=lambda: next(abandoned[0]))
+    in_between.start()
+    in_between.join(60)
+    assert [next(steps).step for steps in abandoned] == [4, 3]
+
+
+@pytest.mark.survives(
+    "a model with fewer tokens than the text has", "it is refused before training; both numbers are named"
+)
+@pytest.mark.parametrize("version", ["v1", "v4", "v6", "v7"])
+def test_a_model_too_small_for_a_text_is_refused(task, version: str) -> None:
+    """A character that stands in the validation text alone is enough."""
+    objective = task(version)
+    last = int(max(objective.train.max(), objective.val.max()))
+    small = build(version, ModelConfig(last, BLOCK, n_layer=1, n_head=2, n_embd=16))
+    with pytest.raises(BadInput, match=rf"token {last}, .* vocab_size \({last}\)"):
+        next(train(small, objective, PLAN))
+
+
+def test_a_model_too_small_for_rows_that_are_drawn_is_refused() -> None:
+    objective = Lookup()
+    small = build("v4", ModelConfig(objective.vocab_size - 1, 32, n_layer=1, n_head=2, n_embd=16))
+    with pytest.raises(BadInput, match=rf"token {objective.vocab_size - 1}, "):
+        next(train(small, objective, PLAN))
 
 
 # ---------------------------------------------------------------- compiled

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig, TrainConfig
+from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build
-from babygpt.training.optimizers import optimizers, schedule
+from babygpt.training.optimizers import optimizers, require_moments, schedule
 from babygpt.training.uncompiled import AdamW
 
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
@@ -77,6 +78,32 @@ def test_adamw_is_torchs_own_to_the_last_bit() -> None:
         return p.detach()
 
     assert torch.equal(trained(AdamW), trained(torch.optim.AdamW))
+
+
+CHANGES = {
+    "another kind": lambda x: x.double(),
+    "whole numbers": lambda x: x.long(),
+    "another shape": lambda x: x[None],
+    "nan": lambda x: torch.full_like(x, torch.nan),
+    "a list": lambda x: x.tolist(),
+}
+
+
+@pytest.mark.survives(
+    "moments of another shape, kind or of no numbers in a checkpoint", "they are refused by their name"
+)
+@pytest.mark.parametrize("change", CHANGES)
+def test_moments_that_are_none_are_named(change: str) -> None:
+    model = torch.nn.ModuleDict({"blocks": torch.nn.Linear(3, 2), "head": torch.nn.Linear(2, 1)})
+    for optimizer in optimizers(model, TrainConfig()):
+        model["head"](model["blocks"](torch.ones(1, 3))).sum().backward()
+        optimizer.step()
+        moments = optimizer.state_dict()["state"]
+        require_moments(optimizer, moments, 1)
+        for name, value in moments[0].items():
+            changed = moments | {0: moments[0] | {name: CHANGES[change](value)}}
+            with pytest.raises(BadInput, match=rf"^{name} of parameter 0 "):
+                require_moments(optimizer, changed, 1)
 
 
 def test_the_first_step_does_not_load_the_compiler_stack() -> None:
