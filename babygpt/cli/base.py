@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
@@ -13,14 +16,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from babygpt.config import require_seed
+from babygpt.config import SAVE_EVERY, require_seed
 from babygpt.errors import BadInput
+from babygpt.files import claim, require_writable
+from babygpt.screen import say, silence
+from babygpt.stopping import Ended, ended_by_signals
 
 Command = Callable[..., None]
 Callback = Callable[[click.Context, click.Parameter, str], list[Any]]
 # What is wrong with what was asked for, or with the machine; whatever else is raised is a fault of ours.
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)
-MACHINE_ERRORS = (ImportError, MemoryError)  # and PyTorch's OutOfMemoryError: too little is installed
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 
 
@@ -60,18 +65,41 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for; turn a user's error into one line."""
+        os.environ["MPLBACKEND"] = "agg"  # no command opens a window, whatever the user's notebooks do
         try:
-            return super().invoke(ctx)
+            with ended_by_signals():
+                return super().invoke(ctx)
+        except Ended as end:
+            say(end.line, error=True)
+            raise
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise  # whoever read the output has had enough; or click's own affair
-        except USER_ERRORS as error:
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                silence(sys.stdout)  # it may be what is full, and Python writes to it once more at its end
+            if (line := in_one_line(error)) is None:
+                if not isinstance(error, ImportError):  # too little is installed
+                    click.echo(OUR_FAULT, err=True)
+                raise
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            raise click.ClickException(" ".join(str(error).split())) from error  # a path may hold a line end
-        except Exception as error:
-            if not isinstance(error, MACHINE_ERRORS) and type(error).__name__ != "OutOfMemoryError":
-                click.echo(OUR_FAULT, err=True)
-            raise
+            raise click.ClickException(line) from error
+
+
+def in_one_line(error: Exception) -> str | None:
+    """What an error says to whoever typed the command; None if it is no fault of theirs or of the machine."""
+    said = " ".join(str(error).split())  # a path may hold a line end
+    if isinstance(error, USER_ERRORS):
+        return said
+    from babygpt.memory import is_out_of_memory  # imports torch, and is needed seldom
+
+    if is_out_of_memory(error):
+        return (
+            said
+            if said.startswith("out of memory")
+            else f"out of memory ({said[:200] or 'nothing was said'})"
+        )
+    return None
 
 
 class PathType(click.Path):
@@ -132,29 +160,59 @@ def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
     """Say in one line which of these flags were given on the command line, for they change nothing there."""
     given = [flag_of(name) for name in typed(ctx, names)]
     if given:
-        click.echo(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", err=True)
+        say(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", error=True)
 
 
 def require_writable_folder(folder: Path, flag: str) -> None:
     """Raise BadInput naming the flag unless a folder is there, or can be made, and may be written to."""
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise BadInput(f"{folder} cannot be made: {existing} is a file; choose another {flag}")
-    if not os.access(existing, os.W_OK):
-        raise BadInput(f"{folder} cannot be made: {existing} may not be written to; choose another {flag}")
+    refuse_unwritable(folder / "probe", flag, folder)
 
 
-def require_writable_file(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> None:
-    """Raise BadInput naming the flag unless a file can be written there.
+@contextmanager
+def claimed(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> Iterator[None]:
+    """A context in which this process alone writes a file.
 
     overwrite  whether one that is there may be replaced
     ways       flags that allow it, for the message
+    Raises BadInput naming the flag if the file cannot or may not be written, or another process writes it.
     """
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; {flag} names a file")
-    if path.exists() and not overwrite:
-        raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
-    require_writable_folder(path.parent, flag)
+    refuse_unwritable(path, flag)
+    with claim(path):
+        if path.exists() and not overwrite:
+            raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
+        yield
+
+
+def refuse_unwritable(path: Path, flag: str, named: Path | None = None) -> None:
+    """Raise BadInput naming the flag, and the file or what is `named`, unless the file can be written."""
+    try:
+        require_writable(path, named)
+    except BadInput as error:
+        raise BadInput(f"{error}; choose another {flag}") from None
+
+
+def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], path: Path) -> None:
+    """Let the numbers that a run began with take the place of flags that were not given.
+
+    values  of the command's flags, changed here
+    began   what the run in `path` says
+    Raises BadInput if a flag that was given says something else; the corpus may have moved.
+    """
+    given = typed(ctx, values)
+    for name in sorted(began.keys() & values.keys()):
+        if name not in given:
+            values[name] = began[name]
+        elif name != "corpus" and values[name] != began[name]:
+            raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
+
+
+save_every_option = click.option(
+    "--save-every",
+    default=SAVE_EVERY,
+    show_default=True,
+    type=click.IntRange(0),
+    help="steps between checkpoints; 0 writes only at the end",
+)
 
 
 def list_of(kind: type[int] | type[float] | type[str]) -> Callback:

@@ -5,34 +5,37 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import click
 
 from babygpt.cli.base import (
     PATH,
+    claimed,
     corpus_option,
     fields_of,
     flag_of,
     list_of,
     options_from,
-    require_writable_file,
+    refuse_unwritable,
     require_writable_folder,
+    save_every_option,
     typed,
 )
 from babygpt.cli.parallel import locate
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.corpus import GRAMMARS, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.experiments import generations, report
 from babygpt.experiments.ablation import Ablation, AblationConfig, parse_variant, run_ablation, short_name
 from babygpt.experiments.generations import GenerationConfig
 from babygpt.experiments.pretrain import require_same_characters
 from babygpt.experiments.scorer import STEPS, find_scorer
+from babygpt.files import write_atomically
+from babygpt.screen import say
 from babygpt.tables import format_mean_sd
 from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.files import write_atomically
 
 JUDGE = Path("weights") / "judge.safetensors"
 
@@ -55,25 +58,30 @@ def compare() -> None:
 )
 @options_from(AblationConfig)
 @click.option("--out-dir", default=".", show_default=True, type=PATH, help="where everything goes")
+@save_every_option
 @corpus_option
 @options_from(ModelConfig, block_size=64)
 @options_from(TrainConfig, skip=["steps", "eval_every", "seed"], batch_size=16)
-def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str, **values: Any) -> None:
+def encodings(
+    seeds: list[int], variants: list[str], out_dir: Path, corpus: str, save_every: int, **values: Any
+) -> None:
     """Train variants of v7 from several seeds, and compare them.
 
     All variants of a seed see the same batches with the same masks. Writes ablation_results.json, the
     pictures val_loss_curve.png and summary_bars.png in ablation_plots/, and the weights of every run in
     weights/ablation/.
 
-    A run is stored as soon as it is over. The same command again, after Ctrl-C or worse, goes on where it
-    stopped: finished runs are left as they are, others begin anew. More seeds and variants can be added that
-    way; for anything else, choose another --out-dir.
+    The same command again, after Ctrl-C or worse, goes on where it stopped: finished runs are left as they
+    are, another goes on from its last checkpoint. A second terminal with the same --out-dir shares the work.
+    More seeds and variants can be added that way; for anything else, choose another --out-dir.
 
     The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, which
     made 8 or 9 steps a second.
     """
     for folder in (out_dir, out_dir / "ablation_plots", out_dir / "weights" / "ablation"):
         require_writable_folder(folder, "--out-dir")  # now, and not after the first run
+    for name in report.PICTURES:
+        refuse_unwritable(out_dir / "ablation_plots" / name, "--out-dir")
     names = [parse_variant(name) for name in variants]
     text = load_corpus(corpus, with_mask=True)
     ablation = Ablation(
@@ -82,18 +90,16 @@ def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str,
         TrainConfig(**fields_of(TrainConfig, values)),
         AblationConfig(**fields_of(AblationConfig, values)),
         out_dir,
+        save_every,
     )
     try:
-        results = run_ablation(ablation, names, seeds, click.echo, command_line())
+        results = run_ablation(ablation, names, seeds, say, command_line())
     except KeyboardInterrupt:
-        raise click.ClickException(
-            "interrupted, and this run is not kept; the same command goes on from the finished ones "
-            f"in {ablation.results_path}"
-        ) from None
+        raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
-        click.echo(line)
+        say(line)
     for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
-        click.echo(f"wrote {path}")
+        say(f"wrote {path}")
 
 
 def command_line() -> str:
@@ -149,29 +155,29 @@ def generation(
 
     The note's command takes one core up to 20 seconds for each model, and the judge 2 minutes, once.
     """
-    require_writable_file(output, "--output", overwrite)
-    if judge is None and not JUDGE.exists():
-        require_writable_folder(JUDGE.parent, "folder to work in, or say --judge")
-    config = GenerationConfig(**fields_of(GenerationConfig, values))
-    paths = (locate(rope_weights), locate(polar_weights))
-    models = load_models(paths, config)
-    require_grids(models, alpha_grid, threshold_grid)
-    text = common_corpus(corpus, models, paths)
-    generations.prompt_windows(text, config)  # refuses a short text before a judge is trained
-    try:
-        scorer = find_scorer(judge, JUDGE, text, judge_steps)
-    except KeyboardInterrupt:
-        raise click.ClickException("interrupted: this judge is not kept, and nothing is written") from None
-    found = generations.compare_generations(text, models, scorer.checkpoint.model, config)
-    points = generations.measure_grid(
-        text, models, scorer.checkpoint.model, config, alpha_grid, threshold_grid
-    )
-    weights = dict(zip(models, map(str, paths), strict=True))
-    about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
-    results = {**about, "weights": weights, "judge": scorer.describe(), **found, "grid": points}
-    print_generations(results)
-    write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
-    click.echo(f"wrote {output}")
+    with claimed(output, "--output", overwrite):
+        if judge is None and not JUDGE.exists():
+            require_writable_folder(JUDGE.parent, "folder to work in, or say --judge")
+        config = GenerationConfig(**fields_of(GenerationConfig, values))
+        paths = (locate(rope_weights), locate(polar_weights))
+        models = load_models(paths, config)
+        require_grids(models, alpha_grid, threshold_grid)
+        text = common_corpus(corpus, models, paths)
+        generations.prompt_windows(text, config)  # refuses a short text before a judge is trained
+        try:
+            scorer = find_scorer(judge, JUDGE, text, judge_steps)
+        except KeyboardInterrupt:
+            raise click.ClickException("interrupted; the same command goes on with the judge") from None
+        found = generations.compare_generations(text, models, scorer.checkpoint.model, config)
+        points = generations.measure_grid(
+            text, models, scorer.checkpoint.model, config, alpha_grid, threshold_grid
+        )
+        weights = dict(zip(models, map(str, paths), strict=True))
+        about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
+        results = {**about, "weights": weights, "judge": scorer.describe(), **found, "grid": points}
+        print_generations(results)
+        write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
+        say(f"wrote {output}")
 
 
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
@@ -184,7 +190,7 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
         raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
     for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
         if (name := short_name(one.version)) != flag:
-            click.echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", err=True)
+            say(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
         generations.require_fitting_prompt(one.model, config, path)
     return dict(zip(names, loaded, strict=True))
 
@@ -196,7 +202,7 @@ def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[
         raise BadInput(
             f"{paths[0]} was trained on {named[0]} and {paths[1]} on {named[1]}: say which --corpus to use"
         )
-    if name is None and ".." in PurePath(named[0]).parts:
+    if name is None and is_outside(named[0]):
         raise BadInput(
             f"{paths[0]} names a corpus outside of this folder, {named[0]}: say --corpus if you mean it"
         )
@@ -204,6 +210,12 @@ def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[
     for path, one in zip(paths, models.values(), strict=True):
         require_same_characters(one.tokenizer, text.tokenizer, path)
     return text
+
+
+def is_outside(corpus: str) -> bool:
+    """Whether a corpus is a file outside of the folder one works in, links followed."""
+    named = corpus == "shakespeare" or corpus in GRAMMARS
+    return not named and not Path(corpus).resolve().is_relative_to(Path.cwd().resolve())
 
 
 def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds: list[float]) -> None:
@@ -219,12 +231,12 @@ def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds
 def print_generations(results: dict[str, Any]) -> None:
     """Print the judge, the table, and the grid."""
     judge = results["judge"]
-    click.echo(f"judge: {judge['path']}, validation loss {judge['val_loss']:.3f} nats per character")
+    say(f"judge: {judge['path']}, validation loss {judge['val_loss']:.3f} nats per character")
     for line in generations.report_lines(results):
-        click.echo(line)
+        say(line)
     for point in results["grid"]:
         alpha = "" if point["alpha"] is None else f", alpha {point['alpha']:g}"
         where = f"{point['model']}{alpha}, threshold {point['confidence_threshold']:g}"
         measures = ("repeat_3gram_chars", "tokens_per_step", "judge_nll", "judge_entropy")
         values = (f"{name} {format_mean_sd(point['measures'][name])}" for name in measures)
-        click.echo(f"{where}: {', '.join(values)}")
+        say(f"{where}: {', '.join(values)}")

@@ -10,12 +10,14 @@ import torch
 
 from babygpt.cli.base import (
     PATH,
+    adopt,
+    claimed,
     corpus_option,
     fields_of,
     flag_of,
     options_from,
-    require_writable_folder,
     sampling_options,
+    save_every_option,
     typed,
     warn_unused,
 )
@@ -27,9 +29,13 @@ from babygpt.errors import BadInput
 from babygpt.experiments import pretrain as stages
 from babygpt.experiments.epochs import EpochConfig
 from babygpt.experiments.pretrain import CodeConfig, Stage
+from babygpt.memory import require_memory_for_branches
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
+from babygpt.screen import say
 from babygpt.training import checkpoint as checkpoints
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import load_unfinished, require_same_text
 
 PREFIXES = ("fpe_", "learned_", "branch_stride", "branch_share")  # of what is chosen of a code
 PE_ALIASES = {"rope": "rope2d"}  # what note 002 calls a code that has another name here
@@ -49,10 +55,10 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
         )
     share = rate / TrainConfig.lr_other
     rates = {"lr_other": rate, "lr_matrix": share * TrainConfig.lr_matrix}
-    click.echo(
+    say(
         f"--learning-rate {rate:g}: AdamW at {rate:g}, Muon at {rates['lr_matrix']:g}, both {share:g} times "
         "their defaults",
-        err=True,
+        error=True,
     )
     return rates
 
@@ -81,18 +87,10 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
     type=float,
     help="the note's one rate: --lr-other, and --lr-matrix in the proportion of their defaults",
 )
+@click.option("--resume", is_flag=True, help="go on with the run in --out-dir, with the flags it began with")
+@save_every_option
 @click.pass_context
-def pretrain(
-    ctx: click.Context,
-    pe: str,
-    init_weight: Path | None,
-    other_code: bool,
-    out_dir: Path | None,
-    corpus: str,
-    chars: int,
-    learning_rate: float | None,
-    **values: Any,
-) -> None:
+def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every: int, **flags: Any) -> None:
     """Train a model of parallel branches, in stages, as note 002 does.
 
     A text is a window of the corpus's training part; windows lie side by side. A sample weaves some texts
@@ -100,7 +98,7 @@ def pretrain(
 
     The checkpoint goes to OUT_DIR/pretrain.safetensors. --init-weight takes such a file, its folder, or the
     note's name for it, OUT_DIR/pretrain_512.pth. Every flag may be spelt with _ for -. Ctrl-C stops early
-    and keeps what was learned.
+    and keeps what was learned; the same command with --resume goes on.
 
     The note's stages, each beginning with the weights of the one before. With the defaults, each takes about
     a minute of one core. A stage with --fpe-learnable may follow one without: its table begins as the code
@@ -115,39 +113,69 @@ def pretrain(
       --min-branches-per-sample 2 --max-branches-per-sample 4 \\
       --init-weight weights/stage2 --out-dir weights/stage3
     """
-    pe = PE_ALIASES.get(pe, pe)
-    out_dir = out_dir or Path("weights") / f"pretrain-{pe}"
-    require_empty(out_dir)
-    source = None if init_weight is None else locate(init_weight)
+    folder = out_dir or Path("weights") / f"pretrain-{PE_ALIASES.get(flags['pe'], flags['pe'])}"
+    path = folder / stages.CHECKPOINT_NAME
+    with claimed(path, "--out-dir", overwrite=True):
+        require_empty(folder, resume)
+        saved = resume_flags(ctx, path, flags) if resume else None
+        stage = prepare(ctx, flags)
+        if saved:
+            require_same_text(path, saved, stage.corpus)
+        elif flags["init_weight"]:
+            stages.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
+        info = {"corpus": flags["corpus"], "flags": {name: plain(value) for name, value in flags.items()}}
+        run = stage.saved_run(path, info, saved)
+        run.train(save_every)
+        losses = run.complete(stage.measure)
+        report(stage, run.training.step, losses, stage.corpus.floor)
+        say(f"wrote {path}")
+
+
+def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
+    """Make the stage that the flags describe; say which of them play no part."""
+    pe = PE_ALIASES.get(flags["pe"], flags["pe"])
     warn_other_codes(ctx, pe)
-    text = load_corpus(corpus, chars)
-    config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, values))
-    code, epochs = CodeConfig(**fields_of(CodeConfig, values)), EpochConfig(**fields_of(EpochConfig, values))
-    values |= split_learning_rate(ctx, learning_rate)
-    settings = {name: v for name, v in fields_of(TrainConfig, values).items() if name != "batch_size"}
-    stage = stages.prepare_stage(text, pe, config, code, epochs, **settings)
-    if source:
-        stages.load_weights(stage, source, other_code)
-    history = stage.run()
-    losses = stage.measure()
-    info = {"corpus": corpus, "steps_done": len(history), "init_weight": source and str(source), **losses}
-    checkpoints.save(out_dir / stages.CHECKPOINT_NAME, stage.checkpoint(info))
-    report(stage, len(history), losses, text.floor)
-    click.echo(f"wrote {out_dir / stages.CHECKPOINT_NAME}")
+    text = load_corpus(flags["corpus"], flags["chars"])
+    config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
+    code, epochs = CodeConfig(**fields_of(CodeConfig, flags)), EpochConfig(**fields_of(EpochConfig, flags))
+    chosen = {**flags, **split_learning_rate(ctx, flags["learning_rate"])}
+    settings = {name: v for name, v in fields_of(TrainConfig, chosen).items() if name != "batch_size"}
+    return stages.prepare_stage(text, pe, config, code, epochs, **settings)
 
 
-def require_empty(folder: Path) -> None:
-    """Raise BadInput unless a folder can be made, or is there and empty."""
-    if folder.is_dir() and any(folder.iterdir()):
-        raise BadInput(f"{folder} holds something already; choose another --out-dir")
-    require_writable_folder(folder, "--out-dir")
+def plain(value: Any) -> Any:
+    """A flag's value as JSON can hold it."""
+    return str(value) if isinstance(value, Path) else value
+
+
+def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Checkpoint:
+    """Read the run in `path`, and let its flags take the place of those that were not given.
+
+    Raises BadInput if a flag that was given says something else, or this is no run that can go on.
+    """
+    pe = checkpoints.load(path).info.get("flags", {}).get("pe", flags["pe"])
+    saved, _ = load_unfinished(path, stages.VERSION_BY_PE[PE_ALIASES.get(pe, pe)])
+    given = {name: plain(value) for name, value in flags.items()}
+    adopt(ctx, given, saved.info.get("flags", {}), path)
+    flags |= given
+    return saved
+
+
+def require_empty(folder: Path, resume: bool) -> None:
+    """Raise BadInput unless a folder is empty, or holds a run that is to go on."""
+    if not resume:
+        held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+        if stages.CHECKPOINT_NAME in held:
+            raise BadInput(f"{folder} holds a run already; choose another --out-dir, or say --resume")
+        if held:
+            raise BadInput(f"{folder} holds something already; choose another --out-dir")
 
 
 def locate(path: Path) -> Path:
     """The checkpoint that a path or the note's name for one means; prints which file that is."""
     found = stages.find_checkpoint(path)
     if found != path:
-        click.echo(f"{path}: reading {found}", err=True)
+        say(f"{path}: reading {found}", error=True)
     return found
 
 
@@ -167,11 +195,11 @@ def report(stage: Stage, steps: int, losses: dict[str, float], floor: float | No
     """Print what was trained, and by how much the loss grows with other texts beside."""
     low, high = stage.objective.n_branches
     many = f"{low} to {high} branches" if low < high else f"{low} branch{'es' * (low > 1)}"
-    click.echo(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
+    say(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
     known = f" (floor {floor:.3f})" if floor else ""
-    click.echo(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
+    say(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
     if high > 1:
-        click.echo(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
+        say(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
 
 
 @click.command()
@@ -202,6 +230,7 @@ def parallel_generate(
         raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
     stages.require_codes(loaded.model, branches)
     prompts = encode_prompts(loaded.tokenizer, prompt, branches)
+    require_memory_for_branches(loaded.model, branches, min(map(len, prompts)))
     draw = torch.Generator().manual_seed(seed)
     texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, temperature, top_k, draw)
     for b, text in enumerate(texts):

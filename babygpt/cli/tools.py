@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from babygpt.cli.base import PATH, require_writable_folder, warn_unused
+from babygpt.cli.base import PATH, warn_unused
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt.encodings.polar import ALPHA
 from babygpt.experiments import analysis
 from babygpt.experiments import figures as pictures
+from babygpt.screen import say
 
 
 @click.command()
@@ -49,8 +50,12 @@ def analyze(ctx: click.Context, encoding: str, **values: Any) -> None:
 @click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
 @click.option("--redraw", is_flag=True, help="train nothing: draw the numbers there, or else the package's")
 def figures(names: tuple[str, ...], folder: Path, results: Path | None, redraw: bool) -> None:
-    """Measure and draw the course's figures (all of them, or those NAMED)."""
-    if not redraw:  # now, and not after minutes of training
-        require_writable_folder(results or folder, "--results" if results else "--folder")
+    """Measure and draw the course's figures (all of them, or those NAMED).
+
+    What was measured is replaced. After Ctrl-C or worse, the same command goes on with the next run.
+    """
     for name in names or pictures.FIGURES:
-        click.echo(f"{name}: {pictures.make(name, folder, redraw, results)}")
+        try:
+            say(f"{name}: {pictures.make(name, folder, redraw, results)}")
+        except KeyboardInterrupt:
+            raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None

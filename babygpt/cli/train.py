@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ import torch
 
 from babygpt.cli.base import (
     PATH,
+    adopt,
+    claimed,
     corpus_option,
     fields_of,
-    flag_of,
     options_from,
-    require_writable_file,
     sampling_options,
-    typed,
+    save_every_option,
     warn_unused,
 )
 from babygpt.cli.choices import chosen_options, encoding_options, options_of
@@ -28,18 +29,17 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.metrics.diffusion import nelbo
-from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import MaskedDiffusion, Objective, objective_for
+from babygpt.objectives import MaskedDiffusion, objective_for
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
+from babygpt.screen import say
 from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.distributed import Team, distributed, training_device
-from babygpt.training.records import Step, deferred_interrupts, follow, interruptible
-from babygpt.training.saved_run import SavedRun, load_unfinished, require_same_text
+from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
 
 @click.command()
@@ -52,13 +52,7 @@ from babygpt.training.saved_run import SavedRun, load_unfinished, require_same_t
 )
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
 @click.option("--resume", is_flag=True, help="go on with the run in --out, with the numbers it began with")
-@click.option(
-    "--save-every",
-    default=100,
-    show_default=True,
-    type=click.IntRange(0),
-    help="steps between checkpoints; 0 writes only at the end",
-)
+@save_every_option
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
 @options_from(ModelConfig)
@@ -77,40 +71,38 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
     --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
+    out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
-        out = out or Path("weights") / f"{version}.safetensors"
-        require_trainable(version, out, values)
+        require_trainable(version, values)
         if not VERSIONS[version].masks and team.is_main:
             warn_unused(ctx, ["bound"], f"in training {version}")
-        run = start(ctx, version, out, values, team)
-        plan, done = run.training.config, run.training.step
-        with deferred_interrupts() as pressed:
-            steps = interruptible(run.steps(values["save_every"]), lambda: team.any(pressed()))
-            history = follow(steps, plan.steps, version, done=done, show=team.is_main)
-        if not team.is_main:
-            return
-        run.save()  # what is measured now may take its time, or be interrupted
-        losses = measure(run.training.model, run.training.objective, history, run.corpus)
-        run.save(finished=run.training.step == plan.steps, **losses)
-        floor = f", floor {run.corpus.floor:.3f}" if run.corpus.floor else ""
-        click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
+        replace = values["overwrite"] or values["resume"]
+        mine = claimed(out, "--out", replace, "--overwrite or --resume") if team.is_main else nullcontext()
+        with mine:
+            run, corpus = start(ctx, version, out, values, team)
+            run.train(values["save_every"])
+            if team.is_main:
+                losses = run.complete(lambda: measure(run, corpus))
+                floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
+                say(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
 
 
-def require_trainable(version: str, out: Path, values: dict[str, Any]) -> None:
-    """Raise BadInput for a version that `pretrain` trains, for flags that contradict, and for a bad --out."""
+def require_trainable(version: str, values: dict[str, Any]) -> None:
+    """Raise BadInput for a version that `pretrain` trains, and for flags that contradict."""
     if VERSIONS[version].branches:
         raise BadInput(
             f"{version} reads several texts at once; `python -m babygpt pretrain` trains such models"
         )
     if values["resume"] and values["overwrite"]:
         raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
-    replace = values["overwrite"] or values["resume"]
-    require_writable_file(out, "--out", replace, "--overwrite or --resume")
 
 
-def start(ctx: click.Context, version: str, out: Path, values: dict[str, Any], team: Team) -> SavedRun:
+def start(
+    ctx: click.Context, version: str, out: Path, values: dict[str, Any], team: Team
+) -> tuple[SavedRun, Corpus]:
     """Make a run that is ready to train, from its beginning or from where its checkpoint stands.
 
+    returns  the run, and what it learns from
     Raises BadInput for the corpus, for what is no run at `out`, or not the one that the flags describe.
     """
     masks, options = VERSIONS[version].masks, chosen_options(ctx, version)
@@ -126,12 +118,13 @@ def start(ctx: click.Context, version: str, out: Path, values: dict[str, Any], t
     if values["compiled"]:
         compile_in_place(model)
     training = Training(model, objective, plan, team)
-    if saved and saved.training:
-        training.restore(saved.training)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if masks else {}
-    replace = values["overwrite"] or values["resume"]
-    return SavedRun(out, version, training, corpus, info, replace, saved.options if saved else options)
+    chosen = saved.options if saved else options
+    run = SavedRun(out, version, training, corpus.tokenizer, info, values["overwrite"], chosen)
+    if saved:
+        go_on(run, saved)
+    return run, corpus
 
 
 def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) -> Checkpoint:
@@ -140,21 +133,14 @@ def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) 
     Raises BadInput if a flag that was given says something else; the corpus may have moved.
     """
     saved, began = load_unfinished(out, version)
-    began |= options_of(version, saved.options)
-    given = typed(ctx, values)
-    for name in sorted(began.keys() & values.keys()):
-        if name not in given:
-            values[name] = began[name]
-        elif name != "corpus" and values[name] != began[name]:
-            raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {out} began with {began[name]}")
+    adopt(ctx, values, began | options_of(version, saved.options), out)
     return saved
 
 
-def measure(
-    model: LanguageModel, objective: Objective, history: Sequence[Step], corpus: Corpus
-) -> dict[str, float | None]:
+def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     """The validation loss of a trained model, and if it fills in masked tokens its NELBO."""
-    val_loss = history[-1].val_loss if history and history[-1].val_loss else objective.validate(model)
+    objective, model = run.training.objective, run.training.model
+    val_loss = run.curve[-1][1] if run.is_measured() else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
         return {"val_loss": val_loss}
     bound, error = nelbo(model, corpus.val)

@@ -1,7 +1,9 @@
 """Encodings of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
 
-Every run is written down as soon as it is over, so an ablation that was interrupted goes on where it
-stopped. All variants of one seed see the same batches with the same masks, so their losses are paired.
+Every run is saved while it trains and written down as soon as it is over, so an ablation that was interrupted
+goes on where it stopped. Two processes with one folder share the work: whoever claims a run makes it, and the
+other makes the next. To refuse the second would be simpler; but two terminals have two cores. All variants of
+one seed see the same batches with the same masks, so their losses are paired.
 """
 
 from __future__ import annotations
@@ -11,30 +13,29 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
+from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig, require_positive, setting, settle_numbers
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.experiments.report import Run, aggregate, load_runs
 from babygpt.experiments.results import Results
-from babygpt.experiments.sweep import sweep
+from babygpt.files import PATIENCE, InUse, claim, require_writable, write_atomically
 from babygpt.memory import require_memory
 from babygpt.metrics.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
-from babygpt.training import checkpoint as checkpoints
-from babygpt.training import finish, train
+from babygpt.training import Training
 from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.files import write_atomically
+from babygpt.training.saved_run import SavedRun, go_on, load_own
 
 RESULTS = "ablation_results.json"
+POLL_SECONDS = 0.5  # between two looks at runs that others make
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class AblationConfig:
     eval_iters: int = setting(100, "validation batches: the same windows and masks for every run")
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         require_positive(self, "max_iters", "eval_interval", "eval_iters")
 
 
@@ -76,6 +78,7 @@ class Ablation:
     training  its seed, steps and eval_every are set by the runs and by `config`
     config    the flags of note 000
     folder    where everything goes
+    save_every  steps between checkpoints of a run
     """
 
     corpus: Corpus
@@ -83,6 +86,7 @@ class Ablation:
     training: TrainConfig
     config: AblationConfig
     folder: Path
+    save_every: int = SAVE_EVERY
 
     @property
     def results_path(self) -> Path:
@@ -92,6 +96,17 @@ class Ablation:
     def weights_path(self, variant: str, seed: int) -> Path:
         """Where the weights of a run are stored."""
         return self.folder / "weights" / "ablation" / f"{variant}_seed{seed}.safetensors"
+
+    def plan(self, seed: int) -> TrainConfig:
+        """How a run is trained."""
+        flags = self.config
+        return replace(self.training, steps=flags.max_iters, eval_every=flags.eval_interval, seed=seed)
+
+    def about(self, name: str, seed: int) -> dict[str, Any]:
+        """What the checkpoint of a run says of it."""
+        settings = self.settings()
+        named = {"corpus": settings.pop("corpus"), "text": settings.pop("text"), "variant": name}
+        return {**named, "train": asdict(self.plan(seed)), "settings": settings}
 
     def settings(self) -> dict[str, Any]:
         """All that must be the same for two runs to be compared, by the names of their flags."""
@@ -143,7 +158,8 @@ def stored_results(ablation: Ablation) -> Results:
     path, ours = ablation.results_path, ablation.settings()
     if not path.exists():
         windows = ablation.config.eval_iters * ablation.training.batch_size
-        return {"settings": ours, "val_windows": windows, "floor": ablation.corpus.floor, "runs": []}
+        about = {"settings": ours, "val_windows": windows, "floor": ablation.corpus.floor}
+        return {**about, "asked": [], "runs": []}
     results = load_runs(path)
     theirs = results["settings"]
     if theirs.get("text") != ours["text"]:
@@ -158,10 +174,37 @@ def stored_results(ablation: Ablation) -> Results:
     return results
 
 
-def store(ablation: Ablation, results: Results) -> None:
-    """Write the results with their statistics, whole or not at all."""
-    text = json.dumps({**results, **aggregate(results["runs"])}, indent=1, ensure_ascii=False)
-    write_atomically(ablation.results_path, (text + "\n").encode())
+def store(ablation: Ablation, asked: Sequence[tuple[str, int]] = (), run: Run | None = None) -> None:
+    """Add what was asked for, or a run, to the results; whole or not at all.
+
+    asked  variants and seeds, in an order that the runs keep, whoever finishes first
+    """
+    with claim(ablation.results_path, wait=PATIENCE):
+        results = stored_results(ablation)  # anew: somebody else may have added to them
+        known = [tuple(one) for one in results.get("asked", ())]
+        before = len(known)
+        known += [one for one in named(results["runs"]) + list(asked) if one not in known]
+        if run is None and len(known) == before:
+            return
+        runs = sorted(results["runs"] + ([run] if run else []), key=lambda one: known.index(named([one])[0]))
+        results |= {"asked": known, "runs": runs, **aggregate(runs)}
+        text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+        write_atomically(ablation.results_path, text.encode())
+
+
+def named(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """The variant and the seed of each run."""
+    return [(run["variant"], run["seed"]) for run in runs]
+
+
+def is_stored(ablation: Ablation, name: str, seed: int) -> bool:
+    """Whether the results hold a run."""
+    return (name, seed) in named(stored_results(ablation)["runs"])
+
+
+def own_checkpoint(ablation: Ablation, name: str, seed: int) -> Checkpoint | None:
+    """What was saved of a run of this ablation, or None. Raises BadInput if another file stands there."""
+    return load_own(ablation.weights_path(name, seed), version_of(name), ablation.about(name, seed))
 
 
 # ---------------------------------------------------------------- running
@@ -178,54 +221,101 @@ def run_ablation(
 
     variants  short names, each once
     seeds     each once
-    tell      is given a line about each run that is left out or repeated
+    tell      is given a line about each run that is left out, resumed, or made by somebody else
     command   noted with each run
-    returns   the results, with those of earlier calls
-    Raises KeyboardInterrupt if a run was interrupted, the finished ones being stored; BadInput if there
-    are results made with other flags.
+    returns   the results, with those of earlier calls and of other processes: every run that was asked for
+    Raises KeyboardInterrupt if a run was interrupted, all that was learned being saved; BadInput if there
+    are results made with other flags, or a file of another origin where a run's weights go.
     """
     names = [parse_variant(name) for name in variants]
     require_distinct("variants", names)
     require_distinct("seeds", seeds)
     for name in names:
-        build(version_of(name), ablation.model)  # what cannot be built is refused before the first run
-
-    def run(name: str, seed: int) -> Run:
-        results = stored_results(ablation)  # anew: somebody else may have added to them
-        weights = ablation.weights_path(name, seed)
-        if (name, seed) in {(run["variant"], run["seed"]) for run in results["runs"]}:
-            gone = "" if weights.exists() else ", though its weights are gone"
-            tell(f"{name}, seed {seed}: finished before{gone}")
-            return {}
-        if weights.exists():
-            tell(f"{name}, seed {seed}: weights without a result, trained again")
-        made = run_one(ablation, name, seed)
-        results = stored_results(ablation)
-        results["runs"].append({**made, "command": command})
-        store(ablation, results)
-        return {}  # the results are on disk
-
-    sweep(names, seeds, run)
+        prepare(ablation, name, seeds[0])  # what cannot be trained is refused before anything is written
+    wanted = [(name, seed) for seed in seeds for name in names]
+    look_around(ablation, wanted, tell)
+    store(ablation, wanted)
+    holders: dict[tuple[str, int], str] = {}
+    while left := [one for one in wanted if not is_stored(ablation, *one)]:
+        if not sum(make_unless_held(ablation, *one, holders, tell, command) for one in left):
+            time.sleep(POLL_SECONDS)  # all that is left is made by others
     return stored_results(ablation)
 
 
-def run_one(ablation: Ablation, name: str, seed: int) -> Run:
-    """Train a variant from a seed, write its weights, and return what is stored of the run."""
-    flags, version, corpus = ablation.config, version_of(name), ablation.corpus
-    plan = replace(ablation.training, steps=flags.max_iters, eval_every=flags.eval_interval, seed=seed)
-    objective = FixedBatches(corpus, ablation.model.block_size, flags.eval_iters, plan.batch_size)
+def look_around(ablation: Ablation, wanted: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> None:
+    """Tell what is finished already. Raises BadInput for what cannot be written, or is not to be replaced."""
+    for path in (ablation.results_path, *(ablation.weights_path(*one) for one in wanted)):
+        require_writable(path)
+    for name, seed in wanted:
+        if is_stored(ablation, name, seed):
+            gone = "" if ablation.weights_path(name, seed).exists() else ", though its weights are gone"
+            tell(f"{name}, seed {seed}: finished before{gone}")
+        else:
+            own_checkpoint(ablation, name, seed)  # a file of the user's is refused now
+
+
+def make_unless_held(
+    ablation: Ablation,
+    name: str,
+    seed: int,
+    holders: dict[tuple[str, int], str],
+    tell: Callable[[str], None],
+    command: str,
+) -> bool:
+    """Make a run and store it; False if another process makes it, which is told once: see `holders`."""
+    try:
+        with claim(ablation.weights_path(name, seed)):
+            if not is_stored(ablation, name, seed):
+                store(ablation, run={**run_one(ablation, name, seed, tell), "command": command})
+            return True
+    except InUse as error:
+        if holders.get((name, seed)) != error.holder:
+            tell(f"{name}, seed {seed}: made by {error.holder}")
+        holders[name, seed] = error.holder
+        return False
+
+
+def prepare(ablation: Ablation, name: str, seed: int, saved: Checkpoint | None = None) -> Training:
+    """A training at its beginning, of a new model, or of the one in a checkpoint."""
+    plan, shape = ablation.plan(seed), ablation.model
+    objective = FixedBatches(ablation.corpus, shape.block_size, ablation.config.eval_iters, plan.batch_size)
     torch.manual_seed(seed)
-    model = build(version, ablation.model).to(pick_device())
-    start = time.perf_counter()
-    history = finish(train(model, objective, plan), plan.steps, f"{name}, seed {seed}", leave=True)
-    curve = [(step.step, step.val_loss) for step in history if step.val_loss is not None]
-    speed = float(median(np.diff([0.0, *(step.seconds for step in history)])))
-    bound, error = nelbo(model, corpus.val)
-    run: Run = {"variant": name, "version": version, "seed": seed}
-    run |= {"val_loss": curve[-1][1], "curve": curve, "seconds_per_step": speed}
-    run |= {"nelbo": bound, "nelbo_se": error if np.isfinite(error) else None}
-    run |= {"minutes": round((time.perf_counter() - start) / 60, 2), "device": str(pick_device())}
-    path = ablation.weights_path(name, seed)
-    info = {"corpus": corpus.name, "train": asdict(plan), "steps_done": plan.steps, **run}
-    checkpoints.save(path, Checkpoint(version, model, corpus.tokenizer, info), overwrite=True)
-    return {**run, "weights": str(path.relative_to(ablation.folder))}
+    model = saved.model if saved else build(version_of(name), shape)
+    return Training(model.to(pick_device()), objective, plan)
+
+
+def run_one(ablation: Ablation, name: str, seed: int, tell: Callable[[str], None] = print) -> Run:
+    """Train a variant from a seed, or go on where it stopped, and return what is stored of the run.
+
+    Raises KeyboardInterrupt if the run was interrupted: its checkpoint stands.
+    """
+    path, saved = ablation.weights_path(name, seed), own_checkpoint(ablation, name, seed)
+    if saved and saved.training is None:  # killed before it was written down
+        return {**saved.info["run"], "weights": str(path.relative_to(ablation.folder))}
+    if saved:
+        tell(f"{name}, seed {seed}: goes on after step {saved.info['steps_done']}")
+    training, version = prepare(ablation, name, seed, saved), version_of(name)
+    tokenizer, about = ablation.corpus.tokenizer, ablation.about(name, seed)
+    run = SavedRun(path, version, training, tokenizer, about, resume="the same command goes on")
+    if saved:
+        go_on(run, saved)
+    if not run.train(ablation.save_every, f"{name}, seed {seed}"):
+        raise KeyboardInterrupt
+    named = {"variant": name, "version": version, "seed": seed}
+    measured = run.complete(lambda: {"run": {**named, **measure(ablation, run)}})
+    return {**measured["run"], "weights": str(path.relative_to(ablation.folder))}
+
+
+def measure(ablation: Ablation, run: SavedRun) -> Run:
+    """The losses of a trained run, and what its training took."""
+    training = run.training
+    bound, error = nelbo(training.model, ablation.corpus.val)
+    return {
+        "val_loss": run.curve[-1][1],
+        "curve": run.curve,
+        "seconds_per_step": run.seconds_per_step(),
+        "nelbo": bound,
+        "nelbo_se": error if np.isfinite(error) else None,
+        "minutes": round(training.seconds / 60, 2),
+        "device": str(training.device),
+    }

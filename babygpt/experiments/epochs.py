@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from babygpt.config import require_positive, require_seed, setting
+from babygpt.config import require_positive, require_seed, setting, settle_numbers
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
@@ -35,6 +36,7 @@ class EpochConfig:
     max_steps: int | None = setting(None, "stop after so many steps, the learning rate falling in time")
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         require_positive(self, "epochs", "batch_size", "branch_slice_count")
         if self.max_steps is not None:
             require_positive(self, "max_steps")
@@ -82,17 +84,41 @@ class BranchEpochs(Branches):
             )
         parts = starts.tensor_split(slices)
         self.slices = parts if config.branch_loop_all else parts[:1]
-        self.texts_per_epoch, self.texts_read = sum(map(len, self.slices)), 0
-        shuffling, self.count_generator = (torch.Generator().manual_seed(seed + i) for i in (1, 2))
-        self.upcoming = self.shuffled_starts(shuffling)
+        self.texts_per_epoch, self.texts_read, self.seed = sum(map(len, self.slices)), 0, seed
+        self.count_generator = torch.Generator().manual_seed(seed + 2)
+        self.upcoming = self.shuffled_starts()
 
     @property
     def epochs_read(self) -> float:
         """How many epochs were read so far."""
         return self.texts_read / self.texts_per_epoch
 
-    def shuffled_starts(self, generator: torch.Generator) -> Iterator[int]:
-        """Where the texts begin, in the order they are read, epoch after epoch without end."""
+    def place(self) -> dict[str, Any]:
+        """Where it stands in the texts: how many were read, and what draws the numbers of branches."""
+        return {"texts_read": self.texts_read, "counts": self.count_generator.get_state()}
+
+    def seek(self, place: dict[str, Any]) -> None:
+        """Go to where it stood. Raises BadInput, and stays, if it cannot have stood there."""
+        read, counts = place.get("texts_read"), torch.Generator()
+        most = self.config.epochs * self.texts_per_epoch + self.config.batch_size * self.n_branches[1]
+        if type(read) is not int or not 0 <= read <= most:
+            raise BadInput(f"texts_read ({read!r}) must be a whole number between 0 and {most}")
+        try:
+            counts.set_state(place["counts"])
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise BadInput(f"the numbers of branches cannot be drawn from this state: {error!r}") from None
+        self.texts_read, self.count_generator = read, counts
+        epochs, texts = divmod(read, self.texts_per_epoch)
+        self.upcoming = islice(self.shuffled_starts(epochs), texts, None)
+
+    def shuffled_starts(self, epochs: int = 0) -> Iterator[int]:
+        """Where the texts begin, in the order they are read, epoch after epoch without end.
+
+        epochs  that were read before
+        """
+        generator = torch.Generator().manual_seed(self.seed + 1)
+        for part in self.slices * epochs:
+            torch.randperm(len(part), generator=generator)
         while True:
             for part in self.slices:
                 yield from part[torch.randperm(len(part), generator=generator)].tolist()

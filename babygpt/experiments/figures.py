@@ -5,9 +5,11 @@ What takes minutes to measure is stored as JSON, with the command that makes it.
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +35,8 @@ from babygpt.experiments import (
     who,
 )
 from babygpt.experiments.results import Results, load_results
-from babygpt.training.files import write_atomically
+from babygpt.experiments.sweep import kept_runs
+from babygpt.files import claim, require_writable, write_atomically
 
 
 @dataclass(frozen=True)
@@ -82,30 +85,52 @@ def make(name: str, folder: Path, redraw: bool = False, results: Path | None = N
     redraw    train nothing: use the numbers stored in `results`, or else those in the package
     results   where NAME.json goes; the same folder by default
     returns   the picture's path
-    Raises BadInput if there is no such figure, or nothing stored to redraw it from.
+    A study that was stopped goes on from the runs that it has made: they are kept in NAME.partial.json.
+    Raises BadInput if there is no such figure, nothing stored to redraw it from, or something else; if a file
+    cannot be written, or another process makes it.
     """
     if name not in FIGURES:
         raise BadInput(f"figure ({name}) must be one of {', '.join(FIGURES)}")
-    study, store = FIGURES[name], (results or folder) / f"{name}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    numbers: Results = {}
-    if study.measure and redraw:
-        numbers = load_results(name, store.parent if store.exists() else None)
-    elif study.measure:
-        numbers = measure_and_store(name, study.measure, store)
-    with matplotlib.rc_context(plots.STYLE):
-        figure = Figure(figsize=study.size)
-        study.draw(figure, numbers)
-        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
-    if study.table:
-        (folder / f"{name}.md").write_text(study.table(numbers), encoding="utf-8")
-    return folder / f"{name}.png"
+    study, store, picture = FIGURES[name], (results or folder) / f"{name}.json", folder / f"{name}.png"
+    table, partial = picture.with_suffix(".md"), store.with_suffix(".partial.json")
+    with ExitStack() as claims:
+        for path in (picture, table, *(() if redraw else (store, partial))):
+            require_writable(path)  # now, and not after minutes of training
+            claims.enter_context(claim(path))
+        if redraw or study.measure is None:
+            numbers = load_results(name, store.parent if store.exists() else None) if study.measure else {}
+            draw_and_write(study, numbers, picture, f"{store} does not hold the results of {name}")
+        else:
+            with kept_runs(partial):  # till all is drawn
+                draw_and_write(study, measure_and_store(name, study.measure, store), picture)
+    return picture
+
+
+def draw_and_write(study: Study, numbers: Results, picture: Path, complaint: str = "") -> None:
+    """Draw results, and write the picture, and beside it the table if there is one.
+
+    complaint  what is wrong with numbers that somebody else has stored, if they cannot be drawn
+    """
+    content = io.BytesIO()
+    try:
+        with matplotlib.rc_context(plots.STYLE):
+            figure = Figure(figsize=study.size)
+            study.draw(figure, numbers)
+            figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
+        text = study.table(numbers) if study.table else None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if complaint:
+            raise BadInput(f"{complaint}: {error!r}") from error
+        raise
+    write_atomically(picture, content.getvalue())
+    if text is not None:
+        write_atomically(picture.with_suffix(".md"), text.encode())
 
 
 def measure_and_store(name: str, measure: Callable[[], Results], store: Path) -> Results:
     """Measure a figure's numbers, and write them down at once: what took minutes is not lost.
 
-    returns  them, with the command that makes them, and how many minutes it took
+    returns  them, with the command that makes them, and how many minutes it took, this time
     """
     start = time.perf_counter()
     numbers = measure()

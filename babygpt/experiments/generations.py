@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt.config import require_positive, require_seed, setting
+from babygpt.config import require_positive, require_seed, setting, settle_numbers
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
@@ -50,6 +50,7 @@ class GenerationConfig:
     seed: int = setting(1337, "seed of the prompts and of the draws")
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         require_positive(self, "num_prompts", "prompt_len", "gen_len", "top_k")
         require_seed(self.seed)
         for name in ("temp", "confidence_threshold"):

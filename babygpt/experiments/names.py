@@ -21,6 +21,7 @@ from babygpt.data.stories import END, Slot
 from babygpt.experiments.results import Results
 from babygpt.experiments.roles_and_lengths import questions
 from babygpt.experiments.sweep import SEEDS, by_measurement, small_config, sweep, train_from_seed
+from babygpt.memory import portions
 from babygpt.metrics.answers import answer_losses, role_accuracy, whole_answer_accuracy
 from babygpt.metrics.heads import ablate_heads
 from babygpt.models.base import LanguageModel
@@ -86,8 +87,11 @@ def loss_by_part(model: LanguageModel, corpus: Corpus, n_windows: int = 256) -> 
     text, parts, begins = parts_of_stories(corpus.grammar, 40 * n_windows + length, TEXT_SEED)
     starts = torch.linspace(0, len(text) - length - 1, n_windows).long()
     windows = cut(corpus.tokenizer.encode(text), starts, length + 1)
-    logits = torch.cat([model(some[:, :-1]) for some in windows.split(16)])
-    losses = F.cross_entropy(logits.transpose(1, 2), windows[:, 1:], reduction="none").double().numpy()
+    some_losses = [
+        F.cross_entropy(model(some[:, :-1]).transpose(1, 2), some[:, 1:], reduction="none")
+        for (some,) in portions(model, windows, at_most=16)
+    ]
+    losses = torch.cat(some_losses).double().numpy()
     at = starts[:, None].numpy() + 1 + np.arange(length)  # (n_windows, length), where each target stands
     part = np.where(begins[at] < starts[:, None].numpy(), "story cut off", parts[at])
     return {str(name): float(losses[part == name].sum() / losses.size) for name in np.unique(part)}

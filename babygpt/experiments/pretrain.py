@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from babygpt.config import BEYOND, ModelConfig, TrainConfig, require_positive, setting
+from babygpt.config import BEYOND, ModelConfig, TrainConfig, require_positive, setting, settle_numbers
 from babygpt.data.corpus import Corpus
-from babygpt.data.tokenizer import CharTokenizer
+from babygpt.data.tokenizer import CharTokenizer, in_short
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.experiments.epochs import BranchEpochs, EpochConfig
@@ -21,9 +21,10 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
-from babygpt.training import Step, follow, train
+from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import SavedRun, go_on
 
 CHECKPOINT_NAME = "pretrain.safetensors"  # of the checkpoint in its folder
 NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # what note 002 calls it
@@ -44,6 +45,7 @@ class CodeConfig:
     isolated: bool = setting(False, "let each branch see nothing but itself")
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         require_positive(self, "branch_stride", "fpe_theta", "fpe_max_positions", "learned_rows")
 
     def options(self, pe: str) -> dict[str, Any]:
@@ -84,7 +86,7 @@ class Stage:
     version    such as "v6"
     options    what was chosen of its code
     model      on the device it is trained on
-    tokenizer  the corpus's
+    corpus     what is read
     objective  draws the batches
     plan       steps, batch size, learning rates, seed
     """
@@ -92,19 +94,31 @@ class Stage:
     version: str
     options: dict[str, Any]
     model: LanguageModel
-    tokenizer: CharTokenizer
+    corpus: Corpus
     objective: BranchEpochs
     plan: TrainConfig
 
-    def run(self) -> list[Step]:
-        """Train to the end, or until Ctrl-C: the records of the steps made."""
-        return follow(train(self.model, self.objective, self.plan), self.plan.steps, self.version)
+    def saved_run(self, path: Path, info: dict[str, Any], saved: Checkpoint | None = None) -> SavedRun:
+        """The run that trains it, from its beginning, or from where a checkpoint of the same run stands.
+
+        path  of the checkpoint that it writes
+        info  what is said there of the run, besides how it is trained and what it reads
+        """
+        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info}
+        about["reading"] = asdict(self.objective.config)
+        if saved:
+            self.model.load_state_dict(saved.model.state_dict())
+        training = Training(self.model, self.objective, self.plan)
+        run = SavedRun(path, self.version, training, self.corpus.tokenizer, about, options=self.options)
+        if saved:
+            go_on(run, saved)
+        return run
 
     def measure(self, n_texts: int = 256) -> dict[str, float]:
         """Loss of the same validation texts alone and in full company, and what the company costs.
 
         n_texts  texts to measure on, or a few more where they must make whole samples
-        returns  "alone", "beside" and "gap", nats per token
+        returns  "alone", "beside" and "gap", nats per token; "epochs_done", how often all texts were read
         """
         n = self.objective.n_branches[1]
         whole, model = n * math.ceil(n_texts / n), self.model
@@ -112,13 +126,8 @@ class Stage:
         alone, beside = (
             parallel_loss(model, self.objective.val, k, self.objective.length, whole) for k in (1, n)
         )
-        return {"alone": alone, "beside": beside, "gap": beside - alone}
-
-    def checkpoint(self, info: dict[str, Any]) -> Checkpoint:
-        """What is written of it: the model, and how it was trained."""
-        epochs = {**asdict(self.objective.config), "epochs_done": self.objective.epochs_read}
-        info = {"train": asdict(self.plan), "reading": epochs, **info}
-        return Checkpoint(self.version, self.model, self.tokenizer, info, self.options)
+        losses = {"alone": alone, "beside": beside, "gap": beside - alone}
+        return {**losses, "epochs_done": self.objective.epochs_read}
 
 
 def prepare_stage(
@@ -142,7 +151,7 @@ def prepare_stage(
     torch.manual_seed(plan.seed)
     model = build(version, config, **options)
     require_codes(model, objective.n_branches[1])
-    return Stage(version, options, model.to(pick_device()), corpus.tokenizer, objective, plan)
+    return Stage(version, options, model.to(pick_device()), corpus, objective, plan)
 
 
 # ---------------------------------------------------------------- beginning from a checkpoint
@@ -182,7 +191,7 @@ def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
             f"{path} holds a {loaded.version}, not a {stage.version}: "
             "weights are not interchangeable between codes, begin anew"
         )
-    require_same_characters(loaded.tokenizer, stage.tokenizer, path)
+    require_same_characters(loaded.tokenizer, stage.corpus.tokenizer, path)
     defaults = VERSIONS[stage.version].options()
     ours = {**defaults, **asdict(stage.model.config), **stage.options}
     theirs = {**defaults, **asdict(loaded.model.config), **loaded.options}
@@ -204,9 +213,11 @@ def require_same_characters(known: CharTokenizer, wanted: CharTokenizer, path: P
     """Raise BadInput unless a checkpoint knows the characters of a corpus, and no others."""
     if known.characters == wanted.characters and known.vocab_size == wanted.vocab_size:
         return
-    pairs = ((wanted, known), (known, wanted))
-    missing, more = ("".join(sorted({*one.characters} - {*other.characters})) for one, other in pairs)
+    missing, more = (
+        in_short(sorted({*one.characters} - {*other.characters}))
+        for one, other in ((wanted, known), (known, wanted))
+    )
     raise BadInput(
-        f"{path} was trained on other characters: it lacks {missing!r} of this corpus, "
-        f"and has {more!r} that the corpus lacks"
+        f"{path} was trained on other characters: it lacks {missing} of this corpus, "
+        f"and has {more} that the corpus lacks"
     )

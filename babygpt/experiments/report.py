@@ -17,12 +17,13 @@ from matplotlib.figure import Figure
 from babygpt.errors import BadInput
 from babygpt.experiments.paired import UNDECIDED, decided_side
 from babygpt.experiments.results import Results
+from babygpt.files import PATIENCE, claim, write_atomically
 from babygpt.plots import STYLE, draw_seed_bars, draw_seed_curves
 from babygpt.tables import format_mean_sd, mean_sd
-from babygpt.training.files import write_atomically
 
 MEASURES = ("val_loss", "nelbo", "seconds_per_step")  # of every run
 LOSSES = MEASURES[:2]
+PICTURES = ("val_loss_curve.png", "summary_bars.png")
 LABELS = ("masked-token loss (nats per character)", "NELBO (nats per character)", "time of a step (ms)")
 Run = dict[str, Any]
 
@@ -136,7 +137,7 @@ def with_count(stats: dict[str, Any]) -> str:
 def draw_report(results: Results, folder: Path) -> list[Path]:
     """Draw the validation losses as they fell, and the final numbers beside each other.
 
-    returns  the paths of val_loss_curve.png and summary_bars.png
+    returns  the paths of PICTURES
     """
     runs = results["runs"]
     with matplotlib.rc_context(STYLE):
@@ -155,8 +156,8 @@ def draw_report(results: Results, folder: Path) -> list[Path]:
             }
             draw_seed_bars(ax, values, wrap_title(title), label)
         return [
-            save_figure(falling, folder / "val_loss_curve.png"),
-            save_figure(bars, folder / "summary_bars.png"),
+            save_figure(falling, folder / PICTURES[0]),
+            save_figure(bars, folder / PICTURES[1]),
         ]
 
 
@@ -169,8 +170,9 @@ def wrap_title(title: str) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a picture whole or not at all."""
+    """Write a picture whole or not at all, after any other process that draws it."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
-    write_atomically(path, content.getvalue())
+    with claim(path, wait=PATIENCE):
+        write_atomically(path, content.getvalue())
     return path

@@ -14,11 +14,13 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.experiments.pretrain import require_same_characters
+from babygpt.files import claim
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
+from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training import finish, train
 from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import SavedRun, go_on, load_own
 
 STEPS, BLOCK_SIZE = 600, 128
 
@@ -64,24 +66,30 @@ def load_scorer(path: Path, corpus: Corpus, same_text: bool = False) -> Scorer:
 
 
 def train_scorer(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 1337) -> Scorer:
-    """Train a v4 behind a progress bar and store it.
+    """Train a v4 behind a progress bar and store it, or go on with one that was begun like this.
 
-    path    must not exist
+    path    of its checkpoint
     corpus  what it reads
-    Raises KeyboardInterrupt if that was interrupted: then nothing is stored.
+    Raises KeyboardInterrupt if that was interrupted: what it learned so far is stored. Raises `InUse` if
+    another process trains it, and BadInput if something else is stored there.
     """
     plain = without_mask(corpus)
     block_size = min(BLOCK_SIZE, len(plain.val) - 1, len(plain.train) - 1)
-    plan = TrainConfig(steps=steps, seed=seed)
-    objective = NextToken(plain, block_size)
-    torch.manual_seed(seed)
-    model = build("v4", ModelConfig(plain.tokenizer.vocab_size, block_size)).to(pick_device())
-    history = finish(train(model, objective, plan), steps, "judge (v4)", leave=True)
-    val_loss = history[-1].val_loss
-    info = {"corpus": corpus.name, "text": corpus.fingerprint(), "train": asdict(plan), "steps_done": steps}
-    checkpoint = Checkpoint("v4", model, plain.tokenizer, {**info, "val_loss": val_loss})
-    checkpoints.save(path, checkpoint)
-    return Scorer(checkpoint, path, float(val_loss or objective.validate(model)))
+    plan, objective = TrainConfig(steps=steps, seed=seed), NextToken(plain, block_size)
+    info = {"corpus": corpus.name, "text": corpus.fingerprint(), "train": asdict(plan)}
+    resume = "the same command goes on"
+    with claim(path):
+        torch.manual_seed(seed)
+        saved = load_own(path, "v4", info)
+        config = ModelConfig(plain.tokenizer.vocab_size, block_size)
+        model = (saved.model if saved else build("v4", config)).to(pick_device())
+        run = SavedRun(path, "v4", Training(model, objective, plan), plain.tokenizer, info, resume=resume)
+        if saved:
+            go_on(run, saved)
+        if not run.train(title="judge (v4)"):
+            raise KeyboardInterrupt
+        val_loss = run.complete(lambda: {"val_loss": run.curve[-1][1]})["val_loss"]
+    return Scorer(checkpoints.load(path), path, float(val_loss))
 
 
 def find_scorer(path: Path | None, default: Path, corpus: Corpus, steps: int = STEPS) -> Scorer:
@@ -93,7 +101,7 @@ def find_scorer(path: Path | None, default: Path, corpus: Corpus, steps: int = S
     """
     if path is not None:
         return load_scorer(path, corpus)
-    if not default.exists():
+    if not default.exists() or checkpoints.load(default).training is not None:
         return train_scorer(default, corpus, steps)
     stored = load_scorer(default, corpus, same_text=True)
     made = stored.checkpoint.info.get("steps_done")

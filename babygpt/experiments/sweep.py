@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
+from babygpt.errors import BadInput
+from babygpt.files import write_atomically
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import Objective
@@ -16,6 +25,11 @@ from babygpt.training import Step, finish, train
 
 SEEDS = (1337, 2027, 9001)
 Variant = TypeVar("Variant", bound=Hashable)
+Measured = Mapping[str, Any]
+# Asked by every sweep for each run, by name; by default it makes it. A study's functions need not know.
+KEEPER: ContextVar[Callable[[str, Callable[[], Measured]], Measured]] = ContextVar(
+    "keeper", default=lambda name, make: make()
+)
 
 
 def sweep(
@@ -23,16 +37,66 @@ def sweep(
 ) -> dict[Variant, dict[str, list[Any]]]:
     """Make one run for every variant and seed: all variants of a seed before the next seed.
 
+    Inside `kept_runs` a run that was made before is not made again.
+
     variants  names of what is compared
     run       trains a variant from a seed, and returns what it measured, by name
     returns   variant -> name of the measurement -> one value a seed
     """
     found: dict[Variant, dict[str, list[Any]]] = {variant: {} for variant in variants}
+    keep = KEEPER.get()
     for seed in seeds:
         for variant, measured in found.items():
-            for name, value in run(variant, seed).items():
+            made = keep(f"{variant!r}, seed {seed}", partial(run, variant, seed))
+            for name, value in made.items():
                 measured.setdefault(name, []).append(value)
     return found
+
+
+@contextmanager
+def kept_runs(path: Path) -> Iterator[None]:
+    """A context in which every sweep writes down each run as soon as it is made, and goes on from there.
+
+    path  of the file, which is removed at the end; `claim` it first
+    Raises BadInput if the file was begun by other code than this, or holds something else.
+    """
+    kept = read_kept(path)
+
+    def keep(name: str, make: Callable[[], Measured]) -> Measured:
+        if name not in kept:  # as it will be read again, so that both ways lead to the same numbers
+            kept[name] = json.loads(json.dumps(dict(make()), default=np.ndarray.tolist))
+            write_atomically(path, json.dumps({"code": code_digest(), "runs": kept}).encode())
+        return dict(kept[name])
+
+    token = KEEPER.set(keep)
+    try:
+        yield
+    finally:
+        KEEPER.reset(token)
+    path.unlink(missing_ok=True)
+
+
+def read_kept(path: Path) -> dict[str, Any]:
+    """The runs in a file of `kept_runs`, by name; none if there is no such file."""
+    if not path.exists():
+        return {}
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        code, runs = stored["code"], dict(stored["runs"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
+    if code != code_digest():
+        raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
+    return runs
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 of this package's code: runs of other code are not to be mixed with its own."""
+    total, package = hashlib.sha256(), Path(__file__).resolve().parent.parent
+    for path in sorted(package.rglob("*.py")):
+        total.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return total.hexdigest()
 
 
 def by_measurement(found: Mapping[Variant, Mapping[str, Any]], *names: str) -> dict[str, dict[Variant, Any]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 
 import numpy as np
 from tqdm import tqdm
+
+from babygpt.screen import Screen
+from babygpt.training.thinning import Thinning
 
 
 @dataclass(frozen=True)
@@ -43,54 +42,33 @@ def follow(
 ) -> list[Step]:
     """Run a training loop behind a progress bar; Ctrl-C ends it early and keeps what was done.
 
+    A bar that cannot be shown, on a screen that is closed or full, is no reason to stop.
+
     steps     what `train` yields
     total     how many steps there will be
     title     shown before the bar
     leave     whether the bar stays when the run is over
     done      steps made before these, in a run that goes on
     show      whether anything is shown at all
-    returns   all records; if interrupted (Ctrl-C), those made so far
+    returns   all records, of large snapshots an even choice; if interrupted (Ctrl-C), those made so far
     """
     history: list[Step] = []
+    thinning, screen = Thinning(history), Screen(sys.stderr)
     bar = tqdm(
-        total=total, initial=done, desc=title, leave=leave, file=sys.stderr, mininterval=0.5, disable=not show
+        total=total, initial=done, desc=title, leave=leave, file=screen, mininterval=0.5, disable=not show
     )
     with bar:
         try:
             for step in steps:
                 history.append(step)
+                thinning.note(len(history) - 1)
                 bar.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
                 bar.update()
         except KeyboardInterrupt:
             if show:
                 last = done + len(history)
-                bar.write(f"interrupted after step {last}; the model is kept as it is", sys.stderr)
+                bar.write(f"interrupted after step {last}; the model is kept as it is", screen)
     return history
-
-
-@contextmanager
-def deferred_interrupts() -> Iterator[Callable[[], bool]]:
-    """A context in which Ctrl-C breaks into no step; it yields a function that says whether it was pressed.
-
-    A second Ctrl-C ends the process at once. Does nothing outside the main thread, or where somebody else
-    takes care of Ctrl-C.
-    """
-    noted: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if noted:
-            raise SystemExit("interrupted twice: ended at once, with nothing more saved")
-        noted.append(number)
-
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(noted)
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def interruptible(steps: Iterator[Step], stop: Callable[[], bool]) -> Iterator[Step]:

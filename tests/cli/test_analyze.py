@@ -112,6 +112,4 @@ def test_a_damaged_file_of_results_is_refused_by_name(run, refused, tmp_path, co
 def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_path):
     file = tmp_path / "file"
     file.touch()
-    refused(
-        run("figures", "roles", "--folder", tmp_path, "--results", file), f"{file} is a file", "--results"
-    )
+    refused(run("figures", "roles", "--folder", tmp_path, "--results", file), f"{file} is a file")

@@ -1,11 +1,13 @@
 """`compare encodings` and `compare generation`: the flags of note 000, what is written, what is refused."""
 
 import json
+import os
 import signal
 import time
 
 import pytest
 
+from babygpt.objectives import NextToken
 from babygpt.training import checkpoint
 
 
@@ -93,14 +95,16 @@ def test_an_out_dir_that_is_a_file_is_refused(brief, run, refused, tmp_path, cor
 
 @pytest.fixture
 def stopped_after_one_run(started, small, tmp_path, corpus):
-    """A real comparison, stopped by a signal when one run is stored: its exit status, what it printed."""
+    """A real comparison, stopped by a signal in its second run: its exit status, what it printed."""
 
     def stop(how):
         long = ["--max-iters", "150", "--eval-interval", "50", "--eval-iters", "2", *small]
         args = ["compare", "encodings", "--corpus", corpus, "--seeds", "1,2", "--out-dir", tmp_path, *long]
+        args += ["--save-every", "10"]
         process = started(*args)
         deadline = time.monotonic() + 120
-        while not (tmp_path / "ablation_results.json").exists() and time.monotonic() < deadline:
+        second = tmp_path / "weights" / "ablation" / "polar_seed1.safetensors"
+        while not second.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(how)
         _, printed = process.communicate(timeout=120)
@@ -119,12 +123,13 @@ def test_a_stopped_comparison_goes_on_and_loses_nothing(run, stopped_after_one_r
     assert 1 <= len(finished) < 4
     if how == signal.SIGINT:
         assert status == 1
-        assert "this run is not kept; the same command goes on" in printed.splitlines()[-1]
+        assert "interrupted; the same command goes on" in printed.splitlines()[-1]
     weights = [tmp_path / one["weights"] for one in finished]
     before = [path.read_bytes() for path in weights]
     result = run(*args)
     assert result.exit_code == 0, result.output
     assert result.stdout.count("finished before") == len(finished)
+    assert "polar, seed 1: goes on after step" in result.stdout
     whole = json.loads((tmp_path / "ablation_results.json").read_text())["runs"]
     assert whole[: len(finished)] == finished
     assert len(whole) == 4
@@ -143,9 +148,10 @@ def generation(run, compared):
     """Compare two models of the comparison above, by the names of their files."""
     at = compared[0] / "weights" / "ablation"
 
-    def command(output, *extra, rope="rope_seed1", polar="polar_seed1"):
+    def command(output, *extra, rope="rope_seed1", polar="polar_seed1", corpus=compared[0] / "text.txt"):
         files = ["--rope-weights", at / f"{rope}.safetensors", "--polar-weights", at / f"{polar}.safetensors"]
-        return run("compare", "generation", *files, *WRITING, "--output", output, *extra)
+        text = ["--corpus", corpus] if corpus else []
+        return run("compare", "generation", *files, *text, *WRITING, "--output", output, *extra)
 
     return command
 
@@ -178,14 +184,28 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     assert json.loads(output.read_text())["rows"] == found["rows"]
 
 
-def test_an_interrupted_judge_is_said_to_be_gone(refused, generation, tmp_path, monkeypatch):
-    def stopped(*_):
-        raise KeyboardInterrupt
-
+def test_an_interrupted_judge_goes_on(refused, generation, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("babygpt.training.records.follow", stopped)
-    refused(generation("out.json"), "interrupted: this judge is not kept")
-    assert list(tmp_path.iterdir()) == []
+    real, calls = NextToken.batch, iter(range(1, 1000))
+
+    def pressed(self, size, generator):
+        if next(calls) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, size, generator)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as now:
+            now.setattr(NextToken, "batch", pressed)
+            refused(generation("out.json"), "interrupted; the same command goes on")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    judge = tmp_path / "weights" / "judge.safetensors"
+    assert checkpoint.load(judge).info["steps_done"] == 1
+    result = generation("out.json")
+    assert result.exit_code == 0, result.output
+    assert checkpoint.load(judge).info["steps_done"] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "weights"]
 
 
 def test_compare_generation_over_grids(generation, tmp_path, monkeypatch):
@@ -248,6 +268,6 @@ def test_models_of_two_corpora_need_one_to_be_named(
 ):
     monkeypatch.chdir(tmp_path)
     other = train("v7-polar")
-    refused(generation("o.json", "--polar-weights", other), corpus, "say which --corpus")
+    refused(generation("o.json", "--polar-weights", other, corpus=None), corpus, "say which --corpus")
     named = generation("o.json", "--polar-weights", other, "--corpus", corpus)
     assert named.exit_code == 0, named.output

@@ -224,7 +224,8 @@ def test_an_out_dir_that_holds_anything_is_left_alone(refused, pretrain, tmp_pat
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text("mine")
-    refused(pretrain(corpus, out), "holds something already", out, "--out-dir")
+    words = {"pretrain.safetensors": "holds a run already", "notes.txt": "holds something already"}
+    refused(pretrain(corpus, out), words[name], out, "--out-dir")
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
 
 
@@ -234,7 +235,7 @@ def test_an_empty_out_dir_will_do_and_a_file_will_not(refused, pretrain, tmp_pat
     file = tmp_path / "file"
     file.write_text("mine")
     for out in (file, file / "below"):
-        refused(pretrain(corpus, out), f"{out} cannot be made", f"{file} is a file")
+        refused(pretrain(corpus, out), f"{out / 'pretrain.safetensors'} cannot be made", f"{file} is a file")
     assert file.read_text() == "mine"
 
 

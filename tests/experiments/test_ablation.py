@@ -1,12 +1,15 @@
 """Comparing encodings: nothing that is finished is lost, and what the numbers say is what is told."""
 
 import json
+import os
+import signal
 
 import pytest
 import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
+from babygpt.errors import BadInput
 from babygpt.experiments import ablation as experiment
 from babygpt.experiments import report
 from babygpt.experiments.ablation import Ablation, AblationConfig, FixedBatches, parse_variant, version_of
@@ -60,18 +63,19 @@ def test_runs_are_made_seed_by_seed_with_weights_of_each(finished):
         assert one["command"] == "the command"
 
 
-def test_variants_of_a_seed_see_the_same_batches(finished, monkeypatch):
-    at, _ = finished
-    seen = []
+def test_variants_of_a_seed_see_the_same_batches(tmp_path, monkeypatch):
+    at, seen = ablation(tmp_path), []
     draw = FixedBatches.batch
 
     def spy(self, size, generator):
         seen.append(draw(self, size, generator))
         return seen[-1]
 
-    monkeypatch.setattr(FixedBatches, "batch", spy)
     for name in ("rope", "polar"):
-        experiment.run_one(at, name, 1)
+        training = experiment.prepare(at, name, 1)
+        with monkeypatch.context() as now:
+            now.setattr(FixedBatches, "batch", spy)
+            list(training.steps())
     assert len(seen) == 8
     for one, other in zip(seen[:4], seen[4:], strict=True):
         assert all(map(torch.equal, one, other))
@@ -107,45 +111,83 @@ def test_seeds_and_variants_can_be_added(tmp_path):
 # ---------------------------------------------------------------- interruptions
 
 
-def test_an_interrupted_run_leaves_nothing_and_the_finished_ones_stay(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.train
+def pressed_in(monkeypatch, step):
+    """Press Ctrl-C in a step of the first run."""
+    real = FixedBatches.batch
 
-    def stopped(model, objective, plan):
-        for step in real(model, objective, plan):
-            yield step
-            if plan.seed == 2:
-                raise KeyboardInterrupt
+    def batch(self, size, generator):
+        calls[0] += 1
+        if calls[0] == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, size, generator)
 
-    monkeypatch.setattr(experiment, "train", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        run(at)
-    assert made(report.load_runs(at.results_path)) == [("rope", 1), ("polar", 1)]
-    kept = files(at)
-    assert sorted(kept) == ["polar_seed1.safetensors", "rope_seed1.safetensors"]
-    monkeypatch.setattr(experiment, "train", real)
-    results, _ = run(at)
-    assert made(results) == [("rope", 1), ("polar", 1), ("rope", 2), ("polar", 2)]
-    assert kept.items() <= files(at).items()
+    calls = [0]
+    monkeypatch.setattr(FixedBatches, "batch", batch)
 
 
-def test_killed_between_weights_and_result_the_run_is_made_again(tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, finished, monkeypatch):
+    at, (whole, wanted) = ablation(tmp_path), finished
+    with monkeypatch.context() as now:
+        pressed_in(now, step=2)
+        with pytest.raises(KeyboardInterrupt):
+            run(at)
+    assert report.load_runs(at.results_path)["runs"] == []
+    assert checkpoint.load(at.weights_path("rope", 1)).info["steps_done"] == 2
+    results, said = run(at)
+    assert said[0] == "rope, seed 1: goes on after step 2"
+    assert untimed(results["runs"]) == untimed(wanted["runs"])
+    assert weights(at) == weights(whole)
+
+
+def untimed(runs):
+    """Runs without what the clock and the folder say."""
+    left_out = ("seconds_per_step", "minutes", "command")
+    return [{name: v for name, v in run.items() if name not in left_out} for run in runs]
+
+
+def weights(at):
+    """Each file's weights, bit by bit."""
+    return {
+        path.name: [p.numpy().tobytes() for p in checkpoint.load(path).model.state_dict().values()]
+        for path in (at.folder / "weights" / "ablation").iterdir()
+    }
+
+
+def test_killed_between_weights_and_result_the_run_is_written_down_only(tmp_path, monkeypatch):
     at, real = ablation(tmp_path), experiment.store
 
-    def killed(*_):
-        raise SystemExit
+    def killed(at, asked=(), run=None):
+        if run:
+            raise SystemExit
+        real(at, asked)
 
     run(at, ["rope"], [1])
-    monkeypatch.setattr(experiment, "store", killed)
-    with pytest.raises(SystemExit):
-        run(at, ["rope", "polar"], [1])
-    assert at.weights_path("polar", 1).exists()
+    with monkeypatch.context() as now:
+        now.setattr(experiment, "store", killed)
+        with pytest.raises(SystemExit):
+            run(at, ["rope", "polar"], [1])
+    before = files(at)
     assert made(report.load_runs(at.results_path)) == [("rope", 1)]
-    at.weights_path("polar", 1).write_bytes(b"half of it")
-    monkeypatch.setattr(experiment, "store", real)
     results, said = run(at, ["rope", "polar"], [1])
-    assert said == ["rope, seed 1: finished before", "polar, seed 1: weights without a result, trained again"]
+    assert said == ["rope, seed 1: finished before"]
     assert made(results) == [("rope", 1), ("polar", 1)]
-    assert checkpoint.load(at.weights_path("polar", 1)).version == "v7-polar"
+    assert files(at) == before
+
+
+@pytest.mark.parametrize("content", [b"half of it", None], ids=["damaged", "a run with other flags"])
+def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, finished, content):
+    at = ablation(tmp_path / "new")
+    path = at.weights_path("polar", 1)
+    path.parent.mkdir(parents=True)
+    other = ablation(tmp_path / "other", config=(3, 2, 2))
+    if content is None:
+        run(other, ["polar"], [1])
+        content = other.weights_path("polar", 1).read_bytes()
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=str(path)):
+        run(at, ["rope", "polar"], [1])
+    assert path.read_bytes() == content
+    assert not at.results_path.exists()
 
 
 def test_a_result_whose_weights_are_gone_is_kept_and_said(tmp_path):
@@ -167,7 +209,7 @@ def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(experiment, "run_one", meanwhile)
-    assert made(run(at, ["rope"], [1])[0]) == [("nope", 7), ("rope", 1)]
+    assert made(run(at, ["rope"], [1])[0]) == [("rope", 1), ("nope", 7)]  # in the order asked for
 
 
 # ---------------------------------------------------------------- refusals

@@ -17,7 +17,7 @@ from babygpt.metrics.text import nll_and_entropy
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.tables import format_mean_sd
-from babygpt.training import checkpoint, records
+from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
 
 TEXT = "the cat sat on the mat. " * 60
@@ -213,10 +213,3 @@ def test_a_scorer_reads_characters_and_predicts_the_next(tmp_path, corpus, model
         load_scorer(stranger, corpus)
     with pytest.raises(ValueError, match="no checkpoint at"):
         load_scorer(tmp_path / "none", corpus)
-
-
-def test_an_interrupted_scorer_is_not_kept(tmp_path, corpus, monkeypatch):
-    monkeypatch.setattr(records, "follow", lambda *_: [])
-    with pytest.raises(KeyboardInterrupt):
-        train_scorer(tmp_path / "judge.safetensors", corpus, steps=2)
-    assert not (tmp_path / "judge.safetensors").exists()

@@ -9,6 +9,7 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.experiments.epochs import BranchEpochs, EpochConfig
 from babygpt.experiments.pretrain import (
     CHECKPOINT_NAME,
@@ -20,7 +21,8 @@ from babygpt.experiments.pretrain import (
     require_codes,
 )
 from babygpt.metrics.branches import parallel_loss
-from babygpt.training import checkpoint
+from babygpt.training import Step, checkpoint, train
+from babygpt.training.checkpoint import Checkpoint
 
 LENGTH, TEXTS = 4, 30
 COUNTED = Corpus(  # so that a text's first token tells which one it is
@@ -152,9 +154,36 @@ def test_too_few_texts_for_a_sample_are_refused(slices: int, branches: int) -> N
 # ---------------------------------------------------------------- a stage
 
 
+def trained(stage: Stage) -> list[Step]:
+    return list(train(stage.model, stage.objective, stage.plan))
+
+
+def as_checkpoint(stage: Stage) -> Checkpoint:
+    return Checkpoint(stage.version, stage.model, stage.corpus.tokenizer, options=stage.options)
+
+
+@pytest.mark.parametrize("slices", [1, 3])
+def test_a_reader_goes_on_where_it_stood(small_corpus: Corpus, slices: int) -> None:
+    """Over the ends of epochs and of slices, with as many branches as it would have drawn."""
+    flags = {"batch_size": 7, "min_branches_per_sample": 1, "max_branches_per_sample": 3, "max_steps": None}
+    flags |= {"epochs": 3, "branch_slice_count": slices, "branch_loop_all": True}
+    whole = small(small_corpus, **flags)
+    for _ in range(whole.plan.steps):
+        again = small(small_corpus, **flags).objective
+        again.seek(whole.objective.place())
+        draw = torch.Generator().manual_seed(0)
+        got = again.batch(7, draw)
+        wanted = whole.objective.batch(7, draw.manual_seed(0))
+        assert all(map(torch.equal, got, wanted))
+        assert again.place()["texts_read"] == whole.objective.texts_read
+    for wrong in ({}, {"texts_read": -1}, {"texts_read": 10**9}, {"texts_read": 0, "counts": torch.zeros(2)}):
+        with pytest.raises(BadInput):
+            whole.objective.seek(wrong)
+
+
 def test_a_stage_trains_the_epochs_it_says(small_corpus: Corpus) -> None:
     stage = small(small_corpus, max_steps=None, batch_size=60, branch_slice_count=4, branches_per_sample=2)
-    history = stage.run()
+    history = trained(stage)
     assert len(history) == stage.plan.steps
     assert stage.objective.epochs_read == pytest.approx(1, abs=0.4)
     assert history[-1].loss < history[0].loss
@@ -162,7 +191,7 @@ def test_a_stage_trains_the_epochs_it_says(small_corpus: Corpus) -> None:
 
 def test_the_gap_compares_the_same_texts(small_corpus: Corpus) -> None:
     stage = small(small_corpus, branches_per_sample=3)
-    stage.run()
+    trained(stage)
     numbers = stage.measure(n_texts=10)
     val, length = stage.objective.val, stage.objective.length
     assert numbers["alone"] == parallel_loss(stage.model, val, 1, length, 12)
@@ -210,8 +239,8 @@ def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
 
 def test_a_stage_begins_with_the_weights_it_is_given(tmp_path: Path, small_corpus: Corpus) -> None:
     before, after = small(small_corpus), small(small_corpus, seed=1)
-    before.run()
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, before.checkpoint({}))
+    trained(before)
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(before))
     load_weights(after, tmp_path / CHECKPOINT_NAME)
     for name, p in before.model.state_dict().items():
         assert torch.equal(p, after.model.state_dict()[name])
@@ -223,7 +252,7 @@ def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
     """A band of frequencies can be chosen in Python, and not by a flag."""
     stage = small(small_corpus)
     stage.options["band"] = 8
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, stage.checkpoint({}))
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(stage))
     with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
         load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)
 
@@ -235,7 +264,7 @@ def test_a_trained_table_keeps_its_size_and_beginning(tmp_path: Path, small_corp
         chosen = CodeConfig(**{"fpe_learnable": True, "fpe_max_positions": 300, **code})
         return prepare_stage(small_corpus, "fpe", config, chosen, EpochConfig(max_steps=1))
 
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, learnable().checkpoint({}))
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(learnable()))
     load_weights(learnable(branch_stride=64), tmp_path / CHECKPOINT_NAME, other_code=True)
     for other, says in (({"fpe_max_positions": 301}, "max_positions"), ({"fpe_theta": 9.0}, "theta")):
         with pytest.raises(ValueError, match=rf"{says} \(.*\) is not that of .*\)$"):

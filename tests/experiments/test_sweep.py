@@ -1,10 +1,12 @@
 """The loop of all studies: its order, what it collects, and that a seed decides everything about a run."""
 
+import pytest
 import torch
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.experiments.sweep import by_measurement, small_config, sweep, train_from_seed
+from babygpt.errors import BadInput
+from babygpt.experiments.sweep import by_measurement, kept_runs, small_config, sweep, train_from_seed
 from babygpt.objectives import NextToken
 
 
@@ -37,3 +39,45 @@ def test_a_seed_decides_weights_and_batches():
     one, again, other = weights(1, 5), weights(1, 6), weights(2, 5)
     assert all(torch.equal(p, again[name]) for name, p in one.items())
     assert any(not torch.equal(p, other[name]) for name, p in one.items())
+
+
+# ---------------------------------------------------------------- a study that is stopped
+
+
+def made_by(calls: list, stop_at: tuple | None = None):
+    def run(variant: str, seed: int) -> dict:
+        calls.append((variant, seed))
+        if (variant, seed) == stop_at:
+            raise KeyboardInterrupt
+        return {"loss": len(variant) + seed / 10, "curve": [1.5, seed]}
+
+    return run
+
+
+@pytest.mark.survives(
+    "Ctrl-C or kill -9 in a study for a figure", "the same command goes on with the next run"
+)
+def test_a_study_goes_on_from_the_runs_it_has_made(tmp_path) -> None:
+    path, whole = tmp_path / "kept.json", sweep(["a", "bb"], [1, 2], made_by([]))
+    with pytest.raises(KeyboardInterrupt), kept_runs(path):
+        sweep(["a", "bb"], [1, 2], made_by([], stop_at=("a", 2)))
+    calls: list = []
+    with kept_runs(path):
+        assert sweep(["a", "bb"], [1, 2], made_by(calls)) == whole
+    assert calls == [("a", 2), ("bb", 2)]
+    assert not path.exists()
+
+
+def test_runs_of_other_code_are_not_mixed_in_and_not_thrown_away(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "kept.json"
+    with pytest.raises(KeyboardInterrupt), kept_runs(path):
+        sweep(["a"], [1, 2], made_by([], stop_at=("a", 2)))
+    before = path.read_bytes()
+    monkeypatch.setattr("babygpt.experiments.sweep.code_digest", lambda: "another")
+    with pytest.raises(BadInput, match="another babygpt"), kept_runs(path):
+        pass
+    assert path.read_bytes() == before
+    path.write_text("mine")
+    with pytest.raises(BadInput, match="does not hold the runs"), kept_runs(path):
+        pass
+    assert path.read_text() == "mine"
