@@ -119,7 +119,6 @@ def test_no_count_is_lost_among_four_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
-@pytest.mark.survives("a umask of your own", "new files have the permissions that it leaves")
 def test_the_umask_decides(tmp_path: Path, mask: int, mode: int) -> None:
     before = os.umask(mask)
     try:
@@ -138,7 +137,6 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stands", [True, False])
-@pytest.mark.survives("a link where a result goes", "what it points to is written, and the link stays")
 def test_a_link_is_followed(tmp_path: Path, stands: bool) -> None:
     path, target = tmp_path / "link", tmp_path / "elsewhere" / "a"
     path.symlink_to(target)

@@ -5,33 +5,22 @@ from __future__ import annotations
 import struct
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from babygpt import plots
 from babygpt.plots.artists import find_artist, moving_artists
+from babygpt.plots.figure import StyledFigure
 
 WIDTH = 11.0  # inches of every figure, so that letters are as large in one view as in the next
 DPI = 100  # of a figure on a page of unknown width
 WIDEST = 1920  # CSS pixels
-STYLE: Any = {**plots.STYLE, "text.hinting": "no_hinting"}  # titles cost most of a frame; so, a third less
-DRAWING_LOCK = threading.Lock()  # Matplotlib's caches are shared by all figures
-
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Draw in this context: one thread at a time, in the course's style."""
-    with DRAWING_LOCK, matplotlib.rc_context(STYLE):
-        yield
+DRAWING_LOCK = threading.Lock()  # held by whoever draws: Matplotlib's caches are shared by all figures
 
 
 class Canvas:
@@ -45,8 +34,8 @@ class Canvas:
     """
 
     def __init__(self, widths: Sequence[float], height: float) -> None:
-        with drawing():
-            self.figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+        with DRAWING_LOCK:
+            self.figure = StyledFigure((WIDTH, height), DPI)
             self.agg = FigureCanvasAgg(self.figure)
             row = self.figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
         self.axes: list[Axes] = list(row)
@@ -95,7 +84,8 @@ class Canvas:
         """Draw all that does not move. The first time, lay the figure out."""
         self.titles.clear()
         if not self.laid_out:
-            self.figure.draw_without_rendering()
+            if (engine := self.figure.get_layout_engine()) is not None:
+                engine.execute(self.figure)
             self.figure.set_layout_engine("none")
             self.laid_out = True
         self.moving = [(ax, artist) for ax in self.axes for artist in moving_artists(ax)]

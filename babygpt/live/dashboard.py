@@ -13,8 +13,9 @@ from typing import Any
 import ipywidgets
 
 from babygpt import plots
-from babygpt.live.canvas import Canvas, drawing
+from babygpt.live.canvas import DRAWING_LOCK, Canvas
 from babygpt.live.controls import DESCRIPTION, WIDE, Control, grid
+from babygpt.live.painter import as_failure
 from babygpt.live.run import Run, State
 from babygpt.live.view import View, close_all, weak_callback
 
@@ -59,7 +60,7 @@ class Dashboard(View):
         super().__init__(f"training: {run.title}", self._make_widgets(run), Canvas(widths, height))
         self._connect(run, earlier)
         self._update_text(run)
-        with drawing():
+        with DRAWING_LOCK:
             self.draw()  # what cannot be drawn is an error of the cell that asked for it
 
     def _make_widgets(self, run: Run) -> list[Any]:
@@ -122,8 +123,8 @@ class Dashboard(View):
         if not self.painter.wait(seconds):
             return False
         self.update_still()
-        if self.error is not None:
-            raise self.error
+        if (error := self.error or self.painter.error) is not None:
+            raise as_failure(error, "drawing")
         return True
 
     # ------------------------------------------------------------ in the painter's thread
@@ -185,7 +186,7 @@ class Dashboard(View):
         self.replay.disabled = state not in REWINDABLE
         for control in self.controls.values():
             control.disabled = state.over
-        self.image.announcement = f"{self.title}: {state}"
+        self.image.tell(announcement=f"{self.title}: {state}")
 
 
 def describe(run: Run) -> str:

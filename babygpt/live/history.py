@@ -59,6 +59,8 @@ class History(Sequence[Step]):
     def __getitem__(self, i: int | slice) -> Step | list[Step]:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
+        if not len(self):
+            raise IndexError("no step was made: the run was stopped before its first")
         at = range(len(self))[i]
         return self._whole.get(at) or Step(
             self._steps[at], self._losses[at], self._rates[at], self._seconds[at], self._tokens[at]

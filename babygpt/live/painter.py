@@ -8,6 +8,18 @@ from collections.abc import Callable
 IDLE_SECONDS = 1.0  # without a wake, after which a painter is idle
 
 
+def as_failure(error: BaseException, doing: str) -> Exception:
+    """Return what another thread may raise about an error that came up while `doing` something.
+
+    A KeyboardInterrupt or SystemExit of one thread, raised in another, would be taken for the reader's own.
+    """
+    if isinstance(error, Exception):
+        return error
+    failure = RuntimeError(f"{type(error).__name__} while {doing}")
+    failure.__cause__ = error
+    return failure
+
+
 class Painter:
     """Calls `paint` soon after every `wake`, never twice at a time, once for wakes that pile up.
 
@@ -16,23 +28,25 @@ class Painter:
 
     paint    draws what is true now; must not raise
     on_idle  called after each painting that no other followed for a moment; must not raise
+    error    what one of them raised all the same, until something is painted again; None if nothing
     """
 
     def __init__(self, paint: Callable[[], None], on_idle: Callable[[], None]) -> None:
         self.paint, self.on_idle = paint, on_idle
         self.wanted = self.painting = False
         self.thread: threading.Thread | None = None
+        self.error: BaseException | None = None
         self.change = threading.Condition()
 
     def wake(self) -> None:
         """Ask for a painting that begins after this call; returns at once."""
         with self.change:
-            self.wanted = True
-            self.change.notify_all()
             if self.thread is None:
                 thread = threading.Thread(target=self._work, name="babygpt painter", daemon=True)
-                thread.start()
+                thread.start()  # where there can be no more threads, nothing is asked for
                 self.thread = thread
+            self.wanted = True
+            self.change.notify_all()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all that was asked for is painted; False if that took longer than `timeout` seconds."""
@@ -44,11 +58,13 @@ class Painter:
             while True:
                 while self._wait_for_wake():
                     self.paint()
+                    self.error = None
                 self.on_idle()
                 if self._retire():
                     return
-        except BaseException:  # nobody waits for ever for a painter that is gone
+        except BaseException as error:  # nobody waits for ever for a painter that is gone
             with self.change:
+                self.error = error
                 self.wanted = self.painting = False
                 self.thread = None
                 self.change.notify_all()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from queue import SimpleQueue
@@ -15,10 +16,11 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.device import available_cores
 from babygpt.live.history import History
+from babygpt.live.painter import as_failure
 from babygpt.live.waiting import WaitInterrupted, cell_end_event, wait_and_serve
 from babygpt.live.watches.watch import Watch
 from babygpt.models.base import LanguageModel
-from babygpt.objectives import Objective
+from babygpt.objectives import Branches, Objective
 from babygpt.training import Step, Training
 
 CELL_SECONDS = 3.0  # that a run waits at most for the other dashboards of its cell to appear
@@ -63,6 +65,22 @@ def background_threads() -> int:
     return max(1, available_cores() // 2)
 
 
+@contextmanager
+def in_background() -> Iterator[None]:
+    """A context in which torch takes `background_threads`, and afterwards as many as before."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(background_threads())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def most_branches(objective: Objective) -> int:
+    """Return how many texts a sequence of this objective may hold, or the highest number of one, plus 1."""
+    return (objective.numbers or objective.n_branches[1]) if isinstance(objective, Branches) else 1
+
+
 class Run:
     """A model that trains in the background.
 
@@ -88,7 +106,7 @@ class Run:
         self.history = History()
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating = False
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
         self.panel: Panel | None = None
         self._cell_end = cell_end_event()
         self._work: Any = (model, objective, config)  # let go of at the end, optimizers and all
@@ -131,7 +149,7 @@ class Run:
         """
         work = self._work
         if work is not None:
-            work[0].encoding.require_steerable(name, value)
+            work[0].encoding.require_steerable(name, value, most_branches(work[1]))
             self._steered.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -159,6 +177,8 @@ class Run:
         try:
             wait_and_serve(over)
         except KeyboardInterrupt:
+            if self._over.is_set():
+                raise
             raise WaitInterrupted(self.title) from None
 
     def __repr__(self) -> str:
@@ -168,17 +188,15 @@ class Run:
 
     def train_after(self, earlier: Sequence[Run]) -> None:
         """Wait for the earlier runs, train, and say how it ended."""
-        for other in earlier:
-            self._wait_for(other)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(background_threads())
         try:
-            self._train()
+            for other in earlier:
+                self._wait_for(other)
+            with in_background():
+                self._train()
         except BaseException as error:  # whatever it was, `result` raises it
-            self.error = error
+            self.error = as_failure(error, f"{self.title} trained")
             self._set_state(State.FAILED)
         finally:
-            torch.set_num_threads(threads)
             self._work = None
             self._over.set()
 

@@ -14,6 +14,7 @@ from babygpt.live.run import Run
 from babygpt.live.watches.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
+from babygpt.training.guard import require_vocabulary
 
 
 class Trainer(threading.Thread):
@@ -52,9 +53,10 @@ def train(
     watches    what is measured and drawn beside the loss
     controls   sliders named like numbers of the model's encoding, such as theta: they steer it
     returns    the run; `run.result()` waits for it
-    Raises BadInput if a control's name is no number of the encoding, and what a watch raises that cannot
-    measure this model.
+    Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
+    the text, and what a watch raises that cannot measure this model.
     """
+    require_vocabulary(model, objective)
     for control in controls:
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)

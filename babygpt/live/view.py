@@ -18,8 +18,8 @@ from IPython import get_ipython
 from IPython.display import display
 
 from babygpt.errors import BadInput
-from babygpt.live.canvas import Canvas, drawing
-from babygpt.live.painter import Painter
+from babygpt.live.canvas import DRAWING_LOCK, Canvas
+from babygpt.live.painter import Painter, as_failure
 
 HERE = Path(__file__).parent
 Target = TypeVar("Target")
@@ -65,8 +65,20 @@ class Picture(anywidget.AnyWidget):
     last_size: ClassVar[tuple[int, float]] = (0, 0.0)  # most likely true of the next picture, too
 
     def __init__(self, **traits: Any) -> None:
+        self.turn = threading.RLock()  # of who sets traits: changes that cross may not all be sent
         super().__init__(**traits)
         self.observe(self._remember_size, names=["cell_width", "ratio"])
+
+    def tell(self, **traits: Any) -> None:
+        """Set traits, and send them to the page at once; from any thread."""
+        with self.turn, self.hold_sync():
+            for name, value in traits.items():
+                setattr(self, name, value)
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Set what the page has sent."""
+        with self.turn:
+            super().set_state(sync_data)
 
     def _remember_size(self, _: Any) -> None:
         if self.cell_width and self.ratio:
@@ -87,7 +99,7 @@ class View:
 
     def __init__(self, title: str, widgets: list[Any], canvas: Canvas) -> None:
         self.title, self.canvas = title, canvas
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
         self.cell: tuple[str, str] | None = None
         self.shown = False
         self.name = uuid4().hex  # of the still copy
@@ -107,21 +119,19 @@ class View:
 
     def refresh(self) -> None:
         """Draw and show, in the caller's thread: what goes wrong is the caller's."""
-        with drawing():
+        with DRAWING_LOCK:
             self.draw()
             if self.image.cell_width and self.image.ratio:
                 self.canvas.set_size(self.image.cell_width, self.image.ratio)
             png = self.canvas.png()
-        with self.image.hold_sync():
-            self.image.value = png
-            self.image.alt = f"{self.title}: {self.canvas.alt_text()}"
+        self.image.tell(value=png, alt=f"{self.title}: {self.canvas.alt_text()}")
 
     def paint(self) -> None:
         """Refresh, in the painter's thread, or say under the widgets why that is not possible."""
         try:
             self.refresh()
         except BaseException as error:  # in a thread nobody else would ever hear of it
-            self.error = error
+            self.error = as_failure(error, "drawing")
             kind = "" if isinstance(error, BadInput) else f"<b>{escape(type(error).__name__)}</b>: "
             self.message.value = kind + escape(str(error))
         else:

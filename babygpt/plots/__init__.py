@@ -4,6 +4,8 @@ live     called again on the same Axes, a function moves what it drew before: a 
 static   a function draws once, on empty Axes
 answer   three matrices side by side, a figure of their own
 artists  what all are made of
+figure   figures that carry the course's look with them, and change none of Matplotlib's settings
+look     what that look is, option by option
 """
 
 from babygpt.plots.answer import answer_figure as answer_figure

@@ -1,9 +1,7 @@
 """The picture is what Matplotlib would draw, made anew only where something moved."""
 
-import threading
 from io import BytesIO
 
-import matplotlib
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from PIL import Image
 
 from babygpt import plots
 from babygpt.live import alibi, rotary, sinusoidal
-from babygpt.live.canvas import WIDTH, Canvas, drawing, encode_png
+from babygpt.live.canvas import DRAWING_LOCK, WIDTH, Canvas, encode_png
 from babygpt.plots.artists import moving_artists
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
@@ -27,7 +25,7 @@ def draw(canvas, made, top=None):
     """A frame of a run: its loss, and what a head looks at."""
     loss, head = canvas.axes
     weights = np.random.default_rng(made).random((5, 5))
-    with drawing():
+    with DRAWING_LOCK:
         plots.draw_losses(loss, {"v4": LOSSES[:made]}, {"floor": 0.5}, f"after {made}", total=60)
         plots.draw_matrix(head, weights, f"head after {made}", "key", "query", top=1.0)
         if top is not None:
@@ -36,7 +34,7 @@ def draw(canvas, made, top=None):
 
 def frame(canvas, made, top=None):
     draw(canvas, made, top)
-    with drawing():
+    with DRAWING_LOCK:
         return decode(canvas.png())
 
 
@@ -66,7 +64,7 @@ def backgrounds(canvas, monkeypatch):
 )
 def test_the_picture_has_the_pixels_of_its_room_on_its_screen(canvas, room, ratio, pixels):
     draw(canvas, 20)
-    with drawing():
+    with DRAWING_LOCK:
         canvas.set_size(room, ratio)
         height, width, _ = decode(canvas.png()).shape
     assert width == pixels
@@ -77,7 +75,7 @@ def test_in_another_room_everything_is_larger_and_nothing_stands_elsewhere(canva
     frame(canvas, 20)
     places = [ax.get_position().bounds for ax in canvas.axes]
     draw(canvas, 20)
-    with drawing():
+    with DRAWING_LOCK:
         canvas.set_size(1700, 1)
         canvas.png()
         canvas.set_size(1700, 1)  # as it is already
@@ -128,7 +126,7 @@ def whole(canvas):
     artists = [artist for ax in canvas.axes for artist in moving_artists(ax)]
     for artist in artists:
         artist.set_animated(False)
-    with drawing():
+    with DRAWING_LOCK:
         canvas.agg.draw()
     for artist in artists:
         artist.set_animated(True)
@@ -201,12 +199,12 @@ def test_other_limits_need_another_background(canvas, backgrounds):
 def test_a_curve_that_comes_is_drawn_and_one_that_goes_leaves_nothing(canvas):
     empty = frame(canvas, 30)
     ax = canvas.axes[0]
-    with drawing():
+    with DRAWING_LOCK:
         line = ax.plot([0, 60], [0, 4], gid="line")[0]
         with_line = decode(canvas.png())
     assert line in {artist for _, artist in canvas.moving}
     line.remove()
-    with drawing():
+    with DRAWING_LOCK:
         without = decode(canvas.png())
     assert not np.array_equal(with_line, empty)
     np.testing.assert_array_equal(without, empty)
@@ -222,40 +220,7 @@ def test_the_axes_stay_where_they_are_from_frame_to_frame(canvas):
 
 def test_the_axes_are_as_wide_as_asked():
     canvas = Canvas((1, 3), 2)
-    with drawing():
+    with DRAWING_LOCK:
         canvas.png()
     left, right = (ax.get_position().width for ax in canvas.axes)
     assert right / left == pytest.approx(3, rel=0.15)  # labels take some room
-
-
-# ---------------------------------------------------------------- one at a time
-
-
-def test_inside_is_the_courses_style_and_outside_the_readers():
-    before = dict(matplotlib.rcParams)
-    with drawing():
-        assert matplotlib.rcParams["axes.grid"] is True
-        assert matplotlib.rcParams["axes.titlelocation"] == "left"
-    assert dict(matplotlib.rcParams) == before
-
-
-def test_one_thread_at_a_time_draws():
-    inside = threading.Event()
-
-    def enter():
-        with drawing():
-            inside.set()
-
-    thread = threading.Thread(target=enter)
-    with drawing():
-        thread.start()
-        assert not inside.wait(0.2)
-    thread.join(60)
-    assert inside.is_set()
-
-
-def test_an_error_while_drawing_lets_the_next_one_draw():
-    with pytest.raises(ZeroDivisionError), drawing():
-        raise ZeroDivisionError
-    with drawing():
-        assert matplotlib.rcParams["axes.grid"] is True

@@ -394,6 +394,37 @@ def test_a_picture_that_fails_is_an_error_where_one_waits_for_the_run(make, obje
     assert "image/png" in shown[-1][0]
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_in_a_picture_is_told_and_interrupts_nobody_else(make, objective, kind):
+    def draw(ax, frames, title, total):
+        if len(frames) == 5:
+            raise kind
+
+    run = start(make(), objective, watches=[live.Watch(lambda model: 0, draw, times=4)])
+    with pytest.raises(RuntimeError, match=f"{kind.__name__} while drawing"):
+        run.result()
+    assert kind.__name__ in run.panel.message.value
+    assert len(run.history) == PLAN.steps
+
+
+@pytest.mark.parametrize("where", ["paint", "on_idle"])
+def test_an_interrupt_anywhere_in_the_painter_ends_the_waiting_and_is_told(make, gated, monkeypatch, where):
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    run = start(make(), gated)
+    gated.reach(3)
+    assert run.panel.painter.wait(LONG)
+
+    def fail():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.panel.painter, where, fail)
+    gated.let_go()
+    assert run.wait(LONG)
+    until(lambda: run.panel.painter.error is not None)
+    with pytest.raises(RuntimeError, match="KeyboardInterrupt while drawing"):
+        run.result()
+
+
 def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(make, objective):
     def draw(ax, frames, title, total):
         raise ZeroDivisionError("no picture")

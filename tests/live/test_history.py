@@ -104,3 +104,9 @@ def test_a_hundred_thousand_records_take_four_megabytes_and_no_objects():
     columns = (value for value in vars(history).values())
     assert sum(map(sys.getsizeof, columns)) < 100_000 * 48  # arrays grow an eighth ahead
     assert len(gc.get_objects()) - before < 1000
+
+
+def test_a_run_without_a_step_says_so() -> None:
+    """A learner who stopped it at once asks for its last record."""
+    with pytest.raises(IndexError, match="stopped before its first"):
+        History()[-1]

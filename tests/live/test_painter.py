@@ -186,3 +186,19 @@ def test_nobody_waits_for_ever_for_a_painter_that_is_gone(where, monkeypatch):
             if thread.name == "babygpt painter":
                 thread.join(LONG)
     assert gone == 2 * [KeyboardInterrupt]
+    assert isinstance(painter.error, KeyboardInterrupt)
+
+
+def test_nobody_waits_for_a_painter_that_could_not_begin(easel, monkeypatch):
+    with monkeypatch.context() as full:
+        full.setattr(
+            threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no thread"))
+        )
+        with pytest.raises(RuntimeError, match="no thread"):
+            easel.painter.wake()
+    assert easel.painter.wait(LONG)
+    easel.may_end.set()
+    easel.painter.wake()  # as soon as there can be one
+    assert easel.painter.wait(LONG)
+    assert easel.painted == [0]
+    assert easel.painter.error is None

@@ -14,11 +14,13 @@ import pytest
 import torch
 
 from babygpt import live
-from babygpt.config import TrainConfig
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.errors import BadInput
 from babygpt.live import Watch
 from babygpt.live.run import Run, State
 from babygpt.live.trainer import Trainer
-from babygpt.objectives import NextToken
+from babygpt.models.versions import build
+from babygpt.objectives import Branches, NextToken
 from babygpt.training import replay, train
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
@@ -336,6 +338,66 @@ def test_an_error_in_a_watch_is_raised_where_one_waits_for_the_run(make, objecti
     assert [step for step, _ in run.frames[watch]] == [0, 2]
 
 
+@pytest.mark.survives(
+    "a KeyboardInterrupt in a watch, or anywhere else in a thread of a run",
+    "the run ends, and the cell that waits for it says so",
+)
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_in_a_watch_is_told_where_one_waits_and_interrupts_nobody_else(
+    make, objective, start, kind
+):
+    looked = []
+
+    def look(model):
+        looked.append(model)
+        if len(looked) == 3:
+            raise kind
+
+    run = start(make(), objective, watches=[Watch(look, lambda *_: None, times=4)], title="v4")
+    with pytest.raises(RuntimeError, match=f"{kind.__name__} while v4 trained"):
+        run.result()
+    assert run.state is State.FAILED
+
+
+def test_an_interrupt_while_a_run_waits_for_another_ends_it_too(make, objective, gated, start, monkeypatch):
+    start(make(), gated)
+    gated.reach(1)
+
+    def interrupt(run, other):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_wait_for", interrupt)
+    second = start(make(), objective)
+    assert second.wait(LONG)
+    with pytest.raises(RuntimeError, match="KeyboardInterrupt"):
+        second.result()
+
+
+def test_a_model_that_is_trained_elsewhere_is_an_error_where_one_waits_for_the_run(
+    make, objective, gated, start
+):
+    model = make()
+    plain = threading.Thread(target=lambda: list(train(model, gated, PLAN)))
+    plain.start()
+    gated.reach(2)  # it stands within a step
+    run = start(model, objective)
+    with pytest.raises(BadInput, match="trained in another thread"):
+        run.result()
+    gated.let_go()
+    plain.join(LONG)
+    assert not plain.is_alive()
+
+
+@pytest.mark.survives(
+    "a live training of a model too small for the text's vocabulary", "an error of the cell that asks for it"
+)
+def test_a_model_that_does_not_know_all_tokens_is_an_error_of_the_cell(objective):
+    small = build("v4", ModelConfig(vocab_size=5, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
+    with pytest.raises(BadInput, match=r"vocab_size \(5\)"):
+        live.train(small, objective, PLAN, "small")
+    assert not [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
+
+
 def test_a_watch_that_cannot_look_at_the_model_is_an_error_of_the_cell(make, objective):
     def look(model):
         raise ValueError("has no attention")
@@ -522,17 +584,40 @@ def test_what_was_steered_while_a_run_waited_holds_from_its_first_step(make, gat
     assert set(listening.heard) == {5.0}
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("steepness", 2.0), ("thetta", 500.0), ("theta", math.nan), ("theta", "500")]
+WRONG = [math.nan, math.inf, 1e13, 10**5000, "500", None, True, [1.0], 1j]
+
+
+@pytest.mark.survives(
+    "a running model steered by a wrong name or value", "an error of the cell that steers; the run goes on"
 )
-def test_what_cannot_be_steered_is_an_error_of_who_asks_and_the_run_goes_on(make, gated, start, name, value):
-    run = start(make("v4"), gated)
+@pytest.mark.parametrize("version", ["v3", "v4", "v5", "v5-absolute", "alibi"])
+def test_what_cannot_be_steered_is_an_error_of_who_asks_and_the_run_goes_on(
+    make, objective, gated, start, version
+):
+    run, model = start(make(version), gated), make(version)
     gated.reach(2)
-    with pytest.raises(ValueError, match=name):
-        run.steer(name, value)
+    for name in model.encoding.steerable():
+        for value in WRONG:
+            with pytest.raises(BadInput, match=name):
+                run.steer(name, value)
+    with pytest.raises(BadInput, match="no number called 'thetta'"):
+        run.steer("thetta", 500.0)
     gated.let_go()
-    assert len(run.result()) == PLAN.steps
-    run.steer("theta", 500.0)  # over: nobody hears it
+    assert curve(run.result()) == curve(train(model, objective, PLAN))
+    run.steer("thetta", math.nan)  # over: nobody hears it
+
+
+@pytest.mark.parametrize(("most", "stride"), [((1, 8), 4682), ((2, 2), 32768)])
+def test_a_stride_that_would_leave_a_text_without_a_row_is_an_error_of_who_asks(
+    make, small_corpus, start, most, stride
+):
+    run = Run(make("v6"), Branches(small_corpus, BLOCK, most, length=4), PLAN, "v6")
+    with pytest.raises(BadInput, match=rf"stride \({stride}\).* branch {most[1] - 1} would have no row"):
+        run.steer("stride", stride)
+    run.steer("stride", stride - 1)
+    run.train_after([])
+    assert run.history[0].changed == {"stride": stride - 1}
+    assert run.state is State.FINISHED
 
 
 def test_a_turn_is_measured_at_once(make, gated, start):

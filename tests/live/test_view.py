@@ -1,6 +1,7 @@
 """A view has one place on the page, and leaves it when its cell is run again."""
 
 import gc
+import threading
 import weakref
 from base64 import b64decode, b64encode
 from io import BytesIO
@@ -185,6 +186,27 @@ def test_a_page_that_tells_its_room_gets_a_picture_for_it(monkeypatch):
     assert view.painter.wait(60)
     assert Image.open(BytesIO(view.image.value)).width == 1400
     assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
+
+
+def test_what_the_page_tells_and_what_it_is_shown_do_not_cross(monkeypatch):
+    """Two threads that set traits of one widget at once may lose a change: it is never sent."""
+    picture, sent = Picture(), []
+    monkeypatch.setattr(
+        picture, "send_state", lambda key=None: sent.extend([key] if isinstance(key, str) else key or ())
+    )
+    inside, go_on = threading.Event(), threading.Event()
+    picture.observe(lambda _: (inside.set(), go_on.wait(60)), names="cell_width")
+    page = threading.Thread(target=picture.set_state, args=({"cell_width": 500},))
+    page.start()
+    assert inside.wait(60)
+    painter = threading.Thread(target=picture.tell, kwargs={"alt": "words"})
+    painter.start()
+    painter.join(0.2)
+    assert (painter.is_alive(), picture.alt) == (True, "")  # it waits for its turn
+    go_on.set()
+    for thread in (page, painter):
+        thread.join(60)
+    assert "alt" in sent
 
 
 def test_reset_puts_every_control_back():

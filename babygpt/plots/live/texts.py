@@ -12,6 +12,9 @@ from matplotlib.text import Annotation
 from babygpt.plots import artists
 from babygpt.plots.style import COLOURS, visible
 
+# Letters that stand in columns; the second is asked for what the first does not have.
+MONOSPACE = ["DejaVu Sans Mono", "monospace"]
+
 
 def draw_text(
     ax: Axes,
@@ -41,7 +44,7 @@ def draw_text(
     moving = [name for name, there in zip(names, stays, strict=True) if not there]
     artists.keep_only(ax, Annotation, [*moving, "note"] if note else moving)
     artists.keep_background_texts(ax, set(names) - set(moving))
-    style = {"ha": "center", "va": "center_baseline", "family": "monospace", "size": size}
+    style = {"ha": "center", "va": "center_baseline", "family": MONOSPACE, "size": size}
     for i, (name, mark, p) in enumerate(zip(names, visible(characters), confidence, strict=True)):
         put = artists.background_text if stays[i] else artists.text
         letter = put(ax, name, (float(i % columns), float(i // columns)), mark, **style)
