@@ -16,7 +16,7 @@ unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
 unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 
 # What `make check` leaves out, in tests/.
-SLOW   := browser benchmarks claims cli experiments hostile live training test_wheel.py
+SLOW   := browser benchmarks claims cli experiments faults hostile live training test_wheel.py
 
 .DEFAULT_GOAL := help
 .PHONY: help env lab test check lint format notebooks handout figures bench faults constraints clean

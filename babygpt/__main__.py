@@ -1,7 +1,12 @@
 """`python -m babygpt`."""
 
+import signal
+
 from babygpt.cli import main
 from babygpt.screen import open_closed_streams
 
 open_closed_streams()
-main()
+try:
+    main()
+finally:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; Python's own end takes up to a second

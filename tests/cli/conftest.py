@@ -1,9 +1,6 @@
 """What the tests of the commands share: how one is run, how it refuses, and something to learn from."""
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,23 +76,6 @@ def pretrained(pretrain, tmp_path, corpus):
     result = pretrain(corpus, folder, "--branches-per-sample", 2)
     assert result.exit_code == 0, result.output
     return folder
-
-
-@pytest.fixture(scope="session")
-def started() -> Callable[..., subprocess.Popen]:
-    """Start a command as a real process, which real signals can be sent to."""
-
-    def start(*args: object) -> subprocess.Popen:
-        return subprocess.Popen(
-            [sys.executable, "-m", "babygpt", *[str(a) for a in args]],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # a shell that runs the tests in the background has SIGINT ignored, and children inherit that
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-
-    return start
 
 
 @pytest.fixture(scope="session")

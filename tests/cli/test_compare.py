@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 
 import pytest
 
@@ -91,49 +90,6 @@ def test_an_out_dir_that_is_a_file_is_refused(brief, run, refused, tmp_path, cor
     args = ["compare", "encodings", "--corpus", corpus, *brief, "--out-dir", tmp_path / "out"]
     refused(run(*args), "weights is a file", "--out-dir")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["weights"]
-
-
-@pytest.fixture
-def stopped_after_one_run(started, small, tmp_path, corpus):
-    """A real comparison, stopped by a signal in its second run: its exit status, what it printed."""
-
-    def stop(how):
-        long = ["--max-iters", "150", "--eval-interval", "50", "--eval-iters", "2", *small]
-        args = ["compare", "encodings", "--corpus", corpus, "--seeds", "1,2", "--out-dir", tmp_path, *long]
-        args += ["--save-every", "10"]
-        process = started(*args)
-        deadline = time.monotonic() + 120
-        second = tmp_path / "weights" / "ablation" / "polar_seed1.safetensors"
-        while not second.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.send_signal(how)
-        _, printed = process.communicate(timeout=120)
-        return args, process.returncode, printed
-
-    return stop
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.survives(
-    "Ctrl-C or kill -9 in a comparison of hours", "the same command goes on; finished runs are as they were"
-)
-def test_a_stopped_comparison_goes_on_and_loses_nothing(run, stopped_after_one_run, tmp_path, how):
-    args, status, printed = stopped_after_one_run(how)
-    finished = json.loads((tmp_path / "ablation_results.json").read_text())["runs"]
-    assert 1 <= len(finished) < 4
-    if how == signal.SIGINT:
-        assert status == 1
-        assert "interrupted; the same command goes on" in printed.splitlines()[-1]
-    weights = [tmp_path / one["weights"] for one in finished]
-    before = [path.read_bytes() for path in weights]
-    result = run(*args)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.count("finished before") == len(finished)
-    assert "polar, seed 1: goes on after step" in result.stdout
-    whole = json.loads((tmp_path / "ablation_results.json").read_text())["runs"]
-    assert whole[: len(finished)] == finished
-    assert len(whole) == 4
-    assert [path.read_bytes() for path in weights] == before
 
 
 # ---------------------------------------------------------------- comparing generations

@@ -2,8 +2,6 @@
 
 import os
 import re
-import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -80,43 +78,6 @@ def test_a_damaged_checkpoint_and_a_missing_one_are_refused(run, refused, tmp_pa
 
 def test_an_unknown_version_names_the_known_ones(run, refused):
     refused(run("train", "v99"), "v1", "v4")
-
-
-@pytest.fixture
-def interrupted(started):
-    """Start a command as a real process, interrupt its training by a real signal: what it printed."""
-
-    def interrupt(*args):
-        process, seen = started(*args), ""
-        deadline = time.monotonic() + 120
-        while "loss=" not in seen and time.monotonic() < deadline:
-            seen += process.stderr.read(1)
-        process.send_signal(signal.SIGINT)
-        printed, _ = process.communicate(timeout=120)
-        assert process.returncode == 0
-        return printed
-
-    return interrupt
-
-
-@pytest.mark.survives("Ctrl-C while training", "what was learned is kept")
-def test_ctrl_c_keeps_what_was_learned(interrupted, small, tmp_path, corpus):
-    """The checkpoint holds the steps made so far."""
-    out = tmp_path / "m.safetensors"
-    printed = interrupted("train", "v4", "--corpus", corpus, "--steps", 1_000_000, "--out", out, *small)
-    assert "validation loss" in printed
-    assert 0 < checkpoint.load(out).info["steps_done"] < 1_000_000
-
-
-def test_ctrl_c_keeps_what_was_learned_of_branches(interrupted, small, tmp_path, corpus):
-    out = tmp_path / "out"
-    printed = interrupted(
-        "pretrain", "--pe", "fpe", "--corpus", corpus, "--epochs", 2_000, "--out-dir", out, *small
-    )
-    info = checkpoint.load(out / "pretrain.safetensors").info
-    assert 0 < info["steps_done"] < info["train"]["steps"]
-    assert f"v6: {info['steps_done']} steps" in printed
-    assert 0 < info["epochs_done"] < 2_000
 
 
 # ---------------------------------------------------------------- what may be chosen of an encoding

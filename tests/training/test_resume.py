@@ -2,13 +2,8 @@
 
 import errno
 import os
-import random
-import resource
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -23,17 +18,15 @@ from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, MaskedDiffusion, NextToken
+from babygpt.stopping import deferred_signals
 from babygpt.training import Training, replay
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.records import follow, interruptible
-from babygpt.stopping import deferred_signals
 
 BLOCK = 16
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4"]
-forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-forking = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # the child runs on one thread
 
 
 @pytest.fixture
@@ -276,104 +269,6 @@ def holds(path: Path) -> tuple[dict, list[bytes]]:
     return loaded.info, [p.numpy().tobytes() for p in loaded.model.state_dict().values()]
 
 
-def in_a_fork(work: Callable[[], None]) -> int:
-    """Do something in a copy of this process: the signal that ended it, or 0; an error in it is 1."""
-    child = os.fork()
-    if child == 0:
-        try:
-            torch.set_num_threads(1)
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else -os.WEXITSTATUS(status)
-
-
-def killed(args: list[str], where: str, which: int) -> None:
-    """Run a command in a copy of this process, killed as it calls a function of `os` for the n-th time.
-
-    "replaced" is the moment just after os.replace.
-    """
-    name = "replace" if where == "replaced" else where
-    real, calls = getattr(os, name), iter(range(1, 1000))
-
-    def deadly(*given: object) -> None:
-        last = next(calls) == which
-        if last and where != "replaced":
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(*given)
-        if last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def work() -> None:
-        setattr(os, name, deadly)
-        run(args)
-
-    assert in_a_fork(work) == signal.SIGKILL
-
-
-@forked
-@forking
-@pytest.mark.parametrize("version", ["v1", "v4", "v7"])
-@pytest.mark.survives(
-    "kill -9 while the checkpoint is being written",
-    "the one before stands; --resume goes on from it to the same weights, bit for bit",
-)
-def test_killed_while_writing(text: Path, tmp_path: Path, version: str) -> None:
-    """In the middle of a file, before it is moved, just after: three times in one run."""
-    whole, out = tmp_path / "whole.safetensors", tmp_path / "folder" / "run.safetensors"
-    done(command(version, text, whole))
-    killed(command(version, text, out), "fsync", 2)
-    assert len(list(out.parent.glob(".run.safetensors.*.babygpt-part"))) == 1
-    assert checkpoints.load(out).info["steps_done"] == 2
-    killed(command(version, text, out, "--resume"), "replace", 2)
-    assert checkpoints.load(out).info["steps_done"] == 4
-    killed(command(version, text, out, "--resume"), "replaced", 1)
-    assert checkpoints.load(out).info["steps_done"] == 6
-    done(command(version, text, out, "--resume"))
-    assert holds(out) == holds(whole)
-    assert list(out.parent.iterdir()) == [out]
-
-
-@forked
-@forking
-def test_killed_before_anything_was_written(text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "folder" / "run.safetensors"
-    killed(command("v4", text, out), "fsync", 1)
-    refused(command("v4", text, out, "--resume"), "no checkpoint at", out)
-    done(command("v4", text, out))
-    assert list(out.parent.iterdir()) == [out]
-
-
-def started(args: list[str]) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "babygpt", *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-
-
-@pytest.mark.survives(
-    "kill -9 at a random moment of training",
-    "--resume goes on from the last checkpoint to the same weights, bit for bit",
-)
-def test_killed_at_random_moments(text: Path, tmp_path: Path) -> None:
-    """Twice in one run, by a real signal from outside."""
-    draw, whole, out = random.Random(0), tmp_path / "whole.safetensors", tmp_path / "run.safetensors"
-    args = command("v4", text, out, steps=150, every=1)
-    for more in ([], ["--resume"]):
-        before = out.stat().st_mtime_ns if out.exists() else 0
-        process = started([*args, *more])
-        while process.poll() is None and (not out.exists() or out.stat().st_mtime_ns == before):
-            time.sleep(0.01)
-        time.sleep(draw.uniform(0, 0.2))
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-    assert 0 < checkpoints.load(out).info["steps_done"] < 150
-    done(command("v4", text, out, "--resume", steps=150, every=0))
-    done(command("v4", text, whole, steps=150, every=0))
-    assert holds(out) == holds(whole)
-
-
 @pytest.fixture
 def unfinished(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of v4 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
@@ -388,57 +283,6 @@ def unfinished(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
         now.setattr(os, "fsync", full)
         refused(command("v4", text, out), out, "No space left", "untouched")
     return out
-
-
-@pytest.mark.survives(
-    "the disk is full", "one line says so; the checkpoint before stands, and --resume goes on"
-)
-def test_a_full_disk(text: Path, tmp_path: Path, unfinished: Path) -> None:
-    assert list(unfinished.parent.iterdir()) == [unfinished]
-    assert checkpoints.load(unfinished).info["steps_done"] == 2
-    done(command("v4", text, unfinished, "--resume"))
-    whole = tmp_path / "whole.safetensors"
-    done(command("v4", text, whole))
-    assert holds(unfinished) == holds(whole)
-
-
-@forked
-@forking
-def test_a_file_that_may_not_grow(text: Path, tmp_path: Path) -> None:
-    """No stand-in for the disk: the system itself stops the writing half-way."""
-    out = tmp_path / "folder" / "run.safetensors"
-
-    def work() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
-        refused(command("v4", text, out), out, "File too large")
-
-    assert in_a_fork(work) == 0
-    assert not out.parent.exists()  # it was made for the file
-
-
-@pytest.fixture
-def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that anyone may look into, and nobody write to."""
-    folder = tmp_path_factory.mktemp("locked")
-    for above in (folder, folder.parent, folder.parent.parent, folder.parent.parent.parent):
-        if above.stat().st_uid == os.getuid() and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o055)
-    folder.chmod(0o555)
-    yield folder
-    folder.chmod(0o755)
-
-
-@forked
-@forking
-@pytest.mark.survives("the folder may not be written to", "one line says so, before any training")
-def test_a_read_only_folder(text: Path, read_only: Path) -> None:
-    def work() -> None:
-        if os.getuid() == 0:
-            os.setuid(65534)  # root may write anywhere; nobody may not
-        refused(command("v4", text, read_only / "run.safetensors"), "Permission denied", "--out")
-
-    assert in_a_fork(work) == 0
-    assert list(read_only.iterdir()) == []
 
 
 @pytest.mark.survives("a checkpoint is cut short", "it is refused by name, and left as it is")
@@ -505,14 +349,3 @@ def test_what_is_no_run_is_told(text: Path, tmp_path: Path, unfinished: Path) ->
     checkpoints.save(unfinished, loaded.__class__("v4", loaded.model, loaded.tokenizer), overwrite=True)
     refused(args, "does not say how it was trained", unfinished)
     refused(command("v4", text, tmp_path / "none.safetensors", "--resume"), "no checkpoint at")
-
-
-def test_a_run_without_steps_left_is_only_measured(text: Path, tmp_path: Path) -> None:
-    """Killed after the last step, while it was being measured."""
-    out, whole = tmp_path / "run.safetensors", tmp_path / "whole.safetensors"
-    done(command("v4", text, whole))
-    if hasattr(os, "fork"):
-        killed(command("v4", text, out), "fsync", 5)  # steps 2, 4, 6, after the last, after measuring
-        assert checkpoints.load(out).info["steps_done"] == 8
-        done(command("v4", text, out, "--resume"))
-        assert holds(out) == holds(whole)

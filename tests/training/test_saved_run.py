@@ -11,10 +11,10 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
+from babygpt.stopping import Ended
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.saved_run import SavedRun, go_on, load_own
-from babygpt.stopping import Ended
 
 INFO = {"corpus": "small", "many": (1, 2)}  # a tuple, which JSON makes a list of
 
