@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ParamSpec
 from uuid import uuid4
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from babygpt.errors import BadInput
 
@@ -76,28 +76,61 @@ def claim(path: Path, wait: float = 0.0) -> Iterator[None]:
     """
     target = followed(path)
     note = target.parent / hidden_name(target, LOCK)
-    lock = FileLock(note, thread_local=False)
+    lock = FileLock(note, mode=0o666, thread_local=False)  # on a shared folder, anybody may try it
     missing = [folder for folder in target.parents if not folder.exists()]
     try:
         acquire(lock, target, wait)
-        note.write_text(this_process(), encoding="utf-8")
         remove_leftovers(target)
-        yield
+        with signed(lock, note):
+            yield
     except Timeout:
         raise InUse(path, read_holder(note)) from None
     finally:
-        if lock.is_locked:
-            with suppress(OSError):  # Windows removes no open file
-                note.unlink()  # before the release: who waits for it notices, and makes a new one
-            lock.release()
+        lock.release()
         remove_empty(missing)
+
+
+@contextmanager
+def signed(lock: BaseFileLock, note: Path) -> Iterator[None]:
+    """A context in which a lock's file says who holds it; at its end it is removed, if it is still ours.
+
+    Before the release: who waits for it notices, and makes a new one. A file that stands for a lock where the
+    system has none says so by itself, and goes with the release.
+    """
+    if isinstance(lock, SoftFileLock):
+        yield
+        return
+    with suppress(OSError):  # a full disk, on which the training itself may find room
+        note.write_text(this_process(), encoding="utf-8")
+    own = identity(note)
+    try:
+        yield
+    finally:
+        if own is not None and own == identity(note):  # else somebody has removed ours, and it is another's
+            with suppress(OSError):  # Windows removes no open file
+                note.unlink()
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from all others while it is open; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @again_if_folders_vanish
 def acquire(lock: FileLock, target: Path, wait: float) -> None:
     """Take the lock of a file, in a folder that is made if need be. Raises Timeout if another has it."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock.acquire(timeout=wait, poll_interval=POLL_SECONDS, blocking=wait > 0)
+    try:
+        lock.acquire(timeout=wait, poll_interval=POLL_SECONDS, blocking=wait > 0)
+    except PermissionError:
+        note = Path(lock.lock_file)
+        raise BadInput(
+            f"{target} is locked for another user, by {read_holder(note)}; should that be gone, remove {note}"
+        ) from None
 
 
 def followed(path: Path) -> Path:

@@ -67,7 +67,8 @@ class Positions:
             part = getattr(self, name)
             if part is None and name != "time":
                 continue
-            if not isinstance(part, Tensor) or (part.dtype == torch.bool) != (name == "masked"):
+            real = isinstance(part, Tensor) and not part.is_complex()
+            if not real or (part.dtype == torch.bool) != (name == "masked"):
                 found = part.dtype if isinstance(part, Tensor) else type(part).__name__
                 wanted = "true or false" if name == "masked" else "numbers"
                 raise BadInput(f"positions.{name} ({found}) must be a tensor of {wanted}")

@@ -1,5 +1,6 @@
 """One writer at a time, whole files, and who is told what; the commands' own faults are in tests/faults."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -186,4 +187,30 @@ def test_names_of_any_length_that_the_system_takes_work_and_others_are_refused(t
 
 def test_a_probe_leaves_nothing(tmp_path: Path) -> None:
     require_writable(tmp_path / "x" / "y" / "a")
+    assert left(tmp_path) == []
+
+
+def test_who_ends_does_not_remove_a_lock_that_is_another_process_s(tmp_path: Path) -> None:
+    """Somebody has removed the first one's, and a second process has made one of its own."""
+    note = tmp_path / f".a{LOCK}"
+    with claim(tmp_path / "a"):
+        note.unlink()
+        second = holder(tmp_path / "a")
+    with second:
+        with pytest.raises(InUse, match=f"process {second.pid}"), claim(tmp_path / "a"):
+            pass
+        second.kill()
+
+
+@pytest.mark.survives(
+    "a folder on a file system that knows no locks", "a file that names the process stands for one"
+)
+def test_without_locks_of_the_system_a_file_stands_for_one(tmp_path: Path, monkeypatch) -> None:
+    def missing(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no locks here")
+
+    monkeypatch.setattr("fcntl.flock", missing)
+    with pytest.warns(UserWarning, match="flock"), claim(tmp_path / "a"), pytest.raises(InUse):  # noqa: SIM117
+        with claim(tmp_path / "a"):
+            pass
     assert left(tmp_path) == []

@@ -107,7 +107,11 @@ def start(
     """
     masks, options = VERSIONS[version].masks, chosen_options(ctx, version)
     saved = resume(ctx, version, out, values) if values["resume"] else None
-    corpus = load_corpus(values["corpus"], with_mask=masks)
+    try:
+        corpus = load_corpus(values["corpus"], with_mask=masks)
+    except BadInput as error:
+        moved = "; if it lies elsewhere now, --corpus may say where" if saved else ""
+        raise BadInput(f"{error}{moved}") from None
     if saved:
         require_same_text(out, saved, corpus)
     config = ModelConfig(corpus.tokenizer.vocab_size, **fields_of(ModelConfig, values))

@@ -183,7 +183,8 @@ def store(ablation: Ablation, asked: Sequence[tuple[str, int]] = (), run: Run | 
         results = stored_results(ablation)  # anew: somebody else may have added to them
         known = [tuple(one) for one in results.get("asked", ())]
         before = len(known)
-        known += [one for one in named(results["runs"]) + list(asked) if one not in known]
+        more = named(results["runs"] + ([run] if run else []))
+        known += [one for one in more + list(asked) if one not in known]
         if run is None and len(known) == before:
             return
         runs = sorted(results["runs"] + ([run] if run else []), key=lambda one: known.index(named([one])[0]))

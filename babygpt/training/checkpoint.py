@@ -113,6 +113,15 @@ def digest(header: str, weights: dict[str, Tensor]) -> str:
     return total.hexdigest()
 
 
+def stored_digest(path: Path) -> str | None:
+    """The checksum that a checkpoint carries, without reading its weights; None if it is none."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get(DIGEST)
+    except (SafetensorError, OSError, ValueError):
+        return None
+
+
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint back.
 

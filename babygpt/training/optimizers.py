@@ -61,8 +61,8 @@ def require_moments(optimizer: Muon | AdamW, moments: Moments, step: int) -> Non
 
 
 def require_moment(name: str, value: Any, shape: torch.Size, kind: torch.dtype) -> None:
-    """Raise BadInput unless a value is a tensor of this shape and kind, without nan."""
+    """Raise BadInput unless a value is a tensor of this shape and kind, and finite."""
     if not isinstance(value, Tensor) or value.shape != shape or value.dtype != kind:
         raise BadInput(f"{name} should be numbers of shape {tuple(shape)} and kind {kind}")
-    if value.isnan().any():
-        raise BadInput(f"{name} holds numbers that are none (nan)")
+    if not value.isfinite().all():
+        raise BadInput(f"{name} holds numbers that are not finite")

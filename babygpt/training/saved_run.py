@@ -19,6 +19,7 @@ from babygpt.config import SAVE_EVERY, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
+from babygpt.files import LONGEST_NAME
 from babygpt.memory import is_out_of_memory
 from babygpt.stopping import deferred_signals
 from babygpt.training import checkpoint as checkpoints
@@ -58,7 +59,7 @@ class SavedRun:
     def __post_init__(self) -> None:
         self.training.team.advice = self.advice
         self.saved_step = self.training.step  # of what stands there, if the run goes on
-        self.seen = stamp(self.path)
+        self.seen, self.digest = stamp(self.path), checkpoints.stored_digest(self.path)
         self.pauses: list[float] = []  # seconds between steps of this session
 
     # ------------------------------------------------------------ training
@@ -125,6 +126,8 @@ class SavedRun:
             except KeyboardInterrupt:
                 raise stop.end(f"not all was measured; {self.advice()}") from None
             self.save(finished=self.training.step == self.training.config.steps, **found)
+            if stop:
+                raise stop.end(f"all was measured and saved at {self.path}")
         return found
 
     @contextmanager
@@ -160,19 +163,29 @@ class SavedRun:
                     f"after step {training.step} {error}; it is not saved, and {self.advice()}. "
                     "Try a smaller lr_matrix and lr_other, or a longer warmup"
                 ) from None
-        self.saved_step, self.overwrite, self.seen = training.step, True, stamp(self.path)
+            except OSError as error:
+                raise OSError(f"after step {training.step} {error}; {self.advice()}") from error
+            self.seen, self.digest = stamp(self.path), checkpoints.stored_digest(self.path)
+        self.saved_step, self.overwrite = training.step, True
 
     def _write(self, made: Checkpoint) -> None:
-        found = stamp(self.path)
-        if found is None or found == self.seen:
+        if self.is_ours():
             checkpoints.save(self.path, made, self.overwrite)
             return
-        beside = self.path.with_stem(f"{self.path.stem}-step{self.training.step}-{os.getpid()}")
+        stem = os.fsencode(self.path.stem)[:LONGEST_NAME].decode(errors="ignore")
+        beside = self.path.with_stem(f"{stem}-{self.training.step}-{os.getpid()}")
         checkpoints.save(beside, made)
         raise BadInput(
             f"{self.path} was replaced by somebody else while this run trained, and is left as it is; "
             f"what this run learned, to step {self.training.step}, stands at {beside}"
         )
+
+    def is_ours(self) -> bool:
+        """Whether what stands at the path is what this run saw or wrote there last, or nothing."""
+        found = stamp(self.path)
+        if found is None or found == self.seen:
+            return True
+        return self.digest is not None and checkpoints.stored_digest(self.path) == self.digest  # only touched
 
     def advice(self) -> str:
         """Where the run's last checkpoint stands, read from it: another process may have written it."""

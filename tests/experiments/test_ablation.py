@@ -190,6 +190,22 @@ def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, fini
     assert not at.results_path.exists()
 
 
+def test_results_that_disappear_meanwhile_are_made_again(tmp_path, monkeypatch):
+    at, real = ablation(tmp_path), experiment.run_one
+
+    def meanwhile(*args):
+        found = real(*args)
+        if args[1] == "polar" and not gone:
+            gone.append(at.results_path.unlink())
+        return found
+
+    gone = []
+    monkeypatch.setattr(experiment, "run_one", meanwhile)
+    results, _ = run(at, ["rope", "polar"], [1])
+    assert gone
+    assert sorted(made(results)) == [("polar", 1), ("rope", 1)]
+
+
 def test_a_result_whose_weights_are_gone_is_kept_and_said(tmp_path):
     at = ablation(tmp_path)
     first, _ = run(at, ["rope"], [1])

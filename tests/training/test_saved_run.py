@@ -1,5 +1,6 @@
 """A run that is saved: before it is measured, beside a file that moved on, and never over it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,6 +111,23 @@ def test_a_file_that_moved_on_is_left_alone(make) -> None:
     assert run.path.read_bytes() == b"mine"
     beside = Path(str(said.value).rsplit(" ", 1)[1])
     assert checkpoints.load(beside).info["steps_done"] == 4
+
+
+def test_a_file_that_was_only_touched_is_still_its_own(make) -> None:
+    run = make()
+    for step in run.steps(save_every=2):
+        if step.step == 4:
+            os.utime(run.path, (1, 1))
+    assert checkpoints.load(run.path).info["steps_done"] == 8
+
+
+def test_a_file_of_the_longest_name_is_saved_beside_too(make, tmp_path: Path) -> None:
+    run = make()
+    run.path = tmp_path / ("n" * 243 + ".safetensors")
+    run.path.write_bytes(b"mine")
+    with pytest.raises(BadInput, match="stands at") as said:
+        run.save()
+    assert checkpoints.load(Path(str(said.value).rsplit(" ", 1)[1])).info["steps_done"] == 0
 
 
 def test_a_run_of_other_numbers_is_not_taken_for_its_own(make) -> None:
