@@ -1,11 +1,13 @@
 """`python -m babygpt`."""
 
+import os
 import signal
 
 from babygpt.cli import main
 from babygpt.screen import open_closed_streams
 
 open_closed_streams()
+os.environ["MPLBACKEND"] = "agg"  # no command opens a window, whatever the user's notebooks do
 try:
     main()
 finally:

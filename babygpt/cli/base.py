@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +64,6 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for; turn a user's error into one line."""
-        os.environ["MPLBACKEND"] = "agg"  # no command opens a window, whatever the user's notebooks do
         try:
             with ended_by_signals():
                 return super().invoke(ctx)

@@ -1,5 +1,9 @@
 """`analyze` and `figures`: numbers of an encoding, and of studies."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 
@@ -113,3 +117,18 @@ def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_pa
     file = tmp_path / "file"
     file.touch()
     refused(run("figures", "roles", "--folder", tmp_path, "--results", file), f"{file} is a file")
+
+
+def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
+    """No command opens a window. It was a traceback as Matplotlib was imported."""
+    words = [sys.executable, "-m", "babygpt", "figures", "sinusoid", "--folder", str(tmp_path)]
+    environment = {**os.environ, "MPLBACKEND": "nonsense"}
+    assert subprocess.run(words, env=environment, capture_output=True, check=False).returncode == 0
+    assert (tmp_path / "sinusoid.png").exists()
+
+
+def test_a_command_leaves_the_environment_of_its_caller_alone(run):
+    """A kernel that a test started after it showed no figures: it had inherited the backend."""
+    before = dict(os.environ)
+    assert run("analyze", "rotary").exit_code == 0
+    assert dict(os.environ) == before

@@ -420,7 +420,8 @@ def test_an_interrupt_anywhere_in_the_painter_ends_the_waiting_and_is_told(make,
     monkeypatch.setattr(run.panel.painter, where, fail)
     gated.let_go()
     assert run.wait(LONG)
-    until(lambda: run.panel.painter.error is not None)
+    painter = run.panel.painter  # the run is over: nothing wakes it any more
+    until(lambda: painter.thread is None and painter.error is not None)
     with pytest.raises(RuntimeError, match="KeyboardInterrupt while drawing"):
         run.result()
 
