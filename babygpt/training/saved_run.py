@@ -193,7 +193,7 @@ class SavedRun:
             saved = checkpoints.load(self.path)
         except (BadInput, MemoryError, RuntimeError):
             return NOT_SAVED
-        if saved.training is None or any(saved.info.get(name) != x for name, x in as_json(self.info).items()):
+        if saved.training is None or differing(saved, self.info):
             return NOT_SAVED
         return f"the checkpoint of step {saved.info['steps_done']} stands at {self.path}: {self.resume}"
 
@@ -207,9 +207,9 @@ def stamp(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def as_json(info: dict[str, Any]) -> dict[str, Any]:
-    """A checkpoint's info as it reads when it comes back from the file: tuples as lists, keys as strings."""
-    return dict(json.loads(json.dumps(info)))
+def differing(saved: Checkpoint, info: dict[str, Any]) -> list[str]:
+    """Names of what a checkpoint does not say as `info` does, once that has been through JSON as well."""
+    return [name for name, x in json.loads(json.dumps(info)).items() if saved.info.get(name) != x]
 
 
 # ---------------------------------------------------------------- going on
@@ -246,7 +246,7 @@ def load_own(path: Path, version: str, info: dict[str, Any]) -> Checkpoint | Non
     if not path.exists():
         return None
     saved = checkpoints.load(path)
-    different = [name for name, x in as_json(info).items() if saved.info.get(name) != x]
+    different = differing(saved, info)
     if saved.version != version or different:
         what = f"its {different[0]} differs" if different else f"a {saved.version}"
         raise BadInput(f"{path} is of another run ({what}) than the one to be made; move it away")
