@@ -119,10 +119,10 @@ def examples() -> Iterator[dict[str, ModuleType]]:
 
 
 def test_contributing_makes_an_encoding(examples):
-    encoding = examples["babygpt/encodings/kerple.py"].Kerple(n_head=2)
+    encoding = examples["babygpt/encodings/sandwich.py"].Sandwich(n_head=2, head_dim=4)
     model = Transformer(ModelConfig(11, 16, n_layer=1, n_head=2, n_embd=8), encoding)
-    assert {"encoding.rate", "encoding.scale"} <= dict(model.named_parameters()).keys()
-    tests = vars(examples["tests/encodings/test_kerple.py"])
+    assert "encoding.strength" in dict(model.named_parameters())
+    tests = vars(examples["tests/encodings/test_sandwich.py"])
     ran = [test() for name, test in tests.items() if name.startswith("test_")]
     assert len(ran) == 2
 

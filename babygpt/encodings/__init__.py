@@ -5,10 +5,15 @@ from babygpt.encodings.base import Encoding as Encoding
 from babygpt.encodings.branches import LearnedBranches as LearnedBranches
 from babygpt.encodings.branches import NoBranchCode as NoBranchCode
 from babygpt.encodings.branches import RandomBranches as RandomBranches
+from babygpt.encodings.fire import FIRE as FIRE
 from babygpt.encodings.fourier import Fourier as Fourier
 from babygpt.encodings.gaussian import gaussian as gaussian
+from babygpt.encodings.kerple import LogKernel as LogKernel
+from babygpt.encodings.kerple import PowerKernel as PowerKernel
 from babygpt.encodings.layers import PerLayer as PerLayer
+from babygpt.encodings.layers import rope_and_none as rope_and_none
 from babygpt.encodings.learned import LearnedPositions as LearnedPositions
+from babygpt.encodings.partial import PartialRotary as PartialRotary
 from babygpt.encodings.polar import ExactPhase as ExactPhase
 from babygpt.encodings.polar import GatesLast as GatesLast
 from babygpt.encodings.polar import KeysOnly as KeysOnly
@@ -19,4 +24,9 @@ from babygpt.encodings.polar import Quadrature as Quadrature
 from babygpt.encodings.polar import RandomPhase as RandomPhase
 from babygpt.encodings.rotary import Rotary as Rotary
 from babygpt.encodings.rotary import Rotary2D as Rotary2D
+from babygpt.encodings.scaling import Interpolated as Interpolated
+from babygpt.encodings.scaling import NTKAware as NTKAware
+from babygpt.encodings.scaling import YaRN as YaRN
 from babygpt.encodings.sinusoidal import Sinusoidal as Sinusoidal
+from babygpt.encodings.t5 import T5Bias as T5Bias
+from babygpt.encodings.xpos import XPos as XPos

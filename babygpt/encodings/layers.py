@@ -8,6 +8,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
+from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -81,6 +82,25 @@ class PerLayer(Encoding):
         self.require_steerable(name, value)
         for encoding in self.having(name):
             encoding.steer(name, value)
+
+
+def rope_and_none(head_dim: int, n_layer: int, every: int = 4, theta: float = 10_000.0) -> PerLayer:
+    """RoPE in most layers, and no encoding in every fourth: these find by content alone, at any distance.
+
+    head_dim  channels of a head, even
+    n_layer   number of layers
+    every     which layers have no encoding: number `every`, twice that, ..., counted from 1; in a model of
+              fewer layers, the last one
+    theta     base of the frequencies
+    Raises ValueError if every is below 1.
+    Source: Yang et al. 2025, arXiv:2501.18795 (RoPE and NoPE in turn); every fourth as in SmolLM3.
+    """
+    if every < 1:
+        raise BadInput(f"every ({every}) must be at least 1")
+    group = min(every, n_layer)
+    return PerLayer(
+        [Encoding() if layer % group == 0 else Rotary(head_dim, theta) for layer in range(1, n_layer + 1)]
+    )
 
 
 def require_one_sum(encodings: Sequence[Encoding]) -> None:

@@ -40,7 +40,18 @@ def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
     returns   (T, D / 2) or (B, 1, T, D / 2)  radians, float64; ready to meet (B, H, T, D)
     Raises ValueError if head_dim is odd.
     """
-    angle = high_precision(position)[..., None] * frequencies(head_dim, theta).to(high_precision(position))
+    return angles_at(position, frequencies(head_dim, theta))
+
+
+def angles_at(position: Tensor, frequency: Tensor) -> Tensor:
+    """The angle of each pair at each position, for pairs of any frequencies.
+
+    position   (T,) or (B, T)  in tokens
+    frequency  (P,)  of each pair, in radians per token
+    returns    (T, P) or (B, 1, T, P)  radians, float64; ready to meet (B, H, T, 2 P)
+    """
+    place = high_precision(position)
+    angle = place[..., None] * frequency.to(place)
     return angle if position.dim() == 1 else angle[:, None]
 
 
@@ -70,10 +81,14 @@ class Rotary(Encoding):
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
-        self.theta = float(theta)
+        self.head_dim, self.theta = head_dim, float(theta)
+
+    def frequencies(self) -> Tensor:
+        """How fast each pair turns: (D / 2,), radians per token, float64, the quickest first."""
+        return frequencies(self.head_dim, self.theta)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        angle = angles(positions.time, q.shape[-1], self.theta)
+        angle = angles_at(positions.time, self.frequencies())
         return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 

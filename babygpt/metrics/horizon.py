@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.metrics.inspection import attention_weights
 from babygpt.metrics.next_token import loss_by_position
+from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 
@@ -56,10 +56,7 @@ def short_sighted(model: Transformer, distance: int) -> Transformer:
              token may still hear of what stands L times as far, if a token between passes it on.
     Raises ValueError for a distance below 0.
     """
-    near = copy.copy(model)
-    near._modules = dict(model._modules)
-    near.encoding = Horizon(model.encoding, distance)
-    return near
+    return with_encoding(model, Horizon(model.encoding, distance))
 
 
 def cost_of_hiding(

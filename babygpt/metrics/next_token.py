@@ -40,7 +40,12 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
 
 @torch.inference_mode()
 def position_matched_losses(
-    model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64, every: int = 8
+    model: LanguageModel,
+    ids: Tensor,
+    length: int,
+    n_windows: int = 64,
+    every: int = 8,
+    within: LanguageModel | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Losses past the window, beside those of the same targets when the model reads one window only.
 
@@ -53,6 +58,8 @@ def position_matched_losses(
     length     tokens in a long window, above block_size
     n_windows  long windows, evenly over the text
     every      from block_size on, one position in so many is taken; 1 for all
+    within     the model that reads one window of its own block_size, such as that which `model` was made of;
+               this model itself by default
     returns    (S,) positions in the long window, (n_windows, S) losses from block_size tokens, and
                (n_windows, S) losses of the same targets from all tokens before them; nats
     Raises ValueError for a length of at most block_size, for n_windows or every below 1, and as
@@ -60,30 +67,38 @@ def position_matched_losses(
     """
     require_causal(model)
     require_window(ids, length)
-    block_size = model.config.block_size
+    within = within or model
+    block_size = within.config.block_size
     if length <= block_size:
         raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
     if n_windows < 1 or every < 1:
         raise BadInput(f"n_windows ({n_windows}) and every ({every}) must be at least 1")
     at = torch.arange(block_size, length, every)
     starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
-    pairs = [_inside_and_past(model, cut(ids, start[None], length + 1), at) for start in starts]
+    pairs = [_inside_and_past(within, model, cut(ids, start[None], length + 1), at) for start in starts]
     inside, past = (torch.stack(losses).cpu().double().numpy() for losses in zip(*pairs, strict=True))
     return at.numpy(), inside, past
 
 
-def _inside_and_past(model: LanguageModel, window: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+def _inside_and_past(
+    within: LanguageModel, model: LanguageModel, window: Tensor, at: Tensor
+) -> tuple[Tensor, Tensor]:
     """Losses of a window's targets at some positions, from block_size tokens and from all: 2 x (S,)."""
-    device, size = next(model.parameters()).device, model.config.block_size
+    device, size = next(model.parameters()).device, within.config.block_size
     short = cut(window[0], at - size + 1, size + 1).to(device)  # (S, block_size + 1), the target last
-    parts = portions(model, short[:, :-1], short[:, 1:])
-    inside = torch.cat([cross_entropy(model(some)[:, -1:], targets)[:, 0] for some, targets in parts])
+    parts = portions(within, short[:, :-1], short[:, 1:])
+    inside = torch.cat([cross_entropy(within(some)[:, -1:], targets)[:, 0] for some, targets in parts])
     window, positions = window.to(device), Positions.arange(window.shape[1] - 1, device=device)
     return inside, cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)]
 
 
 def position_matched_change(
-    model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64, every: int = 8
+    model: LanguageModel,
+    ids: Tensor,
+    length: int,
+    n_windows: int = 64,
+    every: int = 8,
+    within: LanguageModel | None = None,
 ) -> tuple[float, float]:
     """How much a model loses by reading past its window; below 0 if the longer context helps.
 
@@ -92,7 +107,7 @@ def position_matched_change(
 
     returns  nats per token, and its standard error over windows (nan for one window)
     """
-    _, inside, past = position_matched_losses(model, ids, length, n_windows, every)
+    _, inside, past = position_matched_losses(model, ids, length, n_windows, every, within)
     changes = (past - inside).mean(axis=1)
     error = float(changes.std(ddof=1)) / math.sqrt(n_windows) if n_windows > 1 else math.nan
     return float(changes.mean()), error

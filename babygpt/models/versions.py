@@ -9,26 +9,36 @@ from typing import Any
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import (
+    FIRE,
     ALiBi,
     Encoding,
     ExactPhase,
     Fourier,
     GatesLast,
+    Interpolated,
     KeysOnly,
     LearnedBranches,
     LearnedPhase,
     LearnedPositions,
+    LogKernel,
     NoBranchCode,
+    NTKAware,
+    PartialRotary,
     PerLayer,
     Polar,
     PoPE,
+    PowerKernel,
     Quadrature,
     RandomBranches,
     RandomPhase,
     Rotary,
     Rotary2D,
     Sinusoidal,
+    T5Bias,
+    XPos,
+    YaRN,
     gaussian,
+    rope_and_none,
 )
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.errors import BadInput
@@ -103,7 +113,17 @@ VERSIONS: dict[str, Version] = {
         "learned positions, with attention", LearnedPositions, lambda c: (c.block_size, c.n_embd)
     ),
     "alibi": Version("ALiBi", ALiBi, lambda c: (c.n_head,)),
+    "t5": Version("T5's buckets", T5Bias, lambda c: (c.n_head,)),
+    "kerple-log": Version("KERPLE, logarithmic", LogKernel, lambda c: (c.n_head,)),
+    "kerple-power": Version("KERPLE, power", PowerKernel, lambda c: (c.n_head,)),
+    "fire": Version("FIRE", FIRE, lambda c: (c.n_head,)),
     "pope": Version("PoPE", PoPE, heads),
+    "xpos": Version("xPos", XPos, head),
+    "partial": Version("partial RoPE", PartialRotary, head),
+    "v4-nope": Version("RoPE, and layers without", rope_and_none, lambda c: (c.head_dim, c.n_layer)),
+    "v4-interpolated": Version("RoPE, positions interpolated", Interpolated, head),
+    "v4-ntk": Version("RoPE, NTK-aware", NTKAware, head),
+    "v4-yarn": Version("RoPE, YaRN", YaRN, lambda c: (c.head_dim, c.block_size)),
     "v5-absolute": Version("Gaussian RoPE as the note has it", AbsoluteGaussian, head),
     "v6-none": Version("branches without a code", NoBranchCode, head, branches=True),
     "v6-learned": Version("learned branches", LearnedBranches, head_and_width, branches=True),
@@ -177,7 +197,11 @@ def encodings_of(
     taken = {name: VERSIONS[name].options() for name in names}
     if unknown := options.keys() - {option for known in taken.values() for option in known}:
         raise TypeError(f"no layer's encoding takes {', '.join(sorted(unknown))}")
-    return [
+    made = [
         VERSIONS[name].make_encoding(config, **{o: x for o, x in options.items() if o in taken[name]})
         for name in names
     ]
+    for name, encoding in zip(names, made, strict=True):
+        if isinstance(encoding, PerLayer):
+            raise BadInput(f"{name} has an encoding for each layer already")
+    return made

@@ -12,4 +12,5 @@ from babygpt.objectives.diffusion import DiffusionBound as DiffusionBound
 from babygpt.objectives.diffusion import MaskedDiffusion as MaskedDiffusion
 from babygpt.objectives.diffusion import denoise as denoise
 from babygpt.objectives.next_token import NextToken as NextToken
+from babygpt.objectives.random_positions import RandomPositions as RandomPositions
 from babygpt.objectives.versions import objective_for as objective_for

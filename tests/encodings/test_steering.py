@@ -22,8 +22,10 @@ from babygpt.encodings import (
     KeysOnly,
     LearnedPhase,
     LearnedPositions,
+    LogKernel,
     Polar,
     PoPE,
+    PowerKernel,
     Quadrature,
     RandomPhase,
     Rotary,
@@ -109,6 +111,12 @@ KNOBS = {
     "v7 delta": Steered(
         lambda: LearnedPhase(H, D), "delta", -0.7, filled(lambda: LearnedPhase(H, D), "delta", -0.7)
     ),
+    **{
+        f"{kind.__name__} {name}": Steered(
+            lambda kind=kind: kind(H), name, 0.7, filled(lambda kind=kind: kind(H), name, 0.7)
+        )
+        for kind, name in ((LogKernel, "log_r1"), (LogKernel, "log_r2"), (PowerKernel, "logit_r2"))
+    },
     "PoPE delta": Steered(lambda: PoPE(H, D), "delta", -0.7, filled(lambda: PoPE(H, D), "delta", -0.7)),
 }
 

@@ -29,6 +29,7 @@ from babygpt.positions import Positions
 HEADS, WIDTH = {"head_dim": 8}, {"n_embd": 16}
 BOTH = HEADS | WIDTH
 GATES = ("Polar", "ExactPhase", "RandomPhase", "GatesLast", "KeysOnly", "Quadrature")
+KERNELS = ("T5Bias", "LogKernel", "PowerKernel", "FIRE")
 MAKE = {
     "NoPE": Encoding,
     "ALiBi": partial(ALiBi, n_head=2),
@@ -45,6 +46,7 @@ MAKE = {
     **{name: partial(getattr(encodings, name), **HEADS) for name in GATES},
     "LearnedPhase": partial(encodings.LearnedPhase, n_head=2, **HEADS),
     "PoPE": partial(encodings.PoPE, n_head=2, **HEADS),
+    **{name: partial(getattr(encodings, name), n_head=2) for name in KERNELS},
 }
 NUMBERS = {
     "ALiBi": ["steepness"],
@@ -59,6 +61,8 @@ NUMBERS = {
     "Gaussian, absolute": ["theta"],
     **{name: ["theta", "alpha"] for name in (*GATES, "LearnedPhase")},
     "PoPE": ["theta"],
+    "T5Bias": ["n_buckets", "furthest"],
+    "FIRE": ["width", "threshold"],
 }
 WILD = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e308, -1e308, 1e39, 1e300, 1e-320]
 FAR = [2**31, 2**53, 2**62, 2**63 - 3, -1, -(2**31), -(2**63)]

@@ -9,7 +9,16 @@ import torch.nn.functional as F
 from babygpt import invariants
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.encodings import ALiBi, Encoding, Fourier, LearnedPositions, PerLayer, Rotary, Sinusoidal
+from babygpt.encodings import (
+    ALiBi,
+    Encoding,
+    Fourier,
+    LearnedPositions,
+    PerLayer,
+    Rotary,
+    Sinusoidal,
+    rope_and_none,
+)
 from babygpt.encodings.gaussian import RelativeGaussian
 from babygpt.models.base import KVCache
 from babygpt.models.transformer import Transformer, norm, score_scale
@@ -170,3 +179,32 @@ def test_a_checkpoint_remembers(tmp_path, awake, text, version, options):
     loaded = checkpoint.load(path)
     assert [type(e) for e in loaded.model.encoding.layers] == [type(e) for e in model.encoding.layers]
     assert torch.equal(loaded.model(text(1, 9)), model(text(1, 9)))
+
+
+# ---------------------------------------------------------------- RoPE, and layers without a code
+
+
+@pytest.mark.parametrize(
+    ("n_layer", "every", "without"),
+    [(8, 4, [4, 8]), (4, 2, [2, 4]), (3, 1, [1, 2, 3]), (5, 4, [4]), (2, 4, [2]), (1, 4, [1])],
+)
+def test_every_so_many_layers_have_no_code(n_layer: int, every: int, without: list[int]) -> None:
+    """In a model of fewer layers, the last one."""
+    kinds = [type(encoding) for encoding in rope_and_none(8, n_layer, every, theta=50.0).all()]
+    assert [i for i, kind in enumerate(kinds, start=1) if kind is Encoding] == without
+    assert set(kinds) <= {Encoding, Rotary}
+
+
+def test_a_version_of_such_layers_is_the_layers_named(awake, text) -> None:
+    one, other = awake("v4-nope", n_layer=4), awake("v4", {"layers": ("v4", "v4", "v4", "nope")}, n_layer=4)
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(one(text(2, 30)), other(text(2, 30)))
+
+
+def test_what_has_an_encoding_for_each_layer_is_given_no_other() -> None:
+    with pytest.raises(ValueError, match=r"every \(0\) must be at least 1"):
+        rope_and_none(8, 4, every=0)
+    with pytest.raises(ValueError, match="v4-nope has an encoding for each layer already"):
+        build("v4-nope", CONFIG, per_layer=True)
+    with pytest.raises(ValueError, match="v4-nope has an encoding for each layer already"):
+        build("v4", CONFIG, layers=("v4", "v4-nope", "v4"))

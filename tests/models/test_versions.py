@@ -8,24 +8,34 @@ import torch.nn.functional as F
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.encodings import (
+    FIRE,
     ALiBi,
     Encoding,
     ExactPhase,
     Fourier,
     GatesLast,
+    Interpolated,
     KeysOnly,
     LearnedBranches,
     LearnedPhase,
     LearnedPositions,
+    LogKernel,
     NoBranchCode,
+    NTKAware,
+    PartialRotary,
+    PerLayer,
     Polar,
     PoPE,
+    PowerKernel,
     Quadrature,
     RandomBranches,
     RandomPhase,
     Rotary,
     Rotary2D,
     Sinusoidal,
+    T5Bias,
+    XPos,
+    YaRN,
 )
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
 from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
@@ -47,7 +57,17 @@ ENCODINGS = {
     "nope": Encoding,
     "learned": LearnedPositions,
     "alibi": ALiBi,
+    "t5": T5Bias,
+    "kerple-log": LogKernel,
+    "kerple-power": PowerKernel,
+    "fire": FIRE,
     "pope": PoPE,
+    "xpos": XPos,
+    "partial": PartialRotary,
+    "v4-nope": PerLayer,
+    "v4-interpolated": Interpolated,
+    "v4-ntk": NTKAware,
+    "v4-yarn": YaRN,
     "v7": LearnedPhase,
     "v7-polar": Polar,
     "v7-exact": ExactPhase,
@@ -76,7 +96,12 @@ PARAMETERS = {
     "nope": BODY,
     "learned": BODY + 16 * 16,
     "alibi": BODY,
+    "t5": BODY + 32 * 2,  # a number for each bucket and head
+    "kerple-log": BODY + 2 * 2,
+    "kerple-power": BODY + 2 * 2,
+    "fire": BODY + 2 + 2 * 32 + 32 * 2,  # c and a threshold, a hidden layer, its output for each head
     "pope": BODY + 16,
+    **dict.fromkeys(("xpos", "partial", "v4-nope", "v4-interpolated", "v4-ntk", "v4-yarn"), BODY),
     "v7": BODY + 16,  # a phase for each head and dimension
     **dict.fromkeys(("v7-polar", "v7-exact", "v7-random", "v7-last", "v7-keys"), BODY + 8),  # and no head
     "v7-quadrature": BODY,
@@ -133,6 +158,7 @@ def test_the_seed_decides_the_weights(version: str) -> None:
     assert not torch.equal(models[0], models[2])
 
 
+ROPE_AND_NONE = ["Rotary", "Encoding", "Rotary"]
 OPTIONS = [
     ("v5", {"sigmas": (2.0, 9.0)}, lambda e: [e.sigma1, e.sigma2], [2.0, 9.0]),
     ("v5", {"kernel": "absolute"}, type, AbsoluteGaussian),
@@ -145,6 +171,15 @@ OPTIONS = [
     ("v7", {"alpha": 0.5, "theta": 100.0}, lambda e: [e.alpha, e.theta], [0.5, 100.0]),
     ("v7-polar", {"alpha": 1.0}, lambda e: e.alpha, 1.0),
     ("v7-pope", {"theta": 500.0}, lambda e: e.theta, 500.0),
+    ("partial", {"share": 0.5}, lambda e: e.turning, 2),
+    ("xpos", {"scale_base": 32.0, "theta": 500.0}, lambda e: [e.scale_base, e.theta], [32.0, 500.0]),
+    ("v4-nope", {"every": 2, "theta": 500.0}, lambda e: [type(x).__name__ for x in e.all()], ROPE_AND_NONE),
+    ("v4-interpolated", {"factor": 3.0}, lambda e: e.factor, 3.0),
+    ("v4-ntk", {"factor": 3.0, "theta": 500.0}, lambda e: [e.factor, e.theta], [3.0, 500.0]),
+    ("v4-yarn", {"factor": 4.0}, lambda e: [e.factor, e.window], [4.0, 4.0]),
+    ("t5", {"n_buckets": 8, "furthest": 40}, lambda e: [*e.table.shape, e.furthest], [8, 2, 40]),
+    ("fire", {"width": 5}, lambda e: len(e.network[0].bias), 5),
+    ("fire", {"threshold": 9.0}, lambda e: [e.log_threshold.exp().item()], [9.0]),
 ]
 
 

@@ -1,0 +1,96 @@
+"""The same weights under another encoding, and RoPE made to read further than its window."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from babygpt.config import ModelConfig
+from babygpt.encodings import ALiBi, Encoding, Interpolated, PerLayer, Rotary, YaRN
+from babygpt.errors import BadInput
+from babygpt.models.base import KVCache
+from babygpt.models.stretching import METHODS, stretched, with_encoding
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import build
+from babygpt.positions import Positions
+
+BLOCK, D = 16, 8
+
+
+@pytest.fixture
+def v4(awake) -> Transformer:
+    return awake("v4")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_are_shared_and_the_first_model_stays(v4: Transformer, text, method: str) -> None:
+    idx, before = text(2, 60), v4.encoding
+    logits = v4(idx)
+    other = stretched(v4, method, 4)
+    assert other(idx).shape == logits.shape
+    assert [p.data_ptr() for p in other.parameters()] == [p.data_ptr() for p in v4.parameters()]
+    assert v4.encoding is before
+    assert torch.equal(v4(idx), logits)
+    assert (v4.config.block_size, other.config.block_size) == (BLOCK, 4 * BLOCK)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stretched_model_reads_alike_with_a_cache(v4: Transformer, text, method: str) -> None:
+    model, idx, cache = stretched(v4, method, 4), text(2, 60), KVCache(60)
+    with torch.inference_mode():
+        pieces = [model(idx[:, t : t + 7], cache=cache) for t in range(0, 60, 7)]
+        torch.testing.assert_close(torch.cat(pieces, dim=1), model(idx), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_only_reading_on_and_dropping_leave_a_factor_no_say(v4: Transformer, text, method: str) -> None:
+    with torch.inference_mode():
+        two, eight = (stretched(v4, method, factor)(text(2, 60)) for factor in (2, 8))
+    assert torch.equal(two, eight) == (method in ("none", "drop"))
+
+
+def test_interpolation_reads_every_second_position(v4: Transformer, text) -> None:
+    """At factor 2, tokens at positions 0, 2, 4, ... are what positions 0, 1, 2, ... were."""
+    idx = text(2, BLOCK)
+    apart = Positions(2 * torch.arange(BLOCK))
+    torch.testing.assert_close(stretched(v4, "interpolation", 2)(idx, apart), v4(idx), rtol=0, atol=1e-5)
+
+
+def test_a_version_loads_what_was_stretched_and_saved(v4: Transformer, text) -> None:
+    """`v4-yarn` in the stretched window is YaRN of the window that was trained, so weights can be moved."""
+    model = stretched(v4, "yarn", 4)
+    made = build("v4-yarn", model.config, factor=4)
+    made.load_state_dict(model.state_dict())
+    assert isinstance(made.encoding, YaRN)
+    assert made.encoding.window == BLOCK
+    assert torch.equal(made(text(2, 60)), model(text(2, 60)))
+
+
+def test_layers_without_a_code_stay_without(awake) -> None:
+    model = awake("v4-nope")
+    other = stretched(model, "interpolation", 4).encoding
+    assert isinstance(other, PerLayer)
+    kinds = {Rotary: Interpolated, Encoding: Encoding}
+    assert [type(e) for e in other.all()] == [kinds[type(e)] for e in model.encoding.all()]
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "factor", "message"),
+    [
+        ("v4", "longer", 4, r"method \(longer\) must be one of none, interpolation, ntk, yarn, drop"),
+        ("v4", "ntk", 0.5, r"factor \(0.5\) must be at least 1"),
+        ("v4", "none", float("nan"), r"factor \(nan\) must be a finite number"),
+        ("v5", "ntk", 2, "RelativeGaussian cannot be stretched"),
+        ("alibi", "none", 2, "ALiBi cannot be stretched"),
+        ("partial", "drop", 2, "PartialRotary cannot be stretched"),
+    ],
+)
+def test_what_is_refused(awake, version: str, method: str, factor: float, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        stretched(awake(version), method, factor)
+
+
+def test_an_encoding_for_other_layers_is_refused() -> None:
+    config = ModelConfig(11, BLOCK, n_layer=2, n_head=2, n_embd=2 * D)
+    with pytest.raises(BadInput, match="1 encodings for 2 layers"):
+        with_encoding(build("v4", config), PerLayer([ALiBi(2)]))
