@@ -2,4 +2,5 @@
 
 from babygpt.data.corpus import Corpus as Corpus
 from babygpt.data.corpus import load_corpus as load_corpus
+from babygpt.data.corpus import recall_corpus as recall_corpus
 from babygpt.data.tokenizer import CharTokenizer as CharTokenizer

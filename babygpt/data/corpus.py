@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pooch
 from torch import Tensor
 
-from babygpt.data import tales
+from babygpt.data import recall, tales
 from babygpt.data.grammar import Grammar
+from babygpt.data.recall import USUAL, Spacing
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory
@@ -24,6 +27,7 @@ BYTES = 17  # of a character while it is encoded: itself, its id in a list, and 
 FEWEST_BYTES = 4  # of a byte of a file: BYTES for a character, and no character has more than 4 bytes
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
+NAMES = (*GRAMMARS, "recall", "shakespeare")  # what a corpus may be called; all else is a path
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,15 @@ class Corpus:
 def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool = False) -> Corpus:
     """Load a corpus by name or path.
 
-    name       "tales", "plain-tales", "tales-zh", "shakespeare", or the path of a UTF-8 text file
-    n_chars    characters of training text to write, for the tales only
+    name       "tales", "plain-tales", "tales-zh", "recall", "shakespeare", or the path of a UTF-8 text file
+    n_chars    characters of training text to write, for the tales and "recall" only
     with_mask  whether the tokenizer gets a MASK token
     Raises ValueError if the file is missing, empty or not UTF-8, or cannot be downloaded.
     """
     if name in GRAMMARS:
         return from_grammar(name, GRAMMARS[name](), n_chars, with_mask)
+    if name == "recall":
+        return recall_corpus(n_chars, with_mask=with_mask)
     return from_text(name, shakespeare() if name == "shakespeare" else read_text(Path(name)), with_mask)
 
 
@@ -79,13 +85,30 @@ def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = Fa
 
     Raises ValueError if n_chars is below 1, or more than fit into memory.
     """
+    tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
+    return Corpus(name, tokenizer, *_written(tokenizer, grammar.write, n_chars), grammar)
+
+
+def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: bool = False) -> Corpus:
+    """Write plain tales in which values are told, and asked later: the corpus "recall", without a floor.
+
+    n_chars  characters of training text; as many a ninth to be measured on, from another seed
+    spacing  how far apart they are told and asked; the tokenizer is the same for all
+    Raises ValueError if n_chars is below 1, or more than fit into memory.
+    """
+    tokenizer = CharTokenizer(recall.alphabet(), with_mask)
+    return Corpus("recall", tokenizer, *_written(tokenizer, partial(recall.write, spacing=spacing), n_chars))
+
+
+def _written(
+    tokenizer: CharTokenizer, write: Callable[[int, int], str], n_chars: int
+) -> tuple[Tensor, Tensor]:
+    """Token ids to learn from and to be measured on, of what is written from a length and a seed."""
     if n_chars < 1:
         raise BadInput(f"n_chars ({n_chars}) must be at least 1 character of training text")
     require_memory(f"{n_chars} characters and their token ids", n_chars * BYTES)
-    tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
-    train = tokenizer.encode(grammar.write(n_chars, TRAIN_SEED))
-    return Corpus(name, tokenizer, train, tokenizer.encode(grammar.write(n_val, VAL_SEED)), grammar)
+    return tokenizer.encode(write(n_chars, TRAIN_SEED)), tokenizer.encode(write(n_val, VAL_SEED))
 
 
 def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
@@ -107,8 +130,7 @@ def read_text(path: Path) -> str:
     """
     try:
         if not path.is_file():
-            known = ", ".join([*GRAMMARS, "shakespeare"])
-            raise BadInput(f"no file at {path}; a corpus is {known}, or the path of a text file")
+            raise BadInput(f"no file at {path}; a corpus is {', '.join(NAMES)}, or the path of a text file")
         require_memory(f"the characters of {path} and their token ids", path.stat().st_size * FEWEST_BYTES)
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

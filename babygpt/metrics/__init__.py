@@ -17,3 +17,5 @@ from babygpt.metrics.inspection import attention_weights as attention_weights
 from babygpt.metrics.next_token import loss_by_position as loss_by_position
 from babygpt.metrics.next_token import position_matched_change as position_matched_change
 from babygpt.metrics.next_token import position_matched_losses as position_matched_losses
+from babygpt.metrics.recall import Recall as Recall
+from babygpt.metrics.recall import recall_by_distance as recall_by_distance

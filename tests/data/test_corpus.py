@@ -108,7 +108,7 @@ def test_missing_file_names_the_path_and_the_corpora(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.txt"
     with pytest.raises(ValueError, match="no file") as caught:
         load_corpus(str(path))
-    for word in (str(path), "tales", "plain-tales", "tales-zh", "shakespeare"):
+    for word in (str(path), "tales", "plain-tales", "tales-zh", "recall", "shakespeare"):
         assert word in str(caught.value)
 
 

@@ -1,0 +1,162 @@
+"""Tales with notes: what is told is asked, at the distance drawn, and nothing else is changed."""
+
+import random
+import re
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.data import load_corpus, recall_corpus, tales
+from babygpt.data.recall import VALUES, Spacing, alphabet, recall_windows, weave, write
+from babygpt.data.tokenizer import CharTokenizer
+
+FOUND = re.compile(r"<(?P<told>\w)>|\[(?P<digit>\d)\]|\{(?P<capital>[A-Z])\}|\((?P<greek>[α-ω])\)")
+TOKENIZER = CharTokenizer(alphabet())
+
+
+@st.composite
+def spacings(draw: st.DrawFn) -> Spacing:
+    nearest = draw(st.integers(3, 30))
+    return Spacing(nearest, nearest + draw(st.integers(0, 60)), draw(st.floats(0, 1)))
+
+
+def kind_of(value: str) -> str:
+    return "digit" if value.isdigit() else "capital" if value.isascii() else "greek"
+
+
+def askings(text: str) -> list[tuple[int, str, str]]:
+    """Every asking in a text, read from left to right: its distance, the value told, and the value asked."""
+    waiting: dict[str, tuple[int, str]] = {}
+    found = []
+    for note in FOUND.finditer(text):
+        place, value = note.start(), note[note.lastgroup]
+        if note["told"]:
+            assert kind_of(value) not in waiting, "told again before it was asked"
+            waiting[kind_of(value)] = place, value
+        else:
+            begun, told = waiting.pop(note.lastgroup)
+            found.append((place - begun, told, value))
+    return found
+
+
+@given(spacings(), st.integers(0, 99))
+def test_each_asking_follows_its_telling_within_the_spacing(spacing: Spacing, seed: int) -> None:
+    """And in between nothing else of its kind is told, or asked."""
+    for distance, told, asked in askings(write(1000, seed, spacing)):
+        assert spacing.nearest <= distance <= spacing.furthest
+        assert told == asked
+
+
+@given(spacings(), st.integers(0, 99))
+def test_without_its_notes_it_is_the_tale(spacing: Spacing, seed: int) -> None:
+    tale = tales.plain().write(400, seed)
+    woven = weave(tale, random.Random(seed), spacing)
+    assert FOUND.sub("", woven) == tale
+
+
+@given(spacings())
+def test_the_alphabet_is_the_same_at_every_distance(spacing: Spacing) -> None:
+    text = write(2000, 0, spacing)
+    assert set(text) <= set(alphabet())
+    assert recall_corpus(200, spacing).tokenizer.characters == alphabet()
+
+
+def test_each_kind_has_ten_values_that_stand_nowhere_else() -> None:
+    """So that a reader finds a value of a kind by looking for nothing else."""
+    values = "".join(VALUES.values())
+    assert [len(some) for some in VALUES.values()] == [10, 10, 10]
+    assert [{kind_of(value) for value in some} for some in VALUES.values()] == [
+        {"digit"},
+        {"capital"},
+        {"greek"},
+    ]
+    assert len(set(values)) == 30
+    assert not set(values) & set(tales.plain().alphabet())
+
+
+def test_values_are_drawn_evenly_and_every_distance_comes() -> None:
+    """Chi-squared with 27 degrees of freedom (9 a kind) is below 55.5 in 999 of 1000 texts."""
+    found = askings(write(200_000, 0))
+    often = Counter(value for _, value, _ in found)
+    surprise = 0.0
+    for some in VALUES.values():
+        even = sum(often[value] for value in some) / len(some)
+        surprise += sum((often[value] - even) ** 2 / even for value in some)
+    assert surprise < 55.5
+    assert [often.total() / 3] * 3 == pytest.approx(
+        [sum(often[value] for value in some) for some in VALUES.values()], rel=0.1
+    )
+    distances = Counter(distance for distance, _, _ in found)
+    assert distances.keys() == set(range(8, 53))
+    assert max(distances.values()) < 2 * min(distances.values())
+
+
+def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
+    corpus = load_corpus("recall", 9000)
+    assert (corpus.name, len(corpus.train), len(corpus.val)) == ("recall", 9000, 1000)
+    assert corpus.grammar is corpus.floor is corpus.bigram_floor is None
+    assert corpus.fingerprint() == load_corpus("recall", 9000).fingerprint()
+    known = set(corpus.tokenizer.decode(corpus.train).split("\n"))
+    assert not known & set(corpus.tokenizer.decode(corpus.val).split("\n")[:-1])
+    assert load_corpus("recall", 90, with_mask=True).tokenizer.mask_id == len(alphabet())
+
+
+# ---------------------------------------------------------------- windows
+
+
+@given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
+def test_windows_ask_at_the_end_what_they_told_at_that_distance(
+    distance: int, more: int, is_told: bool, seed: int
+) -> None:
+    """And nothing else of that kind stands in them."""
+    length = distance + 1 + more
+    windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
+    assert windows.tokens.shape == (3, length)
+    for row, values, answer in zip(*windows, strict=True):
+        text = TOKENIZER.decode(row)
+        some = VALUES[text[-1]]
+        assert TOKENIZER.decode(values) == some
+        assert sum(char in some for char in text) == is_told
+        assert text[-distance - 1 :].startswith(f"<{some[answer]}>") == is_told
+
+
+def test_a_window_is_as_long_as_its_distance_needs_unless_it_is_told_so() -> None:
+    assert recall_windows(TOKENIZER, 24, 2).tokens.shape == (2, 25)
+    assert recall_windows(TOKENIZER, 24, 2, length=64).tokens.shape == (2, 64)
+
+
+def test_a_window_begins_as_if_text_went_before_it() -> None:
+    """What is asked in its first characters was told before they began, as often as what is asked later."""
+    rows = [TOKENIZER.decode(row) for row in recall_windows(TOKENIZER, 60, 1000).tokens]
+    first, later = (sum(text[at : at + 15].count(end) for text in rows for end in "]})") for at in (5, 35))
+    assert first == pytest.approx(later, rel=0.25)
+
+
+def test_the_same_seed_draws_the_same_windows() -> None:
+    one, same, other = (recall_windows(TOKENIZER, 20, 8, seed=seed) for seed in (3, 3, 4))
+    assert torch.equal(one.tokens, same.tokens)
+    assert torch.equal(one.answers, same.answers)
+    assert not torch.equal(one.tokens, other.tokens)
+    assert not torch.equal(one.answers, other.answers)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Spacing(nearest=2), r"nearest \(2\) must be at least 3"),
+        (lambda: Spacing(20, 19), r"furthest \(19\) must be at least nearest \(20\)"),
+        (lambda: Spacing(rate=1.5), r"rate \(1.5\) must lie between 0 and 1"),
+        (lambda: Spacing(rate=float("nan")), r"rate \(nan\)"),
+        (lambda: recall_corpus(0), r"n_chars \(0\)"),
+        (lambda: recall_windows(TOKENIZER, 2), r"distance \(2\) must be at least 3"),
+        (lambda: recall_windows(TOKENIZER, 24, length=24), r"length \(24\) .* distance \+ 1 \(25\)"),
+        (lambda: recall_windows(TOKENIZER, 24, n=0), r"n \(0\) must be at least 1"),
+        (lambda: recall_windows(CharTokenizer("abc"), 24), "not in the vocabulary"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
