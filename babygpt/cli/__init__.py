@@ -11,7 +11,10 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
     "generate": ("babygpt.cli.train", "Continue a prompt with the checkpoint MODEL."),
     "pretrain": ("babygpt.cli.parallel", "Train a model of parallel branches, in stages."),
     "parallel-generate": ("babygpt.cli.parallel", "Write several texts at once."),
-    "compare": ("babygpt.cli.compare", "Compare models of masked diffusion."),
+    "compare": (
+        "babygpt.cli.compare",
+        "Compare how models learn, write, or read on.",
+    ),
     "analyze": ("babygpt.cli.tools", "Show what an encoding looks like, in numbers."),
     "claims": ("babygpt.cli.claims", "Measure what the source notes claim."),
     "figures": ("babygpt.cli.tools", "Measure and draw the course's figures."),

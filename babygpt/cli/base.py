@@ -154,6 +154,19 @@ def typed(ctx: click.Context, names: Iterable[str]) -> list[str]:
     return [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
+def command_line() -> str:
+    """The command that runs, with all flags that were given, as it could be typed again."""
+    ctx = click.get_current_context()
+    words = [f"python -m babygpt compare {ctx.info_name}"]
+    unnamed = {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
+    for name in typed(ctx, ctx.params):
+        value = ctx.params[name]
+        words += [] if name in unnamed else [flag_of(name)]
+        if value is not True:
+            words.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
+    return " ".join(words)
+
+
 def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
     """Say in one line which of these flags were given on the command line, for they change nothing there."""
     given = [flag_of(name) for name in typed(ctx, names)]
@@ -236,7 +249,7 @@ corpus_option = click.option(
     "--corpus",
     default="tales",
     show_default=True,
-    help="tales, plain-tales, tales-zh, shakespeare, or a text file's path",
+    help="tales, plain-tales, tales-zh, recall, shakespeare, or a text file's path",
 )
 
 

@@ -22,6 +22,15 @@ TYPED: dict[str, dict[str, Any]] = {
     "learnable": {"is_flag": True, "help": "whether K's weights and widths are trained"},
     "alpha": {"type": float, "help": "factor of MASK tokens"},
     "steepness": {"type": float, "help": "1 as in the paper, more to forget faster"},
+    "n_buckets": {"type": int, "help": "of distances, each with a number that a head learns"},
+    "furthest": {"type": int, "help": "distance from which on all are in one bucket, in tokens"},
+    "both_ways": {"is_flag": True, "help": "whether half of the buckets are for what comes after"},
+    "width": {"type": int, "help": "hidden units of FIRE's network"},
+    "threshold": {"type": float, "help": "FIRE's at first: queries before it divide by the same, in tokens"},
+    "factor": {"type": float, "help": "how many times longer texts may be than those trained on, 4 for 4n"},
+    "share": {"type": float, "help": "of the pairs that turn, the quickest ones; the others never do"},
+    "scale_base": {"type": float, "help": "tokens over which the quickest pair fades to 0.29"},
+    "every": {"type": int, "help": "layers number N, 2N, ... have no code, counted from 1"},
 }
 LAYERED = ("per_layer", "layers")
 
@@ -32,9 +41,9 @@ def takers(option: str) -> list[str]:
 
 
 def in_words(default: Any) -> str:
-    """A default as it would be typed."""
+    """A default as it would be typed, or "off" for a flag that need not be."""
     if isinstance(default, bool):
-        return "learnable" if default else "fixed"
+        return "learnable" if default else "off"
     return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 

@@ -1,4 +1,4 @@
-"""`compare encodings` and `compare generation`: by the flags of note 000."""
+"""`compare encodings` and `compare generation`: by the flags of note 000. `stretch` has a file of its own."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import click
 from babygpt.cli.base import (
     PATH,
     claimed,
+    command_line,
     corpus_option,
     fields_of,
-    flag_of,
     list_of,
     options_from,
     refuse_unwritable,
     require_writable_folder,
     save_every_option,
-    typed,
 )
+from babygpt.cli.corpora import common_corpus
 from babygpt.cli.parallel import locate
+from babygpt.cli.stretch import stretch
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import GRAMMARS, Corpus, load_corpus
+from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
 from babygpt.experiments import generations, report
 from babygpt.experiments.ablation import Ablation, AblationConfig, parse_variant, run_ablation, short_name
 from babygpt.experiments.generations import GenerationConfig
-from babygpt.experiments.pretrain import require_same_characters
 from babygpt.experiments.scorer import STEPS, find_scorer
 from babygpt.files import write_atomically
 from babygpt.screen import say
@@ -42,7 +42,10 @@ JUDGE = Path("weights") / "judge.safetensors"
 
 @click.group()
 def compare() -> None:
-    """Compare models of masked diffusion: their losses over seeds, or what they write."""
+    """Compare how models learn, write, or read on."""
+
+
+compare.add_command(stretch)
 
 
 @compare.command()
@@ -102,18 +105,6 @@ def encodings(
         say(f"wrote {path}")
 
 
-def command_line() -> str:
-    """The command that runs, with all flags that were given, as it could be typed again."""
-    ctx = click.get_current_context()
-    words = [f"python -m babygpt compare {ctx.info_name}"]
-    for name in typed(ctx, ctx.params):
-        value = ctx.params[name]
-        words.append(flag_of(name))
-        if value is not True:
-            words.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
-    return " ".join(words)
-
-
 # ---------------------------------------------------------------- generations
 
 
@@ -162,7 +153,7 @@ def generation(
         paths = (locate(rope_weights), locate(polar_weights))
         models = load_models(paths, config)
         require_grids(models, alpha_grid, threshold_grid)
-        text = common_corpus(corpus, models, paths)
+        text = common_corpus(corpus, dict(zip(paths, models.values(), strict=True)), with_mask=True)
         generations.prompt_windows(text, config)  # refuses a short text before a judge is trained
         try:
             scorer = find_scorer(judge, JUDGE, text, judge_steps)
@@ -193,29 +184,6 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
             say(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
         generations.require_fitting_prompt(one.model, config, path)
     return dict(zip(names, loaded, strict=True))
-
-
-def common_corpus(name: str | None, models: dict[str, Checkpoint], paths: tuple[Path, Path]) -> Corpus:
-    """The corpus of a name, or that which both models were trained on, if they know its characters."""
-    named = [str(one.info.get("corpus", "tales")) for one in models.values()]
-    if name is None and named[0] != named[1]:
-        raise BadInput(
-            f"{paths[0]} was trained on {named[0]} and {paths[1]} on {named[1]}: say which --corpus to use"
-        )
-    if name is None and is_outside(named[0]):
-        raise BadInput(
-            f"{paths[0]} names a corpus outside of this folder, {named[0]}: say --corpus if you mean it"
-        )
-    text = load_corpus(named[0] if name is None else name, with_mask=True)
-    for path, one in zip(paths, models.values(), strict=True):
-        require_same_characters(one.tokenizer, text.tokenizer, path)
-    return text
-
-
-def is_outside(corpus: str) -> bool:
-    """Whether a corpus is a file outside of the folder one works in, links followed."""
-    named = corpus == "shakespeare" or corpus in GRAMMARS
-    return not named and not Path(corpus).resolve().is_relative_to(Path.cwd().resolve())
 
 
 def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds: list[float]) -> None:

@@ -50,6 +50,7 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
     if method not in METHODS:
         raise BadInput(f"method ({method}) must be one of {', '.join(METHODS)}")
     require_factor(factor)
+    require_rope(model.encoding)
     block_size = int(model.config.block_size * factor)
     encoding = stretched_encoding(model.encoding, METHODS[method], block_size, factor)
     return with_encoding(model, encoding, block_size)
@@ -59,11 +60,16 @@ def stretched_encoding(encoding: Encoding, stretch: Stretch, block_size: int, fa
     """What becomes of an encoding: of RoPE its heir; layers without a code stay as they are."""
     if isinstance(encoding, PerLayer):
         return PerLayer([stretched_encoding(one, stretch, block_size, factor) for one in encoding.all()])
-    if type(encoding) is Encoding:
-        return encoding
-    if type(encoding) is not Rotary:
+    return stretch(encoding, block_size, factor) if isinstance(encoding, Rotary) else encoding
+
+
+def require_rope(encoding: Encoding) -> None:
+    """Raise a ValueError unless it is RoPE itself, in all layers, or in some and none in the others."""
+    layers = encoding.all() if isinstance(encoding, PerLayer) else [encoding]
+    other = next((one for one in layers if type(one) not in (Rotary, Encoding)), None)
+    if other is not None or not any(type(one) is Rotary for one in layers):
+        found = "a model without a code" if other is None else type(other).__name__
         raise BadInput(
-            f"{type(encoding).__name__} cannot be stretched: the methods change RoPE's frequencies, "
+            f"{found} cannot be stretched: the methods change RoPE's frequencies, "
             "so the model must be a v4, or have RoPE in some layers and no code in the others"
         )
-    return stretch(encoding, block_size, factor)

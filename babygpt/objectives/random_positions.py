@@ -24,7 +24,7 @@ def draw_positions(rows: int, length: int, longest: int, generator: torch.Genera
     Raises ValueError if there are not as many.
     """
     if length > longest:
-        raise BadInput(f"longest ({longest}) must be at least {length}: each token needs a position of its own")
+        raise BadInput(f"longest ({longest}) must be at least {length}: no two tokens share a position")
     return torch.rand(rows, longest, generator=generator).argsort(dim=1)[:, :length].sort(dim=1).values
 
 

@@ -14,7 +14,8 @@ from babygpt.errors import BadInput
 
 HEAVY = {"torch", "numpy", "matplotlib", "IPython", "ipywidgets"}
 GROUPS = ["", "compare"]
-LEAVES = [*(name for name in COMMANDS if name != "compare"), "compare encodings", "compare generation"]
+COMPARISONS = ["compare encodings", "compare generation", "compare stretch"]
+LEAVES = [*(name for name in COMMANDS if name != "compare"), *COMPARISONS]
 
 
 def command(name: str) -> click.Command:

@@ -90,6 +90,15 @@ CHOSEN = [
     ("v7", ["--alpha", 0.7, "--per-layer"], {"alpha": 0.7, "per_layer": True}),
     ("alibi", ["--steepness", 2], {"steepness": 2.0}),
     ("v4", ["--layers", "alibi"], {"layers": ["alibi"]}),
+    ("t5", ["--n-buckets", 8, "--furthest", 30], {"n_buckets": 8, "furthest": 30}),
+    ("v7", ["--layers", "t5", "--both-ways"], {"layers": ["t5"], "both_ways": True}),
+    ("fire", ["--width", 4, "--threshold", 5], {"width": 4, "threshold": 5.0}),
+    ("v4-yarn", ["--factor", 4], {"factor": 4.0}),
+    ("v4-ntk", ["--factor", 2.5, "--theta", 500], {"factor": 2.5, "theta": 500.0}),
+    ("v4-interpolated", ["--factor", 4], {"factor": 4.0}),
+    ("partial", ["--share", 0.5], {"share": 0.5}),
+    ("xpos", ["--scale-base", 8], {"scale_base": 8.0}),
+    ("v4-nope", ["--every", 1], {"every": 1}),
 ]
 
 
@@ -127,7 +136,8 @@ def test_the_page_of_the_shell_says_who_takes_which_flag():
     layered = {name for name in trained if accepts(name, per_layer=True)}
     listed = {name for name in trained if accepts(name, layers=[name, "nope"])}
     fixed = {"fixed": said["learnable"], "per-layer": layered, "layers": listed}
-    assert said == {name: set(choices.takers(name)) for name in choices.TYPED} | fixed
+    typed = {name.replace("_", "-"): set(choices.takers(name)) for name in choices.TYPED}
+    assert said == typed | fixed
 
 
 def accepts(version, **options):

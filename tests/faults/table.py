@@ -99,6 +99,15 @@ TABLE = {
         every=4,
         before="small_judge",
     ),
+    "compare stretch": Command(
+        "compare stretch {desk}/v4.safetensors --corpus {desk}/text.txt --factors 2 --methods yarn "
+        "--windows 2 --fine-tune {steps} --output {out}",
+        out="out/stretched.json",
+        steps=3,
+        models=2,
+        every=6,
+        lost=6,
+    ),
     "figures": Command(
         "figures roles --folder {out}",
         out="out",

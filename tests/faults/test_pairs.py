@@ -35,6 +35,7 @@ WAYS = {
     "train": [[], ["--resume"], ["--overwrite"]],
     "pretrain": [[], ["--resume"]],
     "compare generation": [[], ["--overwrite"], ["--output", "another.json"]],
+    "compare stretch": [[], ["--overwrite"]],
     "figures": [[]],
 }
 

@@ -25,7 +25,8 @@ def test_killed(stopped, whole, name, where):
 @pytest.mark.parametrize("name", TRAINS)
 @pytest.mark.survives(
     "the system asks a command that trains to end (SIGTERM), or its terminal goes (SIGHUP)",
-    "it saves the last step that was made, says so in one line and ends; the same command goes on",
+    "it saves the last step that was made, says so in one line and ends; the same command goes on, "
+    "compare stretch from its beginning",
 )
 def test_asked_to_end(stopped, whole, name, signal, status):
     """Not a step that was made whole is made again."""
@@ -46,7 +47,8 @@ def test_a_hang_up_under_nohup_is_not_heard(stopped, whole, name):
 @pytest.mark.parametrize("name", TRAINS)
 @pytest.mark.survives(
     "Ctrl-C in training",
-    "train and pretrain save and measure what was learned, the others save it and say so; all go on",
+    "train and pretrain save and measure what was learned, the others save it and say so; all go on, "
+    "compare stretch from its beginning",
 )
 def test_interrupted_in_training(stopped, whole, name):
     moment = whole(name).moment(random.Random(f"{name} once"), "training")
@@ -58,7 +60,7 @@ def test_interrupted_in_training(stopped, whole, name):
 @pytest.mark.parametrize(("name", "times"), [*((name, 2) for name in TRAINS), ("train", 3)])
 @pytest.mark.survives(
     "Ctrl-C twice or three times at any moment, also while it saves or measures",
-    "what was learned is saved",
+    "what was learned is saved, but of the copies that compare stretch trains",
 )
 def test_interrupted_however_often_and_whenever(stopped, whole, name, times):
     draw = random.Random(f"{name} {times}")

@@ -22,6 +22,7 @@ FILES = {  # what every command that trains writes at the end, or between
         "out/ablation_plots/summary_bars.png",
     ],
     "compare generation": ["out/written.json", "weights/judge.safetensors"],
+    "compare stretch": ["out/stretched.json"],
     "figures": ["out/roles.json", "out/roles.png"],
 }
 REPLACED = (".png", "roles.json")  # what is measured or drawn anew takes the place of what was there

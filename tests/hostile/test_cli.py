@@ -28,6 +28,7 @@ COMMANDS = {
         *["--rope-weights", "v7-rope.safetensors", "--polar-weights", "v7-polar.safetensors"],
         *["--judge", "v4.safetensors", "--corpus", "text.txt", *BRIEF],
     ],
+    "compare stretch v4.safetensors": ["--factors", "2", "--methods", "yarn", "--windows", "2"],
     "analyze sinusoidal": [],
     "analyze rotary": [],
     "analyze fourier": [],
@@ -41,6 +42,7 @@ NEW = {  # where a command writes, by the flag that says so
     "pretrain": ("--out-dir", "new"),
     "compare encodings": ("--out-dir", "new"),
     "compare generation": ("--output", "new.json"),
+    "compare stretch v4.safetensors": ("--output", "new.json"),
 }
 HUGE = ["1" + "0" * 12, "1" + "0" * 30, "1" + "0" * 400]
 WHOLE = ["-1", "0", *HUGE, "", "x", "nan", "1.5", "-9223372036854775809"]
@@ -69,6 +71,7 @@ PAIRS = [
 ]
 # However many are asked for, they are made one after the other, and Ctrl-C ends it.
 ENDLESS = {"steps", "max_iters", "max_steps", "tokens", "epochs", "judge_steps", "gen_len", "n_steps"}
+ENDLESS |= {"fine_tune"}
 SLOW = {"compiled"}  # calls a compiler
 
 
