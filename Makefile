@@ -68,7 +68,7 @@ notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for so
 handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS="--overwrite")
 	$(PY) -m tools.handout $(or $(FOLDER),--help) $(ARGS)
 
-figures: env  ## measure and draw figures/ again, 100 minutes (NAMES="ladder polar" for some)
+figures: env  ## measure and draw figures/ again, some hours (NAMES="ladder polar" for some)
 	$(PY) -m babygpt figures $(NAMES) --results babygpt/experiments/results
 
 bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)

@@ -698,6 +698,23 @@ assert max(shares[share]["gap 2"][0] for share in (0.25, 0.5, 0.75)) < 0.01 < sh
 
 # %% [markdown]
 # Without any, it is a model without a code. With all of them no pair is left to turn with time, and a text alone loses more than under any other share: whose a token is can be known, and when it came cannot. In between, a quarter is enough to keep two texts apart.
+#
+# And among more texts? A study of its own trained each share among 2, 8 and 16, from three seeds.
+
+# %%
+many, portions = load_results("branch_share")["runs"], (0, 0.25, 0.5, 0.75, 1)
+by_count = {n: [np.mean(many[f"{n} texts: share {x}"][str(n)]) for x in portions] for n in (2, 8, 16)}
+rows = [(f"{n} texts", *(f"{loss:.2f}" for loss in losses)) for n, losses in by_count.items()]
+Table(("loss (nats), by pairs for the branch", *(f"{x:.0%}" for x in portions)), rows, stable=6)
+
+# %%
+for none, *some, every in by_count.values():
+    assert min(none, every) > max(some) + 0.1 > min(some) + 0.1 > max(some) + 0.05
+dearer = [none - min(some) for none, *some, _ in by_count.values()]
+assert dearer == sorted(dearer)
+
+# %% [markdown]
+# The more texts, the dearer it is to have no pair for the branch; from a quarter to three quarters the share hardly counts; and without a pair for time nothing but the mask tells order: *that* a token came before, not when. (parallelmind, a public model with branches, found a *ratio* of pairs decisive, the more the better. It is another ratio: of the pairs that no longer turn with the place in the woven row. [What we measured of it](../docs/results.md#several-texts-in-one-sequence).)
 
 # %% [markdown]
 # ## Recap

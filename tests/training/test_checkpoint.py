@@ -364,6 +364,7 @@ def test_another_version_is_named(made: Checkpoint, tmp_path: Path) -> None:
 # Nothing is stored of these encodings, so their weights are those of v4.
 AS_V4 = ("v3", "v4", "v6", "nope", "alibi", "v6-none", "v6-rope2d")
 AS_V4 = (*AS_V4, "v7-quadrature", "v7-rope", "v7-nope", "v7-alibi")
+AS_V4 = (*AS_V4, "xpos", "partial", "v4-nope", "v4-interpolated", "v4-ntk", "v4-yarn")
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v not in AS_V4])
