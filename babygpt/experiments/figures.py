@@ -20,6 +20,7 @@ from babygpt import plots
 from babygpt.errors import BadInput
 from babygpt.experiments import (
     board,
+    branch_share,
     branches,
     floors,
     gaussian,
@@ -29,7 +30,10 @@ from babygpt.experiments import (
     names,
     polar,
     pope,
+    remasking,
     roles_and_lengths,
+    stretch,
+    stretch_claims,
     strides,
     untrained,
     who,
@@ -66,6 +70,12 @@ FIGURES: dict[str, Study] = {
         branches.draw_branches, branches.measure_branches, (14.0, 5.0), branches.markdown_table
     ),
     "strides": Study(strides.draw_strides, strides.measure_strides, (13.0, 4.6)),
+    "branch_share": Study(
+        branch_share.draw_branch_share,
+        branch_share.measure_branch_share,
+        (13.0, 4.6),
+        branch_share.markdown_table,
+    ),
     "gaussian": Study(gaussian_figure.draw_gaussian, gaussian.measure_gaussian, (18.0, 9.0)),
     "gate": Study(untrained.draw_gate, size=(16.0, 3.9)),
     "trajectory": Study(polar.draw_trajectory, polar.measure_trajectory, (16.0, 3.6)),
@@ -73,6 +83,12 @@ FIGURES: dict[str, Study] = {
     "pope": Study(pope.draw_pope, pope.measure_pope, (9.0, 3.8)),
     "who": Study(who.draw_who, who.measure_who, (8.5, 4.2)),
     "lookup": Study(lookup.draw_lookup, lookup.measure_lookup, (13.0, 4.4)),
+    "stretch": Study(
+        stretch_claims.draw_stretch, stretch.measure_stretch, (19.0, 5.4), stretch_claims.markdown_table
+    ),
+    "remasking": Study(
+        remasking.draw_remasking, remasking.measure_remasking, (16.0, 4.8), remasking.markdown_table
+    ),
     "ladder": Study(board.draw_ladder, ladder.measure_ladder, (15.0, 8.0), board.markdown_table),
 }
 

@@ -23,6 +23,7 @@ from babygpt.live.explorers import ladder as ladder
 from babygpt.live.explorers import polar as polar
 from babygpt.live.explorers import rotary as rotary
 from babygpt.live.explorers import sinusoidal as sinusoidal
+from babygpt.live.explorers import stretching as stretching
 from babygpt.live.predictions import predict as predict
 from babygpt.live.predictions import tally as tally
 from babygpt.live.run import Run as Run

@@ -19,9 +19,11 @@ from babygpt.plots.live import draw_fill_order as draw_fill_order
 from babygpt.plots.live import draw_gates as draw_gates
 from babygpt.plots.live import draw_losses as draw_losses
 from babygpt.plots.live import draw_matrix as draw_matrix
+from babygpt.plots.live import draw_reading_on as draw_reading_on
 from babygpt.plots.live import draw_seed_rows as draw_seed_rows
 from babygpt.plots.live import draw_similarities as draw_similarities
 from babygpt.plots.live import draw_text as draw_text
+from babygpt.plots.live import draw_wavelengths as draw_wavelengths
 from babygpt.plots.live import label_rows as label_rows
 from babygpt.plots.live import mark_x as mark_x
 from babygpt.plots.live import running_mean as running_mean

@@ -1,12 +1,12 @@
 """Writing by filling in: every step, some of the masked tokens appear.
 
 Which ones is an `Order`: the surest first, or by chance. What appeared stays as it is, so a text with n
-holes takes at least one step and at most n.
+holes takes at least one step and at most n. (In `remasking` it does not stay.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +19,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.sampling.next_token import require_request, sample_token
 
-Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, confidence -> what appears
+Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, (B, T, V) chances -> what appears
 Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
 
 
@@ -54,10 +54,34 @@ def by_confidence(threshold: float = 0.95) -> Order:
     if not threshold >= 0:
         raise BadInput(f"threshold ({threshold}) must not be negative")
 
-    def choose(masked: Tensor, confidence: Tensor) -> Tensor:
-        confidence = confidence.masked_fill(~masked, -1.0)
+    def choose(masked: Tensor, chances: Tensor) -> Tensor:
+        confidence = chances.amax(dim=-1).masked_fill(~masked, -1.0)
         surest = torch.zeros_like(masked).scatter(1, confidence.argmax(dim=1, keepdim=True), True)
         return masked & (surest | (confidence >= threshold))
+
+    return lambda masked, generator: choose
+
+
+def by_entropy(bound: float = 0.1) -> Order:
+    """The surest tokens appear at once, as long as the entropies of all that are surer add up to little.
+
+    A token appears if the entropies of those surer than itself add up to the bound at most, so the surest
+    always does. Tokens drawn each on its own differ from a joint draw by no more nats than that sum, if the
+    model's chances are right: the bound holds for what they do not know of each other.
+
+    bound    nats, at least 0; with 0 tokens appear one by one, except those that are certain
+    Raises BadInput if it is negative.
+    Source: Ben-Hamu et al. 2025, arXiv:2505.24857, section 4 (the EB-Sampler, entropy as its measure).
+    """
+    if not bound >= 0:
+        raise BadInput(f"bound ({bound}) must not be negative")
+
+    def choose(masked: Tensor, chances: Tensor) -> Tensor:
+        entropy = torch.special.entr(chances).sum(dim=-1).masked_fill(~masked, torch.inf)  # (B, T), nats
+        ascending, order = entropy.sort(dim=1, stable=True)
+        surer = ascending.cumsum(dim=1).roll(1, dims=1)  # what comes before each adds up to
+        surer[:, 0] = 0.0
+        return masked & torch.zeros_like(masked).scatter(1, order, surer <= bound)
 
     return lambda masked, generator: choose
 
@@ -97,7 +121,7 @@ def ancestral(n_steps: int) -> Order:
 def _earliest(rank: Tensor) -> Choose:
     """Of what is still masked, what has the lowest rank in its row: (B, T) -> Choose."""
 
-    def choose(masked: Tensor, confidence: Tensor) -> Tensor:
+    def choose(masked: Tensor, chances: Tensor) -> Tensor:
         waiting = rank.to(masked.device).masked_fill(~masked, torch.iinfo(rank.dtype).max)
         return masked & (waiting == waiting.amin(dim=1, keepdim=True))
 
@@ -123,13 +147,22 @@ def fill_in(
     The other arguments are those of `generate`.
     Raises ValueError for an empty text, one longer than the window, a negative temperature, a top_k below 1.
     """
+    require_fitting(model, idx, temperature, top_k)
+    how = (order or by_confidence(), temperature, top_k, generator)
+    return joined([_fill_in(model, some, *how) for (some,) in portions(model, idx)])
+
+
+def require_fitting(model: LanguageModel, idx: Tensor, temperature: float, top_k: int | None) -> None:
+    """Raise BadInput for texts (B, T) that a model cannot fill in at once, or a number to draw with."""
     require_request(idx, 0, temperature, top_k)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
-    how = (order or by_confidence(), temperature, top_k, generator)
-    found = [_fill_in(model, some, *how) for (some,) in portions(model, idx)]
-    parts = ([getattr(one, name) for one in found] for name in ("tokens", "when", "confidence"))
-    return Filled(*map(torch.cat, parts))
+
+
+def joined(parts: Sequence[Filled]) -> Filled:
+    """Put texts that were filled in some after the others below each other."""
+    columns = ([getattr(one, name) for one in parts] for name in ("tokens", "when", "confidence"))
+    return Filled(*map(torch.cat, columns))
 
 
 def _fill_in(
@@ -148,7 +181,7 @@ def _fill_in(
     while masked.any():
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
-        now = choose(masked, chances.amax(dim=-1))
+        now = choose(masked, chances)
         drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
         text[now], confidence[now] = drawn, chances[now, drawn]
         step = when.amax(dim=1, keepdim=True) + 1

@@ -407,7 +407,7 @@ invariants.promises(of_every_gpt)
 # | v6 | Fourier branches | several texts in one sequence, and a code that says which is whose | [06](06_fourier_branches.ipynb) |
 # | v7 | polar gate diffusion | no left to right: masked characters are filled in, in any order | [07a](07a_diffusion.ipynb), [07b](07b_polar_gates.ipynb) |
 #
-# [08](08_the_ladder.ipynb) puts all of them on one board, and [09](09_museum_of_bugs.ipynb) is a museum of bugs: models whose loss falls nicely while something is wrong with their positions. You find out what by asking for promises.
+# [08](08_the_ladder.ipynb) puts all of them on one board, and [09](09_museum_of_bugs.ipynb) is a museum of bugs: models whose loss falls nicely while something is wrong with their positions. You find out what by asking for promises. [10](10_beyond_the_window.ipynb) asks the engineer's question: how does a model read further than it was trained?
 
 # %% [markdown]
 # How good were your guesses in this lesson? Only those count that came before their outcome.

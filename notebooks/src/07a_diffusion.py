@@ -13,7 +13,7 @@
 #
 # Six versions have written one character after another, and none of them ever looked ahead. The seventh does. It is shown a text with holes and says what was in them; it looks both ways, and it may write the last word first. In this lesson its position code is one that you know, RoPE. What source note 000 puts in RoPE's place is the subject of the next one.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 34 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*. **You will have seen:** what holes teach, what a text costs that can be written in many orders, a text that does not appear from left to right, what haste does to words, and what filling in teaches of *who did it*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 39 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*. **You will have seen:** what holes teach, what a text costs that can be written in many orders, a text that does not appear from left to right, what haste does to words, whether it pays to change one's mind, and what filling in teaches of *who did it*.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -30,7 +30,7 @@ from babygpt.experiments.results import load_results
 from babygpt.metrics import answer_bounds, exact_nelbo, masked_losses, role_accuracy
 from babygpt.metrics import text as ngrams
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
-from babygpt.sampling import by_confidence, fill_in
+from babygpt.sampling import SecondThoughts, by_confidence, fill_in, rewrite
 from babygpt.tables import Table, source
 
 plots.set_style()
@@ -321,6 +321,7 @@ print("sure of the letters of a name, first to last:", *(f"{x:.0%}" for x in of_
 # - Lower the **threshold**. The text takes fewer steps. What becomes of it?
 # - Turn up [temperature](../docs/glossary.md#temperature) (above 1, unlikely letters are drawn more often than the model would have it) and [top-k](../docs/glossary.md#top-k) (how many of the likeliest letters may be drawn at all).
 # - Type a text of your own. Each `_` is a hole; anything the model knows can stand around it.
+# - Two other **samplers** are for later: they come in *A change of mind*, below.
 
 # %% tags=["nbval-ignore-output"]
 live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
@@ -419,6 +420,66 @@ assert max(found[None][0][1], found[2][0][1]) < 0.1  # with two letters allowed,
 # At once means *each on its own*: every letter is likely by itself, and no two of them know of each other. The threshold lets only those appear together that would hardly have changed their mind about each other. At 0.95 it is nearly as careful as one by one, and hardly any faster here: a small model is seldom sure.
 #
 # Is *top-k* to blame for what comes out at threshold 0, since with nothing but holes to look at all places have the same likeliest characters? No: with all letters allowed it is no better. Letters that do not know of each other hardly ever make a word.
+#
+# ## A change of mind
+#
+# Two ideas go beyond a threshold. The **[entropy bound](../docs/glossary.md#entropy-bound)** asks what haste costs: the surest letters appear together as long as the entropies of those still surer add up to a tenth of a nat, say. If the model's chances are right, what the letters of a step do not know of each other costs no more.
+#
+# The other is **[remasking](../docs/glossary.md#remasking)** (ReMDM's idea). A letter that appeared early was drawn from a poor look; why should it stay? A clock runs, and at each of its steps every visible letter is masked again with a probability, the **strength**, by lot; or rather by **doubt**, the less sure the likelier. As many more appear elsewhere, so that the text is as far as it would have been, and at the last step it is whole. In the explorer above, choose *changes its mind* as the **sampler**: ▓ is a letter taken back.
+#
+# First the all-knowing model again: a clock of eight steps for two letters, and no remasking, or a strength of one half, by lot. How far are the words that it writes from their true chances?
+
+# %%
+mind_guess = live.predict(
+    "The all-knowing model, eight steps: with remasking, how far are its words from their true chances?",
+    ["nearer than without", "as near as without", "farther away"],
+)
+mind_guess
+
+
+# %%
+def astray(strength):
+    """How far the all-knowing model's words are from their chances: half of all differences, added up."""
+    blank, own = torch.full((20_000, 2), 2), torch.Generator().manual_seed(0)
+    found = rewrite(AllKnowing(), blank, SecondThoughts(8, strength), generator=own).tokens
+    share = (found[:, None] == words).all(dim=-1).float().mean(dim=0)
+    return float((share - chances).abs().sum() / 2)
+
+
+# %% tags=["answer", "nbval-ignore-output"]
+stays, changes = astray(0.0), astray(0.5)
+print(f"without remasking {stays:.3f}, with it {changes:.3f}")
+mind_guess.compare(
+    mind_guess.kind.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1]
+)
+
+# %%
+assert 0.03 < stays < 0.055  # 1/8 of the 0.34 that both letters at once are astray
+assert 0.06 < changes < 0.09
+
+# %% [markdown]
+# Farther! Who makes no mistakes has none to mend; but for each letter that is masked again another appears sooner, and letters that appear together do not know of each other. So if it helps a trained model, then because that model's early guesses are worse than its late ones. Are they? The course has let three models of our shape, trained for 800 steps, write 32 texts each in every way. It counts the sentences that the grammar can write, and asks a v4 how likely it finds the texts. A *look* is one pass of the model through a text.
+
+# %%
+study = load_results("remasking")
+chosen = [("by chance", "1000000000"), ("surest first", "1.01"), ("entropy bound", "0.1")]
+chosen += [("again by lot, 0.3", "64"), ("again by doubt, 0.3", "64"), ("again by doubt, 0.3", "256")]
+found = [study["samplers"][way][setting] for way, setting in chosen]
+shown = [[np.mean(one[name]) for name in ("looks", "sentences", "judge_nll")] for one in found]
+rows = [
+    (way, f"{n:.0f}", f"{x:.0%}", f"{nll:.2f}") for (way, _), (n, x, nll) in zip(chosen, shown, strict=True)
+]
+Table(("sampler", "looks", "right sentences", "nats under v4"), rows, stable=4)
+
+# %%
+by_chance, surest, _, by_lot, by_doubt, longer = (np.array(one["sentences"]) for one in found)
+assert (by_lot > by_chance).all()
+assert abs(by_doubt.mean() - surest.mean()) < 0.05
+assert longer.min() > surest.max()
+assert not any(max(one["tales"]) for way in study["samplers"].values() for one in way.values())
+
+# %% [markdown]
+# They are. With as many looks, remasking by lot beats the order of chance from every seed; by doubt it is level with *surest first*, which never changes its mind, and the entropy bound does as well with three quarters of the looks. But only remasking can go on: *surest first* is done after 64 looks, and a clock of 256 brings by doubt to the best sentences. No sampler mends what the model does not know: of all the tales that they wrote from beginning to end, not one was right.
 #
 # ## What counting can see
 #
@@ -549,7 +610,7 @@ def leftmost(masked, confidence, most):
 diffusion.LEFTMOST.check(leftmost)
 
 # %% [markdown]
-# A question to go on with: what order would *you* fill holes in? An order is a function of two, as in `source(by_confidence)`; with a `most` of 1, what does *leftmost* make of the model?
+# A question to go on with: what order would *you* fill holes in? An order chooses by two things, what is masked and the chances of all characters, as in `source(by_confidence)`, whose `chances.amax(dim=-1)` is your `confidence`; with a `most` of 1, what does *leftmost* make of the model?
 
 # %% [markdown]
 # ## Recap
@@ -557,7 +618,7 @@ diffusion.LEFTMOST.check(leftmost)
 # 1. A rate drawn evenly makes every number of holes equally likely, so one model has to be a speller, a grammarian and a table of letter frequencies.
 # 2. Losses in holes have no price of their own: weighed by $1/t$, or taken text by text, they are an upper bound on $-\log p$; pooled over a batch, as they are trained here, they are not.
 # 3. The bound is exact where all orders of spelling agree, and loose where they contradict each other: by up to a quarter of a nat for *Hasty*'s words of two letters.
-# 4. What appears in one step does not know of each other: even a model without an error writes `ab` in 27% of its texts instead of 10%, and the trained one next to no real word at threshold 0.
+# 4. What appears in one step does not know of each other: even a model without an error writes `ab` in 27% of its texts instead of 10%, and the trained one next to no real word at threshold 0; to mask again what is doubted helps the trained one, which errs, and harms the one that does not.
 # 5. Models that fill in stay at chance in *who did it?* after 3,000 steps from one seed at this size, with whole words as holes too; that training seldom asks in earnest is true, and not the whole reason.
 
 # %% [markdown]
@@ -629,6 +690,8 @@ diffusion.LEFTMOST.check(leftmost)
 # - [Simple and Effective Masked Diffusion Language Models](https://arxiv.org/abs/2406.07524) — Sahoo et al. 2024: the weights $1/t$, and how near such models come to the ones that write from left to right.
 # - [Large Language Diffusion Models](https://arxiv.org/abs/2502.09992) — Nie et al. 2025: LLaDA, the same with billions of weights.
 # - [A Deep and Tractable Density Estimator](https://arxiv.org/abs/1310.1757) — Uria, Murray and Larochelle 2014: one network for all orders, ten years earlier.
+# - [Remasking Discrete Diffusion Models with Inference-Time Scaling](https://arxiv.org/abs/2503.00307) — Wang et al. 2025: why remasking keeps the clock, and what it gains a large model.
+# - [Accelerated Sampling from Masked Diffusion Models via Entropy Bounded Unmasking](https://arxiv.org/abs/2505.24857) — Ben-Hamu et al. 2025: how many tokens a step can bear.
 # - [Fast-dLLM](https://arxiv.org/abs/2505.22618) — Wu et al. 2025: a threshold on confidence, and why tokens of which a model is sure may appear together.
 
 # %% [markdown]

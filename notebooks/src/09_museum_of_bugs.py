@@ -401,4 +401,6 @@ live.tally()
 # %% [markdown]
 # ## What comes next
 #
-# You have reached the end of the ladder and of the museum. What is left is to use both: [08 · The ladder](08_the_ladder.ipynb) is where an encoding of your own meets the others, and its promises are measured there before its loss is. The [README](../README.md) has the way to your own texts, to longer trainings and to the shell; and [00 · Start here](00_start_here.ipynb) reads differently the second time.
+# You have reached the end of the ladder and of the museum. One question of practice is left: a model was trained on short windows, and the next text is long. → [10 · Beyond the window](10_beyond_the_window.ipynb)
+#
+# And both can be used: [08 · The ladder](08_the_ladder.ipynb) is where an encoding of your own meets the others, and its promises are measured there before its loss is. The [README](../README.md) has the way to your own texts, to longer trainings and to the shell; and [00 · Start here](00_start_here.ipynb) reads differently the second time.

@@ -22,6 +22,7 @@ WITH_EXPLORERS = {
     "07a_diffusion",
     "07b_polar_gates",
     "08_the_ladder",
+    "10_beyond_the_window",
 }
 # Whose runs are as long as a learner's: what they show must move.
 ALIVE = ("00", "05", "06", "07")

@@ -67,7 +67,7 @@ def test_redrawing_what_nobody_has_measured_is_refused(tmp_path, monkeypatch, me
         figures.make("new", tmp_path, redraw=True)
 
 
-@pytest.mark.parametrize("name", ["branches", "ladder"])
+@pytest.mark.parametrize("name", ["branch_share", "branches", "ladder"])
 def test_tables_are_those_of_the_repository(tmp_path, name):
     figures.make(name, tmp_path, redraw=True)
     assert (tmp_path / f"{name}.md").read_bytes() == (FIGURES / f"{name}.md").read_bytes()

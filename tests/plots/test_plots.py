@@ -307,12 +307,18 @@ MOVES = {
     "draw_gates": lambda ax, n: plots.draw_gates(ax, noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x"),
     "draw_losses": lambda ax, n: draw_run(ax, 20 * n),
     "draw_matrix": matrix,
+    "draw_reading_on": lambda ax, n: plots.draw_reading_on(
+        ax, 32.0 * np.arange(1, 9), {"a": noise(8), "b": n * noise(8)}, 0.5, 64, 64 * n, f"{n}", 3.0
+    ),
     "draw_seed_rows": lambda ax, n: plots.draw_seed_rows(
         ax, {name: noise(3) + n for name in "ab"}, f"{n}", "x", {"zero": 0.5}, (0.0, 3.0)
     ),
     "draw_similarities": lambda ax, n: plots.draw_similarities(ax, noise(2, 2, 2) / n, "ab", f"{n}"),
     "draw_text": lambda ax, n: plots.draw_text(
         ax, ["abc def", "fed cba"][n - 1], noise(7) / n, f"{n}", f"{n}"
+    ),
+    "draw_wavelengths": lambda ax, n: plots.draw_wavelengths(
+        ax, 10.0 ** np.arange(4), n * 10.0 ** np.arange(4), np.arange(4) > 3 - n, 64, f"{n}", 1e4
     ),
     "label_rows": lambda ax, n: (matrix(ax, 1), plots.label_rows(ax, "abcdefgh"[4 * n - 4 : 4 * n])),
     "mark_x": lambda ax, n: (ax.set_xlim(0, 3), plots.mark_x(ax, float(n))),
@@ -405,6 +411,26 @@ def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(draw):
         gap = np.abs(pixels(moved) - pixels(fresh)).max()
         assert gap <= (1 if draw is CHANGES["losses"] else 0)  # of 255
     assert np.abs(pixels(fresh) - before).max() > 50
+
+
+def test_a_pair_that_does_not_turn_has_a_ring_and_no_dot(ax):
+    before, after = np.array([6.0, 60.0, 600.0]), np.array([6.0, 120.0, np.inf])
+    plots.draw_wavelengths(ax, before, after, np.array([False, True, False]), 64, "turns")
+    named = {line.get_gid(): line.get_xydata().tolist() for line in ax.lines}
+    assert named["before"] == [[1, 6], [2, 60], [3, 600]]
+    assert (named["angles seen"], named["angles never seen"]) == ([[1, 6]], [[2, 120]])
+    assert set(find_artist(ax, Line2D, "window").get_ydata()) == {64}
+    assert ax.get_yscale() == "log"
+    assert labelled(ax)
+
+
+def test_reading_on_marks_the_window_and_the_length_that_is_meant(ax):
+    plots.draw_reading_on(ax, np.array([16.0, 48.0]), {"a": np.array([1.0, 2.0])}, 0.7, 16, 32, "on")
+    assert find_artist(ax, Line2D, "a").get_xydata().tolist() == [[16, 1], [48, 2]]
+    assert [find_artist(ax, Line2D, name).get_xdata()[0] for name in ("window", "reach")] == [16, 32]
+    assert "0.70" in find_artist(ax, Line2D, "inside").get_label()
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 64), (0, 2.5))
+    assert labelled(ax)
 
 
 def test_squares_stand_in_rows_with_the_number_of_each_pair(ax):

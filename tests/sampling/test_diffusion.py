@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import denoise
-from babygpt.sampling import Filled, ancestral, by_confidence, continue_text, fill_in, in_random_order
+from babygpt.sampling import (
+    Filled,
+    ancestral,
+    by_confidence,
+    by_entropy,
+    continue_text,
+    fill_in,
+    in_random_order,
+)
 
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 ORDERS = st.one_of(
     st.floats(0, 1.5).map(by_confidence),
+    st.floats(0, 9).map(by_entropy),
     st.integers(1, 20).map(in_random_order),
     st.integers(1, 40).map(ancestral),
 )
@@ -89,8 +98,8 @@ def test_every_version_fills_in_and_continues(awake, text, version: str) -> None
 
 @pytest.mark.parametrize(
     "order",
-    [by_confidence(0.2), by_confidence(2.0), in_random_order(2), ancestral(5)],
-    ids=["sure", "one by one", "by chance", "ancestral"],
+    [by_confidence(0.2), by_confidence(2.0), by_entropy(3.0), in_random_order(2), ancestral(5)],
+    ids=["sure", "one by one", "entropy", "by chance", "ancestral"],
 )
 def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order) -> None:
     """Played back: at each step the model sees what appeared before, and nothing that appears later."""
@@ -118,7 +127,7 @@ def test_rows_do_not_know_each_other(awake, text) -> None:
 
 def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
     model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
-    for order in (by_confidence(), in_random_order(), ancestral(9)):
+    for order in (by_confidence(), by_entropy(), in_random_order(), ancestral(9)):
         first, again, other = (fill_in(model, idx, order, generator=draw(seed)) for seed in (0, 0, 1))
         assert torch.equal(first.tokens, again.tokens)
         assert torch.equal(first.when, again.when)
@@ -180,6 +189,49 @@ def test_by_default_it_is_the_notes_order(awake, text) -> None:
     assert torch.equal(told.when, untold.when)
 
 
+# ---------------------------------------------------------------- as long as entropies add up to little
+
+
+@given(bound=st.floats(0, 9), seed=st.integers(0, 99))
+def test_what_appears_is_all_that_the_bound_pays_for(bound: float, seed: int) -> None:
+    """By a loop: from the surest on, until the entropies of those before add up to more than the bound."""
+    chances = (4 * torch.rand(3, 7, 5, generator=draw(seed))).softmax(dim=-1)
+    masked = torch.rand(3, 7, generator=draw(seed + 1)) < 0.7
+    now = by_entropy(bound)(masked, None)(masked, chances)
+    for row in range(3):
+        entropy = [-sum(p * math.log(p) for p in chances[row, at].tolist()) for at in range(7)]
+        spent, expected = 0.0, set()
+        for at in sorted(masked[row].nonzero()[:, 0].tolist(), key=lambda at: entropy[at]):
+            if spent > bound:
+                break
+            expected.add(at)
+            spent += entropy[at]
+        assert set(now[row].nonzero()[:, 0].tolist()) == expected
+
+
+@pytest.mark.parametrize("bound", [0.3, 0.9, 1.5, 3.0])
+def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(posterior, bound: float) -> None:
+    """From exact answers: their draw, each on its own, differs from the joint by at most so many nats."""
+    model, blank, most = posterior(3, 4), torch.full((1, 4), 3), 0.0
+    chances = denoise(model, blank).softmax(dim=-1)
+    now = by_entropy(bound)(blank == 3, None)(blank == 3, chances)[0].nonzero()[:, 0].tolist()
+    others = [place for place in range(4) if place not in now]
+    together = model.joint.sum(dim=others) if others else model.joint
+    for text in product(range(3), repeat=len(now)):
+        own = math.prod(float(chances[0, at, token]) for at, token in zip(now, text, strict=True))
+        most += float(together[text]) * math.log(float(together[text]) / own)
+    assert -1e-9 <= most <= bound
+    assert (len(now) > 1) == (bound > 0.9)
+
+
+@pytest.mark.parametrize(("bound", "one_by_one"), [(0.0, True), (math.inf, False)])
+def test_bounds_at_the_ends(awake, text, bound: float, one_by_one: bool) -> None:
+    idx = torn(text, BLOCK, 6)
+    holes = (idx == MASK).sum(dim=1)
+    steps = fill_in(awake("v7"), idx, by_entropy(bound), generator=draw()).steps
+    assert torch.equal(steps, holes if one_by_one else holes.clamp(max=1))
+
+
 # ---------------------------------------------------------------- orders by chance
 
 
@@ -194,7 +246,7 @@ def test_every_random_order_comes_as_often() -> None:
     masked, n = torch.tensor([True, False, True, True]).expand(6000, 4), 6000
     choose, waiting, when = in_random_order()(masked, draw()), masked.clone(), torch.zeros(n, 4).long()
     for step in (1, 2, 3):
-        now = choose(waiting, torch.ones(n, 4))
+        now = choose(waiting, torch.ones(n, 4, 1))
         assert (now.sum(dim=1) == 1).all()
         when[now], waiting = step, waiting & ~now
     expected = {(a, 0, b, c): 1 / 6 for a, b, c in permutations((1, 2, 3))}
@@ -342,6 +394,8 @@ def test_half_a_window_is_a_block_unless_told(awake, text) -> None:
     [
         (lambda: by_confidence(-0.1), r"threshold \(-0.1\)"),
         (lambda: by_confidence(math.nan), r"threshold \(nan\)"),
+        (lambda: by_entropy(-1.0), r"bound \(-1.0\)"),
+        (lambda: by_entropy(math.nan), r"bound \(nan\)"),
         (lambda: in_random_order(0), r"per_step \(0\)"),
         (lambda: ancestral(0), r"n_steps \(0\)"),
     ],

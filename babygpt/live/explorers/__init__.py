@@ -9,3 +9,4 @@ from babygpt.live.explorers.ladder import ladder as ladder
 from babygpt.live.explorers.polar import polar as polar
 from babygpt.live.explorers.rotary import rotary as rotary
 from babygpt.live.explorers.sinusoidal import sinusoidal as sinusoidal
+from babygpt.live.explorers.stretching import stretching as stretching

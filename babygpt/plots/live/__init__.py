@@ -18,5 +18,7 @@ from babygpt.plots.live.matrices import draw_gates as draw_gates
 from babygpt.plots.live.matrices import draw_matrix as draw_matrix
 from babygpt.plots.live.matrices import draw_similarities as draw_similarities
 from babygpt.plots.live.matrices import label_rows as label_rows
+from babygpt.plots.live.stretching import draw_reading_on as draw_reading_on
+from babygpt.plots.live.stretching import draw_wavelengths as draw_wavelengths
 from babygpt.plots.live.texts import draw_fill_order as draw_fill_order
 from babygpt.plots.live.texts import draw_text as draw_text

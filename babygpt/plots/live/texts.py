@@ -61,7 +61,13 @@ def draw_text(
 
 
 def draw_fill_order(
-    ax: Axes, when: np.ndarray, confidence: np.ndarray, now: int, longest: int, threshold: float, title: str
+    ax: Axes,
+    when: np.ndarray,
+    confidence: np.ndarray,
+    now: int,
+    longest: int,
+    threshold: float | None,
+    title: str,
 ) -> None:
     """Draw each character at the step that filled it in, as high as the model's confidence.
 
@@ -69,7 +75,7 @@ def draw_fill_order(
     confidence  (n,) probabilities
     now         the step that is shown; what comes later is grey
     longest     where the axis of steps ends
-    threshold   above which all appear at once
+    threshold   above which all appear at once; None where there is none
     """
     for name, some, colour, label in (
         ("there", when <= now, "blue", "written so far"),
@@ -78,8 +84,9 @@ def draw_fill_order(
         look = {"ls": "", "marker": "o", "ms": 6, "alpha": 0.7, "color": COLOURS[colour], "label": label}
         artists.line(ax, name, when[some], confidence[some], **look)
     look = {"color": COLOURS["red"], "lw": 1.5, "ls": "--", "label": "surer than this: at once"}
-    artists.horizontal_line(ax, "threshold", threshold, **look)
-    artists.keep_only(ax, Line2D, ["later", "there", "threshold"])
+    if threshold is not None:
+        artists.horizontal_line(ax, "threshold", threshold, **look)
+    artists.keep_only(ax, Line2D, ["later", "there", *(() if threshold is None else ("threshold",))])
     artists.set_limits(ax, (0.0, longest + 1.0), (-0.03, 1.6))  # with room for the legend
     artists.set_ticks(ax.yaxis, (0.0, 0.25, 0.5, 0.75, 1.0), ("0", "0.25", "0.5", "0.75", "1"))
     artists.set_labels(ax, title, "step", "how sure (probability)")

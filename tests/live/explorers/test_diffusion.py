@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 
 from babygpt import live
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.plots.artists import find_artist
-from babygpt.sampling import by_confidence, fill_in
+from babygpt.sampling import SecondThoughts, by_confidence, by_entropy, drafts, fill_in
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 LETTERS = CharTokenizer("abcdefghi ", with_mask=True)  # eleven tokens, as the small models have
@@ -53,6 +54,40 @@ def test_a_step_shows_what_had_appeared_by_then(awake, sampler, step):
     there = ((expected.when > 0) & (expected.when <= step))[0].numpy()
     np.testing.assert_allclose(shown[there], expected.confidence[0].numpy()[there])
     assert np.isnan(shown[~there]).all()
+
+
+def test_the_entropy_bound_is_a_sampler_without_a_threshold(sampler, monkeypatch):
+    bounds = []
+    own = import_module("babygpt.live.explorers.diffusion")
+    monkeypatch.setattr(own, "by_entropy", lambda bound: bounds.append(bound) or by_entropy(np.inf))
+    move(sampler, sampler="entropy bound", threshold=60)
+    assert bounds[-1] == 0.6
+    assert title(sampler.canvas.axes[1]) == "5.0 characters a step"
+    assert find_artist(sampler.canvas.axes[1], Line2D, "threshold") is None
+    move(sampler, sampler="surest first")
+    assert find_artist(sampler.canvas.axes[1], Line2D, "threshold") is not None
+
+
+def test_a_changed_mind_shows_each_draft_and_what_was_taken_back(awake, sampler):
+    move(sampler, sampler="changes its mind", threshold=80, top_k=3, text="_" * 12)
+    thoughts, own = SecondThoughts(12, 0.8, 5.0), torch.Generator().manual_seed(0)
+    idx = live.encode_masked(LETTERS, "_" * 12)
+    shown = list(drafts(awake("v7"), idx, thoughts, 0.8, 3, own))
+    seen, taken_back = torch.zeros(12, dtype=torch.bool), 0
+    for step, draft in enumerate(shown):
+        move(sampler, step=step)
+        hidden = draft.tokens[0] == LETTERS.mask_id
+        again = hidden & seen
+        expected = [c if not a else "▓" for c, a in zip(LETTERS.decode(draft.tokens[0]), again, strict=True)]
+        page = sampler.canvas.axes[0]
+        assert letters(page) == "".join(expected)
+        assert title(page).startswith(f"Step {step} of {len(shown) - 1}: {int(hidden.sum())} character")
+        assert title(page).endswith(f", {int(again.sum())} once more") == bool(again.any())
+        image = np.ma.filled(find_artist(page, AxesImage, "confidence").get_array(), np.nan)[0]
+        np.testing.assert_allclose(image[~hidden], draft.confidence[0, ~hidden].numpy())
+        assert np.isnan(image[hidden]).all()
+        seen, taken_back = seen | ~hidden, taken_back + int(again.sum())
+    assert taken_back > 0
 
 
 def test_with_no_threshold_all_appears_at_once(sampler):

@@ -27,7 +27,8 @@ from babygpt.models.versions import build
 from babygpt.plots.artists import find_artist, line
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
-NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar", "attention", "diffusion", "ladder"]
+NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar"]
+NAMES += ["attention", "diffusion", "stretching", "ladder"]
 LETTERS = CharTokenizer("abcdefghij ")
 SENTENCES = ["a", "abc", "abc dab", "jihg fed cba abc defg"]
 HOLLOW = ["_", "a_c", "ab_ d__", "__hg fed c__ abc d_fg"]
@@ -48,6 +49,8 @@ def make(name):
         return live.attention(awake_model(), LETTERS, "abc dab")
     if name == "diffusion":
         return live.diffusion(awake_model("v7"), FILLED, "ab__ef_hi ab__ef")
+    if name == "stretching":
+        return live.stretching(awake_model(block_size=16), torch.arange(400) % 11)
     if name == "ladder":
         return live.ladder(load_results("ladder"))
     return getattr(live, name)()
@@ -364,6 +367,7 @@ STRUCTURE = {  # what changes the shape of a matrix, the rows of a table or the 
     ("polar", "order"),
     ("attention", "text"),
     ("diffusion", "text"),
+    ("diffusion", "sampler"),  # only one of them has a threshold to draw
     ("ladder", "column"),
     ("ladder", "rival"),
     ("ladder", "closest"),

@@ -1,0 +1,142 @@
+"""Filling in with second thoughts: at every step some tokens appear, and some others are masked again.
+
+A clock runs from 0 to n_steps. At step k each hole is to be visible with probability k / n_steps, whatever
+the strength: as many as are masked again appear elsewhere, on average. So a text is as far at each step as
+it would be under `ancestral`, and it is whole at the last, at which nothing is masked any more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from babygpt.config import require_countable
+from babygpt.errors import BadInput
+from babygpt.memory import portions
+from babygpt.models.base import LanguageModel
+from babygpt.objectives.diffusion import denoise, mask_token_id
+from babygpt.sampling.diffusion import Filled, joined, require_fitting
+from babygpt.sampling.next_token import sample_token
+
+
+@dataclass(frozen=True)
+class SecondThoughts:
+    """How often a text is reconsidered, and what in it.
+
+    n_steps   of the clock, at least 1; each at which something appears costs a look at the text
+    strength  probability with which a visible token is masked again at a step, between 0 (never) and 1; near
+              the end it is lower, so that all that was masked can still appear
+    doubt     how much likelier that is where the model was unsure: exp(doubt) times as likely for probability
+              0 as for 1, the mean over a text being kept; with 0 it does not matter how sure it was
+    Raises BadInput for another n_steps or strength, or a doubt that is negative or not finite.
+    Source: Wang et al. 2025, arXiv:2503.00307, section 4.1: "cap" for strength, and "conf" for doubt, which
+    is 1 there, while all tokens of a text share one strength, so that each of many gets less.
+    """
+
+    n_steps: int = 64
+    strength: float = 0.1
+    doubt: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_countable("n_steps", self.n_steps)
+        if not 0 <= self.strength <= 1:
+            raise BadInput(f"strength ({self.strength}) must lie between 0 and 1")
+        if not 0 <= self.doubt <= 100:
+            raise BadInput(f"doubt ({self.doubt}) must lie between 0 and 100")
+
+    def share(self, step: int) -> float:
+        """The probability with which a visible token is masked again at a step, counted from 0."""
+        return min(self.strength, (self.n_steps - step - 1) / step) if step else 0.0
+
+    def catching_up(self, step: int) -> float:
+        """The probability with which a masked token appears before its time, in place of one masked again."""
+        left = self.n_steps - step - 1
+        return self.share(step) * step / left if left else 0.0
+
+
+@torch.inference_mode()
+def drafts(
+    model: LanguageModel,
+    idx: Tensor,
+    thoughts: SecondThoughts | None = None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+) -> Iterator[Filled]:
+    """Write texts with second thoughts, and show them after every step.
+
+    What was no MASK at first stays as it is. Steps at which nothing appears are passed over.
+
+    model     trained by masked diffusion
+    idx       (B, T)  token ids, T at most block_size
+    thoughts  SecondThoughts() by default
+    The other arguments are those of `generate`.
+    yields    the texts at first, and after each step: MASK where a token is hidden, with `when` 0; the steps
+              of each text are counted from 1
+    Raises BadInput for an empty text, one longer than the window, a negative temperature, a top_k below 1.
+    Source: Wang et al. 2025, arXiv:2503.00307, eq. 5, with a rate that falls evenly.
+    """
+    thoughts = thoughts or SecondThoughts()
+    require_fitting(model, idx, temperature, top_k)
+    text = idx.to(next(model.parameters()).device, copy=True)
+    holes = masked = text == mask_token_id(model)
+    when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
+    count = torch.zeros_like(text[:, :1])  # steps of each text
+    due = torch.randint(thoughts.n_steps, text.shape, generator=generator).to(text.device)
+    yield Filled(text.clone(), when.clone(), confidence.clone())
+    for step in range(thoughts.n_steps):
+        now, again = masked & (due == step), torch.zeros_like(masked)
+        if thoughts.share(step):
+            lots = torch.rand(text.shape, generator=generator).to(text.device)
+            now |= masked & (lots < thoughts.catching_up(step))
+            visible = holes & ~masked
+            again = visible & (lots < thoughts.share(step) * weights(confidence, visible, thoughts.doubt))
+            later = torch.randint(step + 1, thoughts.n_steps, text.shape, generator=generator)
+            due = torch.where(again, later.to(text.device), due)
+        if appears := bool(now.any()):
+            logits = denoise(model, text).float()  # (B, T, V), of the text that still shows what is doubted
+            drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
+            text[now], confidence[now] = drawn, logits.softmax(dim=-1)[now, drawn]
+            count += now.any(dim=1, keepdim=True)
+            when = torch.where(now, count, when)
+        text[again], when[again], confidence[again] = mask_token_id(model), 0, 1.0
+        masked = (masked & ~now) | again
+        if appears:
+            yield Filled(text.clone(), when.clone(), confidence.clone())
+
+
+def weights(confidence: Tensor, visible: Tensor, doubt: float) -> Tensor:
+    """How much likelier than the mean of its text each token is to be masked again.
+
+    confidence  (B, T)  probabilities
+    visible     (B, T)  what can be masked again
+    returns     (B, T)  with mean 1 over what is visible
+    """
+    shares = (-doubt * confidence).masked_fill(~visible, -torch.inf).softmax(dim=1)
+    return shares * visible.sum(dim=1, keepdim=True)
+
+
+def rewrite(
+    model: LanguageModel,
+    idx: Tensor,
+    thoughts: SecondThoughts | None = None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+) -> Filled:
+    """Write texts with second thoughts: every MASK is filled in, and all else left as it is.
+
+    Texts for which there is no room at once are written some after the others. The arguments are those of
+    `drafts`, which shows each step.
+
+    returns  when and confidence are those of a token's last appearance
+    Raises BadInput for what `drafts` refuses.
+    """
+    require_fitting(model, idx, temperature, top_k)
+    how = (thoughts, temperature, top_k, generator)
+    found = [deque(drafts(model, some, *how), maxlen=1)[0] for (some,) in portions(model, idx)]
+    return joined(found)
