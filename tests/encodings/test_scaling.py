@@ -117,7 +117,7 @@ def test_yarn_slows_what_never_turned_and_leaves_what_turned_often(
 
 
 def test_yarn_in_our_window_by_hand() -> None:
-    """Eight pairs, base 10 000, a window of 64: the first turns 10 times, the third once, the fourth never."""
+    """Eight pairs, base 10 000, window 64: the first turns 10 times, the third once, the fourth never."""
     turns = Rotary(16).frequencies() * 64 / (2 * math.pi)
     assert [round(float(x), 2) for x in turns[:4]] == [10.19, 3.22, 1.02, 0.32]
     assert yarn_slowed(16, 64).tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1, 1, 1, 1])
