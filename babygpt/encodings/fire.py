@@ -44,7 +44,8 @@ class FIRE(Encoding):
     The logarithms of c and threshold are trained, so they stay positive. The output layer begins at 0, so
     that a model begins without an encoding (public code draws it at random); it has no bias, which would add
     the same to all scores of a head and change nothing. Memory: `width` numbers for every query and key,
-    once for all layers and windows whose tokens stand at the same positions.
+    once for all windows whose tokens stand at the same positions. All layers share one network
+    (the paper's FIRE-S), unless a model is built with `per_layer`.
 
     n_head     number of heads
     width      hidden units, 32 in the paper

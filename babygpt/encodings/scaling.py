@@ -8,7 +8,7 @@ the slow pairs reach angles that they never had. Three ways of slowing them down
 - YaRN: pairs that turned often in the window not at all, those that never finished a turn s times, and
   attention is made a little sharper.
 
-Nothing is trained here; a model that is to be good at it is fine-tuned for a while at the new length.
+Nothing is trained here. Interpolation and YaRN were proposed with some fine-tuning at the new length.
 """
 
 from __future__ import annotations

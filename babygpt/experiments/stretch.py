@@ -1,4 +1,4 @@
-"""Past the window: RoPE stretched in five ways, and eleven rivals, all trained on windows of 64 characters.
+"""Past the window: RoPE as it is and stretched in four ways, and its rivals, all trained on windows of 64.
 
 Loss and memory are asked apart. What reading further changes is measured on the same characters
 (`position_matched_change`); what was told far back is asked for outright (`recall_by_distance`), for a model

@@ -479,7 +479,7 @@ assert longer.min() > surest.max()
 assert not any(max(one["tales"]) for way in study["samplers"].values() for one in way.values())
 
 # %% [markdown]
-# They are. With as many looks, remasking by lot beats the order of chance from every seed; by doubt it is level with *surest first*, which never changes its mind, and the entropy bound does as well with three quarters of the looks. But only remasking can go on: *surest first* is done after 64 looks, and a clock of 256 brings by doubt to the best sentences. No sampler mends what the model does not know: of all the tales that they wrote from beginning to end, not one was right.
+# They are. With as many looks, remasking by lot beats the order of chance from every seed; by doubt it is level with *surest first*, which never changes its mind, and the entropy bound does as well with three quarters of the looks. But only remasking can go on: *surest first* is done after 63 looks, and a clock of 256 brings by doubt to the best sentences. No sampler mends what the model does not know: of all the tales that they wrote from beginning to end, not one was right.
 #
 # ## What counting can see
 #
@@ -618,7 +618,7 @@ diffusion.LEFTMOST.check(leftmost)
 # 1. A rate drawn evenly makes every number of holes equally likely, so one model has to be a speller, a grammarian and a table of letter frequencies.
 # 2. Losses in holes have no price of their own: weighed by $1/t$, or taken text by text, they are an upper bound on $-\log p$; pooled over a batch, as they are trained here, they are not.
 # 3. The bound is exact where all orders of spelling agree, and loose where they contradict each other: by up to a quarter of a nat for *Hasty*'s words of two letters.
-# 4. What appears in one step does not know of each other: even a model without an error writes `ab` in 27% of its texts instead of 10%, and the trained one next to no real word at threshold 0; to mask again what is doubted helps the trained one, which errs, and harms the one that does not.
+# 4. What appears in one step does not know of each other: even a model without an error writes `ab` in 27% of its texts instead of 10%, and the trained one next to no real word at threshold 0; to mask some of it again, by lot, helps the trained one, which errs, and harms the one that does not.
 # 5. Models that fill in stay at chance in *who did it?* after 3,000 steps from one seed at this size, with whole words as holes too; that training seldom asks in earnest is true, and not the whole reason.
 
 # %% [markdown]
