@@ -114,12 +114,10 @@ def with_notes(plan: Plan, windows: int = 1) -> Corpus:
     return recall_corpus(plan.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
 
 
-def train_model(
-    model: Transformer, objective: Objective, plan: TrainConfig, title: str
-) -> tuple[Transformer, float]:
-    """Train a model in place: the model, and its loss on the validation text."""
-    records = finish(train(model, objective, plan), plan.steps, title)
-    return model, round(float(records[-1].val_loss or 0.0), 4)
+def train_model(model: Transformer, objective: Objective, plan: TrainConfig, title: str) -> Transformer:
+    """Train a model in place, and return it."""
+    finish(train(model, objective, plan), plan.steps, title)
+    return model
 
 
 def trained_arm(name: str, plan: Plan, seed: int) -> Transformer:
@@ -129,9 +127,8 @@ def trained_arm(name: str, plan: Plan, seed: int) -> Transformer:
     model = build(arm.version, small_config(corpus, BLOCK), **arm.options)
     assert isinstance(model, Transformer)
     objective = RandomPositions(corpus, BLOCK, arm.longest) if arm.longest else NextToken(corpus, BLOCK)
-    return train_model(
-        model, objective, TrainConfig(arm.times * plan.steps, seed=seed), f"{name}, seed {seed}"
-    )[0]
+    how = TrainConfig(arm.times * plan.steps, seed=seed)
+    return train_model(model, objective, how, f"{name}, seed {seed}")
 
 
 def fine_tuned(model: Transformer, method: str, plan: Plan, seed: int) -> Transformer:
@@ -151,7 +148,7 @@ def fine_tuned(model: Transformer, method: str, plan: Plan, seed: int) -> Transf
         seed=seed,
     )
     objective = NextToken(with_notes(plan, windows), windows * BLOCK)
-    return train_model(own, objective, how, f"{method}, fine-tuned")[0]
+    return train_model(own, objective, how, f"{method}, fine-tuned")
 
 
 # ---------------------------------------------------------------- measuring

@@ -60,12 +60,16 @@ class Canvas:
 
     def png(self) -> bytes:
         """Return the picture as it is now, as PNG."""
+        return encode_png(self.pixels())
+
+    def pixels(self) -> np.ndarray:
+        """Return the picture as it is now: (height, width, 4) of 0 to 255, valid until the next one."""
         if self.figure.stale:
             self.draw_background()
         self.agg.restore_region(self.background)
         for ax, artist in self.moving:
             self._draw_moving(ax, artist)
-        return encode_png(np.asarray(self.agg.buffer_rgba()))
+        return np.asarray(self.agg.buffer_rgba())
 
     def _draw_moving(self, ax: Axes, artist: Artist) -> None:
         """Draw what moves; of a title that has not changed copy the pixels: letters cost most."""

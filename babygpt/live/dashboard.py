@@ -139,7 +139,10 @@ class Dashboard(View):
         run = self.run()
         if run is None:
             return
-        upto = self.replay.value if self.shown_state in REWINDABLE else len(run.history)
+        self.draw_step(run, self.replay.value if self.shown_state in REWINDABLE else len(run.history))
+
+    def draw_step(self, run: Run, upto: int) -> None:
+        """Draw what was known after so many steps of the run."""
         first, *others = self.canvas.axes
         losses = run.history.losses(upto)
         now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets
 
+from babygpt.errors import BadInput
 from babygpt.live.canvas import Canvas
 from babygpt.live.controls import Control, grid
 from babygpt.live.view import View
@@ -21,6 +22,8 @@ class Explorer(View):
     controls what the learner can move
     widths   of the Axes, relative to each other
     height   of the picture, inches, where it is WIDTH inches wide
+    together names of controls that belong together: where an explorer is recorded, such a group is recorded
+             in all its combinations, and every other control by itself
     Raises whatever `measure` and `draw` raise for the values that the controls have at first.
     """
 
@@ -32,7 +35,11 @@ class Explorer(View):
         controls: Sequence[Control],
         widths: Sequence[float] = (1.0,),
         height: float = 3.4,
+        together: Sequence[Sequence[str]] = (),
     ) -> None:
+        if unknown := sorted({name for group in together for name in group} - {c.name for c in controls}):
+            raise BadInput(f"{title} has no controls called {', '.join(unknown)}")
+        self.together = tuple(tuple(group) for group in together)
         self.measure, self.draw_on = measure, draw
         self.controls = {control.name: control.widget() for control in controls}
         self.initial = {name: widget.value for name, widget in self.controls.items()}
@@ -50,7 +57,10 @@ class Explorer(View):
             widget.value = self.initial[name]
 
     def draw(self) -> None:
-        values = {name: widget.value for name, widget in self.controls.items()}
+        self.draw_values({name: widget.value for name, widget in self.controls.items()})
+
+    def draw_values(self, values: Mapping[str, Any]) -> None:
+        """Draw what is true for these values of the controls, by name, wherever the controls stand."""
         self.draw_on(*self.canvas.axes, self.measure(**values))
 
     def _moved(self, _: Any) -> None:

@@ -62,4 +62,4 @@ def alibi() -> Explorer:
         Scale("steepness", 1.0, 0.1, 10.0, "steepness"),
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
     ]
-    return Explorer("ALiBi", measure, draw, controls, widths=(1, 1))
+    return Explorer("ALiBi", measure, draw, controls, widths=(1, 1), together=[("n_head", "steepness")])

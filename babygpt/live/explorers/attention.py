@@ -71,7 +71,8 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
         number_from_1("layer", model.config.n_layer),
         number_from_1("head", model.config.n_head),
     ]
-    explorer = Explorer("attention", measure, draw, controls, widths=(2.3, 1), height=4.0)
+    together = [("layer", "head", "letter")]
+    explorer = Explorer("attention", measure, draw, controls, (2.3, 1), 4.0, together)
     explorer.controls["text"].observe(partial(limit_to_text, explorer.controls["letter"]), names="value")
     return explorer
 

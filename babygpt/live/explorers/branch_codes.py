@@ -65,4 +65,5 @@ def branches() -> Explorer:
         Slider("width", 512, 8, 512, "width (channels)", step=8),
         THETA,
     ]
-    return Explorer("branches", measure, draw, controls, widths=(1.15, 1.15, 1))
+    together = (("stride", "n"), ("width", "theta"))
+    return Explorer("branches", measure, draw, controls, widths=(1.15, 1.15, 1), together=together)

@@ -81,7 +81,8 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     # A text that is typed later may have as many holes as the model takes characters.
     controls: list[Control] = [Slider("step", min(step, holes), 0, model.config.block_size, "step")]
     controls += sampling_controls(len(tokenizer.characters), text)
-    return Explorer("diffusion", measure, draw, controls, widths=(1.9, 1))
+    together = [("sampler", "step")]
+    return Explorer("diffusion", measure, draw, controls, widths=(1.9, 1), together=together)
 
 
 def sampling_controls(n_characters: int, text: str) -> list[Control]:

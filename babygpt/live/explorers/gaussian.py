@@ -105,4 +105,5 @@ def gaussian() -> Explorer:
         Scale("alpha1", ALPHAS[0], 0.01, 10.0, "α₁"),
         Scale("alpha2", ALPHAS[1], 0.01, 10.0, "α₂"),
     ]
-    return Explorer("Gaussian kernel", measure, draw, controls, widths=(1, 1.1, 1.15))
+    together = [("kernel", "sigma1", "sigma2"), ("kernel", "place"), ("kernel", "alpha1", "alpha2")]
+    return Explorer("Gaussian kernel", measure, draw, controls, widths=(1, 1.1, 1.15), together=together)

@@ -77,4 +77,4 @@ def ladder(results: dict[str, Any]) -> Explorer:
     def chosen(column: str, rival: str, closest: int) -> dict[str, Any]:
         return measure(results, column, rival, closest)
 
-    return Explorer("ladder", chosen, draw, controls, height=3.9)
+    return Explorer("ladder", chosen, draw, controls, height=3.9, together=[("column", "rival")])

@@ -130,4 +130,5 @@ def polar() -> Explorer:
         Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
         THETA,
     ]
-    return Explorer("polar gates", measure, draw, controls, widths=(1, 1.15, 1))
+    together = [("gate", "order", name) for name in ("alpha", "phi", "theta")]
+    return Explorer("polar gates", measure, draw, controls, widths=(1, 1.15, 1), together=together)

@@ -63,4 +63,5 @@ def rotary() -> Explorer:
 
     Source: Su et al. 2021, arXiv:2104.09864.
     """
-    return Explorer("RoPE", measure, draw, CONTROLS, widths=(1.15, 1.15, 1.5), height=3.5)
+    together = (("place", "distance"), ("pair", "theta"))
+    return Explorer("RoPE", measure, draw, CONTROLS, widths=(1.15, 1.15, 1.5), height=3.5, together=together)

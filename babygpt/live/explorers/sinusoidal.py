@@ -54,4 +54,4 @@ def sinusoidal() -> Explorer:
         Slider("width", 64, 8, 128, "width (channels)", step=8),
         THETA,
     ]
-    return Explorer("sinusoid", measure, draw, controls, widths=(1.3, 1))
+    return Explorer("sinusoid", measure, draw, controls, widths=(1.3, 1), together=[("width", "theta")])

@@ -128,4 +128,5 @@ def stretching(model: Transformer, ids: Tensor) -> Explorer:
         Slider("factor", 4, 1, MOST, "factor"),
     ]
     reader = Reader(copy.deepcopy(model), ids)
-    return Explorer("stretching", reader.measure, draw, controls, widths=(1, 1.5), height=3.8)
+    together = [("method", "factor")]
+    return Explorer("stretching", reader.measure, draw, controls, (1, 1.5), 3.8, together)
