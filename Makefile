@@ -19,7 +19,7 @@ unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 SLOW   := browser benchmarks claims cli experiments faults hostile live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks handout figures bench faults constraints clean
+.PHONY: help env lab test check lint format notebooks book handout figures bench faults constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -33,10 +33,11 @@ $(STAMP): pyproject.toml constraints.txt
 	  exit 1; }
 	@echo "Setting up .venv: some minutes the first time, nothing afterwards."
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,dev]"
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,book,dev]"
 	@# No question about Jupyter news over the first page of the course.
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true
+	@mkdir -p $(IPYTHONDIR)
 	@touch $(STAMP)
 
 lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go to it)
@@ -65,6 +66,9 @@ format: env  ## put the code in shape, notebooks too
 notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for some)
 	$(PY) tools/notebooks.py $(NAMES)
 
+book: env  ## make the course as web pages in book/_build/html (NAMES="04_rope" runs only some)
+	$(PY) -m tools.book $(NAMES)
+
 handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS="--overwrite")
 	$(PY) -m tools.handout $(or $(FOLDER),--help) $(ARGS)
 
@@ -87,5 +91,5 @@ constraints:  ## resolve constraints.txt again
 	  --custom-compile-command "make constraints" --quiet -o constraints.txt $(UPGRADE)
 
 clean:  ## remove .venv and every cache
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist book/_build *.egg-info
 	find . -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

@@ -19,7 +19,8 @@ from babygpt.models.transformer import Transformer
 ROOT = Path(__file__).resolve().parent.parent
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 PAGES = [*ROOT.glob("*.md"), ROOT / "figures" / "README.md", *(ROOT / "docs").rglob("*.md")]
-ELSEWHERE = r"\.venv/|weights/|\d{3}_"  # what the course makes, and git does not keep; the notes
+ELSEWHERE = r"\.venv/|weights/|book/_build/|\d{3}_"  # what the course makes, and git does not keep; the notes
+CODE_HOST = "../../deployments/"  # seen from a README there, what has been published
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
 
 
@@ -44,7 +45,11 @@ def dead_links(path: Path) -> Iterator[str]:
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
-        if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target))):
+        if (
+            "://" not in link
+            and not link.startswith(CODE_HOST)
+            and (not target.exists() or (anchor and anchor not in anchors(target)))
+        ):
             yield link
 
 

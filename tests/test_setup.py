@@ -21,7 +21,7 @@ CONDA_NAMES = {
     "matplotlib": "matplotlib-base",  # without the Qt windows that nothing here opens
     "playwright": "playwright-python",
 }
-PIP_ONLY = {"axe-playwright-python"}  # not on conda-forge
+PIP_ONLY = {"axe-playwright-python", "math-core", "ziamath"}  # not on conda-forge
 # In halves, so that this file does not name them either.
 HOSTS = [
     ".".join(parts)
@@ -195,6 +195,14 @@ def test_a_machine_path_would_be_seen(path: str):
 
 
 # ---------------------------------------------------------------- the checks that run elsewhere
+
+
+def test_the_book_is_made_and_published_without_a_secret():
+    text = (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    assert "make book" in [step.get("run") for step in jobs["build"]["steps"]]
+    assert jobs["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
+    assert "secrets" not in text
 
 
 def test_pre_commit_needs_no_network():

@@ -1,0 +1,64 @@
+"""How Sphinx makes the web page of the course: `make book` calls it.
+
+Nothing here asks another site for anything: no font, no script, no picture.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for tools.book, when Sphinx is called by hand
+
+project = "babygpt"
+author = "babygpt contributors"
+language = "en"
+extensions = ["myst_nb", "tools.book.mathematics"]
+
+# ---------------------------------------------------------------- what is read
+
+nb_execution_mode = "off"  # tools.book has run the notebooks, and has recorded their live pictures
+nb_ipywidgets_js = {}  # the scripts that would bring widgets to life would come from another site
+nb_merge_streams = True
+nb_render_markdown_format = "myst"  # exercises hold formulas, and their text is a cell's output
+myst_enable_extensions = ["dollarmath", "html_image", "strikethrough"]
+myst_heading_anchors = 4
+myst_dmath_double_inline = False
+smartquotes = False  # the course's own punctuation stands
+suppress_warnings = [
+    "myst.header"
+]  # the terms of the glossary stand two levels down; here they come out one down
+exclude_patterns = ["**.ipynb_checkpoints"]
+
+# ---------------------------------------------------------------- what is written
+
+html_theme = "furo"
+html_title = "babygpt"
+html_favicon = "static/favicon.svg"
+html_static_path = ["static"]
+html_css_files = ["book.css", "pages.css"]
+html_js_files = [(name, {"defer": "defer"}) for name in ("recorded.js", "questions.js", "scrolling.js")]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False  # LICENSE says it
+html_show_sphinx = True
+html_use_index = False
+html_domain_indices = False
+html_permalinks_icon = "#"
+html_scaled_image_link = False
+html_show_search_summary = False  # it would fetch whole pages, which a browser forbids where a page is a file
+html_theme_options = {"top_of_page_buttons": []}
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+
+
+def add_levels(app, page, template, context, tree):
+    """Say of which level the headings in the table of contents are: Sphinx leaves that out."""
+    if navigation := context.get("furo_navigation_tree"):
+        context["furo_navigation_tree"] = navigation.replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
+
+
+def setup(app):
+    """Connect what is done to every page, after the theme."""
+    app.connect("html-page-context", add_levels, priority=900)

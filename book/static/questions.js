@@ -1,0 +1,117 @@
+// Guesses: made on the page, compared when the outcome is opened, and gone when the page is left.
+"use strict";
+
+const guesses = new Map();  // name of a question -> what was guessed, and whether its outcome was seen before
+
+function readNumber(text, unit) {
+  let plain = text.replace(unit, "").trim().replace("−", "-").replaceAll(" ", "");
+  plain = /^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain) ? plain.replaceAll(",", "") : plain.replace(",", ".");
+  return plain === "" ? NaN : Number(plain);
+}
+
+class Guess {
+  constructor(fieldset) {
+    this.fieldset = fieldset;
+    this.data = JSON.parse(fieldset.querySelector("script").textContent);
+    this.said = fieldset.querySelector(".guess-said");
+    this.now = null;  // the guess as it stands, value and words
+    this.counted = null;  // as it stood when the outcome was first seen
+    this.seen = false;
+    fieldset.addEventListener("change", event => this.change(event.target.value));
+    guesses.set(fieldset.dataset.guess, this);
+  }
+
+  change(text) {
+    const { options, low, high, unit, asked } = this.data;
+    const value = options ? text : readNumber(text, unit);
+    const wrong = !options && !(low <= value && value <= high);
+    const words = options ? text : `${text.replace(unit, "").trim()}${/^%?$/.test(unit) ? "" : " "}${unit}`;
+    this.now = wrong ? null : { value, words };
+    this.said.textContent = wrong ? (text.trim() && `This should be a number: ${asked}.`) : "Kept on this page.";
+    this.compare();
+    fillTallies();
+  }
+
+  open() {
+    if (!this.seen) {
+      this.seen = true;
+      this.counted = this.now;
+    }
+    this.compare();
+    fillTallies();
+  }
+
+  get shown() { return this.counted ?? this.now; }
+
+  get right() {
+    const { options, outcome, near } = this.data;
+    const { value } = this.shown;
+    return options ? value === outcome : Math.abs(value - outcome) <= near * (1 + 1e-9);
+  }
+
+  get came() { return this.data.options ? this.data.outcome : this.data.came; }
+
+  get verdict() {
+    if (this.shown === null) return "No guess was made before this was shown.";
+    const late = this.counted === null ? " Guessed after the outcome was shown." : "";
+    return `You guessed: ${this.shown.words}. ${this.right ? "✓" : "✗"}${late}`;
+  }
+
+  compare() {
+    if (!this.seen) return;
+    for (const place of document.querySelectorAll(`[data-outcome="${this.fieldset.dataset.guess}"] .outcome-guess`)) {
+      place.textContent = this.verdict;
+    }
+  }
+}
+
+function fillTallies() {
+  for (const place of document.querySelectorAll(".tally")) {
+    const table = document.createElement("table");
+    const head = table.createTHead().insertRow();
+    for (const words of ["question", "guess", "outcome", ""]) {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      cell.textContent = words;
+      head.append(cell);
+    }
+    const body = table.createTBody();
+    let made = 0, right = 0;
+    for (const guess of guesses.values()) {
+      const counts = guess.seen && guess.counted !== null;
+      made += counts;
+      right += counts && guess.right;
+      const row = body.insertRow();
+      const words = [guess.data.question, guess.shown === null ? "–" : guess.shown.words,
+        guess.seen ? guess.came : "–", counts ? (guess.right ? "✓" : "✗") : ""];
+      for (const text of words) row.insertCell().textContent = text;
+    }
+    const sum = document.createElement("p");
+    sum.textContent = made ? `${right} of ${made} guesses were right; ${guesses.size} were asked for.`
+      : "No guess was made before its outcome was shown.";
+    place.replaceChildren(table, sum);
+  }
+}
+
+for (const fieldset of document.querySelectorAll("fieldset.guess")) new Guess(fieldset);
+for (const place of document.querySelectorAll("[data-outcome]")) {
+  const guess = guesses.get(place.dataset.outcome);
+  const fold = place.closest("details");
+  if (guess && fold) fold.addEventListener("toggle", () => { if (fold.open) guess.open(); });
+  if (guess && !fold) guess.open();
+}
+fillTallies();
+
+// On paper everything is open.
+addEventListener("beforeprint", () => {
+  for (const fold of document.querySelectorAll("details:not([open])")) {
+    fold.dataset.closed = "";
+    fold.open = true;
+  }
+});
+addEventListener("afterprint", () => {
+  for (const fold of document.querySelectorAll("details[data-closed]")) {
+    fold.open = false;
+    delete fold.dataset.closed;
+  }
+});

@@ -1,0 +1,419 @@
+"""The book in a real browser: every page, every recorded slider, on a desk and on a telephone."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from tools.book.__main__ import BUILD, build, is_current, megabytes
+from tools.browser.site import serve_folder
+
+SOME = ["05_gaussian_rope"]  # run and recorded where no whole book is at hand; `.ci/run` makes one first
+PHONE = {"width": 360, "height": 780}
+DESK = {"width": 1280, "height": 900}
+PAGE_BYTES, SITE_MEGABYTES = 3_000_000, 60
+GRAVE = ("serious", "critical")
+LESSON = "notebooks/05_gaussian_rope.html"
+SET = """(figure, positions) => {
+    figure.querySelector('button').click();  // to rest
+    const inputs = figure.querySelectorAll('input, select');
+    for (const [i, stop] of positions) {
+        inputs[i].value = stop;
+        inputs[i].dispatchEvent(new Event('input', { bubbles: true }));
+    }
+}"""
+SOURCES = "figure => [...figure.querySelectorAll('.recorded-panels img')].map(image => image.src).join()"
+DRAWN = (
+    "figure => [...figure.querySelectorAll('.recorded-panels img')].every(i => i.complete && i.naturalWidth)"
+)
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the pages: the whole book if it is there and up to date, or else one with a lesson."""
+    return BUILD / "html" if is_current(BUILD) else build(SOME, tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture(scope="session")
+def address(html: Path) -> Iterator[str]:
+    with serve_folder(html) as found:
+        yield found
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport=PHONE, has_touch=True, device_scale_factor=2)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def desk(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport=DESK)
+    yield context
+    context.close()
+
+
+def pages_of(html: Path) -> list[str]:
+    return sorted(path.relative_to(html).as_posix() for path in html.rglob("*.html"))
+
+
+def one_of_a_kind(html: Path) -> list[str]:
+    """All pages, but one of those that are made alike: the reference of each package, each study's table."""
+    kept = ("api/index.html", "api/encodings.html", "figures/README.html", "figures/ladder.html")
+    return [name for name in pages_of(html) if name in kept or not name.startswith(("api/", "figures/"))]
+
+
+def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
+    """A page, and a list that fills with all that goes wrong on it, requests to others included."""
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(f"{page.url}: {error}"))
+    page.on(  # what the next page cuts short has not failed
+        "requestfailed",
+        lambda request: (
+            None
+            if request.failure == "net::ERR_ABORTED"
+            else wrong.append(f"{page.url}: {request.url} failed")
+        ),
+    )
+    page.on(
+        "console", lambda said: wrong.append(f"{page.url}: {said.text}") if said.type == "error" else None
+    )
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((address, "data:", "blob:"))
+            else wrong.append(f"{page.url} asks {request.url}")
+        ),
+    )
+    return page, wrong
+
+
+def see_all(page: Page) -> None:
+    """Scroll to the end, so that what loads late is loaded."""
+    page.evaluate(
+        "async () => { for (const i of document.images) i.loading = 'eager'; "
+        "await Promise.all([...document.images].map(i => i.decode().catch(() => 0))); }"
+    )
+
+
+def test_every_page_opens_without_an_error_and_asks_nobody_else(
+    desk: BrowserContext, html: Path, address: str
+):
+    page, wrong = watched(desk, address)
+    for name in pages_of(html):
+        page.goto(address + name)
+        see_all(page)
+        broken = page.evaluate("[...document.images].filter(i => !i.naturalWidth).map(i => i.src)")
+        wrong += [f"{name}: {image} shows nothing" for image in broken]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("width", [360, 1280, 1440, 1600])
+def test_no_page_is_wider_than_its_screen(browser: Browser, html: Path, address: str, width: int):
+    context = browser.new_context(viewport={**DESK, "width": width})
+    page, wide = context.new_page(), {}
+    names = pages_of(html) if width == PHONE["width"] else [LESSON, "claims.html", "board.html", "index.html"]
+    for name in names:
+        page.goto(address + name)
+        if (found := page.evaluate("document.documentElement.scrollWidth")) > width:
+            wide[name] = found
+    context.close()
+    assert wide == {}
+
+
+def grave_findings(page: Page, options: dict) -> list[tuple[str, str]]:
+    """What axe finds on a page that is serious: which rule, and the first element."""
+    found = Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
+
+
+def test_axe_finds_nothing_serious(desk: BrowserContext, html: Path, address: str):
+    page, found = desk.new_page(), {}
+    for name in one_of_a_kind(html):
+        page.goto(address + name)
+        unfold(page)
+        found[name] = grave_findings(page, {})
+    assert {name: grave for name, grave in found.items() if grave} == {}
+
+
+def test_dark_pages_have_contrast_enough(browser: Browser, address: str):
+    context = browser.new_context(viewport=DESK, color_scheme="dark")
+    page, found = context.new_page(), {}
+    for name in (
+        "index.html",
+        LESSON,
+        "claims.html",
+        "board.html",
+        "docs/glossary.html",
+        "api/encodings.html",
+    ):
+        page.goto(address + name)
+        found[name] = grave_findings(page, {"runOnly": ["color-contrast"]})
+    context.close()
+    assert {name: grave for name, grave in found.items() if grave} == {}
+
+
+def test_a_page_is_light_before_a_slider_is_moved(desk: BrowserContext, html: Path, address: str):
+    page, loaded, heavy = desk.new_page(), [], {}
+    page.on("response", lambda response: loaded.append(response.url))
+    for name in pages_of(html):
+        loaded.clear()
+        page.goto(address + name)
+        see_all(page)
+        files = {html / unquote(urldefrag(url)[0].removeprefix(address).partition("?")[0]) for url in loaded}
+        size = sum(path.stat().st_size for path in files if path.is_file())
+        if size > PAGE_BYTES:
+            heavy[name] = size
+    assert heavy == {}
+    assert megabytes(html) < SITE_MEGABYTES
+
+
+# ---------------------------------------------------------------- recorded pictures
+
+
+def recorded_pages(html: Path) -> list[str]:
+    return [name for name in pages_of(html) if 'class="recorded"' in (html / name).read_text("utf-8")]
+
+
+def moved(figure: Locator, act: object) -> str:
+    """The pictures after a key or a choice; fails unless they differ from those before, and are drawn."""
+    before = figure.evaluate(SOURCES)
+    act()  # type: ignore[operator]
+    figure.page.wait_for_function(
+        f"([figure, before]) => ({SOURCES})(figure) !== before && ({DRAWN})(figure)",
+        arg=[figure.element_handle(), before],
+        timeout=5000,
+    )
+    return figure.evaluate(SOURCES)
+
+
+def test_every_recorded_control_changes_its_picture(desk: BrowserContext, html: Path, address: str):
+    page, wrong = watched(desk, address)
+    controls = 0
+    for name in recorded_pages(html):
+        page.goto(address + name)
+        unfold(page)
+        for figure in page.locator("figure.recorded").all():
+            controls += len([try_control(figure, i) for i in range(figure.locator("input, select").count())])
+    assert wrong == []
+    assert controls > 5
+
+
+def test_every_position_shows_its_own_picture(desk: BrowserContext, html: Path, address: str):
+    page, drawn = desk.new_page(), random.Random(5)
+    for name in recorded_pages(html):
+        page.goto(address + name)
+        unfold(page)
+        for figure in page.locator("figure.recorded").all():
+            data = json.loads(figure.locator("script").text_content() or "")
+            for group in data["groups"]:
+                stops = [range(len(data["controls"][i]["stops"])) for i in group["controls"]]
+                positions = list(itertools.product(*stops))
+                for n in drawn.sample(range(len(positions)), min(2, len(positions))):
+                    figure.evaluate(SET, list(zip(group["controls"], positions[n], strict=True)))
+                    expect_picture(figure, data["pictures"][group["pictures"][n]])
+
+
+def expect_picture(figure: Locator, wanted: dict) -> None:
+    """Wait until the figure shows a picture, or says why there is none."""
+    if "refused" in wanted:
+        expect(figure.locator(".recorded-said")).to_have_text(wanted["refused"])
+        return
+    for image, name in zip(figure.locator(".recorded-panels img").all(), wanted["panels"], strict=True):
+        expect(image).to_have_attribute("src", re.compile(re.escape(name)))
+    expect(figure.locator(".recorded-panels")).to_have_attribute("aria-label", wanted["alt"])
+
+
+def test_a_picture_that_does_not_come_is_missed_in_words(desk: BrowserContext, address: str):
+    page = desk.new_page()
+    page.route("**/recorded/*", lambda route: route.abort())
+    page.goto(address + LESSON)
+    figure = page.locator("figure.recorded").filter(has=page.get_by_label("σ₁ (tokens)")).first
+    figure.get_by_label("σ₁ (tokens)").press("End")
+    expect(figure.locator(".recorded-said")).to_have_text("This picture could not be loaded.")
+    expect(figure.locator(".recorded-said")).to_have_css("position", "static")
+    page.unroute("**/recorded/*")
+    moved(figure, lambda: figure.get_by_label("σ₁ (tokens)").press("Home"))
+    expect(figure.locator(".recorded-said")).to_have_css("position", "absolute")
+
+
+def unfold(page: Page) -> None:
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+
+
+def try_control(figure: Locator, i: int) -> None:
+    """Move a control to another stop with the keyboard, and back to rest by the button."""
+    control = figure.locator("input, select").nth(i)
+    rest = figure.evaluate(SOURCES)
+    still = control.input_value()
+    if control.evaluate("control => control.tagName") == "SELECT":
+        last = control.locator("option").last.get_attribute("value")
+        assert last != still
+        moved(figure, lambda: control.select_option(last))
+    else:
+        control.focus()
+        end = "Home" if still == control.get_attribute("max") else "End"
+        moved(figure, lambda: control.press(end))
+        assert control.get_attribute("aria-valuetext")
+    assert moved(figure, lambda: figure.get_by_role("button", name="reset").click()) == rest
+
+
+def test_a_control_by_itself_sends_the_others_to_rest_and_one_beside_it_does_not(
+    desk: BrowserContext, address: str
+):
+    page = desk.new_page()
+    page.goto(address + LESSON)
+    figure = page.locator("figure.recorded").filter(has=page.get_by_label("σ₁ (tokens)")).first
+    sigma1, sigma2, place = (
+        figure.get_by_label(name) for name in ("σ₁ (tokens)", "σ₂ (tokens)", "place of q")
+    )
+    rest = sigma1.input_value()
+    for slider in (sigma1, sigma2):
+        slider.focus()
+        moved(figure, lambda slider=slider: slider.press("End"))
+    assert sigma1.input_value() == sigma1.get_attribute("max") != rest
+    place.focus()
+    moved(figure, lambda: place.press("Home"))
+    assert sigma1.input_value() == rest
+    expect(figure.locator(".recorded-words")).to_contain_text("σ₁ and σ₂")
+
+
+def test_a_finger_moves_a_slider(phone: BrowserContext, address: str):
+    page = phone.new_page()
+    page.goto(address)
+    figure = page.locator("figure.recorded").first
+    slider = figure.get_by_label("distance (tokens)")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    assert box is not None
+    assert box["height"] >= 40
+    moved(figure, lambda: slider.tap(position={"x": box["width"] * 0.8, "y": box["height"] / 2}))
+    assert int(slider.input_value()) > 4
+
+
+def test_without_scripts_the_still_picture_stands(browser: Browser, address: str):
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address + LESSON)
+    figure = page.locator("figure.recorded").first
+    expect(figure.locator("img").first).to_be_visible()
+    expect(figure.locator(".recorded-controls")).to_be_hidden()
+    fold = page.locator("details.hint").first
+    fold.locator("summary").click()
+    expect(fold.locator("p").first).to_be_visible()
+    context.close()
+
+
+def test_a_book_opens_from_a_disk(desk: BrowserContext, html: Path):
+    page, wrong = watched(desk, "file://")
+    page.goto((html / LESSON).as_uri())
+    unfold(page)
+    try_control(page.locator("figure.recorded").first, 0)
+    page.goto((html / "search.html").as_uri() + "?q=rotation")
+    expect(page.locator("#search-results li").first).to_be_visible()
+    assert wrong == []
+
+
+# ---------------------------------------------------------------- questions, folds, links
+
+
+def test_a_guess_is_compared_when_the_outcome_is_opened_and_counts_if_it_came_before(
+    desk: BrowserContext, address: str
+):
+    page = desk.new_page()
+    page.goto(address + LESSON)
+    first, second = (page.locator("fieldset.guess").nth(i) for i in (0, 1))
+    outcome = outcome_of(page, first)
+    expect(outcome).to_be_hidden()
+    facts = json.loads(first.locator("script").text_content() or "")
+    answer(first, facts)
+    outcome.locator("xpath=ancestor::details").locator("summary").click()
+    expect(outcome).to_contain_text("You guessed:")
+    expect(outcome).to_contain_text("✓")
+    said = outcome.text_content()
+    change(first, facts)  # too late: what counts is what was guessed before
+    expect(first.locator(".guess-said")).to_be_attached()
+    assert outcome.text_content() == said
+    late = outcome_of(page, second)
+    late.locator("xpath=ancestor::details").locator("summary").click()
+    expect(late).to_contain_text("No guess was made before this was shown.")
+    answer(second, json.loads(second.locator("script").text_content() or ""))
+    expect(late).to_contain_text("Guessed after the outcome was shown.")
+    expect(page.locator(".tally")).to_contain_text("1 of 1 guesses were right")
+
+
+def outcome_of(page: Page, guess: Locator) -> Locator:
+    return page.locator(f"[data-outcome='{guess.get_attribute('data-guess')}']").first
+
+
+def change(guess: Locator, facts: dict) -> None:
+    """Guess something else, or nothing."""
+    if "options" in facts:
+        other = next(option for option in facts["options"] if option != facts["outcome"])
+        guess.get_by_role("radio", name=other, exact=True).check()
+    else:
+        guess.get_by_role("textbox").fill("")
+        guess.get_by_role("textbox").press("Tab")
+
+
+def answer(guess: Locator, facts: dict) -> None:
+    """Guess what came out."""
+    if "options" in facts:
+        guess.get_by_role("radio", name=facts["outcome"], exact=True).check()
+    else:
+        guess.get_by_role("textbox").fill(str(facts["outcome"]))
+        guess.get_by_role("textbox").press("Tab")
+
+
+def test_every_outcome_and_its_question_stand_on_the_same_page(html: Path):
+    for name in recorded_pages(html):
+        soup = BeautifulSoup((html / name).read_text("utf-8"), "html.parser")
+        asked = {field["data-guess"] for field in soup.select("fieldset.guess")}
+        came = {place["data-outcome"] for place in soup.select("[data-outcome]")}
+        assert asked == came, name
+        assert all(place.find_parent("details") for place in soup.select("[data-outcome]")), name
+
+
+def test_every_link_leads_somewhere(html: Path):
+    anchors: dict[Path, set[str]] = {}
+    links: list[tuple[str, str]] = []
+    for name in pages_of(html):
+        soup = BeautifulSoup((html / name).read_text("utf-8"), "html.parser")
+        anchors[(html / name).resolve()] = {tag["id"] for tag in soup.select("[id]")}
+        links += [(name, tag["href"]) for tag in soup.select("a[href]")]
+    broken = {(name, link) for name, link in links if not leads_somewhere(name, link, html, anchors)}
+    assert broken == set()
+
+
+def leads_somewhere(name: str, link: str, html: Path, anchors: dict[Path, set[str]]) -> bool:
+    target, anchor = urldefrag(urljoin(f"site:///{name}", link))
+    if not target.startswith("site:"):
+        return True
+    path = (html / unquote(target.removeprefix("site:///"))).resolve()
+    if not path.exists():
+        return False
+    return not anchor or path not in anchors or unquote(anchor) in anchors[path]
+
+
+def test_on_paper_all_is_open_and_no_control_is_left(desk: BrowserContext, address: str):
+    page = desk.new_page()
+    page.goto(address + LESSON)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".recorded-controls").first).to_be_hidden()
+    expect(page.locator("details.hint p").first).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    expect(page.locator("details.hint p").first).to_be_hidden()

@@ -1,0 +1,192 @@
+"""What is recorded of a live picture is what it shows."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from PIL import Image
+
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+from babygpt.errors import BadInput
+from babygpt.live import Choice, Explorer, Line, Slider
+from babygpt.live.dashboard import Dashboard
+from babygpt.live.run import Run
+from babygpt.plots import artists
+from tools.book.outputs import picture_at_rest
+from tools.book.panels import FEWER, last_gap
+from tools.book.recording import (
+    MOST,
+    STOPS,
+    Recording,
+    groups_of,
+    record_explorer,
+    record_replay,
+    stops_in,
+    thinned,
+)
+
+
+def show(left: Axes, right: Axes, found: Mapping[str, Any]) -> None:
+    """A bar as long as one number says, and one as high as the other."""
+    artists.horizontal_line(left, "a", found["a"], color="red", lw=3)
+    artists.horizontal_line(right, "b", found["b"], color="blue", lw=3)
+    for ax, name in ((left, "a"), (right, "b")):
+        artists.set_limits(ax, (0.0, 1.0), (-1.0, 10.0))
+        artists.set_title(ax, f"{name} is {found[name]}")
+
+
+def explorer(together: tuple[tuple[str, ...], ...] = ()) -> Explorer:
+    """Two panels, three controls, a text; refuses b = 3."""
+
+    def measure(a: int, b: int, colour: str, text: str) -> dict[str, Any]:
+        if b == 3:
+            raise BadInput("b should not be 3")
+        return {"a": a, "b": b}
+
+    controls = [
+        Slider("a", 2, 0, 9),
+        Slider("b", 1, 0, 4),
+        Choice("colour", ("red", "blue")),
+        Line("text", "hi"),
+    ]
+    return Explorer("bars", measure, show, controls, widths=(1, 1), together=together)
+
+
+def combinations(recording: Recording) -> dict[tuple[int, ...], dict[tuple[int, ...], dict[str, Any]]]:
+    """Controls of each group -> their stops -> the picture, read independently of the script."""
+    return {
+        tuple(group["controls"]): dict(
+            zip(
+                itertools.product(*(range(len(recording.controls[i]["stops"])) for i in group["controls"])),
+                (recording.pictures[n] for n in group["pictures"]),
+                strict=True,
+            )
+        )
+        for group in recording.groups
+    }
+
+
+def stored(picture: Mapping[str, Any], folder: Path) -> list[np.ndarray]:
+    return [np.asarray(Image.open(io.BytesIO((folder / name).read_bytes()))) for name in picture["panels"]]
+
+
+def test_each_recorded_picture_is_what_the_explorer_draws_there(tmp_path: Path):
+    recording = record_explorer(explorer((("a", "colour"),)), tmp_path)
+    fresh = explorer()
+    fresh.canvas.set_size(1540, 1.0)
+    for stops, picture in combinations(recording)[0, 2].items():
+        values = {"a": int(recording.controls[0]["stops"][stops[0]]), "b": 1, "colour": "red", "text": "hi"}
+        fresh.draw_values(values)
+        wanted = FEWER[fresh.canvas.pixels()[..., :3]]
+        begin = 0
+        for panel in stored(picture, tmp_path):
+            columns = wanted[:, begin : begin + panel.shape[1]]
+            assert any((columns[i : i + len(panel)] == panel).all() for i in range(len(columns)))
+            assert (columns < 255).sum() == (panel < 255).sum()  # nothing but white is left out
+            begin += panel.shape[1]
+        assert begin == wanted.shape[1]
+
+
+def test_what_does_not_change_is_stored_once(tmp_path: Path):
+    recording = record_explorer(explorer(), tmp_path)
+    assert len(recording.sizes) == 2
+    along_a = combinations(recording)[0,].values()
+    assert len({picture["panels"][0] for picture in along_a}) == 10
+    assert len({picture["panels"][1] for picture in along_a}) == 1
+    assert len(list(tmp_path.iterdir())) == 10 + 4  # of b = 3 there is nothing
+
+
+def test_what_an_explorer_refuses_is_told_in_its_words(tmp_path: Path):
+    recording = record_explorer(explorer(), tmp_path)
+    along_b = combinations(recording)[1,]
+    assert along_b[3,] == {"refused": "b should not be 3"}
+    assert "panels" in along_b[2,]
+
+
+def test_controls_that_do_not_belong_together_are_drawn_while_the_others_rest(tmp_path: Path):
+    recording = record_explorer(explorer(), tmp_path)
+    groups = combinations(recording)
+    assert set(groups) == {(0,), (1,), (2,)}
+    rests = [groups[i,][recording.controls[i]["rest"],] for i in range(3)]
+    assert rests[0] == rests[1] == rests[2] == picture_at_rest(asdict(recording))
+    assert recording.fixed == [("text", "hi")]
+    json.dumps(asdict(recording))
+
+
+def test_an_explorer_is_recorded_from_where_it_stands(tmp_path: Path):
+    moved = explorer()
+    moved.controls["a"].value = 7
+    recording = record_explorer(moved, tmp_path)
+    assert recording.controls[0]["stops"][recording.controls[0]["rest"]] == "7"
+
+
+def test_an_explorer_knows_the_controls_that_belong_together():
+    with pytest.raises(BadInput, match="bars has no controls called c"):
+        explorer((("a", "c"),))
+
+
+def test_a_replay_goes_from_the_untrained_model_to_the_last_step(tmp_path: Path):
+    corpus = load_corpus("plain-tales", n_chars=20_000)
+    torch.manual_seed(0)
+    model = build("v1", ModelConfig(corpus.tokenizer.vocab_size, block_size=8, n_embd=8))
+    run = Run(model, NextToken(corpus, 8), TrainConfig(steps=30, batch_size=4), "v1")
+    run.panel = dashboard = Dashboard(run, {}, [])
+    run.train_after([])
+    recording = record_replay(dashboard, tmp_path)
+    assert recording is not None
+    (control,) = recording.controls
+    assert [control["stops"][0], control["stops"][-1]] == ["0", "30"]
+    pictures = [recording.pictures[i] for i in recording.groups[0]["pictures"]]
+    assert "untrained" in pictures[0]["alt"]
+    assert "at step 30" in pictures[-1]["alt"]
+    assert len({picture["panels"][0] for picture in pictures}) == len(pictures)
+
+
+# ---------------------------------------------------------------- which stops, and where to cut
+
+
+@given(st.integers(2, 300), st.integers(2, 40), st.data())
+def test_thinned_stops_keep_both_ends_and_rest(n: int, most: int, data: st.DataObject):
+    rest = data.draw(st.integers(0, n - 1))
+    chosen = thinned(n, most, rest)
+    assert {0, rest, n - 1} <= set(chosen) <= set(range(n))
+    assert chosen == sorted(set(chosen))
+    assert len(chosen) <= max(most, 3)
+    if n <= most:
+        assert chosen == list(range(n))
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(2, 500), min_size=1), st.data())
+def test_no_group_of_sliders_has_too_many_pictures(options: dict[str, int], data: st.DataObject):
+    names = sorted(options)
+    groups = data.draw(st.lists(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)))
+    most = stops_in(groups_of(names, groups), options, set(names))
+    for group in groups_of(names, groups):
+        few = math.prod(most[name] for name in group if options[name] <= 6)
+        assert math.prod(most[name] for name in group) <= max(MOST, few * 2 ** len(group))
+    assert all(2 <= most[name] <= max(STOPS, 6) for name in names)
+
+
+def test_a_choice_keeps_all_its_options():
+    assert stops_in([("kind", "x")], {"kind": 30, "x": 100}, {"x"}) == {"kind": 30, "x": 3}
+
+
+@pytest.mark.parametrize(
+    ("columns", "place"),
+    [("", None), ("###", None), ("...", 1), (".#..", 2), ("..#.#", 0), ("...##", 1), ("#.#", None)],
+)
+def test_a_picture_is_cut_in_the_last_white_gap(columns: str, place: int | None):
+    assert last_gap(np.array([column == "." for column in columns], bool), 2) == place

@@ -1,0 +1,156 @@
+"""Make the book: the course as web pages that need no kernel, in book/_build/html.
+
+python -m tools.book               run all lessons
+python -m tools.book 04_rope       only this one; the others as they are stored, without sliders
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from base64 import b64decode, b64encode
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import nbformat
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_markdown_cell
+
+from babygpt import live
+from babygpt.device import available_cores
+from tools.book.documents import Site, code_host, copy_linked_files, rewrite_links, site
+from tools.book.outputs import Page, recorded_html
+from tools.book.pages import write_pages
+from tools.book.recording import record_explorer
+from tools.book.running import ROOT, Ran, fingerprint, run_all, stored
+from tools.notebooks import pick, quantise
+
+BOOK = ROOT / "book"
+BUILD = BOOK / "_build"
+PICTURES = "recorded"  # the folder of the site that holds them
+PLACEHOLDER = "<!-- recorded: rotary -->"
+MADE = "made.txt"  # says of what, once all is done
+SEEN = (
+    *("babygpt", "notebooks", "docs", "figures", "tools/book", "tools/notebooks.py", "constraints.txt"),
+    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+)
+ON_A_PAGE = """\
+```{{note}}
+You read this as a web page. Here sliders choose among pictures that were recorded, trainings can be wound
+back but not started, a guess is kept until you leave the page, and answers fold out with a click. What the
+text tells you to run or to write is for <a href="{}.ipynb" download>the notebook</a>, with the course
+installed.
+```
+"""
+FIRST = "00_start_here"  # the lesson that shows the same picture
+
+
+def build(names: list[str], folder: Path) -> Path:
+    """Make the book, and return the folder with its pages.
+
+    names   of the notebooks that are run, without .ipynb; the others are shown as they are stored
+    folder  where everything goes; what an earlier build left there is used where it still holds
+    Raises CellExecutionError if a notebook fails, CalledProcessError if Sphinx finds a page wanting.
+    """
+    lessons = [path.stem for path in pick(ROOT / "notebooks", ())]
+    (folder / MADE).unlink(missing_ok=True)
+    mark = fingerprint(SEEN)
+    ran = run_all(names, folder / "executed", available_cores())
+    ran += [stored(name) for name in lessons if name not in names]
+    source, html = folder / "source", folder / "html"
+    for old in (source, html, folder / "doctrees"):
+        shutil.rmtree(old, ignore_errors=True)
+    used = assemble(ran, source, folder / "executed" / "pictures")
+    (html / PICTURES).mkdir(parents=True)
+    for name in used:
+        shutil.copyfile(folder / "executed" / "pictures" / name, html / PICTURES / name)
+    for lesson in lessons:  # to be opened in JupyterLab
+        (html / "notebooks").mkdir(exist_ok=True)
+        shutil.copyfile(ROOT / "notebooks" / f"{lesson}.ipynb", html / "notebooks" / f"{lesson}.ipynb")
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "auto"]
+    command += ["-c", str(BOOK), "-d", str(folder / "doctrees"), str(source), str(html)]
+    subprocess.run(command, check=True)
+    (folder / MADE).write_text(f"{mark} {' '.join(names)}\n", encoding="utf-8")
+    return html
+
+
+def is_current(folder: Path) -> bool:
+    """Whether the whole book lies in a folder, and nothing that it is made of has changed since."""
+    lessons = " ".join(path.stem for path in pick(ROOT / "notebooks", ()))
+    made = folder / MADE
+    return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SEEN)} {lessons}\n"
+
+
+def assemble(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
+    """Write what Sphinx reads, and return the names of the pictures that its pages may show."""
+    book = site(host=code_host())
+    write_pages(source, book)
+    for picture in (source / "figures").glob("*.png"):
+        lighten(picture)
+    used: set[str] = set()
+    for lesson in ran:
+        used |= write_lesson(lesson, source, pictures, book)
+    return used | write_start(ran, source, pictures)
+
+
+def lighten(picture: Path) -> None:
+    """Store a PNG with 256 colours, at a third of its size."""
+    picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
+
+
+def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> set[str]:
+    """Write a lesson, and return the names of the pictures that it may show."""
+    place = f"notebooks/{lesson.name}.ipynb"
+    page = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/")
+    notebook = page.convert(lesson.notebook)
+    if lesson.facts["views"]:
+        notebook.cells.insert(1, new_markdown_cell(ON_A_PAGE.format(lesson.name)))
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = rewrite_links(cell.source, place, book)
+            copy_linked_files(cell.source, place, source, book)
+    path = source / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return page.used
+
+
+def write_start(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
+    """Write the start page, with one picture that moves, and return the names of its pictures."""
+    first = [view for lesson in ran if lesson.name == FIRST for view in lesson.facts["views"].values()]
+    found = next((view for view in first if view["title"] == "RoPE"), None)
+    recording = found or asdict(record_explorer(live.rotary(), pictures))
+    text = (BOOK / "index.md").read_text(encoding="utf-8")
+    moving = recorded_html(recording, f"{PICTURES}/")
+    (source / "index.md").write_text(text.replace(PLACEHOLDER, moving), encoding="utf-8")
+    return {name for picture in recording["pictures"] for name in picture.get("panels", ())}
+
+
+def megabytes(folder: Path) -> float:
+    """Return how much lies in a folder, in millions of bytes."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+@click.command(help=__doc__)
+@click.argument("names", nargs=-1)
+@click.option("--folder", type=Path, default=BUILD, help="where it is made  [default: book/_build]")
+def main(names: tuple[str, ...], folder: Path) -> None:
+    """See the module's docstring."""
+    start = time.perf_counter()
+    lessons = [path.stem for path in pick(ROOT / "notebooks", names)]
+    try:
+        html = build(lessons, folder.resolve())
+    except CellExecutionError as error:
+        raise click.ClickException(f"a notebook failed.\n{error}") from None
+    except subprocess.CalledProcessError as error:
+        raise click.ClickException("the pages are not as they should be: see above") from error
+    minutes, size = (time.perf_counter() - start) / 60, megabytes(html)
+    click.echo(f"{html / 'index.html'}: {size:.1f} MB, made in {minutes:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main()

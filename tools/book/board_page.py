@@ -1,0 +1,139 @@
+"""The page of the board: all versions on equal terms, as the stored results have them."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+
+from babygpt.data import load_corpus
+from babygpt.experiments.board import COLUMNS, front, front_title, of_kind, table_row, who_answers
+from babygpt.experiments.ladder import WORLD
+from babygpt.experiments.results import Results
+from babygpt.experiments.sweep import small_config
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES = "docs/results.md"
+
+PAGE = """# The board
+
+{models} small models, each a version of the course's GPT or a rival of one, on equal terms: the same
+stories, the same body of {n_layer} layers, {n_head} heads and {n_embd} channels, {steps} steps, and the same
+{seeds} seeds, or {fill_seeds} of them for models that fill in. What a larger model does, or a longer
+training, this board does not say.
+
+![{alt}](figures/ladder.png)
+
+A dot is a seed, a ring the share of whole names that it writes. What would stretch an axis stands in its row
+in figures, and so does a refusal. [Notebook 08](notebooks/08_the_ladder.ipynb) asks this board questions,
+pair by pair, and [the results](docs/results.md#the-board) say in words what it shows.
+
+## In numbers
+
+{table}
+
+## What the columns mean
+
+{columns}
+
+A row is read beside another, seed by seed: the difference of two models counts as decided if all seeds agree
+on its sign and its mean is further from 0 than luck takes five equal models in 95 of 100 cases. From left to
+right, no other is decidedly below {leaders}. Of those that fill in, none is below {fillers}.
+
+## Measure it again
+
+```bash
+make figures NAMES=ladder
+```
+
+trains and measures all of it, and stores the numbers and the picture; the last time it took {minutes:.0f}
+minutes (`{command}`). The numbers travel with the package:
+
+```python
+from babygpt.experiments.results import load_results
+
+board = load_results("ladder")["board"]
+```
+
+## Other studies
+
+{studies}
+
+All their pictures stand on [one page](figures/README.md).
+"""
+
+ABOUT = {
+    "model": "its name on the ladder; what each is, [the start of the README](README.md#the-ladder) says",
+    "loss": "nats per character on text that was never trained on, in windows of {block_size}, mean ± "
+    "standard deviation over the seeds. The best reader of such windows, which begin anywhere, loses "
+    "{window_floor:.3f}; on whole stories {floor:.3f}. Behind ≤ stands a bound (NELBO), which no loss may be "
+    "compared with",
+    "at 2× length": "the same in windows twice as long as in training; *refuses*: a table has no row there",
+    "at 4× length": "the same, four times as long",
+    "change past the window": "by how much the loss rises when the same characters are read at the end of a "
+    "window four times as long; below 0 the longer text would help",
+    "right answers, each seed (%)": "*who did it?* The right of two names is the likelier one; a coin has 50",
+    "whole names, each seed (%)": "it also writes the name, the likeliest letter each time",
+    "parameters": "the numbers that it learns",
+    "speed": "training steps a second, as a share of v4's",
+}
+
+
+def board_page(results: Results, root: Path = ROOT) -> str:
+    """The page of the stored board, as Markdown."""
+    columns = (f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS)
+    shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
+    return PAGE.format(
+        **vars(shape),
+        models=len(results["board"]),
+        steps=results["steps"],
+        seeds=len(results["seeds"]),
+        fill_seeds=len(results["fill_seeds"]),
+        alt=picture_in_words(results),
+        table=table(results),
+        columns="\n".join(columns),
+        leaders=listed(front(results, masks=False)),
+        fillers=listed(front(results, masks=True)),
+        minutes=results["minutes"],
+        command=results["command"],
+        studies="\n".join(studies(root)),
+    )
+
+
+def picture_in_words(results: Results) -> str:
+    """What the picture of the board shows, for those who do not see it."""
+    rows = []
+    for masks, kind in ((False, "left to right"), (True, "filling in")):
+        found = of_kind(results, masks)
+        answers = who_answers({name: one["roles"] for name, one in found.items()})
+        rows.append(f"{len(found)} models {kind}: {front_title(results, masks)}. {answers}")
+    return f"Losses, right answers, and what longer windows cost, seed by seed. {'. '.join(rows)}."
+
+
+def table(results: Results) -> str:
+    """The board's numbers as a table that is moved sideways where it is too wide."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in COLUMNS)
+    rows = []
+    for name, *cells in (table_row(results, name) for name in results["board"]):
+        told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{told}</tr>\n')
+    return (
+        '<div class="board" role="region" aria-label="The board in numbers" tabindex="0">\n'
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody></table>\n</div>"
+    )
+
+
+def studies(root: Path = ROOT) -> list[str]:
+    """A link to each of the other studies on the page of results."""
+    headings = re.findall(r"^## (.+)$", (root / STUDIES).read_text(encoding="utf-8"), flags=re.M)
+    return [f"- [{heading}]({STUDIES}#{slug(heading)})" for heading in headings if heading != "The board"]
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as code hosts and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def listed(names: list[str]) -> str:
+    """Names in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,200 @@
+"""The repository's own pages as pages of the book, and where their links lead there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import dirname, normpath, relpath
+
+from tools.book.reference import packages, page_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ("*.md", "docs/**/*.md", "figures/*.md")
+ALBUM = "figures/README.md"  # the page on which every picture stands
+# Code is passed over: what looks like a link there is none. The text of a link may itself hold code.
+LINK = re.compile(
+    r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|(?P<tick>`+)(?:(?!\n\n).)+?(?P=tick)(?!`)"
+    r"|(?P<image>!?)\[(?P<text>(?:`[^`]*`|\\.|[^\[\]`\\])*)\]\((?P<target>[^()\s]+)\)",
+    flags=re.M | re.S,
+)
+
+
+@dataclass(frozen=True)
+class CodeHost:
+    """Where the code can be read on the web, as it was at one commit.
+
+    address  of the repository
+    commit   its hash
+    """
+
+    address: str
+    commit: str
+
+    def link(self, path: str, folder: bool) -> str:
+        """The address of a file or a folder of the repository."""
+        return f"{self.address}/{'tree' if folder else 'blob'}/{self.commit}/{path}"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What decides where a link of the repository leads in the book.
+
+    root   of the repository
+    pages  its files that are pages of the book, as paths from the root
+    host   where the other files can be read; None if nobody knows
+    """
+
+    root: Path
+    pages: frozenset[str]
+    host: CodeHost | None = None
+
+
+def code_host(environment: Mapping[str, str] = os.environ) -> CodeHost | None:
+    """The code host that the publishing workflow tells of; None anywhere else."""
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
+    server, repository, commit = (environment.get(name, "") for name in names)
+    return CodeHost(f"{server}/{repository}", commit) if server and repository and commit else None
+
+
+def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
+    """The book of a repository: its documents and notebooks are pages."""
+    paths = [path for pattern in (*DOCUMENTS, "notebooks/*.ipynb") for path in root.glob(pattern)]
+    return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths), host)
+
+
+# ---------------------------------------------------------------- links
+
+
+def rewrite_links(text: str, place: str, book: Site) -> str:
+    """Let the relative links of a Markdown text lead somewhere in the book.
+
+    text     of a document, or of a notebook's cell
+    place    where the text stands, as a path from the root
+    returns  the same text. Links to pages stay, and so do pictures; a link to a picture leads to the page
+             of all pictures. Other files and folders lead to the code host. Where none is known, a link to a
+             file stays, for the file to be copied (`linked_files`), and one to a folder leads to the page on
+             it; where there is none it becomes plain text, as a web page of file names would help nobody
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        path = target_path(found, place)
+        if path is None or found["image"] or path in book.pages:
+            return found[0]
+        target = new_target(path, place, book)
+        return f"[{found['text']}]({target})" if target else found["text"]
+
+    return LINK.sub(moved, text)
+
+
+def target_path(found: re.Match[str], place: str) -> str | None:
+    """The path from the root that a link leads to; None for code, other sites, and the same page."""
+    target = (found["target"] or "#").partition("#")[0]
+    if not target or ":" in target:
+        return None
+    return normpath(f"{dirname(place) or '.'}/{target}")
+
+
+def new_target(path: str, place: str, book: Site) -> str:
+    """Where a link to what is no page leads; "" for nowhere."""
+    if path.startswith("../"):  # a place of the code host beside its files
+        return f"{book.host.address}/{path.lstrip('./')}" if book.host else ""
+    if is_picture(path):
+        return f"#{picture_label(path)}"
+    folder = (book.root / path).is_dir()
+    if book.host:
+        return book.host.link(path, folder)
+    about = page_about(path, book) if folder else path
+    return relpath(about, dirname(place) or ".") if about else ""
+
+
+def page_about(folder: str, book: Site) -> str:
+    """The page that tells of a folder: its README, or the reference of a package; "" if there is none."""
+    if f"{folder}/README.md" in book.pages:
+        return f"{folder}/README.md"
+    package = folder.replace("/", ".")
+    return page_of(package) if package in packages() else ""
+
+
+def linked_files(text: str, place: str, book: Site) -> Iterator[str]:
+    """The files that a text with rewritten links needs beside it, as paths from the root."""
+    for found in LINK.finditer(text):
+        path = target_path(found, place)
+        if path and path not in book.pages and (book.root / path).is_file():
+            yield path
+
+
+# ---------------------------------------------------------------- documents
+
+
+def copy_documents(source: Path, book: Site | None = None) -> None:
+    """Copy the documents of the repository into the folder that the book is made of, and all they link to.
+
+    source  the folder; paths in it are those of the repository
+    book    where links lead; by default what the environment says
+    """
+    book = book or site(host=code_host())
+    for place in sorted(page for page in book.pages if page.endswith(".md")):
+        text = rewrite_links((book.root / place).read_text(encoding="utf-8"), place, book)
+        path = source / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = as_page(text, place, book)
+        path.write_text(text, encoding="utf-8")
+        copy_linked_files(text, place, source, book)
+
+
+def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
+    """Copy the files that a text with rewritten links needs beside it."""
+    for name in linked_files(text, place, book):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(book.root / name, source / name)
+
+
+def as_page(text: str, place: str, book: Site) -> str:
+    """A document with what a page needs: a title, anchors at pictures, a place in the table of contents."""
+    if place == ALBUM:
+        text += other_pictures(text, book)
+        text = re.sub(r"^!\[.*$", lambda line: labels(line[0]) + line[0], text, flags=re.M)
+    if not text.startswith("# "):  # a study's table
+        text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
+    if place == "README.md":  # its content stands on the start page; nothing but links leads here
+        text = f"---\norphan: true\n---\n{text}"
+    beside = [p for p in book.pages if dirname(p) == dirname(place) and dirname(p) and p != place]
+    if place.endswith("/README.md"):
+        text += contents(sorted(Path(page).stem for page in beside))
+    return text
+
+
+def other_pictures(album: str, book: Site) -> str:
+    """The pictures that other documents link to and the album lacks, for its end."""
+    missing = dict[str, str]()
+    for page in sorted(page for page in book.pages if page.endswith(".md")):
+        for found in LINK.finditer((book.root / page).read_text(encoding="utf-8")):
+            path = target_path(found, page) or ""
+            if is_picture(path) and not found["image"] and f"({Path(path).name})" not in album:
+                missing[Path(path).name] = found["text"]
+    pictures = [f"![{text}]({name})\n\n{text}\n\n" for name, text in missing.items()]
+    return "\n".join(["\n## Elsewhere in the course\n\n", *pictures] if pictures else [])
+
+
+def is_picture(path: str) -> bool:
+    """Whether a path from the root is that of a picture of the album."""
+    return Path(path).suffix == ".png" and dirname(path) == dirname(ALBUM)
+
+
+def labels(line: str) -> str:
+    """A target, on a line of its own, for every picture on a line."""
+    return "".join(f"({picture_label(path)})=\n" for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", line))
+
+
+def picture_label(path: str) -> str:
+    """The label of a picture on the page of all pictures."""
+    return f"picture-{Path(path).stem}"
+
+
+def contents(pages: list[str]) -> str:
+    """A hidden table of contents of pages in the same folder."""
+    return "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in pages) + "```\n"

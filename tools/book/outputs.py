@@ -1,0 +1,245 @@
+"""Turn what a notebook's cells have shown into what a page without a kernel shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64decode
+from collections.abc import Mapping
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from PIL import Image
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from tools.book.mathematics import to_mathml
+from tools.book.panels import write_picture
+from tools.notebooks import ANSWER, WIDGET
+
+SETUP = "from __future__ import annotations"  # how a notebook's first cell begins, which imports
+
+
+class Page:
+    """A notebook on its way to being a page.
+
+    facts     what `Recorder.facts` noted while it ran
+    pictures  the folder for pictures
+    used      the names of those that the page may show
+    folder    the address of that folder, seen from the page
+    """
+
+    def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
+        self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
+        self.used: set[str] = set()
+
+    def convert(self, notebook: NotebookNode) -> NotebookNode:
+        """Change a notebook that was run, in place, and return it."""
+        exercises: list[tuple[str, dict[str, Any]]] = []
+        for cell in notebook.cells:
+            if cell.cell_type != "code":
+                continue
+            shown = self.facts["shown"].get(str(cell.execution_count), {})
+            cell.outputs = [self.output(out, shown) for out in cell.outputs if out.get("name") != "stderr"]
+            if "exercise" in shown:
+                exercises.append((cell.source.strip(), shown["exercise"]))
+            for called, exercise in exercises:
+                if f"{called}.check(" in cell.source:  # instead of a verdict on an answer that nobody gave
+                    cell.outputs = [html_output(exercise_folds(exercise, self.name))]
+                elif f"{called}.draw(" in cell.source:
+                    cell.outputs = []
+            mark(cell)
+            if shown.get("tally") or any('class="guess"' in page_of(out) for out in cell.outputs):
+                cell.metadata.tags.append("remove-input")
+        return notebook
+
+    def output(self, output: NotebookNode, shown: Mapping[str, Any]) -> NotebookNode:
+        """Return an output as the page shows it."""
+        data = output.get("data", {})
+        model = data.get(WIDGET, {}).get("model_id", "")
+        if shown.get("tally"):
+            return html_output('<div class="tally"></div>')
+        if model in self.facts["views"]:
+            return html_output(self.recorded(self.facts["views"][model]))
+        if model in self.facts["guesses"]:
+            return html_output(guess_html(self.facts["guesses"][model]))
+        if model in self.facts["outcomes"]:
+            return html_output(outcome_html(self.guess_about(self.facts["outcomes"][model])))
+        if "image/png" in data:
+            words = output.get("metadata", {}).get("image/png", {}).get("alt", "")
+            words = words or output.get("metadata", {}).get("alt", "")
+            return html_output(self.picture(data["image/png"], words))
+        data.pop(WIDGET, None)
+        return output
+
+    def guess_about(self, question: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = next(
+            guess for guess in self.facts["guesses"].values() if guess["question"] == question
+        )
+        return found
+
+    def recorded(self, recording: Mapping[str, Any]) -> str:
+        """Return the HTML of a live picture that was recorded."""
+        self.used |= {name for picture in recording["pictures"] for name in picture.get("panels", ())}
+        return recorded_html(recording, self.folder)
+
+    def picture(self, png: str, words: str) -> str:
+        """Store a still picture, and return its HTML."""
+        raw = b64decode(png)
+        name = hashlib.sha256(raw).hexdigest()[:12] + ".webp"
+        image = Image.open(BytesIO(raw)).convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        pixels = np.asarray(Image.alpha_composite(white, image).convert("RGB"))
+        write_picture(pixels, self.pictures / name)
+        self.used.add(name)
+        width, height = image.size
+        return (
+            f'<a class="still" href="{self.folder}{name}"><img src="{self.folder}{name}" width="{width}" '
+            f'height="{height}" loading="lazy" alt="{escape(words)}"></a>'
+        )
+
+
+def mark(cell: NotebookNode) -> None:
+    """Fold a cell's answer, or its imports, as MyST-NB wants to be told."""
+    tags = cell.metadata.setdefault("tags", [])
+    if ANSWER in tags and cell.outputs:
+        tags.append("hide-output")
+        cell.metadata["mystnb"] = {"code_prompt_show": "What came out", "code_prompt_hide": "What came out"}
+    if cell.source.startswith(SETUP):
+        tags.append("hide-input")
+        cell.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
+
+
+def page_of(output: NotebookNode) -> str:
+    """Return the HTML of an output, empty where it has none."""
+    return str(output.get("data", {}).get("text/html", ""))
+
+
+def html_output(page: str) -> NotebookNode:
+    return new_output("display_data", data={"text/html": page})
+
+
+def recorded_html(recording: Mapping[str, Any], folder: str) -> str:
+    """Return the HTML of a recording: the picture at rest, and what a script needs to change it.
+
+    recording  as a dict
+    folder     the address of the pictures, seen from the page
+    """
+    at_rest = picture_at_rest(recording)
+    images = "".join(
+        f'<img src="{folder}{name}" alt="" width="{width}" height="{height}" loading="lazy" '
+        f'style="flex-grow: {width}; --width: {width}">'
+        for name, (width, height) in zip(at_rest["panels"], recording["sizes"], strict=True)
+    )
+    data = {key: recording[key] for key in ("controls", "groups", "pictures")}
+    return (
+        f'<figure class="recorded" data-folder="{folder}">'
+        f'<div class="recorded-controls" role="group" aria-label="{escape(recording["title"])}" hidden></div>'
+        f'<div class="recorded-panels" role="img" aria-label="{escape(at_rest["alt"])}">{images}</div>'
+        f'<figcaption class="recorded-words">{recorded_words(recording)}</figcaption>'
+        '<p class="recorded-said" aria-live="polite"></p>'
+        f'<script type="application/json">{script_json(data)}</script></figure>'
+    )
+
+
+def picture_at_rest(recording: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the picture of all controls at rest: its panels and its words."""
+    group, controls, number = recording["groups"][0], recording["controls"], 0
+    for i in group["controls"]:
+        number = number * len(controls[i]["stops"]) + controls[i]["rest"]
+    found: dict[str, Any] = recording["pictures"][group["pictures"][number]]
+    return found
+
+
+def recorded_words(recording: Mapping[str, Any]) -> str:
+    """Say what is recorded, and what only the notebook can do."""
+    names = [f"<i>{escape(control['label'].split(' (')[0])}</i>" for control in recording["controls"]]
+    groups = [[names[i] for i in group["controls"]] for group in recording["groups"]]
+    words = f"<b>Recorded:</b> {len(recording['pictures'])} pictures."
+    joint = [listed(group) for group in groups if len(group) > 1]
+    if joint:
+        words += f" These can be combined: {'; '.join(joint)}."
+    if len(groups) > 1:
+        words += " Moving another control sends the rest back to where they stood."
+    for label, text in recording["fixed"]:
+        words += f" The {escape(label)} is <q>{escape(text)}</q>."
+    return f"{words} {escape(recording['beyond'])}"
+
+
+def listed(words: list[str]) -> str:
+    """Join words as a sentence does: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def script_json(data: Any) -> str:
+    """Write JSON that may stand inside a script element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+def key_of(question: str) -> str:
+    """Return a short name for a question, the same wherever it is asked."""
+    return "guess-" + hashlib.sha256(question.encode()).hexdigest()[:8]
+
+
+def guess_html(guess: Mapping[str, Any]) -> str:
+    """Return the HTML of a question that can be guessed at."""
+    key = key_of(guess["question"])
+    if "options" in guess:
+        fields = "".join(
+            f'<label><input type="radio" name="{key}" value="{escape(option)}" autocomplete="off"> '
+            f"{escape(option)}</label>"
+            for option in guess["options"]
+        )
+    else:
+        fields = (
+            f'<label>Your guess <input type="text" inputmode="decimal" autocomplete="off" '
+            f'placeholder="{escape(guess["asked"])}"></label>'
+        )
+    return (
+        f'<fieldset class="guess" data-guess="{key}"><legend><b>Predict.</b> {escape(guess["question"])}'
+        f'</legend>{fields}<p class="guess-said" aria-live="polite"></p>'
+        f'<script type="application/json">{script_json(guess)}</script></fieldset>'
+    )
+
+
+def outcome_html(guess: Mapping[str, Any]) -> str:
+    """Return the HTML of what came out, with room for what was guessed."""
+    came = guess["outcome"] if "options" in guess else guess["came"]
+    return (
+        f'<p class="outcome-said" data-outcome="{key_of(guess["question"])}">It came out: {escape(came)}. '
+        '<span class="outcome-guess" aria-live="polite"></span></p>'
+    )
+
+
+def exercise_folds(exercise: Mapping[str, Any], name: str) -> str:
+    """Return the HTML of an exercise's hints and solution, and of where it can be solved."""
+    hints = exercise["hints"]
+    folds = [
+        f'<details class="hint"><summary>Hint {i} of {len(hints)}</summary>{markdown(hint)}</details>'
+        for i, hint in enumerate(hints, 1)
+    ]
+    code = highlight(exercise["solution"], PythonLexer(), HtmlFormatter(cssclass="highlight"))
+    folds.append(f'<details class="solution"><summary>A solution</summary>{code}</details>')
+    where = (
+        f'<p class="exercise-where">A page cannot check your answer; <a href="{name}.ipynb" download>the '
+        "notebook</a> can, with the course installed.</p>"
+    )
+    return "".join([*folds, where])
+
+
+def markdown(text: str) -> str:
+    """Return Markdown with formulas as HTML."""
+    reader = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=render_formula)
+    return str(reader.render(text))
+
+
+def render_formula(latex: str, options: Mapping[str, Any]) -> str:
+    return to_mathml(latex, bool(options.get("display_mode")))

@@ -1,0 +1,131 @@
+"""Works in the kernel of a notebook that is run for the book: notes what is shown, and records it.
+
+The notebook knows nothing of it: `install` runs before its first cell and `finish` after its last.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from IPython import get_ipython
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from babygpt.exercises import Exercise
+from babygpt.live.answers import OneOf
+from babygpt.live.dashboard import Dashboard
+from babygpt.live.explorer import Explorer
+from babygpt.live.predictions import GUESSES, Guess, Tally
+from babygpt.live.view import View
+from babygpt.plots.artists import find_artist
+from tools.book.recording import Recording, record_explorer, record_replay
+
+
+class Recorder:
+    """Notes after each cell what it has shown.
+
+    pictures  the folder for pictures
+    views     model id of a live picture's widget -> its recording
+    shown     execution count -> what the value of a cell's last line is, where a page shows it otherwise
+    """
+
+    def __init__(self, pictures: Path) -> None:
+        self.pictures = pictures
+        self.views: dict[str, Recording] = {}
+        self.shown: dict[int, dict[str, Any]] = {}
+
+    def after_cell(self, result: Any) -> None:
+        """Record what a cell has shown, and what trains no longer."""
+        value = result.result
+        if isinstance(value, Exercise):
+            self.shown[result.execution_count] = {"exercise": exercise_facts(value)}
+        elif isinstance(value, Tally):
+            self.shown[result.execution_count] = {"tally": True}
+        self.record_views()
+
+    def record_views(self) -> None:
+        """Record the live pictures on the page that are not recorded yet, dashboards when they are over."""
+        for view in View.displayed():
+            name = view.root.model_id
+            if name in self.views:
+                continue
+            if isinstance(view, Explorer):
+                self.views[name] = record_explorer(view, self.pictures)
+            elif isinstance(view, Dashboard) and (run := view.run()) is not None and run.state.over:
+                view.painter.wait()
+                replay = record_replay(view, self.pictures)
+                if replay is not None:
+                    self.views[name] = replay
+
+    def write(self, path: Path) -> None:
+        """Write what was noted as JSON."""
+        path.write_text(json.dumps(self.facts()), encoding="utf-8")
+
+    def facts(self) -> dict[str, Any]:
+        """Return all that was noted, ready for JSON, when nothing trains any more."""
+        for view in View.displayed():
+            if isinstance(view, Dashboard) and (run := view.run()) is not None:
+                run.wait()
+        self.record_views()
+        guesses = {guess.box.model_id: guess_facts(guess) for guess in GUESSES.values()}
+        outcomes = {guess.result.model_id: guess.question for guess in GUESSES.values()}
+        views = {name: asdict(recording) for name, recording in self.views.items()}
+        return {"views": views, "shown": self.shown, "guesses": guesses, "outcomes": outcomes}
+
+
+def guess_facts(guess: Guess) -> dict[str, Any]:
+    """Return what a page needs to ask for a guess, and to compare it."""
+    facts: dict[str, Any] = {"question": guess.question, "outcome": guess.outcome}
+    if isinstance(guess.kind, OneOf):
+        return {**facts, "options": list(guess.kind.options)}
+    words = None if guess.outcome is None else guess.kind.words(guess.outcome)
+    assert is_dataclass(guess.kind)
+    return {**facts, **asdict(guess.kind), "came": words, "asked": guess.kind.asked()}
+
+
+def exercise_facts(exercise: Exercise) -> dict[str, Any]:
+    """Return an exercise's hints and its solution, as Markdown and as Python or HTML."""
+    solution = exercise.solution()
+    text = getattr(solution, "text", None)
+    return {
+        "name": exercise.name,
+        "hints": list(exercise.hints),
+        "solution": repr(solution) if text is None else text,
+    }
+
+
+def name_figures() -> None:
+    """Have every figure of a cell carry the titles of its Axes, as the alt text of its picture."""
+    formatter = get_ipython().display_formatter.formatters["image/png"]
+    formatter.for_type(Figure, with_titles(formatter.lookup_by_type(Figure)))
+
+
+def with_titles(draw: Any) -> Any:
+    """Make a formatter that returns what `draw` returns, with the titles as metadata."""
+
+    def both(figure: Figure) -> Any:
+        png = draw(figure)
+        data, metadata = png if isinstance(png, tuple) else (png, {})
+        return data, {**metadata, "alt": titles_of(figure)}
+
+    return both
+
+
+def titles_of(figure: Figure) -> str:
+    """Return the title of a figure and those of its Axes, one after the other."""
+    titles = [text for ax in figure.axes if (text := find_artist(ax, Text, "title")) is not None]
+    plain = [ax.get_title(loc) for ax in figure.axes for loc in ("left", "center", "right")]
+    words = [figure.get_suptitle(), *(text.get_text() for text in titles), *plain]
+    return "; ".join(dict.fromkeys(" ".join(title.split()) for title in words if title))
+
+
+def install(pictures: Path) -> Recorder:
+    """Begin to note what cells show; pictures go into the folder."""
+    recorder, shell = Recorder(pictures), get_ipython()
+    shell.run_line_magic("matplotlib", "inline")
+    name_figures()
+    shell.events.register("post_run_cell", recorder.after_cell)
+    return recorder
