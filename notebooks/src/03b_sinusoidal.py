@@ -387,7 +387,7 @@ plots.draw_matrix(ax, looked_at[layer, head], title, *axes, plots.visible(text))
 plt.show()
 
 # %% [markdown]
-# There is a line just below the diagonal. But count, as the title does: fewer than half of the letters look most at the one before, and about as many at themselves. It is no previous-token head as pure as ours.
+# There is a line just below the diagonal. But count, as the title does: many letters look most at themselves, or further back. It is no previous-token head as pure as ours. (From eight seeds we got eight such heads, two of them in the second layer: 39% to 70% of the letters looked most at the one before. Another make of processor is another seed, so your picture need not be ours.)
 #
 # Why not? Ours had 96 channels and scores as large as it liked. A head of the model has 24 channels, and the model normalises queries and keys before they meet (*query–key norm*), so that no score can be larger than $2\sqrt{24}$. So let us be fair, and build ours once more within these bounds, from the twelve quickest pairs.
 
@@ -401,9 +401,7 @@ assert 0.6 < fair.diagonal(-1).mean() < 0.65
 
 # %% tags=["nbval-ignore-output"]
 print(f"v3's head: {one_back.max():.0%}")
-before = (strongest == -1).mean()
-assert 0.2 < before < 0.5
-assert abs(before - (strongest == 0).mean()) < 0.25
+assert 0.2 < (strongest == -1).mean() < 0.85
 assert one_back.max() < fair.diagonal(-1).mean() - 0.1 < 0.6
 
 # %% [markdown]
@@ -428,10 +426,10 @@ for at, row in enumerate(without):
 without_it.compare(round(100 * without[layer, head]))
 
 # %% tags=["nbval-ignore-output"]
-assert without[layer, head] > 0.9 > without[0].min()
+assert without[0].min() < min(0.9, without[1].min())
 
 # %% [markdown]
-# Nearly all of them! For these questions v3 needs other heads more, those of the first layer above all, and the fine picture has explained nothing. Notebook 04 goes on with this.
+# In the run that is stored here, nearly all: v3 needs other heads more, and the fine picture has explained nothing. Is that a law? From eight seeds (1337, and 1 to 7) the head with the clearest such picture left, once it was gone, 99, 86, 72, 94, 77, 98, 54 and 67% of the answers right. The pictures look alike; one head is idle, and another carries half of the answers. All eight have in common only that the head which is missed most is one of the first layer. (Set another seed where the models are trained, and run on from there.) Notebook 04 goes on with this.
 #
 # Go through the heads, or type a story of your own (letters, spaces, full stops and question marks), and see what each looks for.
 
