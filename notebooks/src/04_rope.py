@@ -568,11 +568,10 @@ alike = [ask for ask in many if ask.answer[0] == ask.rival[0]]
 different = [ask for ask in questions if ask.answer[0] != ask.rival[0]]
 shares = [metrics.role_accuracy(v4, tokenizer, some) for some in (different, alike)]
 print(f"names with different first letters: {shares[0]:.0%} right, with the same: {shares[1]:.0%}")
-assert shares[0] > 0.95
-assert 0.35 < shares[1] < 0.75
+assert shares[1] < shares[0] > 0.8
 
 # %% [markdown]
-# There, v4 is little better than a coin. Is it too small to learn the rest, or too young? The study `python -m babygpt figures names` trained it from three seeds for 450 steps and for 1800.
+# Names that begin alike are harder, and how much harder is luck: from eight seeds (1337, and 1 to 7) v4 had 52, 87, 92, 77, 50, 76, 56 and 78% of them right, a coin's half or much more. (To the model, another make of processor is another seed.) Where it is a coin's half: is v4 too small to learn the rest, or too young? The study `python -m babygpt figures names` trained it from three seeds for 450 steps and for 1800.
 
 # %%
 study = load_results("names")

@@ -566,10 +566,10 @@ steered = live.train(again, objective, recipe, "v5 fixed, steered", floor, watch
 # %% tags=["nbval-ignore-output"]
 steered.wait_for_step(200)
 touched = any(step.changed for step in steered.history)
-for sigma1, sigma2, until in [] if touched else [(2.0, 2.0, 225), (5.0, 20.0, 300)]:
+for sigma1, sigma2 in [] if touched else [(2.0, 2.0), (5.0, 20.0)]:
     steered.steer("sigma1", sigma1)
     steered.steer("sigma2", sigma2)
-    steered.wait_for_step(until)
+    steered.wait_for_step(len(steered.history) + 25)
 history = steered.result()
 moves = [(number, *pair) for number, step in enumerate(history) for pair in step.changed.items()]
 
@@ -589,10 +589,10 @@ planned = [("sigma1", 2.0), ("sigma2", 2.0), ("sigma1", 5.0), ("sigma2", 20.0)]
 by_the_cell = [move[1:] for move in moves] == planned  # and not by your hand
 assert np.abs(apart[:first]).max(initial=0) < 0.1  # one and the same run, until it is moved
 assert not by_the_cell or (apart[first : first + 3].max() > 0.1 and abs(apart[-10:].mean()) < 0.05)
-assert not by_the_cell or after < before / 2
+assert not by_the_cell or after < 0.75 * before
 
 # %% [markdown]
-# Narrow the widths, and the loss leaps within one step; widen them again, and most of the gap is gone within five. Before the run is over the two curves lie together once more. The heads that look back were blindfolded, not forgotten.
+# Narrow the widths, and the loss leaps within one step; widen them again, and about half of the gap is gone within five. Before the run is over the two curves lie together once more. The heads that look back were blindfolded, not forgotten.
 #
 # **Which widths does an answer need?** We take the model with the fixed kernel as it is, set both its σ to one width after another, and put our questions, without any further training. About half of them ask for a name that stands at most 20 letters back, the others for one 24 to 32 letters back.
 
