@@ -56,17 +56,20 @@ class PlainGPT(LanguageModel):
 
 
 def train_plain(
-    model: LanguageModel, objective: Objective, steps: int, batch_size: int, seed: int
+    model: LanguageModel, objective: Objective, steps: int, batch_size: int, seed: int, rate: float = 1e-3
 ) -> Iterator[Step]:
-    """AdamW at 1e-3, 100 steps of warm-up, cosine to a tenth, weight decay 0.1, gradients clipped to 1."""
+    """AdamW, 100 steps of warm-up, cosine to a tenth, weight decay 0.1, gradients clipped to 1.
+
+    rate  peak learning rate; the published recipe has 1e-3
+    """
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, fused=True
+        model.parameters(), lr=rate, betas=(0.9, 0.99), weight_decay=0.1, fused=True
     )
     seconds, tokens = 0.0, 0
     for step in range(steps):
         start = time.perf_counter()
-        lr = 1e-3 * min(1.0, (step + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+        lr = rate * min(1.0, (step + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
         optimizer.param_groups[0]["lr"] = lr
         batch = objective.batch(batch_size, generator)
         loss = objective.loss(model, batch)

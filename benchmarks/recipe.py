@@ -1,162 +1,140 @@
-"""Our recipe of training against a plain one: time to the same loss on the same text."""
+"""Our recipe of training against a plain one, and against the same plain one at its best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import Any
 
-import torch
-from tqdm import tqdm
-
-from babygpt.config import ModelConfig, TrainConfig, finite_number
 from babygpt.data.corpus import Corpus
-from babygpt.errors import BadInput
-from babygpt.experiments.sweep import SEEDS, by_measurement, sweep, train_from_seed
-from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
-from babygpt.objectives import MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, train
-from benchmarks.plain_gpt import PlainGPT, train_plain
+from babygpt.objectives import MaskedDiffusion, NextToken
+from benchmarks.pairs import build_with_pairs
+from benchmarks.plain_gpt import PlainGPT
+from benchmarks.racing import ROUNDS, Bodies, Race, Recipe, describe, run_race
 
 BLOCK_SIZE, NEXT_BATCH, DIFFUSION_BATCH = 64, 12, 16
-POLAR = ("v7-rope", "v7-polar", "v7")
-# For a loss that is no record, a small model that makes many steps beats a large one (`shapes`).
-NEXT_SHAPE = {"n_layer": 2, "n_head": 4, "n_embd": 64}
-DIFFUSION_SHAPE = {"n_layer": 3, "n_head": 4, "n_embd": 64}
-NEXT_PLAN = TrainConfig(steps=560, batch_size=NEXT_BATCH, lr_matrix=0.04)
-DIFFUSION_PLAN = TrainConfig(steps=1160, batch_size=DIFFUSION_BATCH)
-ROUNDS = 20  # how often the two runs of a race change places
+NEXT_TARGET, DIFFUSION_TARGET = 1.886, 2.565
+RATES, LENGTHS, TUNING_SEED = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0), (0.7, 0.85, 1.15, 1.3), 7
+RIVALS = ("published", "same_shape", "tuned")
+# For a loss that is no record, a small model that makes many steps beats a large one (`shapes`). Rates and
+# lengths of "ours", "pairs" and "tuned" are what `tune` found with equally many runs for each.
+NEXT_RECIPES = {
+    "ours": Recipe("ours", 2, 64, 560, 0.04, 0.02),
+    "pairs": Recipe("pairs", 2, 64, 360, 0.03, 0.07),
+    "published": Recipe("plain", 4, 128, 2000, 0.001),
+    "same_shape": Recipe("plain", 2, 64, 8000, 0.001),
+    "tuned": Recipe("plain", 2, 64, 2600, 0.006),
+}
+DIFFUSION_RECIPES = {
+    "ours": Recipe("ours", 3, 64, 1160, 0.02, 0.02),
+    "pairs": Recipe("pairs", 3, 64, 800, 0.02, 0.04),
+    "published": Recipe("plain", 4, 128, 2400, 0.001),
+    "same_shape": Recipe("plain", 3, 64, 8000, 0.001),
+    "tuned": Recipe("plain", 3, 64, 3000, 0.006),
+}
 
-Numbers = dict[str, float | int | bool | str]
 
+def next_token_race(corpus: Corpus, target: float = NEXT_TARGET, block_size: int = BLOCK_SIZE) -> Race:
+    """v4, v4 with pairs, and a plain GPT-2, to a loss of the whole validation part of a text.
 
-def compare_next_token(
-    corpus: Corpus, target: float, steps: int, plain_steps: int, same_shape: bool = False, seed: int = 1337
-) -> Numbers:
-    """Steps and seconds to a validation loss, for v4 by our recipe and for a GPT-2 by the plain one.
-
-    The plain one has 4 layers, 128 wide; ours has what a search has found to be fast.
-
-    corpus       the text; the loss is of its whole validation part
-    target       loss to reach, in nats per character
-    steps        length of our run, a multiple of 20
-    plain_steps  length of the plain run, a multiple of 20
-    same_shape   whether ours takes the shape of the plain one
-    returns      what `race` returns
+    target  nats per character
     """
-    large = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE)
-    small = large if same_shape else replace(large, **NEXT_SHAPE)
-    torch.manual_seed(seed)
-    models = build("v4", small), PlainGPT(large)
-    plan = replace(NEXT_PLAN, steps=steps, seed=seed)
-    return race(models, NextToken(corpus, BLOCK_SIZE), target, plan, plain_steps)
+    ours, pairs = partial(build, "v4"), partial(build_with_pairs, "v4")
+    bodies: Bodies = {"ours": ours, "pairs": pairs, "plain": PlainGPT}
+    vocab_size, objective = corpus.tokenizer.vocab_size, NextToken(corpus, block_size)
+    return Race(bodies, objective, vocab_size, block_size, NEXT_BATCH, target)
 
 
-def compare_diffusion(
-    corpus: Corpus, target: float, steps: int, plain_steps: int, same_shape: bool = False, seed: int = 1337
-) -> Numbers:
-    """Steps and seconds to a mean loss over masked tokens: RoPE diffusion, by our recipe and the plain one.
+def diffusion_race(corpus: Corpus, target: float = DIFFUSION_TARGET, block_size: int = BLOCK_SIZE) -> Race:
+    """Masked diffusion with RoPE, by our recipe and by the plain one, to a mean loss over masked tokens.
 
-    corpus       the text, with a MASK token; the loss is of 60 x 64 windows of its validation part, or of
-                 all if there are more, with a rate for each window and masks fixed by a seed
-    returns      what `race` returns; the other arguments are those of `compare_next_token`
+    The plain recipe trains our body, for PyTorch's own layers have no RoPE.
+
+    corpus  the text, with a MASK token; the loss is of 60 x 64 windows of its validation part, or of all if
+            there are more, with a rate for each window and masks fixed by a seed
+    target  nats
     """
-    large = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE)
-    small = large if same_shape else replace(large, **DIFFUSION_SHAPE)
-    torch.manual_seed(seed)
-    models = build("v7-rope", small), build("v7-rope", large)
-    plan = replace(DIFFUSION_PLAN, steps=steps, seed=seed)
-    return race(models, MaskedDiffusion(corpus, BLOCK_SIZE), target, plan, plain_steps)
+    ours, pairs = partial(build, "v7-rope"), partial(build_with_pairs, "v7-rope")
+    bodies: Bodies = {"ours": ours, "pairs": pairs, "plain": ours}
+    vocab_size, objective = corpus.tokenizer.vocab_size, MaskedDiffusion(corpus, block_size)
+    return Race(bodies, objective, vocab_size, block_size, DIFFUSION_BATCH, target)
 
 
-def compare_polar(
-    corpus: Corpus, steps: int = 600, versions: Sequence[str] = POLAR, seeds: Sequence[int] = SEEDS
-) -> dict[str, list[float]]:
-    """Mean loss over masked tokens of RoPE and Polar diffusion after the same steps: one for each seed."""
-    config = ModelConfig(corpus.tokenizer.vocab_size, BLOCK_SIZE)
-    objective = MaskedDiffusion(corpus, BLOCK_SIZE)
+def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> dict[str, Any]:
+    """Race recipes from several seeds, and how many times as long as ours the plain ones took.
 
-    def run(version: str, seed: int) -> dict[str, float]:
-        plan = TrainConfig(steps, DIFFUSION_BATCH, seed=seed)
-        _, records = train_from_seed(version, config, objective, plan, f"{version}, seed {seed}")
-        return {"val_loss": round(float(records[-1].val_loss or 0.0), 4)}
-
-    return by_measurement(sweep(versions, seeds, run), "val_loss")["val_loss"]
-
-
-def describe_shape(config: ModelConfig) -> str:
-    """A model's depth and width in words."""
-    return f"{config.n_layer} layers, {config.n_embd} wide"
-
-
-# ---------------------------------------------------------------- two runs side by side
-
-
-@dataclass
-class Racer:
-    """One of two training runs: where it is, and whether it has reached the target."""
-
-    model: LanguageModel
-    steps: Iterator[Step]
-    total: int
-    step: int = 0
-    seconds: float = 0.0
-    val_loss: float = float("inf")
-    reached: bool = False
-
-    def advance(self, objective: Objective, target: float) -> None:
-        """Train for one round, then validate; do nothing once the target is reached."""
-        if self.reached:
-            return
-        for _ in range(self.total // ROUNDS):
-            record = next(self.steps)
-            self.step, self.seconds = record.step, record.seconds
-        self.val_loss = objective.validate(self.model)
-        self.reached = self.val_loss <= target
-
-    def result(self, name: str) -> Numbers:
-        """Steps, loss and seconds so far, under keys that begin with a name."""
-        return {
-            f"{name}_steps": self.step,
-            f"{name}_val": round(self.val_loss, 4),
-            f"{name}_s": round(self.seconds, 2),
-        }
-
-
-def race(
-    models: tuple[LanguageModel, LanguageModel],
-    objective: Objective,
-    target: float,
-    plan: TrainConfig,
-    plain_steps: int,
-) -> Numbers:
-    """Train two models in alternation until both have reached a loss, or come to the end of their runs.
-
-    models       the first is trained by our recipe, the second by the plain one; both in place
-    objective    trains and validates both
-    target       loss to reach, in nats per character
-    plan         of our run; the plain one has its batch size and seed
-    plain_steps  length of the plain run
-    returns      shape, steps, loss and seconds of both where they reached the target (or ended), and the
-                 ratio of the seconds, plain over ours
-    Raises BadInput if the target is no number, or the steps of a run are no multiple of ROUNDS.
+    recipes  "ours", "pairs" and the RIVALS, each by its name
+    returns  target, seeds, "recipes"; "runs": for each what `run_race` returns, one for each seed;
+             "ratio_published", "ratio_same_shape", "ratio_tuned": medians over the seeds, and the same
+             "with_pairs"; "all_reached": where a plain one did not, its true ratio is larger
     """
-    finite_number("target", target)
-    for name, steps in (("steps", plan.steps), ("plain_steps", plain_steps)):
-        if steps < 1 or steps % ROUNDS:
-            raise BadInput(f"{name} ({steps}) must be a multiple of {ROUNDS}: the runs take {ROUNDS} rounds")
-    ours = Racer(models[0], train(models[0], objective, plan), plan.steps)
-    plain_run = train_plain(models[1], objective, plain_steps, plan.batch_size, plan.seed)
-    plain = Racer(models[1], plain_run, plain_steps)
-    for _ in tqdm(range(ROUNDS), desc="rounds"):
-        ours.advance(objective, target)
-        plain.advance(objective, target)
+    found = [run_race(recipes, race, seed) for seed in seeds]
+    runs = {name: [one[name] for one in found] for name in recipes}
     return {
-        "target": target,
-        "ours_shape": describe_shape(ours.model.config),
-        "plain_shape": describe_shape(plain.model.config),
-        **ours.result("ours"),
-        **plain.result("plain"),
-        "ratio": round(plain.seconds / ours.seconds, 2),
-        "both_reached": ours.reached and plain.reached,
+        "target": race.target,
+        "seeds": list(seeds),
+        "recipes": {name: describe(recipe) for name, recipe in recipes.items()},
+        "runs": runs,
+        **ratios(runs, "ours"),
+        "with_pairs": ratios(runs, "pairs"),
+        "all_reached": all(run["reached"] for each in runs.values() for run in each),
     }
+
+
+def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]], ours: str) -> dict[str, float]:
+    """How many times the seconds of one recipe each rival took: the median over the seeds."""
+    by_seed = {
+        rival: [
+            theirs["seconds"] / mine["seconds"] for theirs, mine in zip(runs[rival], runs[ours], strict=True)
+        ]
+        for rival in RIVALS
+    }
+    return {f"ratio_{rival}": round(median(each), 2) for rival, each in by_seed.items()}
+
+
+# ---------------------------------------------------------------- as many runs for each
+
+
+def tune(
+    race: Race,
+    recipe: Recipe,
+    seed: int = TUNING_SEED,
+    rates: Sequence[float] = RATES,
+    lengths: Sequence[float] = LENGTHS,
+) -> dict[str, Any]:
+    """Look for the rate and the length with which a recipe is quickest at the target.
+
+    First it is run with every rate, then with the best rate in every length. The seed is none of those that
+    are raced.
+
+    rates    shares of the recipe's peak learning rates
+    lengths  shares of its steps
+    returns  "runs": what every run came to; "best": the recipe that was quickest, or came closest
+    """
+    tried: list[tuple[Recipe, dict[str, Any]]] = []
+
+    def attempt(one: Recipe) -> None:
+        tried.append((one, run_race({"it": one}, race, seed, f"{one.rate:g}, {one.steps} steps")["it"]))
+
+    for share in rates:
+        attempt(with_rates(recipe, share))
+    best = min(tried, key=quickest)[0]
+    for share in lengths:
+        attempt(replace(best, steps=round(best.steps * share / ROUNDS) * ROUNDS))
+    runs = [{"rate": one.rate, "of": one.steps, **found} for one, found in tried]
+    return {"runs": runs, "best": describe(min(tried, key=quickest)[0])}
+
+
+def with_rates(recipe: Recipe, share: float) -> Recipe:
+    """A recipe with all its rates multiplied."""
+    other = None if recipe.rate_other is None else float(f"{recipe.rate_other * share:.3g}")
+    return replace(recipe, rate=float(f"{recipe.rate * share:.3g}"), rate_other=other)
+
+
+def quickest(tried: tuple[Recipe, Mapping[str, Any]]) -> tuple[bool, float]:
+    """Sorts runs: first those that reached the target, by their seconds, then the others by their loss."""
+    run = tried[1]
+    return not run["reached"], run["seconds"] if run["reached"] else run["val"]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
 
-from babygpt.config import ModelConfig
+from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import Step, finish, train
-from benchmarks.recipe import BLOCK_SIZE, NEXT_PLAN, describe_shape
+from benchmarks.recipe import BLOCK_SIZE, NEXT_BATCH, NEXT_RECIPES
 
 SHAPES = ((4, 128), (3, 128), (2, 128), (3, 96), (2, 96), (4, 64), (3, 64), (2, 64))  # layers, width
 TRIAL = 20  # steps that tell how long one takes
@@ -38,7 +37,8 @@ def compare_shapes(
 
     def last_step(config: ModelConfig, steps: int) -> Step:
         torch.manual_seed(seed)
-        run = train(build("v4", config), objective, replace(NEXT_PLAN, steps=steps, seed=seed))
+        plan = TrainConfig(steps, NEXT_BATCH, lr_matrix=NEXT_RECIPES["ours"].rate, seed=seed)
+        run = train(build("v4", config), objective, plan)
         return finish(run, steps, describe_shape(config))[-1]
 
     for n_layer, n_embd in shapes:
@@ -52,3 +52,8 @@ def compare_shapes(
         }
     best = min(results, key=lambda name: float(results[name]["val_loss"]))
     return {"shapes": results, "best": best}
+
+
+def describe_shape(config: ModelConfig) -> str:
+    """A model's depth and width in words."""
+    return f"{config.n_layer} layers, {config.n_embd} wide"

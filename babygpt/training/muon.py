@@ -29,6 +29,7 @@ class Muon(Uncompiled):
     """
 
     moments = frozenset({"momentum_buffer"})  # what `state` holds of each parameter after a step
+    rounds = ROUNDS
 
     def __init__(
         self, params: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0, momentum: float = 0.95
@@ -52,6 +53,14 @@ class Muon(Uncompiled):
 
     def _move(self, matrices: list[Tensor], lr: float, weight_decay: float, momentum: float) -> None:
         """Make one step with matrices of one shape."""
+        moves = self._moves(matrices, momentum)
+        if weight_decay:
+            torch._foreach_mul_(matrices, 1 - lr * weight_decay)
+        rows, columns = matrices[0].shape
+        torch._foreach_add_(matrices, moves.unbind(), alpha=-lr * max(1.0, rows / columns) ** 0.5)
+
+    def _moves(self, matrices: list[Tensor], momentum: float) -> Tensor:
+        """Where N matrices of one shape would go in a step of length 1: (N, rows, columns)."""
         grads = [p.grad for p in matrices if p.grad is not None]
         for p in matrices:
             if "momentum_buffer" not in self.state[p]:
@@ -59,17 +68,14 @@ class Muon(Uncompiled):
         means = [self.state[p]["momentum_buffer"] for p in matrices]
         torch._foreach_lerp_(means, grads, 1 - momentum)
         torch._foreach_lerp_(grads, means, momentum)  # a look ahead; the gradients have served
-        if weight_decay:
-            torch._foreach_mul_(matrices, 1 - lr * weight_decay)
-        rows, columns = matrices[0].shape
-        moves = orthogonal(torch.stack(grads)).float().unbind()
-        torch._foreach_add_(matrices, moves, alpha=-lr * max(1.0, rows / columns) ** 0.5)
+        return orthogonal(torch.stack(grads), self.rounds).float()
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
+def orthogonal(matrices: Tensor, rounds: int = ROUNDS) -> Tensor:
     """Matrices with the same singular vectors, whose singular values are near 1 where they were not tiny.
 
     matrices  (N, rows, columns)
+    rounds    of the iteration
     returns   (N, rows, columns)  bfloat16
     Source: Jordan et al. 2024, Muon (a Newton-Schulz iteration).
     """
@@ -77,7 +83,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = (matrices.mT if tall else matrices).bfloat16()
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x

@@ -1,0 +1,127 @@
+"""Runs that race to a loss: how each is trained, and the clock of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from babygpt.config import ModelConfig, TrainConfig, finite_number
+from babygpt.errors import BadInput
+from babygpt.models.base import LanguageModel
+from babygpt.objectives import Objective
+from babygpt.training import Step, Training
+from benchmarks.plain_gpt import train_plain
+
+Bodies = Mapping[str, Callable[[ModelConfig], LanguageModel]]  # name -> makes a model of a shape
+ROUNDS = 20  # how often the runs of a race change places, and how often each is validated
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to train one body.
+
+    body         which of a race's bodies is trained, by name
+    n_layer, n_embd  its shape
+    steps        length of the run, a multiple of ROUNDS
+    rate         peak learning rate: of the matrices, or of everything if AdamW moves it all
+    rate_other   of all that is no matrix; None if AdamW moves it all, as in the plain recipe
+    """
+
+    body: str
+    n_layer: int
+    n_embd: int
+    steps: int
+    rate: float
+    rate_other: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.steps % ROUNDS:
+            raise BadInput(
+                f"steps ({self.steps}) must be a multiple of {ROUNDS}: a run takes {ROUNDS} rounds"
+            )
+
+
+@dataclass(frozen=True)
+class Race:
+    """What all runs of a race have in common.
+
+    bodies      name -> makes a model of a shape
+    objective   trains and validates all
+    vocab_size, block_size, batch_size  of all
+    target      validation loss to reach, in nats
+    """
+
+    bodies: Bodies
+    objective: Objective
+    vocab_size: int
+    block_size: int
+    batch_size: int
+    target: float
+
+    def __post_init__(self) -> None:
+        finite_number("target", self.target)
+
+
+class Racer:
+    """One training run: where it is, and what processor time it has taken, without its validations."""
+
+    def __init__(self, recipe: Recipe, race: Race, seed: int) -> None:
+        self.recipe, self.race = recipe, race
+        shape = {"n_layer": recipe.n_layer, "n_head": 4, "n_embd": recipe.n_embd}
+        torch.manual_seed(seed)
+        self.model = race.bodies[recipe.body](ModelConfig(race.vocab_size, race.block_size, **shape))
+        self.steps = make_steps(self.model, race, recipe, seed)
+        self.step, self.seconds, self.val_loss = 0, 0.0, float("inf")
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target is reached."""
+        return self.val_loss <= self.race.target
+
+    def advance(self) -> None:
+        """Train for one round, then validate; do nothing once the target is reached."""
+        if self.reached:
+            return
+        start = time.process_time()
+        for _ in range(self.recipe.steps // ROUNDS):
+            self.step = next(self.steps).step
+        self.seconds += time.process_time() - start
+        self.val_loss = self.race.objective.validate(self.model)
+
+    def result(self) -> dict[str, Any]:
+        """Steps, loss and seconds so far, and whether the target was reached."""
+        numbers = {"steps": self.step, "val": round(self.val_loss, 4), "seconds": round(self.seconds, 4)}
+        return {**numbers, "reached": self.reached}
+
+
+def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> Iterator[Step]:
+    """The steps of a run, one by one, without any validation."""
+    if recipe.rate_other is None:
+        return train_plain(model, race.objective, recipe.steps, race.batch_size, seed, recipe.rate)
+    plan = TrainConfig(
+        recipe.steps, race.batch_size, lr_matrix=recipe.rate, lr_other=recipe.rate_other, seed=seed
+    )
+    training = Training(model, race.objective, plan)
+    return (training.make_step() for _ in range(recipe.steps))
+
+
+def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = "") -> dict[str, Any]:
+    """Train by several recipes in turn, until each has reached the target or come to its end.
+
+    returns  for each recipe by name "steps", "val", "seconds" of processor time, and "reached"
+    """
+    racers = {name: Racer(recipe, race, seed) for name, recipe in recipes.items()}
+    for i in tqdm(range(ROUNDS), desc=title or f"seed {seed}", mininterval=1):
+        for racer in list(racers.values())[:: -1 if i % 2 else 1]:
+            racer.advance()
+    return {name: racer.result() for name, racer in racers.items()}
+
+
+def describe(recipe: Recipe) -> dict[str, Any]:
+    """A recipe as it is stored: without what it has none of."""
+    return {name: value for name, value in asdict(recipe).items() if value is not None}
