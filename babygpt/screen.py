@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import suppress
@@ -59,6 +60,16 @@ def say(text: str, error: bool = False) -> None:
     screen = Screen(sys.stderr if error else sys.stdout)
     screen.write(f"{text}\n")
     screen.flush()
+
+
+def spell_unknown_letters() -> None:
+    """Have standard output write \\u2713 for a letter that it does not know, and not break off.
+
+    On Windows it knows few, once it is led into a file or another program. Standard error does so by itself.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        with suppress(OSError):  # it is gone, or was led elsewhere after Python opened it
+            sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def open_closed_streams() -> None:

@@ -37,6 +37,7 @@ def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         lines = [line.partition(":") for line in cpuinfo.read_text(encoding="utf-8").splitlines()]
         return next((name.strip() for key, _, name in lines if key.strip() == "model name"), "")
     if sys.platform == "darwin":
-        answer = subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True)
+        asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        answer = subprocess.run(asked, capture_output=True, encoding="utf-8")
         return answer.stdout.strip()
     return ""

@@ -193,7 +193,8 @@ def count_lost_requests(
     with tempfile.TemporaryDirectory(prefix="babygpt-") as folder:
         spec = Path(folder) / "data" / "kernels" / KERNEL / "kernel.json"
         spec.parent.mkdir(parents=True)
-        spec.write_text(json.dumps({"argv": launch, "display_name": KERNEL, "language": "python"}))
+        kernel = {"argv": launch, "display_name": KERNEL, "language": "python"}
+        spec.write_text(json.dumps(kernel), encoding="utf-8")
         with jupyterlab(Path(folder), Path(folder)) as server:
             while total["openings"] < openings:
                 with fresh_kernel(server) as address:
@@ -222,9 +223,8 @@ def one_opening(page: Page, total: Counter[str]) -> list[str]:
 @click.option("--seed", default=0, show_default=True, help="For the moments between messages.")
 def main(openings: int, python: str, seed: int) -> None:
     """Count the requests that a kernel loses when notebooks are opened in it."""
-    version = subprocess.run(
-        [python, "-c", VERSION], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    asked = [python, "-c", VERSION]
+    version = subprocess.run(asked, capture_output=True, encoding="utf-8", check=True).stdout.strip()
     launch = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     began = time.monotonic()
     found = count_lost_requests(launch, openings, seed, report=lambda line: click.echo(line, err=True))

@@ -176,7 +176,9 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
 
 
 def _training_state(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any] | None:
-    held = {name.removeprefix(TRAINING): p for name, p in tensors.items() if name.startswith(TRAINING)}
+    # Copies: else the file stays mapped into memory, and Windows lets no other take its place.
+    mapped = {name: p for name, p in tensors.items() if name.startswith(TRAINING)}
+    held = {name.removeprefix(TRAINING): p.clone() for name, p in mapped.items()}
     if "training" not in header and not held:
         return None
     return dict(header["training"]) | held

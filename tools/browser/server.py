@@ -66,7 +66,7 @@ def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
     options += ["--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     command = [sys.executable, "-m", "jupyterlab", *options]
     log = scratch / "log"
-    with log.open("w") as out:
+    with log.open("w", encoding="utf-8") as out:
         server = subprocess.Popen(command, env=_environment(scratch), stdout=out, stderr=subprocess.STDOUT)
     try:
         yield _address(scratch / "runtime", server, log)
@@ -93,9 +93,9 @@ def _address(runtime: Path, server: subprocess.Popen[bytes], log: Path) -> str:
     while time.monotonic() < end and server.poll() is None:
         for file in runtime.glob("jpserver-*.json"):
             try:
-                info = json.loads(file.read_text())
+                info = json.loads(file.read_text(encoding="utf-8"))
             except ValueError:  # not written to its end yet
                 continue
             return f"{info['url']}lab?token={info['token']}&reset"
         time.sleep(0.1)
-    raise TimeoutError(f"JupyterLab did not come up:\n{log.read_text()[-2000:]}")
+    raise TimeoutError(f"JupyterLab did not come up:\n{log.read_text('utf-8')[-2000:]}")

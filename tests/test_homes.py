@@ -1,0 +1,157 @@
+"""Other homes: Binder, a container, Windows. None of them runs here; what they ask for can be checked."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+from babygpt.config import ModelConfig
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.models.versions import build
+from babygpt.training.checkpoint import Checkpoint, load, save
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONTAINER = ROOT / ".devcontainer"
+ENCODED_AT = {"read_text": 0, "write_text": 1, "open": 3}  # arguments before the encoding
+
+
+def read(*names: str) -> str:
+    return ROOT.joinpath(*names).read_text(encoding="utf-8")
+
+
+def devcontainer() -> dict:
+    return json.loads(read(".devcontainer", "devcontainer.json"))
+
+
+# ---------------------------------------------------------------- Binder and the container
+
+
+def test_binder_and_the_container_have_the_same_python_and_one_that_will_do() -> None:
+    (binder,) = re.findall(r"^python-(\d\.\d+)$", read(".binder", "runtime.txt"), flags=re.M)
+    (container,) = re.findall(r"^FROM python:(\d\.\d+)-", read(".devcontainer", "Dockerfile"), flags=re.M)
+    assert binder == container
+    assert SpecifierSet(PROJECT["requires-python"]).contains(binder)
+
+
+def test_versions_are_left_to_constraints() -> None:
+    """No version but Python's, and PyTorch without CUDA where there is no GPU."""
+    install = {"Binder": read(".binder", "postBuild"), "container": devcontainer()["postCreateCommand"]}
+    for words in install.values():
+        assert "--constraint constraints.txt" in words
+        assert not re.search(r"[=<>~]=|\d\.\d", words)
+    assert "--torch-backend cpu" in install["Binder"]
+    assert "--torch-backend auto" in install["container"]
+
+
+def test_the_files_that_the_container_names_are_there() -> None:
+    config = devcontainer()
+    named = [CONTAINER / config["build"]["dockerfile"]]
+    named += [ROOT / name for name in config["customizations"]["codespaces"]["openFiles"]]
+    assert [path for path in named if not path.is_file()] == []
+    assert f"useradd --create-home --shell /bin/bash {config['remoteUser']}" in read(
+        ".devcontainer", "Dockerfile"
+    )
+
+
+def test_vs_code_takes_the_environment_that_make_env_makes() -> None:
+    (folder,) = re.findall(r"^VENV\s*:= (\S+)$", read("Makefile"), flags=re.M)
+    python = devcontainer()["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"]
+    assert python == f"${{containerWorkspaceFolder}}/{folder}/bin/python"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")
+def test_binder_can_run_its_script() -> None:
+    assert os.access(ROOT / ".binder" / "postBuild", os.X_OK)
+
+
+# ---------------------------------------------------------------- the checks that run elsewhere
+
+
+def jobs() -> dict:
+    return yaml.safe_load(read(".github", "workflows", "ci.yml"))["jobs"]
+
+
+def test_both_ends_are_tried_on_the_code_host() -> None:
+    ends = jobs()["smoke"]["strategy"]["matrix"]["include"]
+    oldest, newest = (
+        next(one["python"] for one in ends if one["end"] == end) for end in ("oldest", "newest")
+    )
+    assert f">={oldest}" == PROJECT["requires-python"]
+    assert int(newest.split(".")[1]) > int(oldest.split(".")[1])
+
+
+def test_windows_and_macos_run_tests_that_are_there() -> None:
+    systems = jobs()["systems"]
+    assert systems["strategy"]["matrix"]["os"] == ["windows-latest", "macos-latest"]
+    named = re.findall(r"\btests/[\w/.]+", str(systems["steps"]))
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+# ---------------------------------------------------------------- Windows
+
+
+def test_a_system_without_a_hang_up_signal_will_do() -> None:
+    script = "import signal; del signal.SIGHUP; import babygpt.stopping as s; print(s.HANG_UP.name)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8")
+    assert done.stdout.split() == ["SIGTERM"], done.stderr
+
+
+def test_a_file_in_a_western_code_page_takes_every_letter() -> None:
+    """Windows has code page 1252 where output goes into a file: no ✓, and no Chinese."""
+    script = "import runpy, sys; sys.argv[1:] = ['claims', '--help']; "
+    script += "import babygpt.cli; babygpt.cli.main = lambda: print('✓'); "
+    script += "runpy.run_module('babygpt', run_name='__main__')"
+    env = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, encoding="cp1252")
+    assert done.stdout.split() == [r"\u2713"], done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells which files are mapped")
+def test_a_checkpoint_that_was_read_can_be_replaced(tmp_path: Path) -> None:
+    """Windows replaces no file that is mapped into memory: `train --resume` writes over what it has read."""
+    path, tokenizer = tmp_path / "a.safetensors", CharTokenizer("ab")
+    model = build("v1", ModelConfig(tokenizer.vocab_size, block_size=4, n_embd=4))
+    state = {"step": 1, "state": model.head.weight.detach().clone()}
+    save(path, Checkpoint("v1", model, tokenizer, training=state))
+    read_back = load(path)
+    assert read_back.training is not None
+    assert str(path) not in Path("/proc/self/maps").read_text(encoding="utf-8")
+
+
+def unspecified(code: str) -> Iterator[int]:
+    """The lines where a text is read or written in the system's own encoding, on Windows seldom UTF-8."""
+    for call in ast.walk(ast.parse(code)):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) in ("os.open", "Image.open"):
+            continue
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        given = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        binary = any(re.fullmatch(r"'[rwax]\+?b\+?'", ast.unparse(word)) for word in call.args)
+        opens = name in ENCODED_AT and not binary and len(call.args) <= ENCODED_AT[name]
+        if (opens or given.get("text") == "True") and "encoding" not in given:
+            yield call.lineno
+
+
+def own_files() -> list[Path]:
+    return [path for folder in ("babygpt", "benchmarks", "tools") for path in (ROOT / folder).rglob("*.py")]
+
+
+def test_every_text_is_read_and_written_in_a_named_encoding() -> None:
+    assert list(unspecified("a.read_text()\nrun(b, text=True)\nopen(c)\nopen(c, 'rb')\nd.open()")) == [
+        1,
+        2,
+        3,
+        5,
+    ]
+    found = {path: list(unspecified(path.read_text(encoding="utf-8"))) for path in own_files()}
+    assert {path.name: lines for path, lines in found.items() if lines} == {}
