@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import torch
+
+from babygpt.quotas import MACHINE, bound_cores
+from babygpt.quotas import available_cores as available_cores
 
 
 def pick_device() -> torch.device:
@@ -21,8 +25,24 @@ def mixed_precision(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
-def available_cores() -> int:
-    """How many cores this process may use; all that there are where the system does not say."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def use_allowed_threads(root: Path = MACHINE) -> None:
+    """Let PyTorch compute with no more threads than this process may use, unless somebody said how many.
+
+    PyTorch looks at the machine and not at a container's quota. Threads that wait for one another while the
+    system holds one of them back take ten times as long as one thread alone. What was said counts: in
+    OMP_NUM_THREADS, in MKL_NUM_THREADS, or by torch.set_num_threads, if that is a number which PyTorch would
+    not have taken by itself.
+
+    root  the folder in which proc and sys are
+    """
+    allowed = available_cores(root)
+    if torch.get_num_threads() > allowed and not threads_were_chosen():
+        torch.set_num_threads(allowed)
+
+
+def threads_were_chosen() -> bool:
+    """Whether somebody said how many threads PyTorch should take, as far as one can see."""
+    cores = bound_cores()
+    own = (cores, cores // 2)  # it takes every core, or one thread of each that runs two
+    said = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
+    return said or torch.get_num_threads() not in own

@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from babygpt.quotas import core_limits
+
 FIX = "run `make env`, or `pip install -e '.[lab]'` in your own environment"
 KERNELS = (  # what was seen of each ipykernel: from which version on, whether it will do, in words
     ("7.5", False, "not tested; 6.29 to 6.31 lose nothing"),
@@ -38,10 +40,11 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Look at Python, every runtime package, the device, the widgets and the disk."""
+    """Look at Python, every runtime package, cores, device, memory, the widgets and the disk."""
     return [
         python(),
         *packages(),
+        cores(),
         *processor(),
         kernel(),
         widgets_in_kernel(),
@@ -98,20 +101,44 @@ def package(need: Requirement) -> Check:
 
 
 def processor() -> Iterator[Check]:
-    """The device that training will use, and torch's threads against the processor's cores."""
+    """The device that training will use, its memory, and torch's threads against the cores it may use."""
     try:
         import torch
 
-        from babygpt.device import available_cores, pick_device
+        from babygpt.device import available_cores, pick_device, threads_were_chosen
 
-        device, threads, cores = pick_device(), torch.get_num_threads(), available_cores()
+        device, threads, allowed = pick_device(), torch.get_num_threads(), available_cores()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     except (ImportError, OSError, RuntimeError) as error:
         yield Check("device", False, f"torch does not work here: {error}")
         return
     yield Check("device", True, name)
-    slow = "" if threads <= cores else f", which slows training: set OMP_NUM_THREADS={cores}"
-    yield Check("threads", not slow, f"{threads} for torch on {cores} cores{slow}")
+    yield room()
+    if threads > allowed and not threads_were_chosen():
+        yield Check(
+            "threads", True, f"{allowed} when a model trains; {threads} is what torch takes by itself"
+        )
+        return
+    slow = "" if threads <= allowed else f", which slows training: set OMP_NUM_THREADS={allowed}"
+    yield Check("threads", not slow, f"{threads} for torch, {allowed} allowed{slow}")
+
+
+def cores() -> Check:
+    """How many of the machine's cores this process may use, and what says so."""
+    limits = core_limits()
+    why, most = min(limits.items(), key=lambda limit: limit[1])
+    detail = f"{limits['']:g} in this machine"
+    return Check("cores", True, f"{most:g} of {detail}{why}" if most < limits[""] else detail)
+
+
+def room() -> Check:
+    """How much of the machine's memory this process may use, and what says so."""
+    from babygpt.memory import limits  # imports torch
+
+    have = limits()
+    why, most = min(have.items(), key=lambda limit: limit[1])
+    detail = f"{have[''] / 1e9:.1f} GB in this machine"
+    return Check("memory", True, f"{most / 1e9:.1f} of {detail}{why}" if most < have[""] else detail)
 
 
 def kernel() -> Check:

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
+from babygpt.quotas import MACHINE, memory_limits
 
 BYTES = 4  # of a weight
 COPIES = 3  # of every weight in training: itself, its gradient, and the optimizer's memory of it
@@ -31,44 +32,16 @@ REFUSALS = ("not enough memory", "can't allocate memory", "out of memory", "bad_
 # ---------------------------------------------------------------- how much there is
 
 
-def limits(root: Path = Path("/")) -> dict[str, int]:
+def limits(root: Path = MACHINE) -> dict[str, int]:
     """What ends this process's memory: for the machine, its container and itself the words, and the bytes.
 
     root  the folder in which proc and sys are
     """
     found = {"": int(psutil.virtual_memory().total)}
-    if quotas := container_quotas(root):
+    if quotas := memory_limits(root):
         found[" (this container's limit)"] = min(quotas)
     if (most := address_space()) is not None:
         found[" (the limit of ulimit -v)"] = most
-    return found
-
-
-def container_quotas(root: Path) -> list[int]:
-    """The limits of the control groups that this process is in, version 1 or 2, in bytes; on Linux alone."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        controllers, _, group = line.partition(":")[2].partition(":")
-        if not controllers:
-            found += quotas_along(root / "sys/fs/cgroup", group, "memory.max")
-        elif "memory" in controllers.split(","):
-            found += quotas_along(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
-    return found
-
-
-def quotas_along(top: Path, group: str, name: str) -> list[int]:
-    """The numbers in the files called `name` from a group's folder up to the top; "max" is no number."""
-    parts = [part for part in PurePosixPath(group).parts if part not in ("/", "..")]
-    found = []
-    for depth in range(len(parts) + 1):
-        try:
-            found.append(int(top.joinpath(*parts[:depth], name).read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            continue  # in a container the upper groups, or even its own, may lie out of sight
     return found
 
 

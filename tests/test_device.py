@@ -1,9 +1,12 @@
 """The fastest device at hand, and arithmetic that suits it."""
 
+from collections.abc import Callable, Iterator
+
 import pytest
 import torch
 
-from babygpt.device import mixed_precision, pick_device
+from babygpt import device
+from babygpt.device import mixed_precision, pick_device, use_allowed_threads
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,36 @@ def test_cuda_multiplies_in_bfloat16() -> None:
     x = torch.randn(8, 8, device="cuda")
     with mixed_precision(x.device):
         assert (x @ x).dtype == torch.bfloat16
+
+
+# ---------------------------------------------------------------- threads
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
+    """Let PyTorch have some threads on a machine of cores with a quota: how many it has afterwards."""
+    before = torch.get_num_threads()
+
+    def have(now: int, cores: int, quota: int, **said: str) -> int:
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            monkeypatch.setenv(name, said.get(name, ""))
+        monkeypatch.setattr(device, "bound_cores", lambda: cores)
+        monkeypatch.setattr(device, "available_cores", lambda root: quota)
+        torch.set_num_threads(now)
+        use_allowed_threads()
+        return torch.get_num_threads()
+
+    yield have
+    torch.set_num_threads(before)
+
+
+def test_torch_takes_no_more_threads_than_a_quota_allows(threads: Callable[..., int]) -> None:
+    assert threads(8, cores=8, quota=1) == 1
+    assert threads(8, cores=16, quota=3) == 3  # 8 cores that run two threads each
+    assert threads(4, cores=8, quota=6) == 4  # it is never made more
+
+
+def test_threads_that_somebody_chose_stay(threads: Callable[..., int]) -> None:
+    assert threads(3, cores=8, quota=1) == 3
+    assert threads(8, cores=8, quota=1, OMP_NUM_THREADS="8") == 8
+    assert threads(8, cores=8, quota=1, MKL_NUM_THREADS="8") == 8

@@ -192,9 +192,35 @@ def test_extension_hidden_by_another_copy_is_seen(monkeypatch, tmp_path: Path):
 def test_more_threads_than_cores_are_seen(monkeypatch):
     monkeypatch.setattr(device, "available_cores", lambda: 2)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
     check = finding("threads")
     assert not check.ok
     assert "OMP_NUM_THREADS=2" in check.detail
+
+
+def test_threads_above_a_quota_that_nobody_chose_are_brought_down(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(device, "available_cores", lambda: 1)
+    monkeypatch.setattr(device, "bound_cores", lambda: 64)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    assert finding("threads") == Check(
+        "threads", True, "1 when a model trains; 64 is what torch takes by itself"
+    )
+
+
+def test_the_cores_are_named_with_what_limits_them(monkeypatch):
+    monkeypatch.setattr(doctor, "core_limits", lambda: {"": 64, " (bound)": 32, " (a quota)": 1.5})
+    assert finding("cores") == Check("cores", True, "1.5 of 64 in this machine (a quota)")
+    monkeypatch.setattr(doctor, "core_limits", lambda: {"": 64, " (bound)": 64})
+    assert finding("cores") == Check("cores", True, "64 in this machine")
+
+
+def test_the_memory_is_named_with_what_limits_it(monkeypatch):
+    monkeypatch.setattr("babygpt.memory.limits", lambda: {"": 64 * 10**9, " (a quota)": 2 * 10**9})
+    assert finding("memory") == Check("memory", True, "2.0 of 64.0 GB in this machine (a quota)")
+    monkeypatch.setattr("babygpt.memory.limits", lambda: {"": 64 * 10**9})
+    assert finding("memory") == Check("memory", True, "64.0 GB in this machine")
 
 
 def test_full_disk_is_seen(monkeypatch):

@@ -59,35 +59,9 @@ def test_the_memory_is_that_of_the_machine_or_what_this_process_may_have_of_it()
     assert limits()[""] == psutil.virtual_memory().total
 
 
-GROUPS = {  # what stands in /proc/self/cgroup, what under /sys/fs/cgroup, and the quota that follows
-    "version 2": ("0::/user/job", {"user/job/memory.max": "3000", "memory.max": "max"}, 3000),
-    "a group above": ("0::/user/job", {"user/job/memory.max": "max", "user/memory.max": "2000"}, 2000),
-    "seen from inside": ("0::/docker/abc", {"memory.max": "1000"}, 1000),
-    "above what is seen": ("0::/../../job", {"job/memory.max": "1000"}, 1000),
-    "version 1": ("3:cpu:/\n2:hugetlb,memory:/a", {"memory/a/memory.limit_in_bytes": "1500\n"}, 1500),
-    "none": ("0::/a", {"a/memory.max": "max"}, None),
-    "another controller": ("2:cpu:/a", {"memory/a/memory.limit_in_bytes": "9", "memory.max": "9"}, None),
-    "nonsense": ("nonsense\n0::/a", {"a/memory.max": "much"}, None),
-    "nothing": (None, {}, None),
-}
-
-
-@pytest.mark.parametrize("case", GROUPS)
-def test_the_quota_of_a_container_counts(case, tmp_path):
-    group, files, quota = GROUPS[case]
-    if group is not None:
-        files = {"../../../proc/self/cgroup": group, **files}
-    for name, content in files.items():
-        path = tmp_path / "sys/fs/cgroup" / name
-        (tmp_path / "sys/fs/cgroup").mkdir(parents=True, exist_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-    assert limits(tmp_path).get(" (this container's limit)") == quota
-
-
 @pytest.mark.survives("a container with a quota of memory", "what does not fit the quota is refused")
 def test_an_error_says_whose_limit_it_is(monkeypatch):
-    monkeypatch.setattr(budget, "container_quotas", lambda root: [2 * 10**9, 10**9])
+    monkeypatch.setattr(budget, "memory_limits", lambda root: [2 * 10**9, 10**9])
     with pytest.raises(ValueError, match=r"at least 3 GB of memory; there are 1 \(this container's limit\)"):
         require_memory("zeros", 3 * 10**9)
 

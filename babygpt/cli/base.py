@@ -53,6 +53,8 @@ class CommandGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         module, _ = self.lazy[cmd_name]
         command: click.Command = getattr(import_module(module), cmd_name.replace("-", "_"))
+        if "babygpt.device" in sys.modules:  # with PyTorch, which `doctor` has not imported yet
+            sys.modules["babygpt.device"].use_allowed_threads()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -57,12 +57,14 @@ class Panel(Protocol):
 
 
 def background_threads() -> int:
-    """Return how many threads a background run takes: half the cores; sliders and others have the rest.
+    """Return how many threads a background run takes: half the cores, so that sliders have the rest.
+
+    It is never more than PyTorch has now, which somebody may have chosen.
 
     With as many threads as cores, each step waits for whichever core is busy elsewhere; see
     `python -m benchmarks live`.
     """
-    return max(1, available_cores() // 2)
+    return min(torch.get_num_threads(), max(1, available_cores() // 2))
 
 
 @contextmanager

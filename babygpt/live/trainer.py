@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from IPython.display import display
 
 from babygpt.config import TrainConfig
+from babygpt.device import use_allowed_threads
 from babygpt.live.controls import Control
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.run import Run
@@ -56,6 +57,7 @@ def train(
     Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
     the text, and what a watch raises that cannot measure this model.
     """
+    use_allowed_threads()  # here, and not in the run's own thread: what is measured beside it gains too
     require_vocabulary(model, objective)
     for control in controls:
         model.encoding.require_number(control.name)

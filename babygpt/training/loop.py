@@ -15,7 +15,7 @@ from torch import Tensor
 
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
-from babygpt.device import mixed_precision
+from babygpt.device import mixed_precision, use_allowed_threads
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.base import LanguageModel
@@ -54,6 +54,7 @@ class Training:
     def __init__(
         self, model: LanguageModel, objective: Objective, config: TrainConfig, team: Team = SINGLE_PROCESS
     ) -> None:
+        use_allowed_threads()
         require_vocabulary(model, objective)
         largest = largest_batch(objective, config.batch_size)
         require_memory_to_train(model, model.config, config, largest, team.world_size)

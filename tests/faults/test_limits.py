@@ -1,7 +1,15 @@
-"""A disk that is full and a memory that is too small: one line, and what was saved stands."""
+"""A disk that is full, a memory that is too small, and fewer cores than the machine has."""
 
 import pytest
+import torch
+from click.testing import CliRunner
 
+from babygpt import device, live, quotas
+from babygpt.cli import main
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.models.versions import build
+from babygpt.objectives import NextToken
+from babygpt.training import train
 from tests.faults.table import TABLE, TRAINS
 
 STARVE = ("tests.faults.small", "starve")
@@ -43,3 +51,49 @@ def test_out_of_memory(stopped, whole, name):
     assert "out of memory" in ended.line, ended
     assert ended.err.count("Error: ") == 1
     assert steps <= whole(name).steps + TABLE[name].every
+
+
+# ---------------------------------------------------------------- cores
+
+
+PLAN = TrainConfig(steps=2, batch_size=2)
+
+
+def train_small(corpus, how=train):
+    """Make two steps of a small model."""
+    shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8)
+    return how(build("v4", shape), NextToken(corpus, 8), PLAN)
+
+
+WAYS = {
+    "training": lambda corpus: list(train_small(corpus)),
+    "a live run": lambda corpus: train_small(corpus, live.train).result(),
+    "a command": lambda corpus: CliRunner().invoke(main, ["analyze", "polar"]),
+}
+
+
+@pytest.fixture
+def one_of_four(monkeypatch, tmp_path):
+    """A machine of four cores, four threads of PyTorch, and a container that allows one core."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in {"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "100000 100000"}.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(device, "bound_cores", lambda: 4)
+    monkeypatch.setattr(device, "available_cores", lambda root: quotas.available_cores(tmp_path))
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_of_four")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.survives(
+    "a container with a quota of one core, on a machine of many",
+    "one thread computes, so that the quota takes little of the speed of one core",
+)
+def test_a_quota_of_cores(way, small_corpus):
+    WAYS[way](small_corpus)
+    assert torch.get_num_threads() == 1
