@@ -78,7 +78,7 @@ figures: env  ## measure and draw figures/ again, some hours (NAMES="ladder pola
 bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)
 	$(PY) -m benchmarks $(or $(NAME),--help) $(ARGS)
 
-gpu: env  ## try and time everything on an NVIDIA GPU, some half hour (ARGS="--device cpu --small" rehearses)
+gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gpu.json
 	$(PY) -m benchmarks gpu --store --folder figures $(ARGS)
 
 # Needs no .venv but uv's own: each end gets an environment in a temporary folder, with the built wheel in it.

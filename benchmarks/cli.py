@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from babygpt.cli.base import PATH, Command, CommandGroup, corpus_option, require_writable_folder, typed
+from babygpt.cli.base import (
+    PATH,
+    Command,
+    CommandGroup,
+    corpus_option,
+    list_of,
+    require_writable_folder,
+    typed,
+)
 from babygpt.errors import BadInput
 
 if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
@@ -73,7 +81,8 @@ def result_name(ctx: click.Context) -> str:
     """The command's name, and whatever was chosen that makes it another measurement: step_v7."""
     version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
     chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
-    chosen += [flag for flag in ("same_shape", "neighbour") if ctx.params.get(flag)]
+    chosen += [ctx.params[name] for name in ("race", "name") if name in ctx.params]
+    chosen += ["neighbour"] if ctx.params.get("neighbour") else []
     return "_".join([str(ctx.info_name), *chosen])
 
 
@@ -84,7 +93,8 @@ def command_line(ctx: click.Context) -> str:
     for option in ctx.command.params:
         if option.name in given and option.name not in ("store", "folder"):
             value = ctx.params.get(option.name)
-            words += [option.opts[0]] if value is True else [option.opts[0], Path(str(value)).name]
+            typed_as = ",".join(map(str, value)) if isinstance(value, list) else Path(str(value)).name
+            words += [option.opts[0]] if value is True else [option.opts[0], typed_as]
     return " ".join(words)
 
 
@@ -125,21 +135,9 @@ batch_option = click.option("--batch-size", default=12, help="windows in a batch
 block_option = click.option("--block-size", default=64, help="tokens in a window")
 
 
-def race_options(target: float, loss: str, steps: int, plain_steps: int) -> Callable[[Command], Command]:
-    """The options of a race between our recipe and the plain one, with these defaults."""
-
-    def add(command: Command) -> Command:
-        for option in (
-            click.option("--same-shape", is_flag=True, help="ours has 4 layers, 128 wide, as the plain one"),
-            click.option("--plain-steps", default=plain_steps, help="of the plain recipe"),
-            click.option("--steps", default=steps, help="of our recipe, a multiple of 20"),
-            click.option("--target", default=target, help=loss),
-            corpus_option,
-        ):
-            command = option(command)
-        return command
-
-    return add
+seeds_option = click.option(
+    "--seeds", default="1337,2027,9001", callback=list_of(int), help="of the runs, with commas between"
+)
 
 
 @main.command()
@@ -155,30 +153,70 @@ def live(presses: int, notebooks: str | None, neighbour: bool) -> Results:
 
 
 @main.command()
-@race_options(1.886, "validation loss to reach, nats per character", 560, 2000)
+@corpus_option
+@click.option("--target", default=1.886, help="validation loss to reach, nats per character")
+@seeds_option
 @benchmark
-def recipe(corpus: str, target: float, **values: Any) -> Results:
-    """Time to a validation loss: our recipe and a plain AdamW GPT-2 recipe, in alternation."""
+def recipe(corpus: str, target: float, seeds: list[int]) -> Results:
+    """Time to a validation loss: v4 by our recipe, and a GPT-2 by the plain one, as published and tuned."""
     from babygpt.data.corpus import load_corpus
-    from benchmarks.recipe import compare_next_token
+    from benchmarks.recipe import NEXT_RECIPES, compare, next_token_race
 
-    return compare_next_token(load_corpus(corpus), target, **values)
+    return compare(next_token_race(load_corpus(corpus), target), NEXT_RECIPES, seeds)
 
 
 @main.command()
-@race_options(2.565, "mean loss over masked tokens to reach, nats", 1160, 2400)
-@click.option(
-    "--polar", is_flag=True, help="then train RoPE, Polar as written and repaired, three seeds each"
-)
+@corpus_option
+@click.option("--target", default=2.565, help="mean loss over masked tokens to reach, nats")
+@seeds_option
 @benchmark
-def diffusion(corpus: str, target: float, polar: bool, **values: Any) -> Results:
-    """Time to a loss of masked diffusion with RoPE: our recipe and a plain AdamW recipe, in alternation."""
+def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
+    """Time to a loss of masked diffusion with RoPE: our recipe, and the plain one, as published and tuned."""
     from babygpt.data.corpus import load_corpus
-    from benchmarks.recipe import compare_diffusion, compare_polar
+    from benchmarks.recipe import DIFFUSION_RECIPES, compare, diffusion_race
 
-    text = load_corpus(corpus, with_mask=True)
-    results: dict[str, Any] = dict(compare_diffusion(text, target, **values))
-    return results | ({"polar": compare_polar(text)} if polar else {})
+    return compare(diffusion_race(load_corpus(corpus, with_mask=True), target), DIFFUSION_RECIPES, seeds)
+
+
+@main.command()
+@corpus_option
+@click.option("--race", default="recipe", type=click.Choice(["recipe", "diffusion"]), help="what it is in")
+@click.option("--name", default="ours", type=click.Choice(["ours", "pairs", "tuned"]), help="which is tuned")
+@benchmark
+def tune(corpus: str, race: str, name: str) -> Results:
+    """The rate and length with which a recipe is quickest: ten runs, for ours and its rival alike."""
+    from babygpt.data.corpus import load_corpus
+    from benchmarks import recipe as recipes
+
+    text = load_corpus(corpus, with_mask=race == "diffusion")
+    if race == "diffusion":
+        return recipes.tune(recipes.diffusion_race(text), recipes.DIFFUSION_RECIPES[name])
+    return recipes.tune(recipes.next_token_race(text), recipes.NEXT_RECIPES[name])
+
+
+@main.command()
+@corpus_option
+@click.option("--longest", default=6, help="context to count, in tokens")
+@benchmark
+def counting(corpus: str, longest: int) -> Results:
+    """The loss that counting comes to, without a network: what the target of `recipe` is worth."""
+    from babygpt.data.corpus import load_corpus
+    from benchmarks.counting import measure_counting
+
+    return measure_counting(load_corpus(corpus), longest)
+
+
+@main.command()
+@corpus_option
+@click.option("--steps", default=280, help="of v4 as it is; all see as many tokens")
+@seeds_option
+@benchmark
+def ideas(corpus: str, steps: int, seeds: list[int]) -> Results:
+    """What some ideas for fewer steps are worth, each alone, from the same seeds."""
+    from babygpt.data.corpus import load_corpus
+    from benchmarks.ideas import try_ideas
+
+    return try_ideas(load_corpus(corpus), seeds, steps)
 
 
 @main.command()
@@ -232,6 +270,44 @@ def generate(**values: Any) -> Results:
     from benchmarks.generation import measure_generation
 
     return measure_generation(**values)
+
+
+@main.command()
+@click.option("--rounds", default=5, help="how often each of three trainings is timed")
+@click.option("--steps", default=200, help="of each training")
+@benchmark
+def quota(rounds: int, steps: int) -> Results:
+    """What a quota of one core takes from the speed that one core gives (as root, on Linux)."""
+    from benchmarks.quota import measure_quota
+
+    return measure_quota(rounds, steps)
+
+
+def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
+    """The device of this name. Raises BadInput without a GPU, but for a small rehearsal."""
+    from benchmarks.gpu import require_gpu
+
+    return require_gpu(name, ctx.params["small"])
+
+
+@main.command()
+@click.option("--corpus", default="shakespeare", help="text of the large model")
+@click.option(
+    "--small", is_flag=True, is_eager=True, help="tiny models and little of everything: a rehearsal"
+)
+@click.option(
+    "--device",
+    default="cuda",
+    type=click.Choice(["cpu", "cuda"]),
+    callback=gpu_or_rehearsal,
+    help="where the models are; cpu only with --small",
+)
+@benchmark
+def gpu(corpus: str, small: bool, device: torch.device) -> Results:
+    """All that a GPU should show: every version, compiled too, notebooks, a large model, dashboards."""
+    from benchmarks.gpu import FULL, SMALL, measure_gpu
+
+    return measure_gpu(device, corpus, SMALL if small else FULL)
 
 
 @main.command()

@@ -180,6 +180,7 @@ IDEAS = {
     "sharpness per head": Idea(v4_sharpened),
     "theta 100": Idea(partial(v4, theta=100.0)),
     "Muon: momentum 0.9": Idea(v4, partial(with_options, muon=0.9)),
+    "Muon: momentum 0.85": Idea(v4, partial(with_options, muon=0.85)),
     "Muon: 3 rounds": Idea(v4, partial(with_muon, RoundedMuon)),
     "Muon: rows of one size (NorMuon)": Idea(v4, partial(with_muon, NorMuon)),
     "Muon: cautious decay": Idea(v4, partial(with_muon, CautiousMuon)),
@@ -218,16 +219,19 @@ def try_ideas(
 def try_one(idea: Idea, objective: NextToken, shape: ModelConfig, steps: int, seed: int) -> dict[str, float]:
     """The loss that one idea comes to from one seed, and the milliseconds of a step."""
     ours = NEXT_RECIPES["ours"]
-    made = round(steps * idea.share_of_steps)
     plan = TrainConfig(
-        steps, idea.batch_size, lr_matrix=ours.rate, lr_other=ours.rate_other or 0.0, seed=seed
+        round(steps * idea.share_of_steps),
+        idea.batch_size,
+        lr_matrix=ours.rate,
+        lr_other=ours.rate_other or 0.0,
+        seed=seed,
     )
     torch.manual_seed(seed)
     training = Training(idea.body(shape), objective, plan)
     idea.before(training)
     start = time.process_time()
-    for _ in range(made):
+    for _ in range(plan.steps):
         training.make_step()
         idea.after(training)
-    step_ms = 1000 * (time.process_time() - start) / made
+    step_ms = 1000 * (time.process_time() - start) / plan.steps
     return {"val_loss": round(objective.validate(training.model), 4), "step_ms": step_ms}

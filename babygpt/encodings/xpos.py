@@ -54,8 +54,8 @@ class XPos(Rotary):
     @property
     def max_positions(self) -> int:  # type: ignore[override]
         """How many positions it knows, before a key's factor is too large a number."""
-        weakest = float(fading(self.head_dim)[0])
-        return 1 + math.floor(self.scale_base * math.log(LARGEST_SCALE) / -math.log(weakest))
+        quickest = GAMMA / (1 + GAMMA)  # what is left of its pair, the first of `fading`
+        return 1 + math.floor(self.scale_base * math.log(LARGEST_SCALE) / -math.log(quickest))
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         self.require_reached(positions)

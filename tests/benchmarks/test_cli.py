@@ -98,11 +98,24 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_measured(measured
 
 
 def test_the_command_has_of_a_path_the_last_part_and_a_flag_without_a_value(text: Path, monkeypatch) -> None:
-    monkeypatch.setattr("benchmarks.recipe.compare_diffusion", lambda *_, **__: {"ratio": 2.0})
-    monkeypatch.setattr("benchmarks.recipe.compare_polar", lambda *_, **__: {"v7": [1.0]})
-    results = last_line(run("diffusion", "--polar", "--corpus", text))
-    assert results["command"] == "python -m benchmarks diffusion --corpus text.txt --polar"
-    assert (results["ratio"], results["polar"]) == (2.0, {"v7": [1.0]})
+    monkeypatch.setattr("benchmarks.recipe.compare", lambda *_: {"ratio_tuned": 2.0})
+    results = last_line(run("diffusion", "--seeds", "1,2", "--corpus", text))
+    assert results["command"] == "python -m benchmarks diffusion --corpus text.txt --seeds 1,2"
+    assert results["ratio_tuned"] == 2.0
+    monkeypatch.setattr(live, "measure_live", lambda *_: {"speed_kept": 1.0})
+    assert last_line(run("live", "--neighbour"))["command"] == "python -m benchmarks live --neighbour"
+
+
+@pytest.mark.parametrize("race", ["recipe", "diffusion"])
+def test_each_tuning_is_stored_by_itself(race: str, text: Path, tmp_path: Path, monkeypatch) -> None:
+    tuned: list[Any] = []
+    monkeypatch.setattr("benchmarks.recipe.tune", lambda _, recipe: tuned.append(recipe) or {"runs": []})
+    for name in ("ours", "tuned"):
+        more = ["--race", race, "--name", name, "--corpus", text]
+        assert run("tune", *more, "--store", "--folder", tmp_path).exit_code == 0
+    stored = sorted(path.name for path in tmp_path.glob("*.json"))
+    assert stored == [f"tune_{race}_ours.json", f"tune_{race}_tuned.json"]
+    assert [recipe.body for recipe in tuned] == ["ours", "plain"]
 
 
 @pytest.mark.usefixtures("_threads_kept")
@@ -127,8 +140,7 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
         ("live", "--presses", 0, "presses (0)"),
         ("memory", "--runs", 2, "runs (2)"),
         ("shapes", "--seconds", 0, "seconds (0.0)"),
-        ("recipe", "--steps", 7, "steps (7) must be a multiple of 20"),
-        ("diffusion", "--plain-steps", 7, "plain_steps (7) must be a multiple of 20"),
+        ("recipe", "--target", "nan", "target (nan)"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_line(command, option, value, says, text: Path) -> None:

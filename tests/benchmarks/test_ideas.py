@@ -120,3 +120,12 @@ def test_changes_are_from_v4_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["pairs"]["val_loss"] == [1.6, 1.8]
     assert found["pairs"]["change"] == [-0.5, 0.0]
     assert found["as it is"]["change"] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["as it is", "batches of 8, more steps", "batches of 18, fewer steps"])
+def test_every_idea_is_trained_to_the_end_of_its_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Training] = []
+    monkeypatch.setattr(ideas, "Training", lambda *args: made.append(Training(*args)) or made[-1])
+    ideas.try_one(IDEAS[name], NextToken(CORPUS, 16), SHAPE, 24, SEED)
+    assert made[0].step == made[0].config.steps
+    assert made[0].tokens == pytest.approx(24 * 12 * 16)

@@ -1,0 +1,81 @@
+"""Every version without a GPU: no tensor stays behind on the processor, and torch.compile takes it whole."""
+
+import warnings
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch._dynamo.utils import counters
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.encodings import fourier, learned
+from babygpt.models.base import LanguageModel
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import Batch, Objective, objective_for
+from babygpt.training import compile_in_place
+from babygpt.training.muon import Muon
+from babygpt.training.optimizers import optimizers
+
+BLOCK = 16
+# They read the positions to refuse those that their table has no row for; torch.compile breaks off there.
+READ_POSITIONS = {"v2", "v6", "learned", "v6-learned", "v6-random"}
+Task = tuple[LanguageModel, Objective, Batch]
+
+
+@pytest.fixture(scope="module")
+def corpora() -> dict[bool, Corpus]:
+    return {masks: load_corpus("tales", 20_000, with_mask=masks) for masks in (False, True)}
+
+
+@pytest.fixture
+def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
+    """Make a small model of a version whose logits are not all alike, its objective, and a batch."""
+
+    def make(version: str) -> Task:
+        corpus = corpora[VERSIONS[version].masks]
+        objective = objective_for(version, corpus, BLOCK, n_branches=(2, 2), length=BLOCK, val_windows=1)
+        torch.manual_seed(0)
+        shape = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+        model = build(version, ModelConfig(corpus.tokenizer.vocab_size, BLOCK, **shape))
+        for p in model.parameters():
+            torch.nn.init.normal_(p, std=0.1)
+        return model, objective, objective.batch(2, torch.Generator().manual_seed(0))
+
+    return make
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nothing_of_a_step_is_left_on_another_device(
+    version: str, task: Callable[[str], Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device is "meta", which holds no numbers, but mixes with no other device as CUDA does not."""
+    for module in (learned, fourier):
+        monkeypatch.setattr(module, "require_known", lambda *_: None)  # the numbers are not there to be read
+    model, objective, batch = task(version)
+    model.to("meta")
+    loss = objective.loss(model, tuple(part.to("meta") for part in batch))
+    loss.backward()
+    for optimizer in optimizers(model, TrainConfig()):
+        if isinstance(optimizer, Muon):  # AdamW is PyTorch's, and its fused form refuses this device
+            optimizer.step()
+    moved: list[Tensor] = [p.grad for p in model.parameters() if p.grad is not None]
+    assert moved
+    assert {found.device.type for found in (loss, *moved)} == {"meta"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_torch_compile_takes_a_version_whole_and_changes_nothing(
+    version: str, task: Callable[[str], Task]
+) -> None:
+    model, objective, batch = task(version)
+    expected = objective.loss(model, batch)
+    torch._dynamo.reset()
+    counters.clear()
+    compile_in_place(model, "eager")  # traced, and run as it was: Inductor would take minutes for them all
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about .item(), for those that read positions
+        found = objective.loss(model, batch)
+    assert found.item() == pytest.approx(expected.item(), abs=1e-5)
+    assert bool(counters["graph_break"]) == (version in READ_POSITIONS)
