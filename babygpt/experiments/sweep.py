@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
+from babygpt.experiments.spread import Engine, Finished, Runs, in_turn
 from babygpt.files import write_atomically
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
@@ -25,11 +26,8 @@ from babygpt.training import Step, finish, train
 
 SEEDS = (1337, 2027, 9001)
 Variant = TypeVar("Variant", bound=Hashable)
-Measured = Mapping[str, Any]
-# Asked by every sweep for each run, by name; by default it makes it. A study's functions need not know.
-KEEPER: ContextVar[Callable[[str, Callable[[], Measured]], Measured]] = ContextVar(
-    "keeper", default=lambda name, make: make()
-)
+# Makes the runs of every sweep, by name. A study's functions need not know where, and whether anew.
+ENGINE: ContextVar[Engine] = ContextVar("engine", default=in_turn)
 
 
 def sweep(
@@ -37,20 +35,30 @@ def sweep(
 ) -> dict[Variant, dict[str, list[Any]]]:
     """Make one run for every variant and seed: all variants of a seed before the next seed.
 
-    Inside `kept_runs` a run that was made before is not made again.
+    Inside `kept_runs` a run that was made before is not made again. Inside `made_by` runs are made side by
+    side: `run` must then leave nothing behind but what it returns.
 
     variants  names of what is compared
     run       trains a variant from a seed, and returns what it measured, by name
     returns   variant -> name of the measurement -> one value a seed
     """
     found: dict[Variant, dict[str, list[Any]]] = {variant: {} for variant in variants}
-    keep = KEEPER.get()
-    for seed in seeds:
-        for variant, measured in found.items():
-            made = keep(f"{variant!r}, seed {seed}", partial(run, variant, seed))
-            for name, value in made.items():
-                measured.setdefault(name, []).append(value)
+    wanted = {f"{variant!r}, seed {seed}": (variant, seed) for seed in seeds for variant in found}
+    made = dict(ENGINE.get()({name: partial(run, *one) for name, one in wanted.items()}))
+    for name, (variant, _) in wanted.items():  # in this order, whoever was first
+        for measurement, value in made[name].items():
+            found[variant].setdefault(measurement, []).append(value)
     return found
+
+
+@contextmanager
+def made_by(engine: Engine) -> Iterator[None]:
+    """A context in which an engine makes the runs of every sweep; see `experiments.spread`."""
+    token = ENGINE.set(engine)
+    try:
+        yield
+    finally:
+        ENGINE.reset(token)
 
 
 @contextmanager
@@ -60,19 +68,18 @@ def kept_runs(path: Path) -> Iterator[None]:
     path  of the file, which is removed at the end; `claim` it first
     Raises BadInput if the file was begun by other code than this, or holds something else.
     """
-    kept = read_kept(path)
+    kept, engine = read_kept(path), ENGINE.get()
 
-    def keep(name: str, make: Callable[[], Measured]) -> Measured:
-        if name not in kept:  # as it will be read again, so that both ways lead to the same numbers
-            kept[name] = json.loads(json.dumps(dict(make()), default=np.ndarray.tolist))
-            write_atomically(path, json.dumps({"code": code_digest(), "runs": kept}).encode())
-        return dict(kept[name])
+    def keep(runs: Runs) -> Finished:
+        with closing(engine({name: run for name, run in runs.items() if name not in kept})) as finished:
+            for name, measured in finished:
+                # as it will be read again, so that both ways lead to the same numbers
+                kept[name] = json.loads(json.dumps(dict(measured), default=np.ndarray.tolist))
+                write_atomically(path, json.dumps({"code": code_digest(), "runs": kept}).encode())
+        yield from ((name, dict(kept[name])) for name in runs)
 
-    token = KEEPER.set(keep)
-    try:
+    with made_by(keep):
         yield
-    finally:
-        KEEPER.reset(token)
     path.unlink(missing_ok=True)
 
 

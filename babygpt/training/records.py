@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +38,9 @@ class Step:
     changed: dict[str, float] = field(default_factory=dict)
 
 
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether no run here shows a bar
+
+
 def follow(
     steps: Iterator[Step], total: int, title: str = "", leave: bool = True, done: int = 0, show: bool = True
 ) -> list[Step]:
@@ -55,7 +59,13 @@ def follow(
     history: list[Step] = []
     thinning, screen = Thinning(history), Screen(sys.stderr)
     bar = tqdm(
-        total=total, initial=done, desc=title, leave=leave, file=screen, mininterval=0.5, disable=not show
+        total=total,
+        initial=done,
+        desc=title,
+        leave=leave,
+        file=screen,
+        mininterval=0.5,
+        disable=not show or QUIET.get(),
     )
     with bar:
         try:

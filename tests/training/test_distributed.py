@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -29,7 +30,7 @@ from babygpt.training.distributed import SINGLE_PROCESS, Team, distributed
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "5"]
 HERE = str(Path(babygpt.__file__).parents[1])
 ALONE_HERE = {**{k: x for k, x in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}, "PYTHONPATH": HERE}
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+ONE_NODE = ["--standalone", "--nproc-per-node", "2"]
 
 
 @pytest.fixture
@@ -135,14 +136,32 @@ def test_torchruns_variables_that_are_no_numbers_are_named(
 # ---------------------------------------------------------------- two processes
 
 
-def torchrun(*args: object) -> subprocess.Popen:
+def torchrun(*args: object, where: list[str] = ONE_NODE) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, *TORCHRUN, *[str(a) for a in args]],
+        [sys.executable, "-m", "torch.distributed.run", *where, *[str(a) for a in args]],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env={**ALONE_HERE, "OMP_NUM_THREADS": "1"},
     )
+
+
+def two_nodes() -> list[list[str]]:
+    """What torchrun is told on each of two machines with a process each; here both are this one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    meeting = [
+        "--nnodes",
+        "2",
+        "--nproc-per-node",
+        "1",
+        "--master-addr",
+        "127.0.0.1",
+        "--master-port",
+        str(port),
+    ]
+    return [[*meeting, "--node-rank", str(rank)] for rank in range(2)]
 
 
 TRAINS = """
@@ -174,15 +193,18 @@ with distributed() as team:
 """
 
 
-def test_two_processes_learn_what_one_does(text: Path, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_two_processes_learn_what_one_does(nodes: int, text: Path, tmp_path: Path, monkeypatch) -> None:
     """But for the order of additions; both get exactly the same. One of them has 3 rows, the other 2."""
     script = tmp_path / "trains.py"
     script.write_text(TRAINS)
-    process = torchrun(script, text, tmp_path / "two")
+    places = [ONE_NODE] if nodes == 1 else two_nodes()
+    processes = [torchrun(script, text, tmp_path / "two", where=where) for where in places]
     monkeypatch.setattr(sys, "argv", [str(script), str(text), str(tmp_path / "one")])
     runpy.run_path(str(script))
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
+    for process in processes:
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, printed
     one, first, second = (json.loads((tmp_path / name).read_text()) for name in ("one0", "two0", "two1"))
     assert first == second
     for (steps, weights), (shared_steps, shared_weights) in zip(one, first, strict=True):
