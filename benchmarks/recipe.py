@@ -22,11 +22,11 @@ RIVALS = ("published", "same_shape", "tuned")
 # For a loss that is no record, a small model that makes many steps beats a large one (`shapes`). Rates and
 # lengths of "ours", "pairs" and "tuned" are what `tune` found with equally many runs for each.
 NEXT_RECIPES = {
-    "ours": Recipe("ours", 2, 64, 560, 0.04, 0.02),
+    "ours": Recipe("ours", 2, 64, 560, 0.028, 0.014),
     "pairs": Recipe("pairs", 2, 64, 360, 0.03, 0.07),
     "published": Recipe("plain", 4, 128, 2000, 0.001),
     "same_shape": Recipe("plain", 2, 64, 8000, 0.001),
-    "tuned": Recipe("plain", 2, 64, 2600, 0.006),
+    "tuned": Recipe("plain", 2, 64, 2600, 0.0084),
 }
 DIFFUSION_RECIPES = {
     "ours": Recipe("ours", 3, 64, 1160, 0.02, 0.02),

@@ -1,15 +1,18 @@
 """Ours against plain ones: equal means for both, ratios of medians, tuning with equally many runs."""
 
+import json
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from babygpt.data.corpus import from_text
 from babygpt.objectives import MaskedDiffusion
 from benchmarks import recipe
-from benchmarks.racing import Recipe
+from benchmarks.racing import Recipe, describe
 
+RESULTS = Path(recipe.__file__).parent / "results"
 CORPUS = from_text("abc", "abcdefgh" * 300)
 MASKED = from_text("abc", "abcdefgh" * 300, with_mask=True)
 
@@ -80,3 +83,10 @@ def test_both_rates_are_tuned_together() -> None:
         "ours", 1, 16, 20, 0.02, 0.01
     )
     assert recipe.with_rates(Recipe("plain", 1, 16, 20, 0.04), 0.5).rate_other is None
+
+
+@pytest.mark.parametrize("name", ["ours", "pairs", "tuned"])
+def test_who_was_tuned_races_as_it_was_tuned_and_with_as_many_runs_as_the_others(name: str) -> None:
+    tuned = json.loads((RESULTS / f"tune_recipe_{name}.json").read_text("utf-8"))
+    assert tuned["best"] == describe(recipe.NEXT_RECIPES[name])
+    assert len(tuned["runs"]) == len(recipe.RATES) + len(recipe.LENGTHS)
