@@ -26,6 +26,7 @@ from tools.book.panels import write_picture
 from tools.notebooks import ANSWER, WIDGET
 
 SETUP = "from __future__ import annotations"  # how a notebook's first cell begins, which imports
+NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
 
 
 class Page:
@@ -103,7 +104,7 @@ class Page:
         width, height = image.size
         return (
             f'<a class="still" href="{self.folder}{name}"><img src="{self.folder}{name}" width="{width}" '
-            f'height="{height}" loading="lazy" alt="{escape(words)}"></a>'
+            f'height="{height}" loading="lazy" alt="{escape(words or NAMELESS)}"></a>'
         )
 
 
