@@ -292,7 +292,7 @@ def run_one(ablation: Ablation, name: str, seed: int, tell: Callable[[str], None
     """
     path, saved = ablation.weights_path(name, seed), own_checkpoint(ablation, name, seed)
     if saved and saved.training is None:  # killed before it was written down
-        return {**saved.info["run"], "weights": str(path.relative_to(ablation.folder))}
+        return {**saved.info["run"], "weights": path.relative_to(ablation.folder).as_posix()}
     if saved:
         tell(f"{name}, seed {seed}: goes on after step {saved.info['steps_done']}")
     training, version = prepare(ablation, name, seed, saved), version_of(name)
@@ -304,7 +304,7 @@ def run_one(ablation: Ablation, name: str, seed: int, tell: Callable[[str], None
         raise KeyboardInterrupt
     named = {"variant": name, "version": version, "seed": seed}
     measured = run.complete(lambda: {"run": {**named, **measure(ablation, run)}})
-    return {**measured["run"], "weights": str(path.relative_to(ablation.folder))}
+    return {**measured["run"], "weights": path.relative_to(ablation.folder).as_posix()}
 
 
 def measure(ablation: Ablation, run: SavedRun) -> Run:

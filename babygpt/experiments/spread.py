@@ -92,10 +92,10 @@ def until_made(runs: Runs, start: Callable[[Runs], Generator[Outcome, None, None
     """Have runs made, and those whose process was killed again.
 
     start  begins runs and yields their outcomes; of killed ones it yields none
-    Raises the first error of a run, with the run's name, once all others are over; BadInput if a run loses
-    its process ATTEMPTS times.
+    Raises the error of the first run that failed, in the order asked, with the run's name, once all others
+    are over; BadInput if a run loses its process ATTEMPTS times.
     """
-    left, failed, total = dict(runs), [], len(runs)
+    left, failed, total = dict(runs), dict[str, Exception | None](), len(runs)
     for attempt in range(ATTEMPTS):
         if attempt:
             say(f"{len(left)} runs lost their process, and are made again")
@@ -103,13 +103,14 @@ def until_made(runs: Runs, start: Callable[[Runs], Generator[Outcome, None, None
             for name, measured, error in outcomes:
                 del left[name]
                 if measured is None:
-                    failed.append((name, error))
+                    failed[name] = error
                     continue
                 say(f"{name}: made, {total - len(left) - len(failed)} of {total}")
                 yield name, measured
         if not left:
             break
-    for name, error in failed:
+    for name in (name for name in runs if name in failed):  # whichever was over first
+        error = failed[name]
         assert error is not None
         error.add_note(f"in the run {name}")
         raise error
@@ -138,7 +139,7 @@ def processes(workers: int) -> Engine:
         from joblib.externals.loky import get_reusable_executor
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        tasks = [joblib.delayed(made)(name, run, threads) for name, run in list(runs.items())]
+        tasks = [joblib.delayed(made)(name, run, threads) for name, run in runs.items()]
         with joblib.parallel_config("loky", inner_max_num_threads=threads):
             outcomes = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)(tasks)
             try:

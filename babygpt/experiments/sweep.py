@@ -43,12 +43,17 @@ def sweep(
     returns   variant -> name of the measurement -> one value a seed
     """
     found: dict[Variant, dict[str, list[Any]]] = {variant: {} for variant in variants}
-    wanted = {f"{variant!r}, seed {seed}": (variant, seed) for seed in seeds for variant in found}
-    made = dict(ENGINE.get()({name: partial(run, *one) for name, one in wanted.items()}))
-    for name, (variant, _) in wanted.items():  # in this order, whoever was first
-        for measurement, value in made[name].items():
+    wanted = [(variant, seed) for seed in seeds for variant in found]
+    made = dict(ENGINE.get()({run_name(*one): partial(run, *one) for one in wanted}))
+    for variant, seed in wanted:  # in this order, whoever was first
+        for measurement, value in made[run_name(variant, seed)].items():
             found[variant].setdefault(measurement, []).append(value)
     return found
+
+
+def run_name(variant: Hashable, seed: int) -> str:
+    """What a run is called, where it is kept and in what is said of it."""
+    return f"{variant!r}, seed {seed}"
 
 
 @contextmanager

@@ -26,6 +26,10 @@ def test_all_variants_of_a_seed_come_before_the_next_seed():
     }
 
 
+def test_a_seed_that_is_asked_for_twice_counts_twice():
+    assert sweep(("a",), (1, 1), lambda variant, seed: {"loss": seed}) == {"a": {"loss": [1, 1]}}
+
+
 def test_a_seed_decides_weights_and_batches():
     corpus = load_corpus("plain-tales", 9_000)
     config, objective = small_config(corpus, 16), NextToken(corpus, 16)
