@@ -7,8 +7,7 @@ from pathlib import Path
 
 import torch
 
-from babygpt.quotas import MACHINE, bound_cores
-from babygpt.quotas import available_cores as available_cores
+from babygpt.quotas import MACHINE, available_cores, bound_cores
 
 
 def pick_device() -> torch.device:

@@ -105,7 +105,8 @@ def processor() -> Iterator[Check]:
     try:
         import torch
 
-        from babygpt.device import available_cores, pick_device, threads_were_chosen
+        from babygpt.device import pick_device, threads_were_chosen
+        from babygpt.quotas import available_cores
 
         device, threads, allowed = pick_device(), torch.get_num_threads(), available_cores()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

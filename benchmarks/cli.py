@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
     import torch
 
 Results = Mapping[str, Any]
+TARGETS = {"recipe": 1.886, "diffusion": 2.565}  # losses that the races are run to
 MOST_THREADS = 1024  # each takes memory, and of more than there are cores none is of use
 
 
@@ -154,44 +155,39 @@ def live(presses: int, notebooks: str | None, neighbour: bool) -> Results:
 
 @main.command()
 @corpus_option
-@click.option("--target", default=1.886, help="validation loss to reach, nats per character")
+@click.option("--target", default=TARGETS["recipe"], help="validation loss to reach, nats per character")
 @seeds_option
 @benchmark
 def recipe(corpus: str, target: float, seeds: list[int]) -> Results:
     """Time to a validation loss: v4 by our recipe, and a GPT-2 by the plain one, as published and tuned."""
-    from babygpt.data.corpus import load_corpus
-    from benchmarks.recipe import NEXT_RECIPES, compare, next_token_race
+    from benchmarks.recipe import compare, prepare
 
-    return compare(next_token_race(load_corpus(corpus), target), NEXT_RECIPES, seeds)
+    return compare(*prepare("recipe", corpus, target), seeds)
 
 
 @main.command()
 @corpus_option
-@click.option("--target", default=2.565, help="mean loss over masked tokens to reach, nats")
+@click.option("--target", default=TARGETS["diffusion"], help="mean loss over masked tokens to reach, nats")
 @seeds_option
 @benchmark
 def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
     """Time to a loss of masked diffusion with RoPE: our recipe, and the plain one, as published and tuned."""
-    from babygpt.data.corpus import load_corpus
-    from benchmarks.recipe import DIFFUSION_RECIPES, compare, diffusion_race
+    from benchmarks.recipe import compare, prepare
 
-    return compare(diffusion_race(load_corpus(corpus, with_mask=True), target), DIFFUSION_RECIPES, seeds)
+    return compare(*prepare("diffusion", corpus, target), seeds)
 
 
 @main.command()
 @corpus_option
-@click.option("--race", default="recipe", type=click.Choice(["recipe", "diffusion"]), help="what it is in")
+@click.option("--race", default="recipe", type=click.Choice(list(TARGETS)), help="what it is in")
 @click.option("--name", default="ours", type=click.Choice(["ours", "pairs", "tuned"]), help="which is tuned")
 @benchmark
 def tune(corpus: str, race: str, name: str) -> Results:
     """The rate and length with which a recipe is quickest: ten runs, for ours and its rival alike."""
-    from babygpt.data.corpus import load_corpus
     from benchmarks import recipe as recipes
 
-    text = load_corpus(corpus, with_mask=race == "diffusion")
-    if race == "diffusion":
-        return recipes.tune(recipes.diffusion_race(text), recipes.DIFFUSION_RECIPES[name])
-    return recipes.tune(recipes.next_token_race(text), recipes.NEXT_RECIPES[name])
+    prepared, raced = recipes.prepare(race, corpus, TARGETS[race])
+    return recipes.tune(prepared, raced[name])
 
 
 @main.command()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from babygpt.device import available_cores
+from babygpt.quotas import available_cores
 
 CPU = torch.device("cpu")
 

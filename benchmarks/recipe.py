@@ -8,7 +8,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from babygpt.data.corpus import Corpus
+from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from benchmarks.pairs import build_with_pairs
@@ -16,7 +16,6 @@ from benchmarks.plain_gpt import PlainGPT
 from benchmarks.racing import ROUNDS, Bodies, Race, Recipe, describe, run_race
 
 BLOCK_SIZE, NEXT_BATCH, DIFFUSION_BATCH = 64, 12, 16
-NEXT_TARGET, DIFFUSION_TARGET = 1.886, 2.565
 RATES, LENGTHS, TUNING_SEED = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0), (0.7, 0.85, 1.15, 1.3), 7
 RIVALS = ("published", "same_shape", "tuned")
 # For a loss that is no record, a small model that makes many steps beats a large one (`shapes`). Rates and
@@ -37,7 +36,7 @@ DIFFUSION_RECIPES = {
 }
 
 
-def next_token_race(corpus: Corpus, target: float = NEXT_TARGET, block_size: int = BLOCK_SIZE) -> Race:
+def next_token_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) -> Race:
     """v4, v4 with pairs, and a plain GPT-2, to a loss of the whole validation part of a text.
 
     target  nats per character
@@ -48,7 +47,7 @@ def next_token_race(corpus: Corpus, target: float = NEXT_TARGET, block_size: int
     return Race(bodies, objective, vocab_size, block_size, NEXT_BATCH, target)
 
 
-def diffusion_race(corpus: Corpus, target: float = DIFFUSION_TARGET, block_size: int = BLOCK_SIZE) -> Race:
+def diffusion_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) -> Race:
     """Masked diffusion with RoPE, by our recipe and by the plain one, to a mean loss over masked tokens.
 
     The plain recipe trains our body, for PyTorch's own layers have no RoPE.
@@ -61,6 +60,18 @@ def diffusion_race(corpus: Corpus, target: float = DIFFUSION_TARGET, block_size:
     bodies: Bodies = {"ours": ours, "pairs": pairs, "plain": ours}
     vocab_size, objective = corpus.tokenizer.vocab_size, MaskedDiffusion(corpus, block_size)
     return Race(bodies, objective, vocab_size, block_size, DIFFUSION_BATCH, target)
+
+
+RACES = {  # name -> makes it, who runs in it, whether its text has a MASK token
+    "recipe": (next_token_race, NEXT_RECIPES, False),
+    "diffusion": (diffusion_race, DIFFUSION_RECIPES, True),
+}
+
+
+def prepare(name: str, corpus: str, target: float) -> tuple[Race, dict[str, Recipe]]:
+    """One of the RACES over the text of this name, and the recipes that run in it."""
+    make, recipes, with_mask = RACES[name]
+    return make(load_corpus(corpus, with_mask=with_mask), target), recipes
 
 
 def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> dict[str, Any]:

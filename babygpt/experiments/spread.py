@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from babygpt.device import available_cores
 from babygpt.errors import BadInput
+from babygpt.quotas import available_cores
 from babygpt.screen import say
 from babygpt.training.records import QUIET
 

@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import torch
 
 from babygpt.config import TrainConfig
-from babygpt.device import available_cores
 from babygpt.live.history import History
 from babygpt.live.painter import as_failure
 from babygpt.live.waiting import WaitInterrupted, cell_end_event, wait_and_serve
 from babygpt.live.watches.watch import Watch
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Branches, Objective
+from babygpt.quotas import available_cores
 from babygpt.training import Step, Training
 
 CELL_SECONDS = 3.0  # that a run waits at most for the other dashboards of its cell to appear

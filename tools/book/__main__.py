@@ -20,7 +20,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_markdown_cell
 
 from babygpt import live
-from babygpt.device import available_cores
+from babygpt.quotas import available_cores
 from tools.book.documents import Site, code_host, copy_linked_files, rewrite_links, site
 from tools.book.outputs import Page, recorded_html
 from tools.book.pages import write_pages
