@@ -1,6 +1,7 @@
 """What several tests share: small models that are awake, and a small text. Seed 0 always."""
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -57,6 +58,14 @@ SHAPE = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Let this process hear Ctrl-C: one that was started in the background of a shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @torch.no_grad()

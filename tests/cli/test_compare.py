@@ -140,6 +140,7 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     assert json.loads(output.read_text())["rows"] == found["rows"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_judge_goes_on(refused, generation, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     real, calls = NextToken.batch, iter(range(1, 1000))
@@ -149,13 +150,9 @@ def test_an_interrupted_judge_goes_on(refused, generation, tmp_path, monkeypatch
             os.kill(os.getpid(), signal.SIGINT)
         return real(self, size, generator)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with monkeypatch.context() as now:
-            now.setattr(NextToken, "batch", pressed)
-            refused(generation("out.json"), "interrupted; the same command goes on")
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with monkeypatch.context() as now:
+        now.setattr(NextToken, "batch", pressed)
+        refused(generation("out.json"), "interrupted; the same command goes on")
     judge = tmp_path / "weights" / "judge.safetensors"
     assert checkpoint.load(judge).info["steps_done"] == 1
     result = generation("out.json")

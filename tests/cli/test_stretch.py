@@ -86,6 +86,7 @@ def test_values_are_asked_for_where_a_model_learned_to_recall(run, small, stretc
     assert all(0 <= float(x) <= 1 for x in [*shares[1][:2], shares[1][3], *shares[-1]])
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_loses_nothing_of_the_users(stretch, refused, desk, tmp_path, monkeypatch):
     real, calls = NextToken.batch, iter(range(1, 1000))
 
@@ -95,12 +96,8 @@ def test_ctrl_c_loses_nothing_of_the_users(stretch, refused, desk, tmp_path, mon
         return real(self, size, generator)
 
     checkpoint, output = (desk / "v4.safetensors").read_bytes(), tmp_path / "o.json"
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        monkeypatch.setattr(NextToken, "batch", pressed)
-        result = stretch("--fine-tune", 2, "--output", output)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    monkeypatch.setattr(NextToken, "batch", pressed)
+    result = stretch("--fine-tune", 2, "--output", output)
     refused(result, "interrupted; nothing was written, v4.safetensors is as it was")
     assert result.exit_code == 1
     assert "control" in result.stdout  # what was measured before stands on the screen

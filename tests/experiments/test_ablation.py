@@ -124,6 +124,7 @@ def pressed_in(monkeypatch, step):
     monkeypatch.setattr(FixedBatches, "batch", batch)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, finished, monkeypatch):
     at, (whole, wanted) = ablation(tmp_path), finished
     with monkeypatch.context() as now:

@@ -200,20 +200,17 @@ def test_a_state_of_another_batch_size_is_refused(make) -> None:
         other.restore(training.state())
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("presses", [1, 2, 5])
 def test_ctrl_c_waits_for_the_end_of_the_step_however_often(make, presses: int) -> None:
     training = make("v4")
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with deferred_signals() as stop:
-            press = lambda n: [os.kill(os.getpid(), signal.SIGINT) for _ in range(presses)] and {}  # noqa: E731
-            assert len(follow(interruptible(training.steps(press), lambda: bool(stop)), 6, show=False)) == 1
-            assert stop.is_urgent == (presses > 1)
-            with pytest.raises(KeyboardInterrupt), stop.interruptible():
-                os.kill(os.getpid(), signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with deferred_signals() as stop:
+        press = lambda n: [os.kill(os.getpid(), signal.SIGINT) for _ in range(presses)] and {}  # noqa: E731
+        assert len(follow(interruptible(training.steps(press), lambda: bool(stop)), 6, show=False)) == 1
+        assert stop.is_urgent == (presses > 1)
+        with pytest.raises(KeyboardInterrupt), stop.interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert training.step == 1
 
 
