@@ -41,7 +41,6 @@ def use_allowed_threads(root: Path = MACHINE) -> None:
 
 def threads_were_chosen() -> bool:
     """Whether somebody said how many threads PyTorch should take, as far as one can see."""
-    cores = bound_cores()
-    own = (cores, cores // 2)  # it takes every core, or one thread of each that runs two
+    cores = bound_cores()  # of which it takes all, or one thread of each, or of some, that runs two
     said = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
-    return said or torch.get_num_threads() not in own
+    return said or not cores // 2 <= torch.get_num_threads() <= cores

@@ -19,7 +19,7 @@ from babygpt.training import Step
 
 
 class PlainGPT(LanguageModel):
-    """LayerNorm, GELU, learned positions, biases everywhere.
+    """LayerNorm, GELU, learned positions, biases everywhere, one table for tokens in and out.
 
     Source: Radford et al. 2019 (GPT-2), section 2.3.
     """
@@ -42,9 +42,14 @@ class PlainGPT(LanguageModel):
             layer, config.n_layer, norm=nn.LayerNorm(C), enable_nested_tensor=False
         )
         self.head = nn.Linear(C, config.vocab_size, bias=False)
-        for p in self.parameters():
-            if p.ndim > 1:
+        self.head.weight = self.token_embedding.weight
+        for name, p in self.named_parameters():
+            if name.endswith(("out_proj.weight", "linear2.weight")):  # what is added to the residual stream
+                nn.init.normal_(p, std=0.02 / math.sqrt(2 * config.n_layer))
+            elif p.ndim > 1:
                 nn.init.normal_(p, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(p)
 
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
@@ -56,21 +61,33 @@ class PlainGPT(LanguageModel):
 
 
 def train_plain(
-    model: LanguageModel, objective: Objective, steps: int, batch_size: int, seed: int, rate: float = 1e-3
+    model: LanguageModel,
+    objective: Objective,
+    steps: int,
+    batch_size: int,
+    seed: int,
+    rate: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.99),
 ) -> Iterator[Step]:
-    """AdamW, 100 steps of warm-up, cosine to a tenth, weight decay 0.1, gradients clipped to 1.
+    """AdamW, 100 steps of warm-up, cosine to a tenth, gradients clipped to 1.
 
-    rate  peak learning rate; the published recipe has 1e-3
+    Matrices and tables decay by 0.1; gains and biases do not.
+
+    rate   peak learning rate
+    betas  of AdamW
+    Source: Karpathy's nanoGPT, the settings for small texts; its rate there is 1e-3.
     """
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=rate, betas=(0.9, 0.99), weight_decay=0.1, fused=True
-    )
+    decaying = {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": 0.1}
+    others = {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0}
+    groups = [group for group in (decaying, others) if group["params"]]
+    optimizer = torch.optim.AdamW(groups, lr=rate, betas=betas, fused=True)
     seconds, tokens = 0.0, 0
     for step in range(steps):
         start = time.perf_counter()
         lr = rate * min(1.0, (step + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
-        optimizer.param_groups[0]["lr"] = lr
+        for group in optimizer.param_groups:
+            group["lr"] = lr
         batch = objective.batch(batch_size, generator)
         loss = objective.loss(model, batch)
         loss.backward()

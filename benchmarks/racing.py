@@ -30,6 +30,8 @@ class Recipe:
     steps        length of the run, a multiple of ROUNDS
     rate         peak learning rate: of the matrices, or of everything if AdamW moves it all
     rate_other   of all that is no matrix; None if AdamW moves it all, as in the plain recipe
+    momentum     of Muon
+    betas        of the plain recipe's AdamW
     """
 
     body: str
@@ -38,6 +40,8 @@ class Recipe:
     steps: int
     rate: float
     rate_other: float | None = None
+    momentum: float = 0.95
+    betas: tuple[float, float] = (0.9, 0.99)
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.steps % ROUNDS:
@@ -102,11 +106,14 @@ class Racer:
 def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> Iterator[Step]:
     """The steps of a run, one by one, without any validation."""
     if recipe.rate_other is None:
-        return train_plain(model, race.objective, recipe.steps, race.batch_size, seed, recipe.rate)
+        return train_plain(
+            model, race.objective, recipe.steps, race.batch_size, seed, recipe.rate, recipe.betas
+        )
     plan = TrainConfig(
         recipe.steps, race.batch_size, lr_matrix=recipe.rate, lr_other=recipe.rate_other, seed=seed
     )
     training = Training(model, race.objective, plan)
+    training.optimizers[0].param_groups[0]["momentum"] = recipe.momentum
     return (training.make_step() for _ in range(recipe.steps))
 
 
@@ -123,5 +130,7 @@ def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = 
 
 
 def describe(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as it is stored: without what it has none of."""
-    return {name: value for name, value in asdict(recipe).items() if value is not None}
+    """A recipe as it is stored: without what the other kind of recipe has."""
+    left_out = ("rate_other", "momentum") if recipe.rate_other is None else ("betas",)
+    stored = {name: value for name, value in asdict(recipe).items() if name not in left_out}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in stored.items()}

@@ -185,10 +185,7 @@ def measure_branches(
             found["alone, as Fourier"] = read_with_another_code(model, corpus, CODES["Fourier"])
         return found
 
-    runs: dict[str, dict[str, list[float]]] = {}
-    for name in planned:
-        if only in name:
-            runs |= sweep((name,), seeds, run)
+    runs = sweep([name for name in planned if only in name], seeds, run)
     settings = {"steps": steps, "seeds": list(seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
     return {**settings, "floor": corpus.floor, "runs": runs}
 

@@ -75,7 +75,7 @@ def follow(
                 bar.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
                 bar.update()
         except KeyboardInterrupt:
-            if show:
+            if not bar.disable:
                 last = done + len(history)
                 bar.write(f"interrupted after step {last}; the model is kept as it is", screen)
     return history

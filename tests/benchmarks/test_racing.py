@@ -1,5 +1,6 @@
 """A race: every run by its own recipe, until the target or its end, on its own clock."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ from babygpt.data.corpus import from_text
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train
+from babygpt.training.muon import Muon
 from benchmarks import racing
 from benchmarks.plain_gpt import PlainGPT
 from benchmarks.racing import Race, Racer, Recipe, run_race
@@ -79,6 +81,22 @@ def test_the_plain_one_is_given_its_rate() -> None:
             racer.advance()
     assert slow.val_loss == pytest.approx(2.08, abs=0.05)  # ln 8, where it began
     assert quick.val_loss < slow.val_loss - 0.1
+
+
+def test_moments_reach_the_optimizers(monkeypatch) -> None:
+    made = {"Muon": [], "AdamW": []}
+    for kind in (torch.optim.AdamW, Muon):
+        real = kind.__init__
+
+        def note(self, *args, kind=kind, real=real, **more):
+            real(self, *args, **more)
+            made[kind.__name__].append(self)
+
+        monkeypatch.setattr(kind, "__init__", note)
+    Racer(replace(OURS, momentum=0.7), race(0.0), 1).advance()
+    Racer(replace(PLAIN, betas=(0.6, 0.8)), race(0.0), 1).advance()
+    assert made["Muon"][0].param_groups[0]["momentum"] == 0.7
+    assert {group["betas"] for group in made["AdamW"][-1].param_groups} == {(0.6, 0.8)}
 
 
 @pytest.mark.parametrize("steps", [0, 7, 30, -20])

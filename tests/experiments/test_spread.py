@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+import submitit
 import torch
 
+from babygpt import device
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
@@ -21,8 +23,9 @@ ENGINES = ("processes", "jobs")
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> spread.Engine:
+def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> spread.Engine:
     """Two workers: processes of this machine, or jobs that submitit's local executor starts."""
+    monkeypatch.setattr(submitit.Job, "_results_timeout_s", 1)  # for which a lost one's answer is waited
     return processes(2) if request.param == "processes" else cluster("local", tmp_path / "jobs", 2)
 
 
@@ -79,8 +82,8 @@ def test_a_killed_run_is_made_again(engine: spread.Engine, tmp_path: Path) -> No
     assert all(os.getpid() not in each["pid"] for each in found.values())
 
 
-@pytest.mark.parametrize("engine", ["processes"], indirect=True)
-def test_a_run_that_is_always_killed_is_named_and_the_others_are_kept(
+@both
+def test_a_run_that_is_always_killed_is_named_and_takes_no_neighbour_along(
     engine: spread.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, counted = tmp_path / "kept.json", tmp_path / "counted"
@@ -88,17 +91,52 @@ def test_a_run_that_is_always_killed_is_named_and_the_others_are_kept(
 
     def run(variant: str, seed: int) -> dict[str, int]:
         if variant == "b":
-            time.sleep(1.0)  # so that the other is over
             os.kill(os.getpid(), signal.SIGKILL)
         (counted / f"{variant}{seed}").touch(exist_ok=False)  # made once
+        time.sleep(1.0)  # during which the other one is killed
         return {"value": seed}
 
     monkeypatch.setattr(spread, "ATTEMPTS", 2)
-    said = r"the process of 'b', seed 1 was killed 2 times"
-    with pytest.raises(BadInput, match=said), made_by(engine), kept_runs(path):
-        sweep(("a", "b"), (1,), run)
+    said = r"the process of 'b', seed 1 was lost 2 times\. (Is there memory|Was it out of memory, or of time)"
+    with pytest.raises(BadInput, match=said) as caught, made_by(engine), kept_runs(path):
+        sweep(("b", "a"), (1, 2), run)
+    if "has what it said last" in str(caught.value):
+        assert next(Path(word) for word in str(caught.value).split() if word.endswith(".err")).exists()
     with kept_runs(path):
-        assert sweep(("a",), (1,), lambda *_: pytest.fail("it was made before")) == {"a": {"value": [1]}}
+        found = sweep(("a",), (1, 2), lambda *_: pytest.fail("it was made before"))
+    assert found == {"a": {"value": [1, 2]}}
+
+
+def test_one_worker_is_a_process_too() -> None:
+    with made_by(processes(1)):
+        found = sweep(("a",), (1, 2), lambda *_: {"pid": os.getpid()})
+    assert os.getpid() not in found["a"]["pid"]
+    assert len(set(found["a"]["pid"])) == 1  # which begins once: PyTorch takes seconds to load
+
+
+def test_a_job_s_folder_is_its_own_and_goes_with_it(tmp_path: Path) -> None:
+    engine, seen = cluster("local", tmp_path / "jobs"), []
+    for _ in range(2):
+        with made_by(engine):
+            found = sweep(("a",), (1,), lambda *_: {"in": os.environ["SUBMITIT_FOLDER"]})
+        seen += found["a"]["in"]
+    assert len(set(seen)) == 2
+    assert not list((tmp_path / "jobs").iterdir())
+
+
+def test_a_job_that_cannot_begin_is_told_and_is_not_tried_again(tmp_path: Path, monkeypatch) -> None:
+    module = tmp_path / "only_here.py"
+    module.write_text("def run(*_):\n    return {}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    import only_here  # type: ignore[import-not-found]
+
+    module.unlink()  # as on a node that has another environment
+    monkeypatch.setattr(spread, "ATTEMPTS", 1)
+    with (
+        pytest.raises(RuntimeError, match="No module named 'only_here'"),
+        made_by(cluster("local", tmp_path)),
+    ):
+        sweep(("a",), (1,), only_here.run)
 
 
 @both
@@ -180,9 +218,48 @@ def test_numbers_of_workers_that_cannot_be_started_are_refused(workers: int, tmp
             make(workers)
 
 
-def test_options_that_a_cluster_does_not_know_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"cluster \(local\): .*not_an_option"):
-        cluster("local", tmp_path, 1, {"not_an_option": 3})
+@pytest.mark.parametrize("option", ["not_an_option", "cpus_per_task", "slurm_partition"])
+def test_options_that_would_change_nothing_are_refused(option: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=rf"cluster \(local\): .*{option}"):
+        cluster("local", tmp_path, 1, {option: 3})
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Slurm that writes down what it is given, and refuses it."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    refuse = f'cp "$1" {tmp_path}/given.sh; echo "Requested time limit is invalid" >&2; exit 1'
+    for name, script in (("sbatch", refuse), ("srun", "exit 1")):
+        (commands / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (commands / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "given.sh"
+
+
+def test_what_slurm_refuses_is_told_in_its_words(slurm: Path, tmp_path: Path) -> None:
+    engine = cluster("slurm", tmp_path / "jobs", 2, {"slurm_partition": "short"})
+    with pytest.raises(BadInput, match=r"cluster \(slurm\): .*time limit is invalid"), made_by(engine):
+        sweep(("a",), (1,), lambda *_: {})
+    given = slurm.read_text(encoding="utf-8")
+    assert "--cpus-per-task=1\n" in given  # or a job has as many threads as the machine it was sent from
+    assert "--partition=short\n" in given
+
+
+def test_a_job_takes_the_cores_it_was_given_or_the_threads_somebody_chose(monkeypatch) -> None:
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(device, "bound_cores", lambda: 64)
+    monkeypatch.setattr(spread, "available_cores", lambda: 64)
+    monkeypatch.setattr(spread.torch, "get_num_threads", lambda: 64)
+    assert spread.threads_of_job() == 1
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "4")
+    assert spread.threads_of_job() == 4
+    monkeypatch.setattr(spread, "available_cores", lambda: 2)
+    assert spread.threads_of_job() == 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(spread.torch, "get_num_threads", lambda: 1)
+    assert spread.threads_of_job() == 1
 
 
 @pytest.mark.parametrize("package", ["joblib", "submitit"])
