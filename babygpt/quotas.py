@@ -19,7 +19,7 @@ def core_limits(root: Path = MACHINE) -> dict[str, float]:
     folders = [*group_folders("cpu", root)]
     if quotas := [quota for folder in folders if (quota := core_quota(folder)) is not None]:
         found[" (this container's quota)"] = min(quotas)
-    listed = [read(folder / name) for folder in group_folders("cpuset", root) for name in CPUSETS]
+    listed = [processors_of(folder) for folder in group_folders("cpuset", root)]
     if counts := [count for text in listed if (count := count_processors(text)) is not None]:
         found[" (this container's processors)"] = min(counts)
     return found
@@ -51,7 +51,7 @@ def bound_cores() -> int:
 
 # ---------------------------------------------------------------- the files
 
-CPUSETS = ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus")  # of version 2, of 1, of both
+CPUSETS = ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus")  # of 2, of 1, what was wished
 MEMORIES = ("memory.max", "memory.high", "memory.limit_in_bytes")  # of version 2 twice, of 1
 
 
@@ -79,6 +79,11 @@ def core_quota(folder: Path) -> float | None:
     if len(words) != 2 or not all(word.isdecimal() and int(word) for word in words):
         return None  # "max", -1, or nothing
     return int(words[0]) / int(words[1])
+
+
+def processors_of(folder: Path) -> str:
+    """The list of processors that a group has, or, where that is not told, the one that it was to have."""
+    return next((text for name in CPUSETS if (text := read(folder / name))), "")
 
 
 def count_processors(listed: str) -> int | None:

@@ -77,6 +77,12 @@ CORES = {  # what stands in /proc/self/cgroup, what under /sys/fs/cgroup, the li
     "both": (HYBRID, {**V1, "unified/a/cgroup.procs": "1"}, {QUOTA: 3}, 3),
     "beside version 1": ("1:name=systemd:/\n0::/a", {"unified/a/cpu.max": "5 1"}, {QUOTA: 5}, 5),
     "processors": ("0::/a", {"a/cpuset.cpus.effective": "0-3,8\n"}, {PROCESSORS: 5}, 5),
+    "other processors than wished": (
+        "0::/a",
+        {"a/cpuset.cpus": "0-1", "a/cpuset.cpus.effective": "4-11"},
+        {PROCESSORS: 8},
+        8,
+    ),
     "processors, 1": (
         "7:cpuset:/a",
         {"cpuset/a/cpuset.cpus": "0,2", "cpuset/cpuset.cpus": "0-63"},

@@ -88,7 +88,8 @@ def position_votes(model: BagWithPositions) -> np.ndarray:
 @torch.inference_mode()
 def kernel_values(encoding: Gaussian, furthest: int) -> np.ndarray:
     """K at every whole distance from 0 to `furthest` tokens: (furthest + 1,), or (H, furthest + 1)."""
-    return encoding.kernel(torch.arange(furthest + 1)).cpu().numpy()
+    device = encoding.get("log_alphas").device
+    return encoding.kernel(torch.arange(furthest + 1, device=device)).cpu().numpy()
 
 
 @torch.inference_mode()
@@ -103,10 +104,15 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     """
     if not 0 < share <= 1:
         raise BadInput(f"share ({share}) must be above 0 and at most 1")
-    peak, least = encoding.log_kernel(torch.tensor(0)), math.log(share)  # K itself may be too small a number
+    device = encoding.get("log_alphas").device
+
+    def log_kernel(distance: int) -> Tensor:  # K itself may be too small a number
+        return encoding.log_kernel(torch.tensor(distance, device=device))
+
+    peak, least = log_kernel(0), math.log(share)
 
     def below(distance: int) -> bool:
-        return bool((encoding.log_kernel(torch.tensor(distance)) - peak < least).all())
+        return bool((log_kernel(distance) - peak < least).all())
 
     return bisect_left(range(furthest), True, key=below)
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,3 +45,18 @@ def test_a_kernel_that_never_falls_reaches_as_far_as_is_asked() -> None:
 def test_a_share_outside_its_range_is_refused(wrong: float) -> None:
     with pytest.raises(ValueError, match="share"):
         reach(one_scale(5.0), wrong)
+
+
+def test_distances_lie_where_the_kernel_does(monkeypatch):
+    """On "meta", which like a GPU mixes with no other device, and has no numbers to be read."""
+    asked = []
+
+    def log_kernel(self, distance):
+        asked.append(distance.device.type)
+        return torch.zeros(distance.shape)
+
+    monkeypatch.setattr(Gaussian, "log_kernel", log_kernel)
+    encoding = one_scale(5.0).to("meta")
+    kernel_values(encoding, 3)
+    reach(encoding, 0.5, furthest=4)
+    assert set(asked) == {"meta"}
