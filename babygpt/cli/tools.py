@@ -102,8 +102,8 @@ def figures(
     """Measure and draw the course's figures (all of them, or those NAMED).
 
     What was measured is replaced. After Ctrl-C or worse, the same command goes on with the next run; runs may
-    be made side by side (--workers), or as jobs of a cluster (--cluster), with the same numbers: a study is
-    still one study, and a run whose process is killed is made again.
+    be made side by side (--workers), or as jobs of a cluster (--cluster), with the same numbers if each has
+    the same number of threads. A run whose process is killed is made again.
     """
     engine = engine_of(workers, cluster, options, results or folder, redraw)
     for name in names or pictures.FIGURES:
