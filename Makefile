@@ -1,7 +1,8 @@
-# What a learner or a maintainer types. `make` alone lists it; nothing is needed but Python 3.11+.
+# What a learner or a maintainer types. `make` alone lists it; nothing is needed but Python 3.11+ (and, on
+# Windows, a shell as Git brings it along).
 PYTHON ?= python3
 VENV   := .venv
-PY     := $(VENV)/bin/python
+PY     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts/python.exe,bin/python)
 STAMP  := $(VENV)/.made
 # The torch that constraints.txt holds: raised on purpose, never by accident.
 TORCH  := 2.13.0
@@ -85,7 +86,7 @@ gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gp
 smoke:  ## try oldest and newest Python with lowest and newest versions (ARGS="oldest" for one)
 	$(PYTHON) -m venv $(VENV)/uv
 	$(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv click
-	$(VENV)/uv/bin/python tools/smoke.py --uv $(CURDIR)/$(VENV)/uv/bin/uv $(ARGS)
+	$(VENV)/uv/bin/python tools/smoke.py --uv "$(CURDIR)/$(VENV)/uv/bin/uv" $(ARGS)
 
 faults: env  ## plant every fault again, and list in docs/robustness.md what was survived
 	OMP_NUM_THREADS=1 $(PY) -m tools.faults

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import torch
 
+from babygpt.errors import BadInput
 from babygpt.quotas import MACHINE, available_cores, bound_cores
 
 
 def pick_device() -> torch.device:
-    """The fastest device at hand: CUDA, then Apple's MPS, then the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    if torch.backends.mps.is_available():
-        return torch.device("mps")
-    return torch.device("cpu")
+    """The fastest device at hand: CUDA, then Apple's MPS, then the CPU; or the one that BABYGPT_DEVICE names.
+
+    Raises BadInput if it names one that is not here.
+    """
+    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    usable = [name for name, there in here.items() if there]
+    wanted = os.environ.get("BABYGPT_DEVICE") or usable[0]
+    if wanted not in usable:
+        raise BadInput(f"BABYGPT_DEVICE ({wanted}) must be one of those at hand: {', '.join(usable)}")
+    return torch.device(wanted)
 
 
 def mixed_precision(device: torch.device) -> torch.autocast:

@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from babygpt.errors import BadInput
 from babygpt.quotas import core_limits
 
 FIX = "run `make env`, or `pip install -e '.[lab]'` in your own environment"
@@ -110,6 +111,9 @@ def processor() -> Iterator[Check]:
 
         device, threads, allowed = pick_device(), torch.get_num_threads(), available_cores()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    except BadInput as error:
+        yield Check("device", False, str(error))
+        return
     except (ImportError, OSError, RuntimeError) as error:
         yield Check("device", False, f"torch does not work here: {error}")
         return

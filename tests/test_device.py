@@ -26,6 +26,17 @@ def test_cuda_comes_before_mps_before_cpu(
     assert pick_device().type == picked
 
 
+def test_a_device_that_is_named_is_picked_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setenv("BABYGPT_DEVICE", "cpu")
+    assert pick_device().type == "cpu"
+    for wrong in ("cuda", "gpu", "cpu:1"):
+        monkeypatch.setenv("BABYGPT_DEVICE", wrong)
+        with pytest.raises(ValueError, match=rf"BABYGPT_DEVICE \({wrong}\) must be one of .*: mps, cpu$"):
+            pick_device()
+
+
 def test_what_is_picked_can_be_used() -> None:
     device = pick_device()
     assert torch.ones(3, device=device).sum().item() == 3.0

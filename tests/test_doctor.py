@@ -189,6 +189,13 @@ def test_extension_hidden_by_another_copy_is_seen(monkeypatch, tmp_path: Path):
     assert finding("widgets, browser").ok
 
 
+def test_a_device_that_is_not_here_is_seen(monkeypatch):
+    monkeypatch.setenv("BABYGPT_DEVICE", "toaster")
+    check = finding("device")
+    assert not check.ok
+    assert "BABYGPT_DEVICE (toaster)" in check.detail
+
+
 def test_more_threads_than_cores_are_seen(monkeypatch):
     monkeypatch.setattr(quotas, "available_cores", lambda: 2)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)

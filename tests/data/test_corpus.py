@@ -1,6 +1,7 @@
 """Corpora: made, fetched once, or read; and each way in which that can fail."""
 
 import hashlib
+import re
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -120,14 +121,14 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_empty_file_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "empty.txt"
     path.touch()
-    with pytest.raises(ValueError, match=rf"{path}.* empty"):
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}.* empty"):
         load_corpus(str(path))
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_place(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes(b"fine until here \xe9\xe8")
-    with pytest.raises(ValueError, match=rf"{path}.*UTF-8.* 16"):
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}.*UTF-8.* 16"):
         load_corpus(str(path))
 
 
