@@ -173,10 +173,12 @@ def with_rates(recipe: Recipe, share: float) -> Recipe:
 
 
 def soonest(tried: tuple[Recipe, Mapping[str, Any]]) -> tuple[bool, int, float]:
-    """Sorts runs: first those that reached the target, by their steps, then all by their loss.
+    """Sorts runs: first those that reached the target with a round to spare, by steps; then by loss.
 
-    Of two that came there in the same round the lower one has room for a shorter length. Seconds do not
-    count, which are the machine's affair: a step costs the same in all runs of one recipe.
+    In its last round another seed may miss it. Of two that came there in the same round the lower one has
+    room for a shorter length. Seconds do not count, which are the machine's affair: a step costs the same in
+    all runs of one recipe.
     """
-    run = tried[1]
-    return not run["reached"], run["steps"] if run["reached"] else 0, run["val"]
+    recipe, run = tried
+    safe = run["reached"] and run["steps"] < recipe.steps
+    return not safe, run["steps"] if safe else 0, run["val"]
