@@ -43,11 +43,11 @@ NEXT_RECIPES = {
     "tuned": Recipe("plain", 2, 64, 1900, 0.01, betas=(0.9, 0.95)),
 }
 DIFFUSION_RECIPES = {
-    "ours": Recipe("ours", 3, 64, 1160, 0.02, 0.02),
-    "pairs": Recipe("pairs", 3, 64, 800, 0.02, 0.04),
+    "ours": Recipe("ours", 3, 64, 960, 0.0224, 0.0224),
+    "pairs": Recipe("pairs", 3, 64, 680, 0.02, 0.04, momentum=0.9),
     "published": Recipe("plain", 4, 128, 2400, 0.001),
     "same_shape": Recipe("plain", 3, 64, 8000, 0.001),
-    "tuned": Recipe("plain", 3, 64, 3000, 0.006),
+    "tuned": Recipe("plain", 3, 64, 2560, 0.0084, betas=(0.8, 0.95)),
 }
 
 
