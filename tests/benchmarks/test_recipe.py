@@ -120,6 +120,13 @@ def test_what_is_stored_of_a_race_is_of_its_recipes(race: str) -> None:
     assert stored["recipes"] == {name: describe(one) for name, one in recipe.RACES[race][1].items()}
 
 
+def test_the_pages_say_what_the_race_came_to() -> None:
+    ratio = json.loads((RESULTS / "recipe.json").read_text("utf-8"))["ratio_tuned"]
+    root = RESULTS.parents[1]
+    assert f"**{ratio:.1f} times**" in (root / "docs" / "benchmarks.md").read_text("utf-8")
+    assert f"takes {ratio:.1f} times our time" in (root / "README.md").read_text("utf-8")
+
+
 def test_only_diffusion_has_a_text_with_a_mask() -> None:
     sizes = [recipe.prepare(name, "tales", 1.0)[0].vocab_size for name in ("recipe", "diffusion")]
     assert sizes[1] == sizes[0] + 1
