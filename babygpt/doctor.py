@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from babygpt.errors import BadInput
-from babygpt.quotas import core_limits
+from babygpt.quotas import available_cores, core_limits
 
 FIX = "run `make env`, or `pip install -e '.[lab]'` in your own environment"
 KERNELS = (  # what was seen of each ipykernel: from which version on, whether it will do, in words
@@ -107,7 +107,6 @@ def processor() -> Iterator[Check]:
         import torch
 
         from babygpt.device import pick_device, threads_were_chosen
-        from babygpt.quotas import available_cores
 
         device, threads, allowed = pick_device(), torch.get_num_threads(), available_cores()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

@@ -25,6 +25,7 @@ from babygpt.positions import Positions
 from babygpt.training import Training
 from babygpt.training.muon import Muon
 from benchmarks.pairs import build_with_pairs
+from benchmarks.racing import with_options
 from benchmarks.recipe import BLOCK_SIZE, NEXT_BATCH
 
 RATE, RATE_OTHER = 0.04, 0.02  # of all ideas: v4's, before it was tuned
@@ -148,15 +149,6 @@ def with_muon(kind: type[Muon], training: Training) -> None:
     """Put another Muon in the place of a training's own."""
     own = training.optimizers[0].param_groups[0]
     training.optimizers[0] = kind(own["params"], own["lr"], own["weight_decay"], own["momentum"])
-
-
-def with_options(
-    training: Training, muon: float | None = None, adamw: tuple[float, float] | None = None
-) -> None:
-    """Set the momentum of Muon, or both of AdamW."""
-    matrices, others = (optimizer.param_groups[0] for optimizer in training.optimizers)
-    matrices["momentum"] = muon or matrices["momentum"]
-    others["betas"] = adamw or others["betas"]
 
 
 def average_tail(training: Training) -> None:

@@ -113,8 +113,17 @@ def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> I
         recipe.steps, race.batch_size, lr_matrix=recipe.rate, lr_other=recipe.rate_other, seed=seed
     )
     training = Training(model, race.objective, plan)
-    training.optimizers[0].param_groups[0]["momentum"] = recipe.momentum
+    with_options(training, muon=recipe.momentum)
     return (training.make_step() for _ in range(recipe.steps))
+
+
+def with_options(
+    training: Training, muon: float | None = None, adamw: tuple[float, float] | None = None
+) -> None:
+    """Set the momentum of Muon, or both of AdamW."""
+    matrices, others = (optimizer.param_groups[0] for optimizer in training.optimizers)
+    matrices["momentum"] = muon or matrices["momentum"]
+    others["betas"] = adamw or others["betas"]
 
 
 def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = "") -> dict[str, Any]:

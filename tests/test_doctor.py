@@ -16,7 +16,7 @@ import torch
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from babygpt import device, doctor, quotas
+from babygpt import device, doctor
 from babygpt.doctor import Check, checks, report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -197,7 +197,7 @@ def test_a_device_that_is_not_here_is_seen(monkeypatch):
 
 
 def test_more_threads_than_cores_are_seen(monkeypatch):
-    monkeypatch.setattr(quotas, "available_cores", lambda: 2)
+    monkeypatch.setattr(doctor, "available_cores", lambda: 2)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     check = finding("threads")
@@ -208,7 +208,7 @@ def test_more_threads_than_cores_are_seen(monkeypatch):
 def test_threads_above_a_quota_that_nobody_chose_are_brought_down(monkeypatch):
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(quotas, "available_cores", lambda: 1)
+    monkeypatch.setattr(doctor, "available_cores", lambda: 1)
     monkeypatch.setattr(device, "bound_cores", lambda: 64)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
     assert finding("threads") == Check(
