@@ -17,7 +17,7 @@ unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
 unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 
 # What `make check` leaves out, in tests/.
-SLOW   := browser benchmarks claims cli experiments faults hostile live training test_wheel.py
+SLOW   := browser benchmarks cli course/claims course/notes course/studies faults hostile live training test_wheel.py
 
 .DEFAULT_GOAL := help
 .PHONY: help env lab test check lint format notebooks book handout figures bench gpu smoke faults constraints clean
@@ -74,7 +74,7 @@ handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS
 	$(PY) -m tools.handout $(or $(FOLDER),--help) $(ARGS)
 
 figures: env  ## measure and draw figures/ again, some hours (NAMES="ladder polar" for some)
-	$(PY) -m babygpt figures $(NAMES) --results babygpt/experiments/results
+	$(PY) -m babygpt figures $(NAMES) --results babygpt_course/studies/results
 
 bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)
 	$(PY) -m benchmarks $(or $(NAME),--help) $(ARGS)

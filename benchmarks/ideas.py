@@ -17,13 +17,13 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary
-from babygpt.experiments.sweep import sweep
 from babygpt.models.transformer import Attention, Transformer
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import Training
 from babygpt.training.muon import Muon
+from babygpt_course.studies.sweep import sweep
 from benchmarks.pairs import build_with_pairs
 from benchmarks.racing import with_options
 from benchmarks.recipe import BLOCK_SIZE, NEXT_BATCH

@@ -141,15 +141,15 @@ def test_contributing_makes_an_explorer(examples):
 
 
 def test_contributing_measures_a_claim(examples):
-    claim = examples["babygpt/claims/note_004.py"].CLAIMS[-1]
+    claim = examples["babygpt_course/claims/note_004.py"].CLAIMS[-1]
     assert (claim.text, claim.measure().verdict) == ("a sum needs no wider head", "holds")
 
 
 def test_contributing_checks_an_exercise(examples):
-    exercise = examples["babygpt/exercises/head_slopes.py"].SLOPES
+    exercise = examples["babygpt_course/exercises/head_slopes.py"].SLOPES
     assert exercise.check(exercise.answer).solved
     assert not exercise.check(exercise.stub).solved
-    for mutant in examples["tests/exercises/mutants_head_slopes.py"].MUTANTS:
+    for mutant in examples["tests/course/exercises/mutants_head_slopes.py"].MUTANTS:
         report = exercise.check(mutant.answer)
         assert set(report.failed) == set(mutant.fails)
         assert mutant.says in repr(report)

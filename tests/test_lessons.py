@@ -12,8 +12,8 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from babygpt.exercises import Exercise
-from tests.exercises.test_all import EXERCISES, LESSONS
+from babygpt_course.exercises import Exercise
+from tests.course.exercises.test_all import EXERCISES, LESSONS
 from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, read
 from tools.graders import find_tasks
 from tools.notebooks import ANSWER
@@ -37,7 +37,7 @@ def lesson(path: Path) -> str:
 def exercises_of(number: str) -> list[Exercise]:
     """The exercises that belong to a lesson; none for the museum, which is one whole."""
     for name in LESSONS:
-        module = importlib.import_module(f"babygpt.exercises.{name}")
+        module = importlib.import_module(f"babygpt_course.exercises.{name}")
         if re.search(rf"notebook {number}\b", module.__doc__):
             return list(module.EXERCISES)
     return []
@@ -295,7 +295,7 @@ def with_an_exercise() -> NotebookNode:
     nb = good()
     report = new_output("execute_result", data={"text/plain": "Not yet: 2 of 2 to go."})
     nb.cells[4:4] = [
-        new_code_cell("from babygpt.exercises import branches"),
+        new_code_cell("from babygpt_course.exercises import branches"),
         new_code_cell("branches.SEES"),
         new_code_cell("def sees(query, key, isolated):\n    return False"),
         new_code_cell("branches.SEES.check(sees)", outputs=[report]),

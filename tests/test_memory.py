@@ -37,9 +37,9 @@ from babygpt.metrics.branches import parallel_loss
 from babygpt.metrics.text import nll_and_entropy
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken, largest_batch, objective_for
-from babygpt.objectives.lookup import Lookup
 from babygpt.sampling import continue_text, fill_in, generate
 from babygpt.training import train
+from babygpt_course.studies.lookup_task import Lookup
 
 SHAPE = ModelConfig(11, block_size=16, n_layer=3, n_head=2, n_embd=16)
 CPU = torch.device("cpu")

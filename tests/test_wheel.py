@@ -20,7 +20,7 @@ CLAIMS = """
 import json
 from dataclasses import astuple
 import babygpt
-from babygpt.claims import CLAIMS, tally
+from babygpt_course.claims import CLAIMS, tally
 verdicts = [(claim, claim.measure().verdict) for claim in CLAIMS]
 rows = [(claim.note[:3], verdict, claim.text) for claim, verdict in verdicts]
 counts = {
@@ -69,10 +69,11 @@ def run(installed: Path, code: str, *words: str, cwd: Path) -> subprocess.Comple
 
 def test_the_wheel_holds_what_is_not_python_too(wheel: Path):
     held = set(zipfile.ZipFile(wheel).namelist())
-    paths = [path for path in (ROOT / "babygpt").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    both = [*(ROOT / "babygpt").rglob("*"), *(ROOT / "babygpt_course").rglob("*")]
+    paths = [path for path in both if path.is_file() and path.suffix != ".pyc"]
     assert {".py", ".json", ".js", ".css", ".typed"} <= {path.suffix for path in paths}
     assert {path.relative_to(ROOT).as_posix() for path in paths} <= held
-    assert {name.split("/")[0] for name in held if ".dist-info/" not in name} == {"babygpt"}
+    assert {name.split("/")[0] for name in held if ".dist-info/" not in name} == {"babygpt", "babygpt_course"}
 
 
 def test_every_claim_is_measured_as_the_pages_of_the_notes_say(installed: Path, tmp_path: Path):

@@ -18,7 +18,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_raw_cell
 
-from babygpt.exercises import Exercise
+from babygpt_course.exercises import Exercise
 
 POINTS = {"warm-up": 1, "core": 2, "stretch": 3}
 
@@ -59,11 +59,11 @@ def statements(cell: NotebookNode) -> list[ast.stmt]:
 
 
 def exercises_imported(nb: NotebookNode) -> dict[str, Any]:
-    """What a notebook imports from babygpt.exercises: name -> exercise or module."""
+    """What a notebook imports from babygpt_course.exercises: name -> exercise or module."""
     names: dict[str, Any] = {}
     for statement in (s for cell in nb.cells for s in statements(cell)):
         text = ast.unparse(statement)
-        if isinstance(statement, ast.Import | ast.ImportFrom) and "babygpt.exercises" in text:
+        if isinstance(statement, ast.Import | ast.ImportFrom) and "babygpt_course.exercises" in text:
             exec(text, names)
     return names
 

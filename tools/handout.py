@@ -6,8 +6,8 @@
     python -m tools.handout src --grader otter        master notebooks for otter assign: for teachers
 
 An exercise is found by its check: a code cell that ends in `SOME_EXERCISE.check(answer)`, where the name is
-imported from babygpt.exercises; the cell before it that gives `answer` its value is the learner's. A plain
-handout keeps both as they are, and all notebooks run. For a grader the learner's cell holds the solution,
+imported from babygpt_course.exercises; the cell before it that gives `answer` its value is the learner's. A
+plain handout keeps both as they are, and all notebooks run. For a grader the learner's cell holds the answer,
 between the marks that the grader cuts at, and the check fails where the exercise is not solved. Neither
 grader is needed here. Cells that call `.solution()` are left out, and so are those with the tag `solution`.
 """

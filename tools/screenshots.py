@@ -18,7 +18,7 @@ from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 SETUP = """
 from babygpt import live
 from babygpt.data.corpus import load_corpus
-from babygpt.experiments.results import load_results
+from babygpt_course.studies.results import load_results
 from tools.browser.course_models import N_CHARS, train_live, trained_v7, untrained_v4
 corpus = load_corpus("plain-tales", N_CHARS)
 model = untrained_v4(corpus)

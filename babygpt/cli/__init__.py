@@ -9,15 +9,6 @@ from babygpt.cli.base import CommandGroup
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
     "generate": ("babygpt.cli.train", "Continue a prompt with the checkpoint MODEL."),
-    "pretrain": ("babygpt.cli.parallel", "Train a model of parallel branches, in stages."),
-    "parallel-generate": ("babygpt.cli.parallel", "Write several texts at once."),
-    "compare": (
-        "babygpt.cli.compare",
-        "Compare how models learn, write, or read on.",
-    ),
-    "analyze": ("babygpt.cli.tools", "Show what an encoding looks like, in numbers."),
-    "claims": ("babygpt.cli.claims", "Measure what the source notes claim."),
-    "figures": ("babygpt.cli.tools", "Measure and draw the course's figures."),
     "doctor": ("babygpt.cli.doctor", "Tell what is installed, and whether it will do."),
 }
 
@@ -25,6 +16,7 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
 @click.group(
     cls=CommandGroup,
     lazy=COMMANDS,
+    entry_points="babygpt.commands",
     context_settings={
         "help_option_names": ["-h", "--help"],
         "token_normalize_func": lambda name: name.replace("_", "-"),  # note 002 has --batch_size

@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import sys
 import traceback
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from importlib import import_module
+from functools import cached_property
+from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +37,25 @@ class CommandGroup(click.Group):
     An error of USER_ERRORS ends with exit status 1 and no traceback, unless the group was given --debug. Any
     other is a fault of babygpt: it is raised again, under a line that says so.
 
-    lazy  name of a command -> the module that defines it, and the sentence that --help shows for it
+    lazy          name of a command -> the module that defines it, and the sentence that --help shows for it
+    entry_points  group of entry points whose values are more such tables; other packages register them
     """
 
     def __init__(
-        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **settings: Any
+        self,
+        *args: Any,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        entry_points: str = "",
+        **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self.lazy = lazy or {}
+        self.own, self.entry_points = lazy or {}, entry_points
+
+    @cached_property
+    def lazy(self) -> dict[str, tuple[str, str]]:
+        """The group's own table, then those that other packages registered."""
+        registered = metadata.entry_points(group=self.entry_points) if self.entry_points else ()
+        return {**self.own, **ChainMap(*(point.load() for point in registered))}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands' names, those that are imported when called first."""
@@ -49,9 +63,15 @@ class CommandGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, imported if need be; None if there is none."""
-        if cmd_name not in self.lazy:
+        table = self.own if cmd_name in self.own else self.lazy
+        if cmd_name not in table:
+            if self.entry_points and table == self.own and find_spec("babygpt_course"):
+                raise click.UsageError(
+                    f"no command {cmd_name!r}. The course's commands are not registered, because this"
+                    " environment was installed before they moved: run `make env`, or `pip install -e .`"
+                )
             return super().get_command(ctx, cmd_name)
-        module, _ = self.lazy[cmd_name]
+        module, _ = table[cmd_name]
         command: click.Command = getattr(import_module(module), cmd_name.replace("-", "_"))
         if "babygpt.device" in sys.modules:  # with PyTorch, which `doctor` has not imported yet
             sys.modules["babygpt.device"].use_allowed_threads()

@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from babygpt.encodings.base import SMALLEST
 from babygpt.encodings.branches import BranchCode
 from babygpt.encodings.learned import look_up, require_known, require_table
+from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.errors import BadInput
+from babygpt.memory import require_memory
 
 
 def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | None = None) -> Tensor:
@@ -91,3 +93,21 @@ class Fourier(BranchCode):
         require_known(branch, self.table_rows, self.stride)
         position = branch * self.stride
         return self.formula(position) if self.table is None else look_up(self.table, position)
+
+
+def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict[str, Tensor]:
+    """The codes of branches: Fourier's, and one vector of ones as 2-D RoPE turns it, on equal frequencies.
+
+    width     channels, even
+    stride    distance between neighbouring branches, in positions
+    returns   name -> (branches, width)
+    Raises BadInput for a width, a stride or a number of branches below 1 or beyond all use.
+    """
+    for name, number in (("width", width), ("stride", stride), ("branches", branches)):
+        if not 1 <= number < 2**53:
+            raise BadInput(f"{name} ({number}) must be at least 1, and below 2^53")
+    require_memory(f"codes of width {width} for {branches} branches", 8 * branches * (width + branches))
+    position = torch.arange(branches, dtype=torch.float64) * stride
+    ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
+    turned = rotate(ones, position, theta)[0, 0]
+    return {"Fourier": fourier(position, width, theta), "2-D RoPE": turned}

@@ -226,7 +226,7 @@ class PoPE(Waves):
     in the phases. Two things differ from the paper. It keeps delta between -2 pi and 0, a range that holds
     every angle once; here delta is free. And its q and k come straight from their matrices, to scores that
     are divided by sqrt(D); here the body normalises them first, and scores are twice as large.
-    `babygpt.experiments.pope` measures what that is worth.
+    `babygpt_course.studies.pope` measures what that is worth.
 
     n_head  number of heads; the other arguments are those of `Waves`
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 3.

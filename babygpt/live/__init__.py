@@ -19,7 +19,6 @@ from babygpt.live.explorers import attention as attention
 from babygpt.live.explorers import branches as branches
 from babygpt.live.explorers import diffusion as diffusion
 from babygpt.live.explorers import gaussian as gaussian
-from babygpt.live.explorers import ladder as ladder
 from babygpt.live.explorers import polar as polar
 from babygpt.live.explorers import rotary as rotary
 from babygpt.live.explorers import sinusoidal as sinusoidal

@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
-from babygpt.claims import findings
+from babygpt_course.claims import findings
 from babygpt.data import CharTokenizer
-from babygpt.exercises import bag_of_tokens
+from babygpt_course.exercises import bag_of_tokens
 from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.sampling import generate

@@ -21,12 +21,12 @@ import numpy as np
 import torch
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
-from babygpt.claims import findings
+from babygpt_course.claims import findings
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
-from babygpt.exercises import gaussian as tasks
-from babygpt.experiments import gaussian_figure, results
+from babygpt_course.exercises import gaussian as tasks
+from babygpt_course.studies import gaussian_figure, results
 from babygpt.metrics import role_accuracy
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import norm

@@ -27,12 +27,13 @@ import torch
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
-from babygpt.claims import CLAIMS, tally
+from babygpt_course.claims import CLAIMS, tally
 from babygpt.encodings import Rotary
-from babygpt.exercises import ladder
-from babygpt.experiments.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
-from babygpt.experiments.paired import decided_side
-from babygpt.experiments.results import load_results
+from babygpt_course.exercises import ladder
+from babygpt_course.studies.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
+from babygpt_course.studies.ladder_explorer import explore_ladder
+from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.results import load_results
 from babygpt.tables import Table, source
 
 plots.set_style()
@@ -40,7 +41,7 @@ plots.set_style()
 # %% [markdown]
 # ## Where the numbers come from
 #
-# The board comes with the package: it is read from `babygpt/experiments/results/ladder.json`, which one command makes; the cell prints which, and how long it took.
+# The board comes with the package: it is read from `babygpt_course/studies/results/ladder.json`, which one command makes; the cell prints which, and how long it took.
 
 # %%
 results = load_results("ladder")
@@ -196,7 +197,7 @@ assert 0.96 <= min(board["v4"]["roles"]) < max(board["v4"]["roles"]) < 0.985
 # A table answers every question and suggests none. In the explorer, choose a **column** and the model that the others are **compared with**. Each dot is one seed's difference; the title counts by the rule above who is below the rival, who above, and who undecided. Which model is the hardest to beat at 4× length? (What that is worth, *Longer than trained* asks.)
 
 # %% tags=["nbval-ignore-output"]
-live.ladder(results)
+explore_ladder(results)
 
 # %% [markdown]
 # The loss, first. Here is each model that writes from left to right against v4, by the rule.

@@ -21,8 +21,8 @@
 import matplotlib.pyplot as plt
 
 from babygpt import live, load_corpus, plots
-from babygpt.exercises.costs import cost_table, differences, ending, load_costs
-from babygpt.exercises.museum import Museum
+from babygpt_course.museum.costs import cost_table, differences, ending, load_costs
+from babygpt_course.museum.museum import Museum
 
 plots.set_style()
 
@@ -162,7 +162,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# (Stored, as training them takes a while: `babygpt.exercises.costs`.) The gap in the figure is of the same order. Without the twin, a cost of that size looks like a seed that had bad luck.
+# (Stored, as training them takes a while: `babygpt_course.museum.costs`.) The gap in the figure is of the same order. Without the twin, a cost of that size looks like a seed that had bad luck.
 #
 # So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
 

@@ -10,9 +10,9 @@ import torch
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.experiments import figures
-from babygpt.experiments.sweep import small_config, sweep, train_from_seed
 from babygpt.objectives import NextToken
+from babygpt_course.studies import figures
+from babygpt_course.studies.sweep import small_config, sweep, train_from_seed
 
 
 @pytest.mark.parametrize(

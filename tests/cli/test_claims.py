@@ -3,7 +3,7 @@
 import pytest
 
 from babygpt import claims as package
-from babygpt.claims import Claim, Finding
+from babygpt_course.claims import Claim, Finding
 
 
 @pytest.fixture

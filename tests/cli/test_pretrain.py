@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from babygpt.data.corpus import load_corpus
-from babygpt.experiments.epochs import EpochConfig
 from babygpt.metrics.branches import parallel_loss
 from babygpt.positions import Positions
 from babygpt.training import checkpoint
+from babygpt_course.notes.epochs import EpochConfig
 
 STAGES = (  # note 002, but for the script's name
     "pretrain --pe fpe --epochs 2 --batch_size 4 --branches_per_sample 1 --branch_slice_count 8 "

@@ -71,7 +71,7 @@ def test_what_is_printed_is_what_is_stored(stretch, refused, desk, tmp_path):
 def test_values_are_asked_for_where_a_model_learned_to_recall(run, small, stretch, tmp_path, monkeypatch):
     notes = recall_corpus(4000)
     monkeypatch.setattr("babygpt.cli.train.load_corpus", lambda *name, **how: notes)
-    monkeypatch.setattr("babygpt.cli.corpora.load_corpus", lambda *name, **how: notes)
+    monkeypatch.setattr("babygpt_course.commands.corpora.load_corpus", lambda *name, **how: notes)
     model = tmp_path / "r.safetensors"
     result = run("train", "v4", "--corpus", "recall", "--steps", 1, "--out", model, *small)
     assert result.exit_code == 0, result.output

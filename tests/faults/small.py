@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
-from babygpt.experiments import figures, scorer
-from babygpt.experiments.results import Results
-from babygpt.experiments.sweep import sweep, train_from_seed
 from babygpt.objectives import NextToken
 from babygpt.training import Training
+from babygpt_course.notes import scorer
+from babygpt_course.studies import figures
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.sweep import sweep, train_from_seed
 
 TEXT = "the cat sat on the mat. " * 40
 FIGURE_STEPS = 3  # of each model of the small figure
@@ -45,7 +46,7 @@ def starve(step: int = 3) -> None:
 
 def one_claim() -> None:
     """Let a note claim but one thing."""
-    claims = import_module("babygpt.cli.claims")
+    claims = import_module("babygpt_course.commands.claims")
     every = claims.claims_of
     claims.claims_of = lambda *note: every(*note)[:1]  # type: ignore[attr-defined]
 

@@ -11,10 +11,10 @@ from babygpt.cli import main
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text, load_corpus
 from babygpt.errors import BadInput
-from babygpt.experiments import report
 from babygpt.models.versions import build
 from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
+from babygpt_course.notes import report
 
 TEXT = "the cat sat on the mat. " * 40
 RUN = {

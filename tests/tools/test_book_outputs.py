@@ -16,8 +16,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from babygpt import live
-from babygpt.exercises import rope
 from babygpt.live.predictions import Guess
+from babygpt_course.exercises import rope
 from tools.book.outputs import Page, key_of, listed, recorded_html, recorded_words, script_json
 from tools.book.recorder import exercise_facts, guess_facts
 from tools.notebooks import ANSWER, WIDGET

@@ -14,10 +14,10 @@ import pytest
 from playwright.sync_api import Page
 
 import babygpt
-from babygpt.claims import CLAIMS, Finding
 from babygpt.errors import BadInput
-from babygpt.experiments.board import COLUMNS
-from babygpt.experiments.results import load_results
+from babygpt_course.claims import CLAIMS, Finding
+from babygpt_course.studies.board import COLUMNS
+from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
 from tools.book.api import addresses, index_page, package_page
 from tools.book.board_page import board_page
@@ -150,7 +150,7 @@ def test_the_reference_has_every_re_exported_name():
     extra = {n.anchor for n in reference.names()} - {
         f"{package}.{name}" for package in reference.packages() for name in re_exports(package)
     }
-    assert extra == {f"babygpt.claims.{name}" for name in ("CLAIMS", "claims_of", "findings")}
+    assert extra == {f"babygpt_course.claims.{name}" for name in ("CLAIMS", "claims_of", "findings")}
 
 
 @pytest.mark.parametrize("package", reference.packages())

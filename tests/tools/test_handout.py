@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tests.exercises.test_all import EXERCISES
+from tests.course.exercises.test_all import EXERCISES
 from tools import handout
 from tools.graders import Task, find_tasks, solved
 from tools.handout import main
@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ASKED = "## Self-test\n\n**1.** Why?\n\n- a) so\n- b) no"
 SELFTEST = f"{ASKED}\n\n<details><summary>Answer</summary>\n\n**a.** So.\n\n</details>"
 IMPORTS = """\
-from babygpt.exercises import bag_of_tokens
-from babygpt.exercises.bag_of_tokens import BIGRAM_LOSS"""
+from babygpt_course.exercises import bag_of_tokens
+from babygpt_course.exercises.bag_of_tokens import BIGRAM_LOSS"""
 OWN = '''\
 import math
 

@@ -23,9 +23,9 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.objectives.lookup import Lookup
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.distributed import SINGLE_PROCESS, Team, distributed
+from babygpt_course.studies.lookup_task import Lookup
 
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "5"]
 HERE = str(Path(babygpt.__file__).parents[1])

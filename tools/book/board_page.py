@@ -7,10 +7,10 @@ from html import escape
 from pathlib import Path
 
 from babygpt.data import load_corpus
-from babygpt.experiments.board import COLUMNS, front, front_title, of_kind, table_row, who_answers
-from babygpt.experiments.ladder import WORLD
-from babygpt.experiments.results import Results
-from babygpt.experiments.sweep import small_config
+from babygpt_course.studies.board import COLUMNS, front, front_title, of_kind, table_row, who_answers
+from babygpt_course.studies.ladder import WORLD
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.sweep import small_config
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = "docs/results.md"
@@ -50,7 +50,7 @@ trains and measures all of it, and stores the numbers and the picture; the last 
 minutes (`{command}`). The numbers travel with the package:
 
 ```python
-from babygpt.experiments.results import load_results
+from babygpt_course.studies.results import load_results
 
 board = load_results("ladder")["board"]
 ```

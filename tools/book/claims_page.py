@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from babygpt.claims import CLAIMS, Claim, Finding, Tally, tally
 from babygpt.tables import MARKS
+from babygpt_course.claims import CLAIMS, Claim, Finding, Tally, tally
 from tools.book.docstrings import inline
 
 ROOT = Path(__file__).resolve().parents[2]

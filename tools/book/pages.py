@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from babygpt.experiments.results import load_results
+from babygpt_course.studies.results import load_results
 from tools.book.api import write_reference
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page, measure_claims

@@ -14,13 +14,13 @@ from IPython import get_ipython
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from babygpt.exercises import Exercise
 from babygpt.live.answers import OneOf
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
 from babygpt.live.predictions import GUESSES, Guess, Tally
 from babygpt.live.view import View
 from babygpt.plots.artists import find_artist
+from babygpt_course.exercises import Exercise
 from tools.book.recording import Recording, record_explorer, record_replay
 
 

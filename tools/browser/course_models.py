@@ -7,14 +7,14 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.experiments.roles_and_lengths import questions
-from babygpt.experiments.sweep import small_config
 from babygpt.live import Run, Scale, Watch, heads, roles, train
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import follow
 from babygpt.training import train as train_quietly
+from babygpt_course.studies.roles_and_lengths import questions
+from babygpt_course.studies.sweep import small_config
 
 BLOCK_SIZE = 64
 N_CHARS = 400_000  # of stories

@@ -9,8 +9,8 @@ import torch
 from matplotlib.axes import Axes
 
 from babygpt import plots
+from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.sinusoidal import frequencies
-from babygpt.experiments.analysis import branch_codes
 from babygpt.live.controls import THETA, Control, Scale, Slider
 from babygpt.live.explorer import Explorer
 from babygpt.metrics.branches import cosines

@@ -20,11 +20,11 @@ from babygpt import live, plots
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.experiments.results import load_results
 from babygpt.live.explorers.alibi import measure as measure_alibi
 from babygpt.metrics.inspection import attention_weights
 from babygpt.models.versions import build
 from babygpt.plots.artists import find_artist, line
+from babygpt_course.studies.results import load_results
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 NAMES = ["rotary", "sinusoidal", "alibi", "branches", "gaussian", "polar"]

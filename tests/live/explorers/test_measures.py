@@ -12,10 +12,10 @@ from babygpt.encodings.rotary import rotate
 from babygpt.live.explorers.alibi import measure as measure_alibi
 from babygpt.live.explorers.branch_codes import measure as measure_codes
 from babygpt.live.explorers.gaussian import measure as measure_gaussian
-from babygpt.live.explorers.ladder import measure as measure_ladder
 from babygpt.live.explorers.rotary import measure as measure_rotary
 from babygpt.live.explorers.sinusoidal import measure as measure_sinusoid
 from babygpt.models.transformer import norm, score_scale
+from babygpt_course.studies.ladder_explorer import measure as measure_ladder
 
 theta = st.floats(1.5, 1e6)
 wide, heavy = st.floats(1, 100), st.floats(0.01, 10)

@@ -1,4 +1,0 @@
-"""Exercises with checkers: `exercise.check(yours)`, `.hint()`, `.solution()`; one file lists a lesson's."""
-
-from babygpt.exercises.base import Exercise as Exercise
-from babygpt.exercises.base import Report as Report

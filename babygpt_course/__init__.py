@@ -1,0 +1,1 @@
+"""The course that is taught with babygpt: exercises, museum of bugs, claims of the notes, studies."""

@@ -1,0 +1,57 @@
+"""The claims of the source notes, each measured.
+
+A claim holds, fails, or depends on something that the reason names. What takes a second is measured on
+the spot; what takes many training runs is read from the stored results (`babygpt_course.studies.results`).
+"""
+
+from collections.abc import Sequence
+
+from babygpt.errors import BadInput
+from babygpt.tables import MARKS, Table
+from babygpt_course.claims import note_000, note_001, note_002, note_003, note_004
+from babygpt_course.claims.base import Claim as Claim
+from babygpt_course.claims.base import Finding as Finding
+from babygpt_course.claims.base import Tally as Tally
+from babygpt_course.claims.base import tally as tally
+
+CLAIMS: tuple[Claim, ...] = (
+    *note_000.CLAIMS,
+    *note_001.CLAIMS,
+    *note_002.CLAIMS,
+    *note_003.CLAIMS,
+    *note_004.CLAIMS,
+)
+
+
+def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
+    """The claims of a source note.
+
+    note     the beginning of its file name, such as "004"; "" for all notes
+    only     texts of the claims that are wanted; all by default
+    Raises BadInput if the note makes no such claim.
+    """
+    chosen = [c for c in CLAIMS if c.note.startswith(note) and (not only or c.text in only)]
+    if not chosen:
+        raise BadInput(f"no claim of note {note!r} among {', '.join(sorted({c.note[:3] for c in CLAIMS}))}")
+    return chosen
+
+
+def findings(note: str, only: Sequence[str] = (), first: Sequence[str] = ()) -> Table:
+    """Measure the claims of a source note and show what became of them, and what they were measured on.
+
+    note   the beginning of its file name, such as "004"
+    only   texts of the claims to measure; all of the note's by default
+    first  texts of the claims to show, in this order; the others fold out below. By default all are shown
+    Raises BadInput if the note makes no such claim.
+    """
+    chosen = claims_of(note, only)
+    for text in first:
+        claims_of(note, [text])  # raises if there is none
+    chosen.sort(key=lambda claim: first.index(claim.text) if claim.text in first else len(first))
+    measured = [(claim, claim.measure()) for claim in chosen]
+    rows = [
+        (MARKS[f.verdict], claim.text, f.verdict, f"{f.value:.3g}", f.reason, claim.scope)
+        for claim, f in measured
+    ]
+    heading = ("", "the note says", "verdict", "measured", "because", "measured on")
+    return Table(heading, rows, stable=3, open=len(first) or None)

@@ -1,0 +1,248 @@
+"""`pretrain` and `parallel-generate`: several texts at once, by the flags of note 002."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+
+from babygpt.cli.base import (
+    PATH,
+    adopt,
+    claimed,
+    corpus_option,
+    fields_of,
+    flag_of,
+    options_from,
+    sampling_options,
+    save_every_option,
+    typed,
+    warn_unused,
+)
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import load_corpus
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import pick_device
+from babygpt.errors import BadInput
+from babygpt.memory import require_memory_for_branches
+from babygpt.models.versions import VERSIONS
+from babygpt.sampling import generate_parallel
+from babygpt.screen import say
+from babygpt.training import checkpoint as checkpoints
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import load_unfinished, require_same_text
+from babygpt_course.notes import pretrain as stages
+from babygpt_course.notes.epochs import EpochConfig
+from babygpt_course.notes.pretrain import CodeConfig, Stage
+
+PREFIXES = ("fpe_", "learned_", "branch_stride", "branch_share")  # of what is chosen of a code
+PE_ALIASES = {"rope": "rope2d"}  # what note 002 calls a code that has another name here
+
+
+def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, float]:
+    """The two learning rates that the note's one stands for: AdamW's is as given, Muon's in proportion.
+
+    returns   the settings, none where no rate was given; says in one line what they are
+    Raises BadInput if one of the two was given too.
+    """
+    if rate is None:
+        return {}
+    if both := typed(ctx, ("lr_matrix", "lr_other")):
+        raise BadInput(
+            f"--learning-rate ({rate}) sets both rates: leave out {' and '.join(map(flag_of, both))}"
+        )
+    share = rate / TrainConfig.lr_other
+    rates = {"lr_other": rate, "lr_matrix": share * TrainConfig.lr_matrix}
+    say(
+        f"--learning-rate {rate:g}: AdamW at {rate:g}, Muon at {rates['lr_matrix']:g}, both {share:g} times "
+        "their defaults",
+        error=True,
+    )
+    return rates
+
+
+@click.command()
+@click.option(
+    "--pe",
+    type=click.Choice([*stages.VERSION_BY_PE, *PE_ALIASES]),
+    default="rope",
+    show_default=True,
+    help="what tells branches apart: a Fourier code, 2-D RoPE (rope or rope2d), learned vectors, or nothing",
+)
+@options_from(EpochConfig)
+@options_from(CodeConfig)
+@click.option("--init-weight", type=PATH, help="begin with this checkpoint's weights")
+@click.option(
+    "--other-code", is_flag=True, help="allow its fixed code another stride, theta, size, isolation"
+)
+@click.option("--out-dir", type=PATH, help="new folder  [default: weights/pretrain-PE]")
+@corpus_option
+@click.option("--chars", default=100_000, show_default=True, help="tales only: characters to train on")
+@options_from(ModelConfig, block_size=64)
+@options_from(TrainConfig, skip=["steps", "batch_size"])
+@click.option(
+    "--learning-rate",
+    type=float,
+    help="the note's one rate: --lr-other, and --lr-matrix in the proportion of their defaults",
+)
+@click.option("--resume", is_flag=True, help="go on with the run in --out-dir, with the flags it began with")
+@save_every_option
+@click.pass_context
+def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every: int, **flags: Any) -> None:
+    """Train a model of parallel branches, in stages, as note 002 does.
+
+    A text is a window of the corpus's training part; windows lie side by side. A sample weaves some texts
+    into one sequence: its branches. An epoch reads every text once.
+
+    The checkpoint goes to OUT_DIR/pretrain.safetensors. --init-weight takes such a file, its folder, or the
+    note's name for it, OUT_DIR/pretrain_512.pth. Every flag may be spelt with _ for -. Ctrl-C stops early
+    and keeps what was learned; the same command with --resume goes on.
+
+    The note's stages, each beginning with the weights of the one before. With the defaults, each takes about
+    a minute of one core. A stage with --fpe-learnable may follow one without: its table begins as the code
+    that the weights know.
+
+    \b
+    python -m babygpt pretrain --pe fpe --epochs 2 --branches-per-sample 1 \\
+      --branch-slice-count 8 --branch-loop-all --out-dir weights/stage1
+    python -m babygpt pretrain --pe fpe --epochs 3 --batch-by-samples \\
+      --branches-per-sample 2 --init-weight weights/stage1 --out-dir weights/stage2
+    python -m babygpt pretrain --pe fpe --epochs 3 --batch-by-samples \\
+      --min-branches-per-sample 2 --max-branches-per-sample 4 \\
+      --init-weight weights/stage2 --out-dir weights/stage3
+    """
+    folder = out_dir or Path("weights") / f"pretrain-{PE_ALIASES.get(flags['pe'], flags['pe'])}"
+    path = folder / stages.CHECKPOINT_NAME
+    with claimed(path, "--out-dir", overwrite=True):
+        require_empty(folder, resume)
+        saved = resume_flags(ctx, path, flags) if resume else None
+        stage = prepare(ctx, flags)
+        if saved:
+            require_same_text(path, saved, stage.corpus)
+        elif flags["init_weight"]:
+            stages.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
+        info = {"corpus": flags["corpus"], "flags": {name: plain(value) for name, value in flags.items()}}
+        run = stage.saved_run(path, info, saved)
+        run.train(save_every)
+        losses = run.complete(stage.measure)
+        report(stage, run.training.step, losses, stage.corpus.floor)
+        say(f"wrote {path}")
+
+
+def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
+    """Make the stage that the flags describe; say which of them play no part."""
+    pe = PE_ALIASES.get(flags["pe"], flags["pe"])
+    warn_other_codes(ctx, pe)
+    text = load_corpus(flags["corpus"], flags["chars"])
+    config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
+    code, epochs = CodeConfig(**fields_of(CodeConfig, flags)), EpochConfig(**fields_of(EpochConfig, flags))
+    chosen = {**flags, **split_learning_rate(ctx, flags["learning_rate"])}
+    settings = {name: v for name, v in fields_of(TrainConfig, chosen).items() if name != "batch_size"}
+    return stages.prepare_stage(text, pe, config, code, epochs, **settings)
+
+
+def plain(value: Any) -> Any:
+    """A flag's value as JSON can hold it."""
+    return str(value) if isinstance(value, Path) else value
+
+
+def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Checkpoint:
+    """Read the run in `path`, and let its flags take the place of those that were not given.
+
+    Raises BadInput if a flag that was given says something else, or this is no run that can go on.
+    """
+    pe = checkpoints.load(path).info.get("flags", {}).get("pe", flags["pe"])
+    saved, _ = load_unfinished(path, stages.VERSION_BY_PE[PE_ALIASES.get(pe, pe)])
+    given = {name: plain(value) for name, value in flags.items()}
+    adopt(ctx, given, saved.info.get("flags", {}), path)
+    flags |= given
+    return saved
+
+
+def require_empty(folder: Path, resume: bool) -> None:
+    """Raise BadInput unless a folder is empty, or holds a run that is to go on."""
+    if not resume:
+        held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+        if stages.CHECKPOINT_NAME in held:
+            raise BadInput(f"{folder} holds a run already; choose another --out-dir, or say --resume")
+        if held:
+            raise BadInput(f"{folder} holds something already; choose another --out-dir")
+
+
+def locate(path: Path) -> Path:
+    """The checkpoint that a path or the note's name for one means; prints which file that is."""
+    found = stages.find_checkpoint(path)
+    if found != path:
+        say(f"{path}: reading {found}", error=True)
+    return found
+
+
+def warn_other_codes(ctx: click.Context, pe: str) -> None:
+    """Say which flags were given that belong to another branch code than `pe`."""
+    own = {
+        "fpe": ("fpe_", "branch_stride"),
+        "rope2d": ("branch_stride", "branch_share"),
+        "learned": ("learned_",),
+        "none": (),
+    }
+    codes = [name for name in ctx.params if name.startswith(PREFIXES)]
+    warn_unused(ctx, [name for name in codes if not name.startswith(own[pe])], f"with --pe {pe}")
+
+
+def report(stage: Stage, steps: int, losses: dict[str, float], floor: float | None) -> None:
+    """Print what was trained, and by how much the loss grows with other texts beside."""
+    low, high = stage.objective.n_branches
+    many = f"{low} to {high} branches" if low < high else f"{low} branch{'es' * (low > 1)}"
+    say(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
+    known = f" (floor {floor:.3f})" if floor else ""
+    say(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
+    if high > 1:
+        say(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
+
+
+@click.command()
+@click.option(
+    "--model",
+    required=True,
+    type=PATH,
+    help="a checkpoint of `pretrain`, or its folder, or the note's name for it (FOLDER/pretrain_512.pth)",
+)
+@click.option("--branches", default=2, show_default=True, help="texts to write at once")
+@click.option("--prompt", multiple=True, help="how a branch begins, once for each  [default: a line end]")
+@sampling_options
+@click.option("--mode", type=click.Choice(["pretrain"]), help="the note's flag; there is this mode only")
+def parallel_generate(
+    model: Path,
+    branches: int,
+    prompt: tuple[str, ...],
+    tokens: int,
+    temperature: float,
+    top_k: int | None,
+    seed: int,
+    mode: str | None,
+) -> None:
+    """Write several texts at once, one character of each in every forward pass."""
+    path = locate(model)
+    loaded = checkpoints.load(path)
+    if not VERSIONS[loaded.version].branches:
+        raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
+    stages.require_codes(loaded.model, branches)
+    prompts = encode_prompts(loaded.tokenizer, prompt, branches)
+    require_memory_for_branches(loaded.model, branches, min(map(len, prompts)))
+    draw = torch.Generator().manual_seed(seed)
+    texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, temperature, top_k, draw)
+    for b, text in enumerate(texts):
+        click.echo(f"--- branch {b} ---\n{loaded.tokenizer.decode(text)}")
+
+
+def encode_prompts(tokenizer: CharTokenizer, prompts: tuple[str, ...], n: int) -> list[torch.Tensor]:
+    """The token ids of n prompts; a line end where fewer were given."""
+    if len(prompts) > n:
+        raise BadInput(f"{len(prompts)} prompts are more than {n} branches")
+    if len(prompts) < n and "\n" not in tokenizer.ids:
+        raise BadInput(
+            f"{len(prompts)} prompts for {n} branches, and the model knows no line end to begin with"
+        )
+    return [tokenizer.encode(text) for text in (*prompts, *["\n"] * (n - len(prompts)))]

@@ -1,0 +1,1 @@
+"""Museum of bugs: models with one planted bug each, and the invariants that reveal it."""

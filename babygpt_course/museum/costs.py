@@ -1,0 +1,67 @@
+"""What each bug of the museum costs in training, from several seeds; stored, since it takes minutes.
+
+`write_costs()` measures it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from babygpt.data.corpus import load_corpus
+from babygpt.tables import Table
+from babygpt_course.museum.exhibits import EXHIBITS
+from babygpt_course.museum.museum import Museum
+
+STORED = "costs.json"
+SEEDS = (0, 1, 2, 3)
+LAST = 10  # steps at the end whose losses are averaged
+
+Costs = dict[str, Any]
+
+
+def ending(losses: Sequence[float]) -> float:
+    """Where a training ends: the mean loss of its last steps."""
+    return sum(losses[-LAST:]) / len(losses[-LAST:])
+
+
+def measure_costs(museums: Sequence[Museum]) -> Costs:
+    """Train every exhibit and its healthy twin in museums of different seeds.
+
+    returns  steps and seeds; "ends" and "twins": exhibit -> where it and its twin end, a seed each
+    """
+    ends = {e.name: [round(ending(m.losses(e.make)), 4) for m in museums] for e in EXHIBITS}
+    twins = {e.name: [round(ending(m.losses(e.healthy)), 4) for m in museums] for e in EXHIBITS}
+    seeds, steps = [museum.seed for museum in museums], museums[0].plan.steps
+    return {"steps": steps, "seeds": seeds, "ends": ends, "twins": twins}
+
+
+def write_costs() -> None:
+    """Measure and store them: about five minutes on two cores."""
+    corpus = load_corpus()
+    costs = measure_costs([Museum(corpus, seed) for seed in SEEDS])
+    Path(__file__).with_name(STORED).write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
+
+
+def load_costs() -> Costs:
+    """What was stored; see `measure_costs`."""
+    return dict(json.loads((files("babygpt_course.exercises") / STORED).read_text(encoding="utf-8")))
+
+
+def differences(costs: Costs) -> dict[str, list[float]]:
+    """How much higher each exhibit's training ends than its twin's: exhibit -> nats, a seed each."""
+    pairs = {name: zip(ends, costs["twins"][name], strict=True) for name, ends in costs["ends"].items()}
+    return {name: [a - b for a, b in pair] for name, pair in pairs.items()}
+
+
+def cost_table(costs: Costs) -> Table:
+    """The exhibits by what they cost, the dearest first: the mean of the seeds, the least and the most."""
+    found = sorted(differences(costs).items(), key=lambda item: -sum(item[1]))
+    rows = [
+        (name, f"{sum(d) / len(d):+.2f}", f"{min(d):+.2f} to {max(d):+.2f}" if any(d) else "the same curve")
+        for name, d in found
+    ]
+    return Table(("exhibit", "ends higher by (nats)", f"from {len(costs['seeds'])} seeds"), rows, stable=3)

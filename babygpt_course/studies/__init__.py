@@ -1,0 +1,1 @@
+"""Studies: training runs that take minutes, their stored results and their figures."""

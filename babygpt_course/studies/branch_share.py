@@ -1,0 +1,176 @@
+"""How a head shares its pairs out: to the branch, to time, or to the row, where 2 to 32 texts share one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from babygpt import plots
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import load_corpus
+from babygpt.encodings import Fourier, Rotary, Rotary2D
+from babygpt.encodings.base import Encoding
+from babygpt.encodings.rotary import rotate_pairs
+from babygpt.encodings.sinusoidal import frequencies, high_precision
+from babygpt.errors import BadInput
+from babygpt.metrics.branches import parallel_loss
+from babygpt.models.transformer import Transformer
+from babygpt.objectives import Branches
+from babygpt.positions import Positions
+from babygpt.tables import format_mean_sd, markdown, mean_sd
+from babygpt.training import finish, train
+from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.sweep import SEEDS, small_config, sweep
+
+BLOCK_SIZE, LENGTH, TEXTS, STRIDE = 40, 32, 16, 128  # shorter texts than in `branches`: sixteen share a row
+COUNTS = (2, 8, 16)  # texts in a sequence, in training
+READ = (1, 2, 8, 16, 32)  # texts in a sequence, when a trained model is measured
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+FEW = (0.0, 0.5, 1.0)  # of the shares, where the layout of the row is compared
+MIXED = "1 to 8 texts"
+
+
+class RowRotary(Encoding):
+    """RoPE by the place in the woven row; of the slowest pairs, branch and time turn every second one.
+
+    This is what "2-D RoPE" is in parallelmind: its ratio is the share of pairs that leave the row, not of
+    those that turn with the branch. It needs the whole row at once, so it cannot be read with a cache.
+
+    head_dim  channels of a head, even
+    ratio     share of the pairs that leave the row, between 0 and 1; a half pair is rounded up
+    theta     base of the frequencies
+    stride    distance between neighbouring branches, in positions
+    Raises BadInput for a ratio outside 0 to 1.
+    Source: github.com/Fzkuji/parallelmind, Interleaved2DRoPE in src/model/columnar.py.
+    """
+
+    for_branches = True
+
+    def __init__(self, head_dim: int, ratio: float, theta: float = 10_000.0, stride: float = STRIDE) -> None:
+        super().__init__()
+        if not 0 <= ratio <= 1:
+            raise BadInput(f"ratio ({ratio}) must lie between 0 and 1")
+        pairs = len(frequencies(head_dim, theta))
+        chosen = int(ratio * pairs + 0.5)
+        self.coordinates = [0] * (pairs - chosen) + [1 + i % 2 for i in range(chosen)]
+        self.theta, self.stride = float(theta), float(stride)
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        if positions.branch is None:
+            raise BadInput("RowRotary needs positions.branch: which text each token belongs to")
+        time = high_precision(positions.time)
+        row = torch.arange(len(positions), device=time.device).expand_as(time)
+        places = torch.stack([row.to(time), positions.branch * self.stride, time], dim=-1)  # (B|, T, 3)
+        angle = places[..., self.coordinates] * frequencies(q.shape[-1], self.theta).to(time)  # (B|, T, D/2)
+        angle = angle if positions.time.dim() == 1 else angle[:, None]
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+def build_model(arm: str, config: ModelConfig) -> Transformer:
+    """An untrained model of an arm: "share 0.25", "row 1", "Fourier", or "isolated".
+
+    "share 0" has no pair for the branch: it is the model without a code. "share 1" has none for time.
+    """
+    C, D = config.n_embd, config.head_dim
+    encodings: dict[str, Encoding] = {"Fourier": Fourier(D, C, stride=STRIDE), "isolated": Rotary(D)}
+    encodings |= {f"share {x:g}": Rotary2D(D, x, stride=STRIDE) for x in SHARES}
+    encodings |= {f"row {x:g}": RowRotary(D, x) for x in FEW}
+    return Transformer(config, encodings[arm], isolated=arm == "isolated")
+
+
+def plans() -> dict[str, tuple[str, tuple[int, int]]]:
+    """Every run by name, such as "16 texts: share 0.5": its arm, and the fewest and most texts of a row."""
+    shares = [f"share {x:g}" for x in SHARES]
+    runs = {f"{n} texts: {arm}": (arm, (n, n)) for n in COUNTS for arm in (*shares, "Fourier")}
+    runs["8 texts: isolated"] = ("isolated", (8, 8))
+    mixed = [f"{kind} {x:g}" for kind in ("share", "row") for x in FEW]
+    return runs | {f"{MIXED}: {arm}": (arm, (1, 8)) for arm in mixed}
+
+
+def measure_branch_share(
+    steps: int = 200, seeds: Sequence[int] = SEEDS, n_chars: int = 400_000, only: str = ""
+) -> Results:
+    """Train every run of `plans` from every seed on as many texts a step, and read few and many with it.
+
+    only     a piece of the names of the runs that are wanted; "" for all
+    returns  settings, and {"runs": name -> number of texts in a sequence -> nats per character, one a seed}
+    """
+    corpus = load_corpus("plain-tales", n_chars)
+    config, planned = small_config(corpus, BLOCK_SIZE), {n: plan for n, plan in plans().items() if only in n}
+
+    def run(name: str, seed: int) -> dict[str, float]:
+        arm, n_branches = planned[name]
+        torch.manual_seed(seed)
+        model, objective = build_model(arm, config), Branches(corpus, BLOCK_SIZE, n_branches, LENGTH)
+        plan = TrainConfig(steps, TEXTS, seed=seed)
+        finish(train(model, objective, plan), steps, f"{name}, seed {seed}")
+        return {str(n): round(parallel_loss(model, corpus.val, n, LENGTH), 5) for n in READ}
+
+    settings = {"steps": steps, "seeds": list(seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
+    runs = sweep(planned, seeds, run)
+    return {**settings, "texts": TEXTS, "floor": corpus.floor, "runs": runs}
+
+
+# ---------------------------------------------------------------- of stored results
+
+
+def by_share(results: Results, n: int) -> dict[float, list[float]]:
+    """Loss of each share among as many texts as it was trained with, n of COUNTS: one value a seed."""
+    return {x: results["runs"][f"{n} texts: share {x:g}"][str(n)] for x in SHARES}
+
+
+def rivals_of_best(results: Results, n: int) -> tuple[float, list[float]]:
+    """The share of the lowest mean loss among n texts, and those that the seeds do not tell from it."""
+    found = by_share(results, n)
+    best = min(found, key=lambda x: mean(found[x]))
+    behind = {x: [a - b for a, b in zip(losses, found[best], strict=True)] for x, losses in found.items()}
+    return best, [x for x in SHARES if x != best and decided_side(behind[x]) != "above"]
+
+
+def cost_of_many(results: Results, arm: str, n: int = READ[-1]) -> list[float]:
+    """What an arm that was trained on one to eight texts loses among n, minus among 8: one value a seed."""
+    found = results["runs"][f"{MIXED}: {arm}"]
+    return [many - eight for many, eight in zip(found[str(n)], found["8"], strict=True)]
+
+
+def markdown_table(results: Results) -> str:
+    """All runs as a Markdown table, with the command that made them and the time it took."""
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character among so many "
+    head += (
+        f"texts, mean ± standard deviation over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
+    )
+    rows = [
+        (name, *(format_mean_sd(mean_sd(found[str(n)])) for n in READ))
+        for name, found in results["runs"].items()
+    ]
+    return head + markdown(("trained on: code", *(str(n) for n in READ)), rows)
+
+
+def draw_branch_share(figure: Figure, results: Results) -> None:
+    """Loss by the share that turns with the branch; and of what was trained on few texts, among many."""
+    left, right = figure.subplots(1, 2)
+    losses = {f"{n} texts": np.array(list(by_share(results, n).values())).T for n in COUNTS}
+    none, half, every = (mean(by_share(results, COUNTS[-1])[x]) for x in FEW)
+    title = (
+        f"Among {COUNTS[-1]}: {half:.2f} half and half, {none:.2f} without branch, {every:.2f} without time"
+    )
+    percent = [round(100 * x) for x in SHARES]
+    plots.draw_seed_curves(left, percent, losses, title, "loss among as many as trained with (nats)")
+    apart = mean(results["runs"]["8 texts: isolated"]["8"])
+    left.axhline(apart, color="black", lw=1, ls="--", label="isolated")
+    left.set_xlabel("pairs of a head that turn with the branch (%)")
+    left.legend()
+    mixed = {name: each for name, each in results["runs"].items() if name.startswith(MIXED)}
+    curves = {name.split(": ")[1]: np.array([each[str(n)] for n in READ]).T for name, each in mixed.items()}
+    costs = [f"{arm} {mean(cost_of_many(results, arm)):+.2f}" for arm in ("row 0", "row 1", "share 0.5")]
+    title = f"From 8 to {READ[-1]} texts: {', '.join(costs)}"
+    plots.draw_seed_curves(right, READ, curves, title, f"loss, trained on {MIXED} (nats)")
+    right.set_xscale("log", base=2)
+    right.set_xticks(READ, [str(n) for n in READ])
+    right.set_xlabel("texts in a sequence")

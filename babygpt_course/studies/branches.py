@@ -1,0 +1,245 @@
+"""Several texts in one sequence: what each branch code costs, leaks, and carries over to more branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from babygpt import plots
+from babygpt.config import TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.metrics.branches import evenly_spaced_texts, layer_similarity, leakage, parallel_loss, split_gap
+from babygpt.metrics.text import words
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import build
+from babygpt.objectives import Branches
+from babygpt.sampling import generate_parallel
+from babygpt.tables import format_mean_sd, markdown, mean_sd
+from babygpt.training import finish, train
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.sweep import SEEDS, small_config, sweep
+
+BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
+COUNTS = (2, 4, 8)  # branches that every model is measured with
+NUMBERS = ("alone", *(f"gap {n}" for n in COUNTS), "leak", "leak, isolated")  # of every run
+Code = tuple[str, dict[str, Any]]  # a version, and options of its encoding
+CODES: dict[str, Code] = {
+    "none": ("v6-none", {}),
+    "Fourier": ("v6", {"stride": STRIDE}),
+    "Fourier, learnable": ("v6", {"stride": STRIDE, "learnable": True, "max_positions": 8 * STRIDE}),
+    "Fourier, RoPE's band": ("v6", {"stride": STRIDE, "band": BAND}),
+    "2-D RoPE": ("v6-rope2d", {"stride": STRIDE}),
+    "learned": ("v6-learned", {}),
+    "random": ("v6-random", {}),
+}
+STRIDES = (1, 8, 1024)  # of the learnable code; for the others there is a study of strides
+RIVALS = ("Fourier", "2-D RoPE")
+AT_A_TIME, TEXTS = (1, 2, 4, 8), 8  # branches of a sample, and texts of a step, where budgets are equal
+ANY_NUMBERS = ("Fourier", "2-D RoPE", "learned", "random")
+
+
+class Phase(NamedTuple):
+    """Some steps of training on samples of so many branches.
+
+    numbers  how many branch numbers a sample draws its own from; None for as many as it has branches
+    texts    of a step, or as many of them as fill whole samples
+    """
+
+    steps: int
+    fewest: int
+    most: int
+    numbers: int | None = None
+    texts: int = 12
+
+
+def build_model(corpus: Corpus, code: Code, seed: int) -> Transformer:
+    """An untrained model of the experiment's size, with weights drawn from a seed."""
+    torch.manual_seed(seed)
+    model = build(code[0], small_config(corpus, BLOCK_SIZE), **code[1])
+    assert isinstance(model, Transformer)
+    return model
+
+
+def train_phases(
+    model: Transformer, corpus: Corpus, phases: Sequence[Phase], seed: int, title: str = ""
+) -> None:
+    """Train a model in phases, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
+    for steps, fewest, most, numbers, texts in phases:
+        objective = Branches(corpus, BLOCK_SIZE, (fewest, most), LENGTH, numbers)
+        plan = TrainConfig(steps=steps, batch_size=texts, seed=seed)
+        finish(train(model, objective, plan), steps, title)
+
+
+def evaluate(model: Transformer, corpus: Corpus) -> dict[str, float]:
+    """What a trained model loses alone and in company, and what leaks, with and without isolation.
+
+    returns  "alone", "gap 2", "gap 4", "gap 8", "leak", "leak, isolated"; nats per character
+    """
+    alone = parallel_loss(model, corpus.val, 1, LENGTH)
+    found = {"alone": alone}
+    for n in COUNTS:
+        found[f"gap {n}"] = parallel_loss(model, corpus.val, n, LENGTH) - alone
+    for name, model.isolated in (("leak, isolated", True), ("leak", False)):
+        found[name] = leakage(model, corpus.val, 2, LENGTH)
+    return {name: round(value, 5) for name, value in found.items()}
+
+
+def own_and_company(model: Transformer, corpus: Corpus) -> dict[str, float]:
+    """Which part of the gap at four and at eight a text pays for its own tag, and which for its company.
+
+    returns  "own 4", "company 4", "own 8", "company 8"; nats per character, own + company = gap
+    """
+    parts = {n: split_gap(model, corpus.val, n, LENGTH) for n in COUNTS[1:]}
+    named = {f"{name} {n}": value for n, part in parts.items() for name, value in part._asdict().items()}
+    return {name: round(value, 5) for name, value in named.items()}
+
+
+def stream_similarity(model: Transformer, corpus: Corpus, n_texts: int = 8) -> dict[str, float]:
+    """How alike two branches that hold the same text are in the residual stream.
+
+    returns  "stream 0" after the embedding, "stream 1", ... after each block: mean cosine over some texts
+    """
+    texts = evenly_spaced_texts(corpus.val, n_texts, LENGTH)[:, :-1]
+    found = np.mean([layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
+    return {f"stream {layer}": round(float(value), 5) for layer, value in enumerate(found)}
+
+
+def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict[str, float]:
+    """Share of words that the corpus does not know, among those that branches write side by side.
+
+    Each branch goes on from half a text of the validation part, to the end of the window, at temperature 1.
+
+    returns  "unknown 2", "unknown 4", and "unknown 2, isolated" by the isolation mask; of all their words
+    """
+    known = set(words(corpus.tokenizer.decode(corpus.train)))
+    prompts = evenly_spaced_texts(corpus.val, n_texts, LENGTH // 2)[:, :-1]
+    found = {}
+    for name, n, model.isolated in (("2, isolated", 2, True), ("2", 2, False), ("4", 4, False)):
+        draw, written = torch.Generator().manual_seed(0), list[str]()
+        for group in prompts.split(n):
+            for ids in generate_parallel(model, list(group), BLOCK_SIZE - LENGTH // 2, generator=draw):
+                added = corpus.tokenizer.decode(ids[LENGTH // 2 :])
+                written += words(added)[1:-1]  # the first may have begun before, the last may go on
+        found[f"unknown {name}"] = round(sum(word not in known for word in written) / len(written), 5)
+    return found
+
+
+def read_with_another_code(model: Transformer, corpus: Corpus, code: Code) -> float:
+    """Loss of texts alone when a trained model's weights are put into one with another code, as they are."""
+    other = build_model(corpus, code, seed=0)
+    other.load_state_dict(model.state_dict())
+    return round(parallel_loss(other, corpus.val, 1, LENGTH), 5)
+
+
+def with_stride(code: Code, stride: int) -> Code:
+    """The same code at another stride, its table long enough for eight branches."""
+    version, options = code
+    longer = {"max_positions": 8 * stride} if "max_positions" in options else {}
+    return version, {**options, "stride": stride, **longer}
+
+
+def plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
+    """Every run by name, "what: of which": its code, and the phases it is trained in."""
+    two, half = [Phase(steps, 2, 2)], steps // 2
+    runs: dict[str, tuple[Code, list[Phase]]] = {}
+    for name, code in CODES.items():
+        runs[f"up to eight: {name}"] = (code, [Phase(steps, 1, 8)])
+        runs[f"two: {name}"] = (code, two)
+        if name in ANY_NUMBERS:
+            runs[f"two of eight numbers: {name}"] = (code, [Phase(steps, 2, 2, 8)])
+        if "learnable" in code[1]:
+            for stride in STRIDES:
+                runs[f"stride {stride}: {name}"] = (with_stride(code, stride), two)
+        if name in RIVALS:
+            runs[f"four: {name}"] = (code, [Phase(steps, 4, 4)])
+            runs[f"four, warmed up: {name}"] = (code, [Phase(half, 1, 1), Phase(steps - half, 4, 4)])
+            for n in AT_A_TIME:
+                runs[f"{n} at a time: {name}"] = (code, [Phase(steps, n, n, None, TEXTS)])
+    return runs
+
+
+def measure_branches(
+    steps: int = 400, seeds: Sequence[int] = SEEDS, n_chars: int = 400_000, only: str = ""
+) -> Results:
+    """Train and evaluate every run of `plans` from every seed.
+
+    only     a piece of the names of the runs that are wanted; "" for all
+    returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "leak": ...}}
+    """
+    corpus, planned = load_corpus("plain-tales", n_chars), plans(steps)
+
+    def run(name: str, seed: int) -> dict[str, float]:
+        code, phases = planned[name]
+        model = build_model(corpus, code, seed)
+        train_phases(model, corpus, phases, seed, f"{name}, seed {seed}")
+        found = evaluate(model, corpus)
+        if name in {f"two: {code}" for code in RIVALS}:
+            found |= own_and_company(model, corpus) | stream_similarity(model, corpus)
+            found |= unknown_words(model, corpus)
+        if name == "two: 2-D RoPE":
+            found["alone, as Fourier"] = read_with_another_code(model, corpus, CODES["Fourier"])
+        return found
+
+    runs = sweep([name for name in planned if only in name], seeds, run)
+    settings = {"steps": steps, "seeds": list(seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
+    return {**settings, "floor": corpus.floor, "runs": runs}
+
+
+# ---------------------------------------------------------------- of stored results
+
+
+def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[str, list[float]]]:
+    """What one way of training gave, by code and number of branches.
+
+    trained  what the runs' names begin with, such as "two"
+    part     "gap", or "own": what a text alone pays for the tag it has among so many
+    returns  code -> number of branches -> one value a seed; nothing for a code that was not trained so
+    """
+    runs = {code: results["runs"].get(f"{trained}: {code}", {}) for code in CODES}
+    return {
+        code: {str(n): found[f"{part} {n}"] for n in COUNTS if f"{part} {n}" in found}
+        for code, found in runs.items()
+    }
+
+
+def table_row(results: Results, run: str, keys: Sequence[str] = NUMBERS) -> tuple[str, ...]:
+    """The name of a run, and mean ± standard deviation over its seeds of each number."""
+    found = results["runs"][run]
+    return (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in keys))
+
+
+def markdown_table(results: Results) -> str:
+    """All runs as a Markdown table, with the command that made them and the time it took."""
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, "
+    head += f"mean ± standard deviation over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
+    rows = [table_row(results, run) for run in results["runs"]]
+    return head + markdown(("trained on: code", *NUMBERS), rows)
+
+
+def titles(results: Results) -> dict[str, str]:
+    """What each way of training came to, by what its runs' names begin with."""
+    all_trained, two, any_two = (gaps(results, way) for way in ("up to eight", "two", "two of eight numbers"))
+    worst = max(mean(gap["8"]) for code, gap in all_trained.items() if gap and code != "none")
+    known = max(mean(gap["8"]) for code, gap in any_two.items() if gap and code != "learned")
+    added = [mean(gap["4"]) for code, gap in two.items() if code not in ("none", "2-D RoPE")]
+    turned = mean(two["2-D RoPE"]["4"])
+    return {
+        "up to eight": f"Trained on 1 to 8:\neight cost {worst:.2f} at most, but for none",
+        "two": f"Trained on 2:\nfour cost {min(added):.1f} to {max(added):.1f} added, {turned:.2f} turned",
+        "two of eight numbers": f"On any 2 of 8 numbers:\neight cost {known:.2f} at most, but for learned",
+    }
+
+
+def draw_branches(figure: Figure, results: Results) -> None:
+    """What company costs under each branch code, trained in three ways; rings: the part of the own tag."""
+    axes = figure.subplots(1, 3, sharex=True, sharey=True)
+    for ax, (trained, title) in zip(axes, titles(results).items(), strict=True):
+        plots.draw_gaps(ax, gaps(results, trained), title, gaps(results, trained, "own"))
+        ax.get_legend().remove()  # one legend does for the three
+    axes[0].set_ylim(len(CODES) - 0.4, -0.6)  # no room for it inside
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

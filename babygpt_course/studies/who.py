@@ -1,0 +1,171 @@
+"""Why models that fill in holes do not answer *who* questions: how seldom their training asks one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import comb
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from babygpt import plots
+from babygpt.config import TrainConfig
+from babygpt.data.batches import IGNORED
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.stories import Question
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.metrics.answers import answer_log_probs, role_accuracy
+from babygpt.metrics.diffusion import answer_bounds
+from babygpt.models.base import LanguageModel
+from babygpt.models.versions import build
+from babygpt.objectives import MaskedDiffusion, NextToken
+from babygpt.objectives.base import Batch
+from babygpt.objectives.diffusion import denoise, mask_token_id
+from babygpt.training import Step, finish, train
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.roles_and_lengths import questions
+from babygpt_course.studies.sweep import SEEDS, by_measurement, small_config, sweep
+
+ARMS = {
+    "letters": ("v7", "v7, holes are letters"),
+    "letters, RoPE": ("v7-rope", "RoPE, holes are letters"),
+    "words, RoPE": ("v7-rope", "RoPE, holes are words"),
+    "next letter": ("v4", "RoPE, asked for the next letter: v4"),
+}  # name -> version, label; the last is the control that needs no holes
+POINTS = 6  # of a curve
+
+
+class WordHoles(MaskedDiffusion):
+    """Masked diffusion that loses whole words instead of letters.
+
+    A word is a run of letters, and every other character is one of its own. A word is masked with its
+    window's probability, so that as many characters are masked as otherwise; validation is unchanged.
+
+    corpus, block_size, val_windows  as in `MaskedDiffusion`
+    Source: Devlin et al. 2018, arXiv:1810.04805 (whole word masking, in its later release).
+    """
+
+    def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 1) -> None:
+        super().__init__(corpus, block_size, val_windows)
+        chars = [corpus.tokenizer.decode(torch.tensor([i])) for i in range(self.mask_id)]
+        self.is_letter = torch.tensor([char.isalpha() for char in chars])
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw windows at random, and mask words in them: inputs, targets, rates."""
+        idx, targets, rates = super().batch(batch_size, generator)
+        windows = torch.where(targets == IGNORED, idx, targets)
+        masked = self.word_masks(windows, rates, generator)
+        return windows.masked_fill(masked, self.mask_id), windows.masked_fill(~masked, IGNORED), rates
+
+    def word_masks(self, windows: Tensor, rates: Tensor, generator: torch.Generator) -> Tensor:
+        """Which characters are masked if words are: (B, T) token ids, (B,) rates -> (B, T)."""
+        letter = self.is_letter[windows]
+        begins = torch.ones_like(letter)
+        begins[:, 1:] = ~(letter[:, 1:] & letter[:, :-1])
+        lots = torch.rand(windows.shape, generator=generator)
+        return lots.gather(1, begins.cumsum(dim=1) - 1) < rates[:, None]
+
+
+@torch.inference_mode()
+def hidden_answers(model: LanguageModel, tokenizer: CharTokenizer, asked: Sequence[Question]) -> np.ndarray:
+    """Log-probabilities of the letters of both answers, added up, where the whole answer is masked.
+
+    What a model that has only lost whole words can be asked; `answer_bounds` masks parts of a name as well.
+
+    returns  (Q, 2)  nats; the right answer first
+    """
+    found = np.zeros((len(asked), 2))
+    for row, q in enumerate(asked):
+        text = tokenizer.encode(q.prompt + q.answer + q.end)
+        at = slice(len(q.prompt), len(q.prompt) + len(q.answer))
+        text[at] = mask_token_id(model)
+        chances = denoise(model, text[None])[0, at].log_softmax(dim=-1)
+        for column, name in enumerate((q.answer, q.rival)):
+            found[row, column] = float(chances.gather(-1, tokenizer.encode(name)[:, None]).sum())
+    return found
+
+
+def share_of_asking(hidden: int, visible: int) -> float:
+    """How often all of some units are masked and none of some others, if the rate is drawn evenly.
+
+    The integral of t^hidden (1 - t)^visible over t from 0 to 1.
+
+    hidden   number of units (letters or words) that have to be masked
+    visible  number of units that have to be left
+    """
+    return 1 / ((hidden + visible + 1) * comb(hidden + visible, hidden))
+
+
+def measure_who(
+    arms: Sequence[str] = tuple(ARMS),
+    seeds: tuple[int, ...] = SEEDS[:1],
+    steps: int = 3000,
+    block_size: int = 64,
+    n_chars: int = 400_000,
+    n_questions: int = 100,
+) -> Results:
+    """Train models that fill in, and one that predicts the next letter, on as many losses; ask them who.
+
+    steps    of the models that fill in, a multiple of 2 POINTS; the other has half of them, since each of
+             its characters is asked for and of theirs every second
+    returns  settings; "asked": losses at each point; "roles": arm -> for each seed, share of right answers
+             at each point, by exact bounds where a model fills in; "hidden": the same at the end, if all
+             letters of an answer are masked; "val_loss": arm -> one a seed, v4's of the next letter
+    """
+    corpora = {masks: load_corpus("plain-tales", n_chars, with_mask=masks) for masks in (False, True)}
+    asked = questions(corpora[False], block_size, n_questions)
+    objectives: dict[str, MaskedDiffusion | NextToken] = {
+        "letters": MaskedDiffusion(corpora[True], block_size, val_windows=1),
+        "letters, RoPE": MaskedDiffusion(corpora[True], block_size, val_windows=1),
+        "words, RoPE": WordHoles(corpora[True], block_size),
+        "next letter": NextToken(corpora[False], block_size),
+    }
+
+    def run(arm: str, seed: int) -> dict[str, Any]:
+        masks = arm != "next letter"
+        plan = TrainConfig(steps if masks else steps // 2, batch_size=16, seed=seed)
+        return role_curve(arm, corpora[masks], objectives[arm], plan, asked)
+
+    found = by_measurement(sweep(arms, seeds, run), "roles", "hidden", "val_loss")
+    points = [16 * block_size // 2 * steps * (i + 1) // POINTS for i in range(POINTS)]
+    settings = {"steps": steps, "seeds": list(seeds), "block_size": block_size, "questions": len(asked)}
+    return {**settings, "asked": points, **found}
+
+
+def role_curve(
+    arm: str, corpus: Corpus, objective: MaskedDiffusion | NextToken, plan: TrainConfig, asked: list[Any]
+) -> dict[str, Any]:
+    """Train one model: share of right answers at POINTS equal intervals, and its validation loss."""
+    torch.manual_seed(plan.seed)
+    model = build(ARMS[arm][0], small_config(corpus, objective.block_size))
+    score, every = answer_log_probs if model.causal else answer_bounds, plan.steps // POINTS
+    curve: list[float] = []
+
+    def measured() -> Iterator[Step]:
+        for step in train(model, objective, plan):
+            if step.step % every == 0:
+                curve.append(round(role_accuracy(model, corpus.tokenizer, asked, score), 4))
+            yield step
+
+    history = finish(measured(), plan.steps, f"{arm}, seed {plan.seed}")
+    found = {"roles": curve, "val_loss": round(float(history[-1].val_loss or 0.0), 4)}
+    if model.causal:
+        return found
+    return found | {"hidden": role_accuracy(model, corpus.tokenizer, asked, hidden_answers)}
+
+
+def ends(results: Results) -> dict[str, list[float]]:
+    """The share of right answers of each arm at the end, one a seed: of words by wholly masked answers."""
+    last = {arm: [curve[-1] for curve in seeds] for arm, seeds in results["roles"].items()}
+    return last | {arm: results["hidden"][arm] for arm in last if arm.startswith("words")}
+
+
+def draw_who(figure: Figure, results: Results) -> None:
+    """The right answers of each arm at the end, a dot for each seed."""
+    rows = {ARMS[arm][1]: [100 * share for share in seeds] for arm, seeds in ends(results).items()}
+    title = f"After {results['asked'][-1] / 1e6:.1f} million losses each"
+    ax = figure.subplots()
+    plots.draw_seed_rows(ax, rows, title, "right answers (%)", {"chance": 50.0}, (30.0, 103.0))

@@ -1,0 +1,75 @@
+"""Mistakes in the exercises of notebook 07a."""
+
+import math
+from itertools import combinations
+
+import torch
+
+from babygpt_course.exercises.diffusion import AT_ONCE, LEFTMOST, NELBO
+from tests.course.exercises.harness import Mutant
+
+ONE, TWO, MORE, TIGHT = (check.asked for check in NELBO.checks)
+TEXTS, QUESTION, WRONG = (check.asked for check in AT_ONCE.checks)
+FIRST, MOST, UNSURE, ENDS = (check.asked for check in LEFTMOST.checks)
+
+
+def bound(log_prob, n, weight=lambda n, size: 1 / (size * math.comb(n, size)), sizes=None, sign=-1):
+    total = 0.0
+    for size in sizes or range(1, n + 1):
+        for some in combinations(range(n), size):
+            total += sign * weight(n, size) * sum(log_prob(frozenset(some), i) for i in some)
+    return total
+
+
+def with_(**how):
+    return lambda log_prob, n: bound(log_prob, n, **how)
+
+
+def one_order(log_prob, n):
+    """From left to right only: the chain rule, which is exact for a model that knows the truth."""
+    return -sum(log_prob(frozenset(range(i, n)), i) for i in range(n))
+
+
+def appear(masked, confidence, most, first=True, stop=True, limit=True, over_all=False, sure=0.9):
+    number = masked.flatten().cumsum(0).view(masked.shape) if over_all else masked.cumsum(1)
+    unsure = masked & (confidence < sure) & (number > (1 if first else 0))
+    now = masked & ~((unsure.cumsum(1) > 0) if stop else unsure)
+    return now & (number <= most) if limit else now
+
+
+def order(**how):
+    return lambda *given: appear(*given, **how)
+
+
+def surest(masked, confidence, most):
+    chosen = confidence.masked_fill(~masked, -1.0).topk(min(most, masked.shape[1]), dim=1).indices
+    return torch.zeros_like(masked).scatter(1, chosen, True) & masked
+
+
+def first_column(masked, confidence, most):
+    number = torch.arange(masked.shape[1]).expand_as(masked)
+    return masked & (number < most) | (number == masked.int().argmax(1, keepdim=True))
+
+
+MUTANTS = [
+    Mutant(
+        NELBO, "all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"
+    ),
+    Mutant(NELBO, "no C(n, l)", with_(weight=lambda n, s: 1 / s), [TWO, MORE, TIGHT], "share their weight"),
+    Mutant(NELBO, "no l", with_(weight=lambda n, s: 1 / math.comb(n, s)), [TWO, MORE, TIGHT]),
+    Mutant(NELBO, "all ways alike", with_(weight=lambda n, s: 1 / (2**n - 1)), [TWO, MORE, TIGHT], "weights"),
+    Mutant(NELBO, "no minus", with_(sign=1), [ONE, TWO, MORE, TIGHT], "*minus*"),
+    Mutant(NELBO, "per token", lambda f, n: bound(f, n) / n, [TWO, MORE, TIGHT]),
+    Mutant(NELBO, "from left to right", one_order, [TWO, MORE]),
+    Mutant(AT_ONCE, "two letters", ["ab", "ba"], [WRONG], "50%"),
+    Mutant(AT_ONCE, "independent", ["aa", "ab", "ba", "bb"], [WRONG], "0% of what"),
+    Mutant(AT_ONCE, "one text", ["abc"], [QUESTION, WRONG], "known from the start"),
+    Mutant(AT_ONCE, "a common letter", ["abcdx", "bcdax", "cdabx", "dabcx"], [QUESTION]),
+    Mutant(AT_ONCE, "not as long", ["a", "bb"], [TEXTS, QUESTION, WRONG], "lengths are"),
+    Mutant(LEFTMOST, "none if unsure", order(first=False), [FIRST, UNSURE, ENDS], "never ends"),
+    Mutant(LEFTMOST, "the unsure skipped", order(stop=False), [UNSURE], "must wait"),
+    Mutant(LEFTMOST, "no limit", order(limit=False), [MOST, UNSURE], "More than"),
+    Mutant(LEFTMOST, "over all texts", order(over_all=True), [FIRST, MOST, UNSURE, ENDS]),
+    Mutant(LEFTMOST, "the surest", surest, [FIRST, MOST, UNSURE, ENDS]),
+    Mutant(LEFTMOST, "columns", first_column, [FIRST, MOST, UNSURE, ENDS], "no hole"),
+]

@@ -1,0 +1,108 @@
+"""What checkers are made of: comparing answers, asking functions, and reading values that a learner gave."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from babygpt_course.exercises import start
+from babygpt_course.exercises.base import Unusable, Wrong, ask, expect, texts, whole_number
+from babygpt_course.exercises.compare import difference, truth, wrong_shape
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (torch.tensor([0, 1]), torch.tensor([0.4, 1.4])),  # whole numbers are not rounded into agreement
+        (torch.tensor([0.0, torch.nan]), torch.tensor([0.0, 1.0])),
+        (torch.tensor([1.0, torch.inf]), torch.tensor([1.0, -torch.inf])),
+        (torch.tensor([1 + 1j]), torch.tensor([1.0])),
+        (1, True),
+        (True, 1.0),
+        ("1.0", 1.0),
+        ((1.0,), (1.0, 2.0)),
+    ],
+)
+def test_unequal_answers_differ(got, want):
+    assert difference(got, want)
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.array([1.0, 2.0]), torch.tensor([1.0, 2.0])),
+        (torch.tensor([1.0, -torch.inf]), torch.tensor([1.0, -torch.inf])),
+        (torch.tensor(0.5, requires_grad=True), 0.5),
+        (torch.tensor([3e6 + 1]), torch.tensor([3e6])),  # the last digit of a float32
+        (torch.tensor(True), True),
+        (np.bool_(False), False),
+        ([1.0, "a"], (1.0, "a")),
+    ],
+)
+def test_equal_answers_do_not(got, want):
+    assert difference(got, want) == ""
+
+
+def test_a_large_difference_is_named_by_its_place():
+    got = torch.zeros(2, 3, 4)
+    got[1, 2, 3] = 0.5
+    assert difference(got, torch.zeros(2, 3, 4)) == "at [1, 2, 3] came out: 0.5; should be: 0"
+
+
+def test_shapes_are_compared_whatever_the_numbers():
+    assert wrong_shape(torch.full((2, 3), torch.nan), (2, 3)) == ""
+    assert "(3, 2)" in wrong_shape(torch.zeros(3, 2), (2, 3))
+    assert "return" in wrong_shape(None, (2, 3))
+
+
+def test_a_truth_value_is_one_whatever_it_comes_in():
+    assert [truth(x) for x in (True, np.bool_(True), torch.tensor(True))] == [True] * 3
+    assert [truth(x) for x in (1, "True", None, torch.tensor([True]), torch.tensor(1))] == [None] * 5
+
+
+def test_an_answer_that_changes_a_model_is_found_out():
+    def zero(model, some):
+        with torch.no_grad():
+            model.weight.zero_()
+
+    model = nn.Linear(2, 2)
+    with pytest.raises(Wrong, match="work on a copy"):
+        ask(zero, model, [1], what="a model")
+    assert model.weight.any()  # it was a copy already
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda x: x["a"].zero_(), lambda x: x.pop("b"), lambda x: x["b"].append(1)]
+)
+def test_an_answer_that_changes_a_dict_is_found_out(spoil):
+    with pytest.raises(Wrong, match="work on a copy"):
+        ask(spoil, {"a": torch.ones(2), "b": [torch.ones(1)]}, what="a dict")
+
+
+def test_a_known_mistake_is_named():
+    with pytest.raises(Wrong, match=r"should be: 4\. You doubled it"):
+        expect(lambda x: 2 * x + 1, 2, want=4, what="2", mistakes={"Another": 7, "You doubled it": 5})
+
+
+@pytest.mark.parametrize("value", [True, 1.5, "3", None, torch.tensor(3), 0, 11])
+def test_what_is_no_whole_number_is_unusable(value):
+    with pytest.raises(Unusable):
+        whole_number(value, 1, 10)
+
+
+@pytest.mark.parametrize("value", ["ab", ["a", 1], [], ["a", "b", "c"], None, 3])
+def test_what_is_no_pair_of_texts_is_unusable(value):
+    with pytest.raises(Unusable):
+        texts(value, 2)
+
+
+def test_hints_come_one_by_one_and_end_without_quotes():
+    exercise = replace(start.UNITS, given=0)
+    said = [exercise.hint() for _ in range(len(exercise.hints) + 2)]
+    assert [words.split(": ", 1)[-1] for words in said[:-2]] == list(exercise.hints)
+    assert said[0].startswith(f"1 of {len(exercise.hints)}: ")
+    assert said[-1] == said[-2] == repr(said[-1]) == said[-1]._repr_markdown_()
+    assert "no more hints" in said[-1]

@@ -1,0 +1,390 @@
+"""Comparing encodings: nothing that is finished is lost, and what the numbers say is what is told."""
+
+import json
+import signal
+
+import pytest
+import torch
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import from_text
+from babygpt.errors import BadInput
+from babygpt.models.versions import VERSIONS
+from babygpt.training import checkpoint
+from babygpt_course.notes import ablation as experiment
+from babygpt_course.notes import report
+from babygpt_course.notes.ablation import Ablation, AblationConfig, FixedBatches, parse_variant, version_of
+
+TEXT = "the cat sat on the mat. " * 60
+
+
+def ablation(folder, text=TEXT, config=(4, 2, 2), n_embd=16, lr_matrix=0.03):
+    corpus = from_text("text", text, with_mask=True)
+    model = ModelConfig(corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=n_embd)
+    training = TrainConfig(batch_size=4, lr_matrix=lr_matrix)
+    return Ablation(corpus, model, training, AblationConfig(*config), folder)
+
+
+def run(at, variants=("rope", "polar"), seeds=(1, 2)):
+    said = []
+    return experiment.run_ablation(at, variants, seeds, said.append, "the command"), said
+
+
+def made(results):
+    return [(one["variant"], one["seed"]) for one in results["runs"]]
+
+
+def files(at):
+    return {path.name: path.read_bytes() for path in (at.folder / "weights" / "ablation").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    at = ablation(tmp_path_factory.mktemp("finished"))
+    return at, run(at)[0]
+
+
+# ---------------------------------------------------------------- the runs
+
+
+def test_runs_are_made_seed_by_seed_with_weights_of_each(finished):
+    at, results = finished
+    assert made(results) == [("rope", 1), ("polar", 1), ("rope", 2), ("polar", 2)]
+    assert results["val_windows"] == 2 * 4
+    for one in results["runs"]:
+        loaded = checkpoint.load(at.folder / one["weights"])
+        assert loaded.version == f"v7-{one['variant']}"
+        assert loaded.info["steps_done"] == 4
+        objective = FixedBatches(at.corpus, 16, 2, 4)
+        assert objective.validate(loaded.model) == pytest.approx(one["val_loss"], abs=1e-6)
+        assert [step for step, _ in one["curve"]] == [2, 4]
+        assert one["curve"][-1][1] == one["val_loss"]
+        assert one["command"] == "the command"
+
+
+def test_variants_of_a_seed_see_the_same_batches(tmp_path, monkeypatch):
+    at, seen = ablation(tmp_path), []
+    draw = FixedBatches.batch
+
+    def spy(self, size, generator):
+        seen.append(draw(self, size, generator))
+        return seen[-1]
+
+    for name in ("rope", "polar"):
+        training = experiment.prepare(at, name, 1)
+        with monkeypatch.context() as now:
+            now.setattr(FixedBatches, "batch", spy)
+            list(training.steps())
+    assert len(seen) == 8
+    for one, other in zip(seen[:4], seen[4:], strict=True):
+        assert all(map(torch.equal, one, other))
+
+
+def test_validation_batches_are_as_many_as_asked_for_and_always_the_same():
+    corpus = from_text("text", TEXT, with_mask=True)
+    objective = FixedBatches(corpus, 16, 3, 5)
+    first, again = (list(objective.val_batches()) for _ in range(2))
+    assert sum(len(inputs) for inputs, _, _ in first) == 15
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(first, again, strict=True))
+    rates = torch.cat([t for _, _, t in first]).sort().values
+    assert ((rates * 15).ceil() == torch.arange(1, 16)).all()  # one from each fifteenth
+
+
+def test_the_same_command_again_trains_nothing(finished):
+    at, results = finished
+    before = files(at), at.results_path.read_bytes()
+    again, said = run(at)
+    assert again == results
+    assert (files(at), at.results_path.read_bytes()) == before
+    assert said == [f"{name}, seed {seed}: finished before" for seed in (1, 2) for name in ("rope", "polar")]
+
+
+def test_seeds_and_variants_can_be_added(tmp_path):
+    at = ablation(tmp_path)
+    first, _ = run(at, ["rope"], [1])
+    more, _ = run(at, ["v7-rope", "v7"], [1, 2])
+    assert made(more) == [("rope", 1), ("v7", 1), ("rope", 2), ("v7", 2)]
+    assert more["runs"][0] == first["runs"][0]
+
+
+# ---------------------------------------------------------------- interruptions
+
+
+def pressed_in(monkeypatch, step):
+    """Press Ctrl-C in a step of the first run."""
+    real = FixedBatches.batch
+
+    def batch(self, size, generator):
+        calls[0] += 1
+        if calls[0] == step:
+            signal.raise_signal(signal.SIGINT)  # to this thread, which sees it before it goes on
+        return real(self, size, generator)
+
+    calls = [0]
+    monkeypatch.setattr(FixedBatches, "batch", batch)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, finished, monkeypatch):
+    at, (whole, wanted) = ablation(tmp_path), finished
+    with monkeypatch.context() as now:
+        pressed_in(now, step=2)
+        with pytest.raises(KeyboardInterrupt):
+            run(at)
+    assert report.load_runs(at.results_path)["runs"] == []
+    assert checkpoint.load(at.weights_path("rope", 1)).info["steps_done"] == 2
+    results, said = run(at)
+    assert said[0] == "rope, seed 1: goes on after step 2"
+    assert untimed(results["runs"]) == untimed(wanted["runs"])
+    assert weights(at) == weights(whole)
+
+
+def untimed(runs):
+    """Runs without what the clock and the folder say."""
+    left_out = ("seconds_per_step", "minutes", "command")
+    return [{name: v for name, v in run.items() if name not in left_out} for run in runs]
+
+
+def weights(at):
+    """Each file's weights, bit by bit."""
+    return {
+        path.name: [p.numpy().tobytes() for p in checkpoint.load(path).model.state_dict().values()]
+        for path in (at.folder / "weights" / "ablation").iterdir()
+    }
+
+
+def test_killed_between_weights_and_result_the_run_is_written_down_only(tmp_path, monkeypatch):
+    at, real = ablation(tmp_path), experiment.store
+
+    def killed(at, asked=(), run=None):
+        if run:
+            raise SystemExit
+        real(at, asked)
+
+    run(at, ["rope"], [1])
+    with monkeypatch.context() as now:
+        now.setattr(experiment, "store", killed)
+        with pytest.raises(SystemExit):
+            run(at, ["rope", "polar"], [1])
+    before = files(at)
+    assert made(report.load_runs(at.results_path)) == [("rope", 1)]
+    results, said = run(at, ["rope", "polar"], [1])
+    assert said == ["rope, seed 1: finished before"]
+    assert made(results) == [("rope", 1), ("polar", 1)]
+    assert files(at) == before
+
+
+@pytest.mark.parametrize("content", [b"half of it", None], ids=["damaged", "a run with other flags"])
+def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, finished, content):
+    at = ablation(tmp_path / "new")
+    path = at.weights_path("polar", 1)
+    path.parent.mkdir(parents=True)
+    other = ablation(tmp_path / "other", config=(3, 2, 2))
+    if content is None:
+        run(other, ["polar"], [1])
+        content = other.weights_path("polar", 1).read_bytes()
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=str(path)):
+        run(at, ["rope", "polar"], [1])
+    assert path.read_bytes() == content
+    assert not at.results_path.exists()
+
+
+def test_results_that_disappear_meanwhile_are_made_again(tmp_path, monkeypatch):
+    at, real = ablation(tmp_path), experiment.run_one
+
+    def meanwhile(*args):
+        found = real(*args)
+        if args[1] == "polar" and not gone:
+            gone.append(at.results_path.unlink())
+        return found
+
+    gone = []
+    monkeypatch.setattr(experiment, "run_one", meanwhile)
+    results, _ = run(at, ["rope", "polar"], [1])
+    assert gone
+    assert sorted(made(results)) == [("polar", 1), ("rope", 1)]
+
+
+def test_a_result_whose_weights_are_gone_is_kept_and_said(tmp_path):
+    at = ablation(tmp_path)
+    first, _ = run(at, ["rope"], [1])
+    at.weights_path("rope", 1).unlink()
+    again, said = run(at, ["rope"], [1])
+    assert again == first
+    assert said == ["rope, seed 1: finished before, though its weights are gone"]
+
+
+def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
+    at, real = ablation(tmp_path), experiment.run_one
+
+    def meanwhile(*args):
+        found = real(*args)
+        monkeypatch.setattr(experiment, "run_one", real)
+        run(at, ["nope"], [7])
+        return found
+
+    monkeypatch.setattr(experiment, "run_one", meanwhile)
+    assert made(run(at, ["rope"], [1])[0]) == [("rope", 1), ("nope", 7)]  # in the order asked for
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"config": (5, 2, 2)}, r"--max-iters \(5\) is not that of .*ablation_results.json \(4\)"),
+        ({"config": (4, 3, 2)}, r"--eval-interval \(3\) .* \(2\)"),
+        ({"config": (4, 2, 3)}, r"--eval-iters \(3\) .* \(2\)"),
+        ({"n_embd": 32}, r"--n-embd \(32\) .* \(16\)"),
+        ({"lr_matrix": 0.01}, r"--lr-matrix \(0.01\) .* \(0.03\)"),
+        ({"text": TEXT[1:]}, r"--corpus \(text\) is not the text of"),
+    ],
+)
+def test_other_flags_on_the_same_results_are_refused(finished, other, told):
+    at, _ = finished
+    before = at.results_path.read_bytes()
+    with pytest.raises(ValueError, match=told):
+        run(ablation(at.folder, **other))
+    assert at.results_path.read_bytes() == before
+
+
+def test_a_file_that_holds_no_results_is_left_alone(tmp_path):
+    at = ablation(tmp_path)
+    for content in ("[1, 2]", "{", '{"runs": []}', "7"):
+        at.results_path.write_text(content)
+        with pytest.raises(ValueError, match="holds no results of a comparison"):
+            run(at)
+        assert at.results_path.read_text() == content
+
+
+def test_what_cannot_be_built_is_refused_before_the_first_run(tmp_path):
+    at = ablation(tmp_path, n_embd=6)  # heads of 3 channels, which rope cannot pair
+    with pytest.raises(ValueError, match=r"\(3\) must be even"):
+        run(at, ["polar", "rope"], [1])
+    assert not at.results_path.exists()
+
+
+def test_every_denoiser_has_a_name_and_nothing_else_has():
+    for version, made in VERSIONS.items():
+        if made.masks:
+            assert version_of(parse_variant(version)) == version
+    for name in ("v4", "v6", "alpha", "", "v7-v7"):
+        with pytest.raises(ValueError, match=rf"variant \({name}\) must be one of v7, polar, "):
+            parse_variant(name)
+
+
+@pytest.mark.parametrize(
+    ("variants", "seeds", "told"),
+    [
+        (["rope", "v7-rope"], [1], "variants .* name rope twice"),
+        (["rope"], [1, 2, 1], r"seeds \(1, 2, 1\) name 1 twice"),
+        ([], [1], "no variants"),
+        (["rope"], [], "no seeds"),
+    ],
+)
+def test_variants_and_seeds_come_once(tmp_path, variants, seeds, told):
+    with pytest.raises(ValueError, match=told):
+        run(ablation(tmp_path), variants, seeds)
+
+
+# ---------------------------------------------------------------- what follows
+
+
+def runs(**losses):
+    """Runs with such validation losses, seed after seed."""
+    return [
+        {
+            "variant": name,
+            "seed": seed,
+            "val_loss": v,
+            "nelbo": 2 * v,
+            "seconds_per_step": 0.1 * len(name),
+            "curve": [[5, v + 1], [10, v]],
+        }
+        for name, values in losses.items()
+        for seed, v in enumerate(values)
+        if v is not None
+    ]
+
+
+def test_paired_differences_by_hand():
+    gap = report.paired_statistics(runs(a=[1.0, 2.0, 3.0], b=[1.5, 2.6, None]), "b", "a")
+    assert gap["each"] == pytest.approx({0: 0.5, 1: 0.6})
+    assert (gap["mean"], gap["n"]) == (pytest.approx(0.55), 2)
+    assert gap["sd"] == pytest.approx(0.0707, abs=1e-4)
+    assert report.paired_statistics(runs(a=[1.0, None], b=[None, 1.0]), "b", "a") is None
+
+
+def test_the_summary_has_every_variant_and_every_difference_from_the_first():
+    found = report.aggregate(runs(a=[1.0], bb=[1.5], c=[None, 1.0]))
+    assert found["variants"]["a"]["val_loss"] == {"mean": 1.0, "sd": None, "n": 1}
+    assert list(found["paired"]) == ["bb - a"]
+    assert found["paired"]["bb - a"]["nelbo"]["mean"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        ({"a": [1.0, 1.1], "b": [1.2, 1.31]}, "a ends below b at each of 2 seeds, by 0.205 ± 0.007"),
+        (
+            {"a": [1.0, 1.1], "b": [1.2, 1.2]},
+            "Undecided by 2 seeds: a ends 0.1500 below b",
+        ),  # needs t of 12.7
+        ({"a": [1.3, 1.1], "b": [1.2, 1.1]}, "Undecided by 2 seeds: b ends 0.0500 below a"),
+        ({"a": [1.0], "b": [0.9998], "c": [5.0]}, "Undecided by one seed: b ends 0.0002 below a"),
+        ({"a": [1.0, 3.0]}, "a ends at 2.000"),
+        ({"a": [1.0, None], "b": [None, 2.0]}, "a ends at 1.000, b ends at 2.000"),
+        ({"a": [1.0, 9.0], "b": [1.2, None]}, "Undecided by one seed: a ends 0.2000 below b"),
+    ],
+)
+def test_the_finding_is_what_the_numbers_say(losses, told):
+    assert report.conclusion(runs(**losses)) == told
+
+
+def test_the_pace_by_hand():
+    assert report.compare_speed(runs(a=[1.0], bb=[1.0])) == "A step of bb takes 2.00 times as long as a's"
+    assert report.compare_speed(runs(a=[1.0])) == "A step of a takes 100 ms"
+
+
+def test_pictures_are_drawn_from_the_runs_and_show_every_seed(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(report, "save_figure", lambda figure, path: drawn.append(figure) or path)
+    report.draw_report({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.7])}, tmp_path)
+    falling, bars = drawn[0].axes[0], drawn[1].axes
+    assert falling.get_title(loc="left") == "a ends below bb at each of 2 seeds, by 0.500 ± 0.000"
+    assert [list(line.get_ydata()) for line in falling.lines] == [
+        pytest.approx([2.1, 1.1]),
+        pytest.approx([2.6, 1.6]),
+    ]
+    band = falling.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((1.0, 2.2))
+    assert [patch.get_height() for patch in bars[0].patches] == pytest.approx([1.1, 1.6])
+    assert list(bars[0].lines[1].get_ydata()) == [1.5, 1.7]
+    assert [patch.get_height() for patch in bars[2].patches] == pytest.approx([100, 200])  # ms
+
+
+def test_the_stored_results_are_json_that_anyone_reads(finished):
+    at, results = finished
+    text = at.results_path.read_text(encoding="utf-8")
+    assert json.loads(text, parse_constant=pytest.fail)["runs"] == results["runs"]
+    assert report.report_lines(results)[-1] == report.conclusion(results["runs"])
+
+
+@pytest.mark.parametrize(
+    ("title", "folded"),
+    [
+        (
+            "A step of rope takes 1.01 times as long as polar's",
+            "A step of rope takes 1.01 times\nas long as polar's",
+        ),
+        (
+            "rope ends below polar at each of 5 seeds, by 0.03 ± 0.01",
+            "rope ends below polar at each of 5 seeds,\nby 0.03 ± 0.01",
+        ),
+        ("short, and so left alone", "short, and so left alone"),
+    ],
+)
+def test_a_long_title_is_folded_where_it_pauses(title, folded):
+    assert report.wrap_title(title) == folded

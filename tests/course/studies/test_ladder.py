@@ -1,0 +1,182 @@
+"""The board: every version trained and measured, compared in pairs, and never across two kinds of numbers."""
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from babygpt.config import ModelConfig
+from babygpt.models.versions import VERSIONS, build
+from babygpt.positions import Positions
+from babygpt_course.studies import board, ladder
+from babygpt_course.studies.board import COLUMNS, markdown_table, of_kind, paired_differences, table_row
+from babygpt_course.studies.ladder import RUNGS, Rung, SingleBranch
+from babygpt_course.studies.results import load_results
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SMALL = (
+    Rung("v1", "v1"),
+    Rung("v2", "v2"),
+    Rung("v4", "v4"),
+    Rung("v6", "v6", {"stride": 8}),
+    Rung("v7", "v7"),
+)
+
+
+@pytest.fixture(scope="module")
+def results():
+    sizes = {"n_chars": 40_000, "n_questions": 4, "floor_windows": 3}
+    found = ladder.measure_ladder(SMALL, seeds=(1, 2), fill_seeds=(1,), steps=2, **sizes)
+    return {"command": "the command", "minutes": 1.0, **found}
+
+
+def losses(**models):
+    """A board of models from left to right, with such losses."""
+    return {"board": {name: {"masks": False, "1x": seeds} for name, seeds in models.items()}}
+
+
+# ---------------------------------------------------------------- what is measured
+
+
+def test_every_seed_of_every_model_is_on_the_board(results):
+    assert list(results["board"]) == [rung.name for rung in SMALL]
+    for found in results["board"].values():
+        seeds = 1 if found["masks"] else 2
+        assert all(len(found[key]) == seeds for key in ("1x", "2x", "4x", "past", "roles", "whole"))
+        assert found["speed"] > 0
+    assert results["board"]["v4"]["speed"] == 1.0
+
+
+def test_a_model_that_sees_one_token_gains_and_loses_nothing_past_its_window(results):
+    assert results["board"]["v1"]["past"] == [0.0, 0.0]
+
+
+def test_past_the_window_is_not_asked_of_models_that_fill_in_and_nor_are_whole_names(results):
+    assert results["board"]["v7"]["past"] == results["board"]["v7"]["whole"] == [None]
+
+
+def test_seeds_that_do_not_pair_are_refused():
+    with pytest.raises(ValueError, match=r"fill_seeds \(\(2,\)\) must be the first of seeds"):
+        ladder.measure_ladder(SMALL, seeds=(1, 2), fill_seeds=(2,))
+
+
+def test_a_table_refuses_windows_that_it_does_not_know(results):
+    assert results["board"]["v2"]["2x"] == results["board"]["v2"]["past"] == [None, None]
+    assert table_row(results, "v2").count("refuses") == 3
+    with pytest.raises(ValueError, match="refuses such a length"):
+        paired_differences(results, "v2", "v4", "4x")
+
+
+def test_windows_that_begin_anywhere_have_a_higher_floor_than_the_text(results):
+    assert results["floor"] < results["window_floor"] - 3 * results["window_floor_se"]
+    assert results["window_floor"] < results["bigram_floor"]
+
+
+def test_parameters_are_counted(results):
+    config = ModelConfig(27, 64, n_layer=2, n_head=4, n_embd=96)  # 27 characters in the plain tales
+    for rung in SMALL[:3]:
+        parameters = sum(p.numel() for p in build(rung.version, config).parameters())
+        assert results["board"][rung.name]["parameters"] == parameters
+
+
+def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
+    model, idx = awake("v6"), text(1, 8)
+    told = model(idx, Positions(torch.arange(8), torch.zeros(8, dtype=torch.long)))
+    assert torch.equal(SingleBranch(model)(idx), told)
+
+
+def test_the_whole_ladder_is_on_the_real_board():
+    assert {f"v{i}" for i in range(1, 8)} <= {rung.name for rung in RUNGS}
+    assert len({rung.name for rung in RUNGS}) == len(RUNGS)
+
+
+# ---------------------------------------------------------------- what the board says
+
+
+def test_pairs_are_subtracted_seed_by_seed():
+    stored = losses(a=[1.5, 2.0], b=[1.0, 2.25])
+    assert paired_differences(stored, "a", "b") == [0.5, -0.25]
+
+
+def test_a_bound_and_a_loss_are_not_subtracted(results):
+    with pytest.raises(ValueError, match="a bound and a loss"):
+        paired_differences(results, "v7", "v4")
+    assert len(paired_differences(results, "v7", "v4", "roles")) == 1  # of the seed that both have
+
+
+def test_kinds_share_the_models_out(results):
+    assert list(of_kind(results, masks=True)) == ["v7"]
+    assert {*of_kind(results, masks=False), "v7"} == set(results["board"])
+
+
+def test_the_front_are_those_that_nobody_is_decidedly_below():
+    close, far = [1.00, 1.01, 0.99, 1.00, 1.02], [1.20, 1.21, 1.19, 1.22, 1.20]
+    stored = losses(a=close, b=[x + 0.01 * (-1) ** i for i, x in enumerate(close)], c=far)
+    assert board.against(stored, "a") == {"b": "undecided", "c": "above"}
+    assert board.front(stored, masks=False) == ["a", "b"]
+    assert board.front_title(stored, masks=False) == "2 undecided, 1.00"
+    assert board.front_title(losses(a=close, c=far), masks=False) == "a leads, 1.00"
+
+
+@pytest.mark.parametrize(
+    ("roles", "told"),
+    [
+        ({"a": [0.95, 0.97], "b": [0.5, 0.95]}, "In every seed: a; in some: 1"),
+        ({"a": [0.52, 0.5], "b": [0.5, 0.6]}, "Nobody knows: 60% at best"),
+        ({"a": [0.5, 0.95]}, "In every seed: nobody; in some: 1"),
+    ],
+)
+def test_who_answers_is_counted_by_seeds(roles, told):
+    assert board.who_answers(roles).endswith(told)
+
+
+def test_answers_are_told_seed_by_seed():
+    assert board.each_seed([0.5, 0.97, None, 0.985]) == "98 97 50"
+    assert board.each_seed([None, None]) == "–"
+
+
+def test_the_table_names_command_and_every_model_and_marks_bounds(results):
+    lines = markdown_table(results).splitlines()
+    assert "the command" in lines[0]
+    assert [cell.strip() for cell in lines[2].strip("|").split("|")] == list(COLUMNS)
+    assert [line.split()[1] for line in lines[4:]] == [rung.name for rung in SMALL]
+    assert ["≤" in line for line in lines[4:]] == [VERSIONS[rung.version].masks for rung in SMALL]
+
+
+def test_far_losses_and_refusals_stand_in_words_and_stretch_no_axis():
+    ax, rows = Figure().subplots(), {"v4": [0.5, 0.6], "v1": [1.5, 1.7], "v2": []}
+    board.draw_rows(ax, rows, "title", "loss", highest=1.0)
+    assert {(note.get_text(), note.xy[1]) for note in ax.texts} == {("1.60 →", 1), ("refuses", 2)}
+    assert ax.get_xlim()[1] < 1.0
+
+
+# ---------------------------------------------------------------- the stored board, and what pages say of it
+
+
+def test_the_page_of_results_says_what_is_stored():
+    found, page = load_results("ladder"), (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    page = page.split("## The board")[1].split("\n## ")[0]
+    rows = found["board"]
+    knowing = {name: sum(x >= board.KNOWN for x in row["roles"]) for name, row in rows.items()}
+    past = {name: mean(row["past"]) for name, row in rows.items() if None not in row["past"]}
+    rise = {name: mean(row["4x"]) - mean(row["1x"]) for name, row in rows.items() if row["masks"]}
+    written = sorted(rows["v4"]["whole"])
+    expected = [
+        f"in {found['minutes']:.0f} minutes",
+        f"lowest mean is {min(mean(row['1x']) for row in rows.values()):.3f}",
+        f"loses {found['window_floor']:.3f}",
+        f"the last by {mean(rows['nope']['1x']) - mean(rows['v4']['1x']):.2f}",
+        f"RoPE writes {written[0]:.0%}".removesuffix("%") + f" to {written[-1]:.0%}",
+        f"ALiBi loses {past['alibi']:.2f}, PoPE {past['pope']:.2f}, v6 {past['v6']:.2f}",
+        f"RoPE {past['v4']:.2f}, NoPE {past['nope']:.2f}, the sinusoid {past['v3']:.2f}",
+        f"rises by {rise['v7']:.2f}, RoPE's by {rise['v7-rope']:.2f}, PoPE's by {rise['v7-pope']:.2f}",
+    ]
+    assert [words for words in expected if words not in page] == []
+    told = {"v4": 5, "v5 fixed": 5, "v3": 4, "v6": 3, "alibi": 2, "learned": 2, "v5": 1, "pope": 0, "nope": 0}
+    assert {name: knowing[name] for name in told} == told
+    assert max(map(abs, rows["v5"]["past"] + rows["v5 fixed"]["past"])) < 0.001
+    assert min(max(rows[name]["whole"]) for name in ("v3", "v6", "alibi", "v5 fixed")) >= 0.715
+    assert set(board.front(found, masks=False)) == {"v3", "v4", "v5 fixed", "v6", "alibi"}

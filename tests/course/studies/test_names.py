@@ -1,0 +1,120 @@
+"""Whole answers: the text that is split into parts, the parts' sum, and what a study stores."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from babygpt.config import ModelConfig
+from babygpt.data.corpus import load_corpus
+from babygpt.data.grammar import Grammar
+from babygpt.models.versions import build
+from babygpt_course.studies import names
+from babygpt_course.studies.results import load_results
+from babygpt_course.studies.roles_and_lengths import KNOWS
+
+SMALL = {
+    "seeds": (1, 2),
+    "n_chars": 9_000,
+    "n_questions": 4,
+    "n_ablated": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_corpus("plain-tales", 9_000)
+
+
+def test_parts_of_a_story_are_read_off_its_template():
+    rules = {"story": ("{name.a} met {name.b}. who met? {name.a!b}. so {name.b} sat.",)}
+    text, parts, begins = names.parts_of_stories(Grammar({"name": ("ab", "cd")}, rules), 60, seed=1)
+    story = text[: text.index("\n") + 1]
+    assert len(text) == len(parts) == len(begins) == 2 * len(story)
+    words = {part: "".join(c for c, p in zip(story, parts, strict=False) if p == part) for part in set(parts)}
+    assert words["new word"] == story[:2] + story[7:9]
+    assert words["answer"] == story[:2]  # she who met
+    assert words["repeated word"] == story[7:9]
+    assert words["frame"] == " met . who met? . so  sat.\n"
+    assert set(begins) == {0, len(story)}
+
+
+def test_parts_are_what_the_grammar_writes(corpus):
+    text, _, _ = names.parts_of_stories(corpus.grammar, 2_000, seed=7)
+    assert text == corpus.grammar.write(2_000, seed=7)
+
+
+def test_parts_of_an_untrained_model_share_its_loss_by_their_size(corpus):
+    model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 16, 1, 2, 16))
+    parts = names.loss_by_part(model, corpus, n_windows=8)
+    assert sum(parts.values()) == pytest.approx(np.log(corpus.tokenizer.vocab_size), rel=1e-4)
+    assert set(parts) <= {"answer", "repeated word", "new word", "frame", "story cut off"}
+    assert parts["story cut off"] > parts.get("answer", 0.0)  # stories are longer than such a window
+
+
+def test_a_window_that_begins_with_a_story_cuts_none_off(corpus):
+    with torch.inference_mode():
+        length = len(corpus.grammar.sample(random.Random(names.TEXT_SEED)).text)
+    model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, length, 1, 2, 16))
+    assert "story cut off" not in names.loss_by_part(model, corpus, n_windows=1)
+
+
+def test_the_study_stores_a_value_for_each_arm_and_seed():
+    arms = (names.Arm("v4", "plain-tales", 1), names.Arm("v3", "plain-tales", 2))
+    found = names.measure_names(arms, **SMALL)
+    for key in names.MEASURED:
+        assert {name: len(values) for name, values in found[key].items()} == {a.name: 2 for a in arms}
+    assert np.shape(found["without"][arms[0].name][0]) == (2, 4)  # layers, heads
+    names.draw_names(Figure(), found)
+
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+def span(numbers, form, times=1.0):
+    """The smallest and the largest of some numbers, in words."""
+    return f"{times * min(numbers):{form}} to {times * max(numbers):{form}}"
+
+
+def test_the_page_says_what_the_study_of_names_stored():
+    study = load_results("names")
+    short, long = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
+    vowel = [letters[1] for letters in study["letters"][short]]
+    written = [f"{share:.0%}" for share in study["whole"][short]]
+    later = [f"{share:.0%}" for share in study["whole"][long]]
+    for phrase in (
+        f"right on {span(study['accuracy'][short], '.0f', 100)}% of the questions",
+        f"by the second on {written[0]}, {written[1]} and {written[2]}",
+        f"the second costs {span(vowel, '.2f')} nats",
+        f"the first count is {span(study['alike'][short], '.0f', 100)}%",
+        f"After 1800 steps it writes {later[0]}, {later[1]} and {later[2]}",
+        f"needs about {load_results('floors')['window']['plain-tales']['64'][0]:.2f} nats",
+    ):
+        assert phrase in PAGE
+    assert all(abs(loss - np.log(5)) < 0.1 for loss in vowel)
+    for part in ("answer", "repeated word"):
+        assert [f"{parts[part]:.2f}" for parts in study["parts"][short]] in (
+            ["0.02"] * 3,
+            ["0.02", "0.03", "0.02"],
+        )
+    assert max(min(heads[0]) for heads in study["without"][short]) < 0.65  # of the first layer
+
+
+def test_the_page_says_what_the_study_of_lengths_stored():
+    change = load_results("lengths")["change"]
+    for phrase in (
+        f"costs ALiBi {span(change['alibi'], '.2f')} nats",
+        f"NoPE (never good) {span(change['nope'], '.2f')}",
+        f"RoPE {span(change['v4'], '.2f')}",
+        f"the sinusoid {span(change['v3'], '.1f')}",
+    ):
+        assert phrase in PAGE
+
+
+def test_the_page_says_what_the_study_of_roles_stored():
+    accuracy = load_results("roles")["accuracy"]
+    assert f"the best seed gets {max(accuracy['nope']):.1%} right" in PAGE
+    assert [sum(share > KNOWS for share in accuracy[v]) for v in ("v3", "v4", "learned")] == [3, 3, 1]

@@ -1,0 +1,111 @@
+"""Second thoughts, measured: what counts as right, and the study's bookkeeping."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from babygpt.config import ModelConfig
+from babygpt.data.corpus import load_corpus
+from babygpt.errors import BadInput
+from babygpt.models.versions import build
+from babygpt.sampling import SecondThoughts, ancestral, fill_in, rewrite
+from babygpt_course.studies import remasking
+from babygpt_course.studies.results import load_results
+
+FIGURES = Path(__file__).resolve().parents[3] / "figures"
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_corpus("plain-tales", 20_000, with_mask=True)
+
+
+@pytest.fixture(scope="module")
+def judge(corpus):
+    """Finds every character as likely as any other."""
+    model = build("v1", ModelConfig(len(corpus.tokenizer.characters), 64))
+    for p in model.parameters():
+        torch.nn.init.zeros_(p)
+    return model
+
+
+def test_a_sentence_is_right_by_itself(corpus):
+    single = remasking.sentences_of(corpus.grammar)
+    names, verbs = corpus.grammar.words["name"], corpus.grammar.words["verb"]
+    a, b, verb = names[0], names[1], verbs[0]
+    right = [f"{a} {verb} {b}.", f"who {verb}?", f"{verb} whom?", f"{b}.", f"so {a} {verb} {b}."]
+    wrong = [f"{a} {verb} {a}.", f"{a} {verb} {b}", f"{verb}?", f"{a} {verb}.", f"{a}x.", f"so {a}."]
+    assert all(single.derivations(text) for text in right)
+    assert not any(single.derivations(text) for text in wrong)
+
+
+def test_true_texts_are_right_and_begin_a_tale(corpus, judge):
+    texts = remasking.true_texts(corpus, 7, 64)
+    assert texts.shape == (7, 64)
+    assert all(corpus.tokenizer.decode(row).startswith("\n") for row in texts)
+    found = remasking.text_quality(texts, corpus, judge)
+    assert found["sentences"] == found["tales"] == 1.0
+    assert found["whole_tales"] > 0
+    assert (
+        found["judge_nll"]
+        == found["judge_entropy"]
+        == pytest.approx(torch.tensor(float(len(corpus.tokenizer.characters))).log())
+    )
+
+
+def test_each_wrong_sentence_and_tale_is_counted(corpus, judge):
+    """Two tales of which the first has its answer exchanged: its sentences are right, and it is not."""
+    a, b, c = corpus.grammar.words["name"][:3]
+    verb = corpus.grammar.words["verb"][0]
+    text = f"\n{a} {verb} {b}. who {verb}? {c}.\n{a} {verb} {b}. who {verb}? {a}.\nwho who? "
+    found = remasking.text_quality(corpus.tokenizer.encode(text)[None], corpus, judge)
+    assert found["whole_tales"] == 2
+    assert found["tales"] == 0.5
+    assert found["sentences"] == pytest.approx(6 / 7)
+    assert found["distinct_words"] == pytest.approx(5 / 14)
+
+
+def test_a_text_without_a_grammar_is_refused(small_corpus, judge):
+    with pytest.raises(BadInput, match="small has no grammar"):
+        remasking.text_quality(small_corpus.val[None, :20], replace(small_corpus, grammar=None), judge)
+
+
+def test_every_sampler_setting_and_seed_is_kept():
+    ways = {
+        "by chance": {"4": remasking.in_order(ancestral(4))},
+        "again": {"4": remasking.again(0.5, 0.0)["16"], "64": remasking.again(0.5, 0.0)["64"]},
+    }
+    found = remasking.measure_remasking(
+        ways, seeds=(1, 2), steps=3, judge_steps=3, n_texts=2, block_size=24, n_chars=9_000
+    )
+    assert {name: list(settings) for name, settings in found["samplers"].items()} == {
+        "by chance": ["4"],
+        "again": ["4", "64"],
+    }
+    for settings in found["samplers"].values():
+        assert all(len(values) == 2 for one in settings.values() for values in one.values())
+    assert max(found["samplers"]["by chance"]["4"]["looks"]) <= 4
+    assert max(found["samplers"]["again"]["4"]["looks"]) <= 16
+    assert all(len(values) == 2 for values in found["true"].values())
+    assert found["true"]["sentences"] == [1.0, 1.0]
+
+
+def test_a_way_to_fill_in_is_the_sampler_that_it_names(awake):
+    model, blank = awake("v7"), torch.full((2, 12), 10)
+
+    def draw():
+        return torch.Generator().manual_seed(0)
+
+    ours = remasking.again(0.3, 5.0)["16"](model, blank, draw())
+    assert torch.equal(
+        ours.tokens, rewrite(model, blank, SecondThoughts(16, 0.3, 5.0), generator=draw()).tokens
+    )
+    plain = remasking.in_order(ancestral(5))(model, blank, draw())
+    assert torch.equal(plain.tokens, fill_in(model, blank, ancestral(5), generator=draw()).tokens)
+
+
+def test_the_table_is_that_of_the_repository():
+    stored = load_results("remasking")
+    assert remasking.markdown_table(stored) == (FIGURES / "remasking.md").read_text(encoding="utf-8")

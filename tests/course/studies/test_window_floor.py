@@ -1,0 +1,146 @@
+"""What can be known in the middle of a story, against counting in the list of all stories."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from babygpt.data import tales
+from babygpt.data.grammar import Grammar
+from babygpt.data.stories import END
+from babygpt_course.studies.window_floor.floors import cut_anywhere, floor_by_position, gain_of_longer_text
+from babygpt_course.studies.window_floor.mid_story import MidStory
+
+WORDS = {"name": ("ann", "bo", "anne", "nna", "e"), "verb": ("met", "et", "hid")}
+
+
+def grammar_of(*story: str, words: dict = WORDS, **rules: tuple[str, ...]) -> Grammar:
+    return Grammar(words, {"story": story, **rules})
+
+
+GRAMMARS = {
+    "names and words": grammar_of("{name.a} {verb} {name.b}. who? {name.a!b}.", "{name.b} {verb}."),
+    "words that begin and end alike": grammar_of("{name.a}{name.b}.", "so {name.a}{verb}{verb.2}{verb}!"),
+    "few names, all of them told": grammar_of(
+        "{name.a},{name.b},{name.c}. {name.b!a}", words={"name": "ABC"}
+    ),
+    "names bound in rules": grammar_of(
+        "{name.a} [scene][scene]{name.b}.",
+        scene=("{name.z} {verb} ", "{verb}, "),
+        words={**WORDS, "name": "ABC"},
+    ),
+    "rules in rules": grammar_of(
+        "[one],{name.a}",
+        one=("{name.q},[two],{name.q},[two] ",),
+        two=("{name.z}", "{name.y}"),
+        words={"name": "ABCD"},
+    ),
+    "longer names bound in rules": grammar_of(
+        "{name.a} [two] {name.a}", two=("{name.z} {name.z}",), words={"name": ("ab", "b", "cab", "ca")}
+    ),
+}
+
+
+def all_stories(grammar: Grammar) -> dict[str, float]:
+    """Every story with its probability, drawn until none is missing."""
+    rng, found = random.Random(0), {}
+    while sum(found.values()) < 1 - 1e-9:
+        text = grammar.sample(rng).text
+        if text not in found:
+            found[text] = math.exp(grammar.log_prob(text))
+    return found
+
+
+def chance(stories: dict[str, float], window: str) -> float:
+    """How often a window comes in a long text, per story: an end of one, whole ones, a beginning of one."""
+    first, *others = window.split(END)
+    if not others:
+        return sum(p * sum(s.startswith(first, i) for i in range(len(s))) for s, p in stories.items())
+    total = sum(p for s, p in stories.items() if s.endswith(first))
+    for whole in others[:-1]:
+        total *= stories[whole]
+    return total * sum(p for s, p in stories.items() if (s + END).startswith(others[-1]))
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_each_character_is_as_probable_as_in_the_list_of_all_stories(name: str) -> None:
+    grammar, rng = GRAMMARS[name], random.Random(0)
+    stories, reader = all_stories(grammar), MidStory(grammar)
+    for _ in range(12):
+        window = cut_anywhere(grammar, 22, rng)
+        counts = [chance(stories, window[: end + 1]) for end in range(22)]
+        assert reader.losses(window) == pytest.approx(-np.diff(np.log(counts)), abs=1e-9), window
+
+
+@pytest.mark.parametrize("language", ["plain", "chinese"])
+def test_after_a_line_end_it_is_the_log_prob_of_the_stories(language: str) -> None:
+    grammar = getattr(tales, language)()
+    reader, rng = MidStory(grammar), random.Random(0)
+    for _ in range(4):
+        stories = [grammar.sample(rng).text for _ in range(2)]
+        losses = reader.losses(END + END.join(stories) + END)
+        assert -losses.sum() == pytest.approx(sum(map(grammar.log_prob, stories)))
+
+
+def test_one_character_tells_as_much_as_the_bigrams_do() -> None:
+    grammar = tales.plain()
+    pairs, reader = grammar.bigrams(), MidStory(grammar)
+    for first in grammar.alphabet():
+        after = {b: n for (a, b), n in pairs.items() if a == first and n}
+        for second, n in after.items():
+            assert reader.losses(first + second)[0] == pytest.approx(-math.log(n / sum(after.values())))
+
+
+def test_the_floor_falls_from_the_bigrams_to_that_of_whole_stories() -> None:
+    grammar = tales.plain()
+    mean, error = floor_by_position(grammar, 90, n_windows=150)
+    assert mean.shape == error.shape == (90,)
+    assert abs(mean[0] - grammar.bigram_floor()) < 4 * error[0]
+    late, spread = mean[60:].mean(), error[60:].mean() / 30**0.5
+    assert abs(late - grammar.floor()) < 5 * spread
+    assert mean[:10].mean() > mean[20:].mean() + 0.2
+
+
+def test_a_longer_text_helps_as_far_as_stories_reach() -> None:
+    """Character by character: from a long window, and from its last characters."""
+    grammar, rng = tales.plain(), random.Random(5)
+    reader, changes = MidStory(grammar), []
+    for _ in range(4):
+        window = cut_anywhere(grammar, 61, rng)
+        for target in range(21, 61, 3):
+            before = (
+                reader.losses(window[: target + 1])[-1],
+                reader.losses(window[target - 20 : target + 1])[-1],
+            )
+            changes.append(before[0] - before[1])
+    change, error = gain_of_longer_text(grammar, 20, 60, n_windows=4, every=3, seed=5)
+    assert change == pytest.approx(np.mean(changes))
+    assert change < 0 < error
+    assert gain_of_longer_text(grammar, 62, 124, n_windows=6) == (0, 0)  # 61 is the longest story
+
+
+def test_windows_begin_anywhere() -> None:
+    """First characters are as frequent as in a long text."""
+    grammar, rng, n = tales.plain(), random.Random(0), 1500
+    pairs = grammar.bigrams()
+    seen = [cut_anywhere(grammar, 1, rng) for _ in range(n)]
+    for char in grammar.alphabet():
+        p = sum(m for (a, _), m in pairs.items() if a == char) / sum(pairs.values())
+        assert abs(seen.count(char) - n * p) < 4.5 * math.sqrt(n * p * (1 - p)) + 1
+
+
+def test_what_no_text_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no text of this grammar holds .*met ann"):
+        MidStory(GRAMMARS["names and words"]).losses("\nann met ann.")
+
+
+@pytest.mark.parametrize(("length", "n"), [(0, 9), (9, 1)])
+def test_too_little_is_refused(length: int, n: int) -> None:
+    with pytest.raises(ValueError, match=rf"length \({length}\).*n_windows \({n}\)"):
+        floor_by_position(tales.plain(), length, n)
+
+
+def test_a_text_no_longer_than_a_window_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"length \(64\) must be above 64"):
+        gain_of_longer_text(tales.plain(), 64, 64)
