@@ -11,7 +11,7 @@ from babygpt.data.corpus import from_text
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train
-from babygpt.training.muon import Muon
+from babygpt.training.optimizers import Muon
 from benchmarks import racing
 from benchmarks.plain_gpt import PlainGPT
 from benchmarks.racing import Race, Racer, Recipe, run_race
