@@ -15,22 +15,8 @@ from babygpt_course.studies import figures
 from babygpt_course.studies.sweep import small_config, sweep, train_from_seed
 
 
-@pytest.mark.parametrize(
-    "encoding", ["sinusoidal", "learned", "rotary", "alibi", "fourier", "gaussian", "polar"]
-)
-def test_it_prints_numbers(run, encoding):
-    result = run("analyze", encoding, "--width", 32, "--length", 64)
-    assert result.exit_code == 0
-    lines = result.stdout.splitlines()
-    assert len({len(line) for line in lines}) == 1  # the numbers stand below each other
-    for line in lines:
-        float(line.split()[-1])
 
 
-def test_the_longest_wavelength_is_that_of_the_formula(run):
-    """2 pi theta^((w - 2) / w), by hand for width 4 and theta 100."""
-    output = run("analyze", "sinusoidal", "--width", 4, "--theta", 100).output
-    assert "62.83" in next(line for line in output.splitlines() if "longest" in line)
 
 
 @pytest.fixture
@@ -58,41 +44,10 @@ def test_fourier_has_the_notes_width_by_itself(printed_numbers):
     assert printed_numbers("rotary") == printed_numbers("rotary", "--width", 128)
 
 
-def test_polar_uses_its_options(printed_numbers):
-    change = "quadrature: change of a score between MASK tokens (sd)"
-    size = ["polar", "--width", 8, "--length", 32]
-    assert float(printed_numbers(*size, "--alpha", 1)[change]) == 0
-    assert float(printed_numbers(*size)[change]) > 0.5
-    theta = printed_numbers(*size, "--theta", 2)["longest wavelength (tokens)"]
-    assert float(theta) == pytest.approx(11.52, abs=0.01)  # 2 pi 2^(7/8)
 
 
-def test_gaussian_uses_its_options(printed_numbers):
-    """By hand, one scale of width 10: K(4) is exp(-0.08)."""
-    numbers = printed_numbers("gaussian", "--alphas", 1, 0, "--sigmas", 10, 20)
-    assert float(numbers["K at distance 4"]) == pytest.approx(0.9231, abs=5e-5)
 
 
-@pytest.mark.parametrize(
-    ("used", "unused", "warning"),
-    [
-        (
-            ["fourier", "--width", 8],
-            ["--length", 5, "--alphas", 1, 2],
-            "--length and --alphas play no part in `analyze fourier`\n",
-        ),
-        (["alibi"], ["--theta", 3], "--theta plays no part in `analyze alibi`\n"),
-        (["learned", "--width", 8], ["--theta", 3], "--theta plays no part in `analyze learned`\n"),
-        (["gaussian", "--alphas", 1, 2], ["--width", 8], "--width plays no part in `analyze gaussian`\n"),
-        (["rotary", "--width", 8, "--length", 9, "--theta", 3], [], ""),
-        (["polar", "--width", 8], ["--stride", 3], "--stride plays no part in `analyze polar`\n"),
-    ],
-)
-def test_flags_that_change_nothing_are_named(run, used, unused, warning):
-    with_all, without = run("analyze", *used, *unused), run("analyze", *used)
-    assert with_all.exit_code == 0
-    assert with_all.stdout == without.stdout
-    assert (with_all.stderr, without.stderr) == (warning, "")
 
 
 @pytest.mark.parametrize(

@@ -153,25 +153,6 @@ def weights(at):
     }
 
 
-def test_killed_between_weights_and_result_the_run_is_written_down_only(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.store
-
-    def killed(at, asked=(), run=None):
-        if run:
-            raise SystemExit
-        real(at, asked)
-
-    run(at, ["rope"], [1])
-    with monkeypatch.context() as now:
-        now.setattr(experiment, "store", killed)
-        with pytest.raises(SystemExit):
-            run(at, ["rope", "polar"], [1])
-    before = files(at)
-    assert made(report.load_runs(at.results_path)) == [("rope", 1)]
-    results, said = run(at, ["rope", "polar"], [1])
-    assert said == ["rope, seed 1: finished before"]
-    assert made(results) == [("rope", 1), ("polar", 1)]
-    assert files(at) == before
 
 
 @pytest.mark.parametrize("content", [b"half of it", None], ids=["damaged", "a run with other flags"])
@@ -190,42 +171,10 @@ def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, fini
     assert not at.results_path.exists()
 
 
-def test_results_that_disappear_meanwhile_are_made_again(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.run_one
-
-    def meanwhile(*args):
-        found = real(*args)
-        if args[1] == "polar" and not gone:
-            gone.append(at.results_path.unlink())
-        return found
-
-    gone = []
-    monkeypatch.setattr(experiment, "run_one", meanwhile)
-    results, _ = run(at, ["rope", "polar"], [1])
-    assert gone
-    assert sorted(made(results)) == [("polar", 1), ("rope", 1)]
 
 
-def test_a_result_whose_weights_are_gone_is_kept_and_said(tmp_path):
-    at = ablation(tmp_path)
-    first, _ = run(at, ["rope"], [1])
-    at.weights_path("rope", 1).unlink()
-    again, said = run(at, ["rope"], [1])
-    assert again == first
-    assert said == ["rope, seed 1: finished before, though its weights are gone"]
 
 
-def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.run_one
-
-    def meanwhile(*args):
-        found = real(*args)
-        monkeypatch.setattr(experiment, "run_one", real)
-        run(at, ["nope"], [7])
-        return found
-
-    monkeypatch.setattr(experiment, "run_one", meanwhile)
-    assert made(run(at, ["rope"], [1])[0]) == [("rope", 1), ("nope", 7)]  # in the order asked for
 
 
 # ---------------------------------------------------------------- refusals

@@ -39,10 +39,6 @@ def models(corpus, wake):
     }
 
 
-@pytest.fixture
-def scorer(corpus, wake):
-    shape = ModelConfig(len(corpus.tokenizer.characters), block_size=12, n_layer=1, n_head=2, n_embd=16)
-    return wake(build("v4", shape))
 
 
 # ---------------------------------------------------------------- prompts
@@ -109,15 +105,6 @@ def test_words_are_counted_where_there_are_spaces_only():
     assert not [name for name in experiment.text_measures("我爱你", by_words=False) if "words" in name]
 
 
-def test_a_measure_that_a_text_has_not_is_left_out():
-    each = {"some": [math.nan, 1.0, 3.0], "none": [math.nan], "one": [2.0]}
-    row = experiment.result_row(each, texts=[])
-    assert row["measures"]["some"] == {"mean": 2.0, "sd": pytest.approx(2**0.5)}
-    assert row["measures"]["none"] == {"mean": None, "sd": None}
-    assert row["measures"]["one"] == {"mean": 2.0, "sd": None}
-    assert row["each"]["some"] == [None, 1.0, 3.0]
-    assert [format_mean_sd(row["measures"][name]) for name in each] == ["2.000 ± 1.414", "–", "2.000"]
-    json.dumps(row, allow_nan=False)
 
 
 # ---------------------------------------------------------------- the grid
@@ -141,10 +128,6 @@ def test_the_grid_steers_alpha_and_puts_it_back(corpus, models, scorer):
     )  # threshold 0: a step each
 
 
-def test_without_grids_there_are_no_points(corpus, models, scorer):
-    assert experiment.measure_grid(corpus, models, scorer, CONFIG) == []
-    only = experiment.measure_grid(corpus, models, scorer, CONFIG, thresholds=[0.5])
-    assert [(p["model"], p["alpha"]) for p in only] == [("rope", None), ("last", 0.3)]
 
 
 def test_alpha_is_put_back_when_it_fails(corpus, models, scorer):
@@ -156,24 +139,8 @@ def test_alpha_is_put_back_when_it_fails(corpus, models, scorer):
 # ---------------------------------------------------------------- refusals
 
 
-def test_a_prompt_must_fit_beside_a_block(models):
-    model = models["rope"].model
-    experiment.require_fitting_prompt(model, CONFIG, Path("m"))
-    with pytest.raises(ValueError, match=r"prompt_len \(9\) must be at most 8: the window of m holds 16"):
-        experiment.require_fitting_prompt(model, replace(CONFIG, prompt_len=9), Path("m"))
-    experiment.require_fitting_prompt(model, replace(CONFIG, prompt_len=14, gen_len=2), Path("m"))
 
 
-def test_only_what_fills_in_is_loaded(tmp_path, corpus, scorer, models):
-    path = tmp_path / "v4.safetensors"
-    checkpoint.save(path, Checkpoint("v4", scorer, without_mask(corpus).tokenizer))
-    with pytest.raises(ValueError, match="is a v4: it does not fill in masked tokens"):
-        experiment.load_denoiser(path)
-    path = tmp_path / "rope.safetensors"
-    checkpoint.save(path, models["rope"])
-    assert experiment.load_denoiser(path, corpus).version == "v7-rope"
-    with pytest.raises(ValueError, match="other characters"):
-        experiment.load_denoiser(path, from_text("other", "abc" * 100, with_mask=True))
 
 
 @pytest.mark.parametrize(
@@ -187,29 +154,5 @@ def test_flags_that_write_nothing_are_refused(flag, value):
 # ---------------------------------------------------------------- the scorer
 
 
-def test_a_scorer_is_trained_once_and_knows_the_text_it_read(tmp_path, corpus):
-    path = tmp_path / "judge.safetensors"
-    first = find_scorer(None, path, corpus, steps=5)
-    assert first.checkpoint.version == "v4"
-    before = path.read_bytes()
-    again = find_scorer(None, path, corpus, steps=5)
-    assert path.read_bytes() == before
-    assert again.val_loss == pytest.approx(first.val_loss, abs=1e-6)
-    with pytest.raises(ValueError, match="was trained for 5 steps, not 9"):
-        find_scorer(None, path, corpus, steps=9)
-    other = from_text("other", TEXT + "the cat sat. " * 30, with_mask=True)
-    with pytest.raises(ValueError, match="was trained on another text than other; give --judge"):
-        find_scorer(None, path, other)
-    assert find_scorer(path, tmp_path / "none", other).path == path  # one's own may come from anywhere
 
 
-def test_a_scorer_reads_characters_and_predicts_the_next(tmp_path, corpus, models):
-    path = tmp_path / "rope.safetensors"
-    checkpoint.save(path, models["rope"])
-    with pytest.raises(ValueError, match="is a v7-rope; a judge predicts the next token"):
-        load_scorer(path, corpus)
-    stranger = train_scorer(tmp_path / "j.safetensors", from_text("other", "abc" * 100), steps=1).path
-    with pytest.raises(ValueError, match="other characters"):
-        load_scorer(stranger, corpus)
-    with pytest.raises(ValueError, match="no checkpoint at"):
-        load_scorer(tmp_path / "none", corpus)

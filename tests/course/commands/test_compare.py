@@ -140,25 +140,6 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     assert json.loads(output.read_text())["rows"] == found["rows"]
 
 
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_judge_goes_on(refused, generation, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    real, calls = NextToken.batch, iter(range(1, 1000))
-
-    def pressed(self, size, generator):
-        if next(calls) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(self, size, generator)
-
-    with monkeypatch.context() as now:
-        now.setattr(NextToken, "batch", pressed)
-        refused(generation("out.json"), "interrupted; the same command goes on")
-    judge = tmp_path / "weights" / "judge.safetensors"
-    assert checkpoint.load(judge).info["steps_done"] == 1
-    result = generation("out.json")
-    assert result.exit_code == 0, result.output
-    assert checkpoint.load(judge).info["steps_done"] == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "weights"]
 
 
 def test_compare_generation_over_grids(generation, tmp_path, monkeypatch):

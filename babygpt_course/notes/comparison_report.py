@@ -1,4 +1,4 @@
-"""What the runs of an ablation say together: statistics, paired differences, lines to print, two pictures."""
+"""Report of an ablation: statistics, paired differences, lines to print, two pictures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
-from babygpt.files import PATIENCE, claim, write_atomically
+from babygpt.files import write_atomically
 from babygpt.plots import STYLE, draw_seed_bars, draw_seed_curves
 from babygpt.tables import format_mean_sd, mean_sd
 from babygpt_course.studies.paired import UNDECIDED, decided_side
@@ -40,7 +40,7 @@ def load_runs(path: Path) -> Results:
 
 
 def is_complete(run: Run) -> bool:
-    """Whether a run that was read has what all runs have, in finite numbers; may raise if it does not."""
+    """Return whether a stored run has all fields with finite numbers; may raise if it does not."""
     steps = [step for step, _ in run["curve"]]
     numbers = [*steps, *(loss for _, loss in run["curve"]), *(run[name] for name in MEASURES)]
     named = type(run["variant"]) is str and type(run["seed"]) is int
@@ -48,34 +48,34 @@ def is_complete(run: Run) -> bool:
 
 
 def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
-    """Variant -> seed -> what was measured."""
+    """Return one measurement of all runs: variant -> seed -> value."""
     found: dict[str, dict[int, Any]] = {}
     for run in runs:
         found.setdefault(run["variant"], {})[run["seed"]] = run[measure]
     return found
 
 
-def counted(values: Sequence[float]) -> dict[str, float | None]:
-    """Mean and standard deviation of some numbers, and "n", how many there are."""
+def summary(values: Sequence[float]) -> dict[str, float | None]:
+    """Return "mean", "sd" and "n", the number of values."""
     return {**mean_sd(values), "n": len(values)}
 
 
 def paired_statistics(
     runs: Sequence[Run], name: str, base: str, measure: str = "val_loss"
 ) -> dict[str, Any] | None:
-    """The difference name - base at every seed that both were trained from.
+    """Return the difference name - base at every seed that both were trained from.
 
     returns  "mean", "sd", "n", and "each": seed -> difference; None if there is no such seed
     """
     found = by_variant(runs, measure)
     each = {s: v - found[base][s] for s, v in found.get(name, {}).items() if s in found.get(base, {})}
-    return {**counted(list(each.values())), "each": each} if each else None
+    return {**summary(list(each.values())), "each": each} if each else None
 
 
 def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
-    """Mean and deviation of every variant, and the paired differences from the variant that was run first."""
+    """Return statistics of every variant, and paired differences from the variant that was run first."""
     names = list(by_variant(runs, "seed"))
-    variants = {n: {m: counted(list(by_variant(runs, m)[n].values())) for m in MEASURES} for n in names}
+    variants = {n: {m: summary(list(by_variant(runs, m)[n].values())) for m in MEASURES} for n in names}
     differences = {
         f"{name} - {names[0]}": {m: paired_statistics(runs, name, names[0], m) for m in LOSSES}
         for name in names[1:]
@@ -84,9 +84,9 @@ def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
-    """Who ends lowest, and whether the seeds that all variants share decide it, in one line.
+    """Say in one line which variant ends lowest, and whether the shared seeds decide it.
 
-    The best is compared with the second best, seed by seed, by the rule of `paired.decided_side`.
+    The rule is `paired.decided_side` on the best and the second best, seed by seed.
     """
     found = by_variant(runs, measure)
     shared = set.intersection(*(set(seeds) for seeds in found.values()))
@@ -102,7 +102,7 @@ def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
 
 
 def compare_speed(runs: Sequence[Run]) -> str:
-    """Who is quickest and who slowest, in one line."""
+    """Say in one line which variant is fastest and which slowest."""
     means = {name: mean(seeds.values()) for name, seeds in by_variant(runs, "seconds_per_step").items()}
     slow, quick = max(means, key=lambda name: means[name]), min(means, key=lambda name: means[name])
     if slow == quick:
@@ -111,7 +111,7 @@ def compare_speed(runs: Sequence[Run]) -> str:
 
 
 def report_lines(results: Results) -> list[str]:
-    """What is printed: a line for each variant, one for each paired difference, and the conclusion."""
+    """Return the lines to print: one for each variant and paired difference, and the conclusion."""
     lines = [
         f"{name}: masked-token validation loss {with_count(stats['val_loss'])}, "
         f"NELBO {with_count(stats['nelbo'])} nats per character, "
@@ -127,7 +127,7 @@ def report_lines(results: Results) -> list[str]:
 
 
 def with_count(stats: dict[str, Any]) -> str:
-    """What `counted` returns as text: mean ± deviation (n = number of seeds)."""
+    """Format a `summary` as text: mean ± deviation (n = number of seeds)."""
     return f"{format_mean_sd(stats, '.4f')} (n = {stats['n']})"
 
 
@@ -135,7 +135,7 @@ def with_count(stats: dict[str, Any]) -> str:
 
 
 def draw_report(results: Results, folder: Path) -> list[Path]:
-    """Draw the validation losses as they fell, and the final numbers beside each other.
+    """Draw the validation losses over steps, and bars of the final numbers.
 
     returns  the paths of PICTURES
     """
@@ -162,7 +162,7 @@ def draw_report(results: Results, folder: Path) -> list[Path]:
 
 
 def wrap_title(title: str) -> str:
-    """A title over two lines if it is long, at its colon, else its comma, else after "times"."""
+    """Break a long title into two lines: at its colon, else at its comma, else after "times"."""
     for mark in (": ", ", ", " times "):
         if mark in title and len(title) > 36:
             return title.replace(mark, f"{mark.rstrip()}\n", 1)
@@ -170,9 +170,8 @@ def wrap_title(title: str) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a picture whole or not at all, after any other process that draws it."""
+    """Write a figure as PNG, whole or not at all, and return its path."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
-    with claim(path, wait=PATIENCE):
-        write_atomically(path, content.getvalue())
+    write_atomically(path, content.getvalue())
     return path
