@@ -48,7 +48,7 @@ def write_costs() -> None:
 
 def load_costs() -> Costs:
     """What was stored; see `measure_costs`."""
-    return dict(json.loads((files("babygpt_course.exercises") / STORED).read_text(encoding="utf-8")))
+    return dict(json.loads((files("babygpt_course.museum") / STORED).read_text(encoding="utf-8")))
 
 
 def differences(costs: Costs) -> dict[str, list[float]]:
