@@ -5,7 +5,7 @@ from statistics import fmean, pstdev, stdev
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.encodings.rotary import Rotary
-from babygpt_course.exercises.ladder import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
+from babygpt_course.exercises.lesson_08 import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
 from tests.course.exercises.harness import Mutant
 
 MEAN, DEVIATION, WORD = (check.asked for check in VERDICT.checks)

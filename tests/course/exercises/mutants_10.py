@@ -5,7 +5,7 @@ import random
 
 import torch
 
-from babygpt_course.exercises.stretching import FORGETS, NTK, YARN
+from babygpt_course.exercises.lesson_10 import FORGETS, NTK, YARN
 from tests.course.exercises.harness import Mutant
 
 QUICKEST, MIDDLE, LADDER = (check.asked for check in NTK.checks)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from babygpt_course.exercises.polar_gates import FIXED_PHASE, LOOK_RIGHT, PARTS
+from babygpt_course.exercises.lesson_07b import FIXED_PHASE, LOOK_RIGHT, PARTS
 from tests.course.exercises.harness import Mutant
 
 SUM, DISTANCE, PLACES = (check.asked for check in PARTS.checks)

@@ -2,7 +2,7 @@
 
 import torch
 
-from babygpt_course.exercises.branches import SEES, SPLIT_GAP, STRIDE_MATTERS, TARGETS, targets_answer
+from babygpt_course.exercises.lesson_06 import SEES, SPLIT_GAP, STRIDE_MATTERS, TARGETS, targets_answer
 from tests.course.exercises.harness import Mutant
 
 WITHIN, OPEN, ISOLATED = (check.asked for check in SEES.checks)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import torch
 
-from babygpt_course.exercises.diffusion import AT_ONCE, LEFTMOST, NELBO
+from babygpt_course.exercises.lesson_07a import AT_ONCE, LEFTMOST, NELBO
 from tests.course.exercises.harness import Mutant
 
 ONE, TWO, MORE, TIGHT = (check.asked for check in NELBO.checks)
