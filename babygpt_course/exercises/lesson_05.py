@@ -183,7 +183,7 @@ HEAD_BIAS = Exercise(
 NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
 
 
-def width(answer: Any, _: Generator | None = None) -> float:
+def width(answer: Any) -> float:
     """Return the learner's σ. Raises Unusable if it is no number above 0."""
     if isinstance(answer, torch.Tensor) and answer.dim() == 0:
         answer = answer.item()
@@ -221,7 +221,7 @@ WIDTH = Exercise(
     level="core",
     minutes=8,
     checks=(
-        Check("it is a width", width),
+        Check("it is a width", lambda answer, _: width(answer)),
         Check("the name is heard", keeps_the_name),
         Check("the noise is not", forgets_the_rest),
     ),

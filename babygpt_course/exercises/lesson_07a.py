@@ -123,7 +123,7 @@ NELBO = Exercise(
 MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
 
 
-def language(answer: Any, _: Generator | None = None) -> tuple[str, ...]:
+def language(answer: Any) -> tuple[str, ...]:
     """Return the learner's texts. Raises Unusable if they are too many, too long, or not of one length."""
     given = texts(answer)
     lengths = sorted({len(text) for text in given})
@@ -167,7 +167,7 @@ AT_ONCE = Exercise(
     level="core",
     minutes=8,
     checks=(
-        Check(f"up to {MOST} texts of one length", language),
+        Check(f"up to {MOST} texts of one length", lambda answer, _: language(answer)),
         Check("every character is in question", needs_all),
         Check(f"{IMPOSSIBLE:.0%} of the texts written at once are wrong", impossible_at_once),
     ),

@@ -180,7 +180,7 @@ FIXED_PHASE = Exercise(
 OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 
 
-def phases(answer: Any, _: Generator | None = None) -> Tensor:
+def phases(answer: Any) -> Tensor:
     """Return the learner's phases (4,). Raises Unusable if they are not four finite numbers."""
     try:
         found = torch.as_tensor(answer, dtype=torch.float64).detach()
@@ -228,7 +228,7 @@ LOOK_RIGHT = Exercise(
     level="core",
     minutes=10,
     checks=(
-        Check("four phases", phases),
+        Check("four phases", lambda answer, _: phases(answer)),
         Check("left is not right", breaks_the_mirror),
         Check("the key two to the right is highest", looks_right),
     ),

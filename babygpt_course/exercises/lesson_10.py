@@ -332,7 +332,7 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
 
 
 def read(choose: Choose, chance: random.Random, text: str) -> str:
-    """Return the digit that a reader gives for the key at the end of a text. Raises BadInput without a key."""
+    """Return the digit that a reader gives for the key at the end of a text, or raise BadInput."""
     if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
         ending = shown(text[-12:]) if isinstance(text, str) else shown(text)
         raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {ending}")

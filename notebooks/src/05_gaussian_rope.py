@@ -25,7 +25,7 @@ from babygpt_course.claims import findings
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises import gaussian as tasks
+from babygpt_course.exercises import lesson_05 as tasks
 from babygpt_course.studies import gaussian_figure, results
 from babygpt.metrics import role_accuracy
 from babygpt.metrics.inspection import reach

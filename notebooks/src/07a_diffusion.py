@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from babygpt import ModelConfig, TrainConfig, build, invariants, live, load_corpus, metrics, plots
-from babygpt_course.exercises import diffusion
+from babygpt_course.exercises import lesson_07a as diffusion
 from babygpt_course.studies import who
 from babygpt_course.studies.results import load_results
 from babygpt.metrics import answer_bounds, exact_nelbo, masked_losses, role_accuracy

@@ -29,7 +29,7 @@ from torch import Tensor
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt_course.claims import CLAIMS, tally
 from babygpt.encodings import Rotary
-from babygpt_course.exercises import ladder
+from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.studies.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder
 from babygpt_course.studies.paired import decided_side

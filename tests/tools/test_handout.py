@@ -1,7 +1,6 @@
 """tools/handout.py: no output and no solution gets into a class's folder, and graders find their marks."""
 
 import ast
-import inspect
 import json
 import re
 from pathlib import Path
@@ -235,9 +234,9 @@ def test_an_exercise_without_a_cell_to_answer_in_is_told(course: Path, tmp_path:
 
 
 def in_a_notebook(exercise) -> Task:
-    """An exercise with its stub in a cell, and the cell that checks it."""
+    """An exercise with the beginning of an answer in a cell, and the cell that checks it."""
     if callable(exercise.stub):
-        source = inspect.getsource(exercise.stub).replace(exercise.stub.__name__, "mine", 1)
+        source = 'def mine(x):\n    """So far."""\n    return x'
     else:
         source = f"mine = {exercise.stub!r}"
     own, check = new_code_cell(source), new_code_cell("E.check(mine)")

@@ -5,8 +5,14 @@ from itertools import pairwise
 
 import torch
 
-from babygpt_course.exercises.lesson_05 import BROKEN, HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
-from babygpt_course.exercises.lesson_05 import head_bias_answer
+from babygpt_course.exercises.lesson_05 import (
+    BROKEN,
+    HEAD_BIAS,
+    REPAIRED,
+    WIDTH,
+    head_bias_answer,
+    repaired_answer,
+)
 from tests.course.exercises.harness import Mutant
 
 RUNS, SCALES, TURNS = (check.asked for check in REPAIRED.checks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,10 @@ from babygpt_course.exercises import Exercise
 from tests.course.exercises.harness import Mutant
 
 HERE = Path(__file__).parent
-LESSONS = sorted(path.stem.removeprefix("mutants_") for path in HERE.glob("mutants_*.py"))
+STEMS = sorted(path.stem for path in HERE.glob("mutants_*.py"))
+LESSONS = [re.sub(r"^mutants_(?=\d)", "lesson_", stem).removeprefix("mutants_") for stem in STEMS]
 MUTANTS: list[Mutant] = [
-    mutant
-    for lesson in LESSONS
-    for mutant in importlib.import_module(f"tests.course.exercises.mutants_{lesson}").MUTANTS
+    mutant for stem in STEMS for mutant in importlib.import_module(f"tests.course.exercises.{stem}").MUTANTS
 ]
 EXERCISES: list[Exercise] = [
     exercise

@@ -7,7 +7,7 @@ import torch
 from matplotlib.figure import Figure
 
 from babygpt import plots
-from babygpt_course.exercises import branches, start
+from babygpt_course.exercises import lesson_06, start
 from tests.course.exercises.test_all import EXERCISES, JUNK, MUTANTS
 
 DRAWN = [exercise for exercise in EXERCISES if exercise.picture]
@@ -47,7 +47,7 @@ def test_an_exercise_without_a_picture_says_so():
 
 
 def test_a_notebook_shows_it_and_says_it_in_words():
-    drawn = branches.SEES.draw(branches.SEES.stub)
+    drawn = lesson_06.SEES.draw(lesson_06.SEES.stub)
     png, metadata = drawn._repr_png_()
     assert png.startswith(b"\x89PNG")
     assert metadata == {"alt": repr(drawn)}
@@ -56,7 +56,7 @@ def test_a_notebook_shows_it_and_says_it_in_words():
 
 def test_a_picture_leaves_the_random_generator_as_it_was():
     before = torch.get_rng_state()
-    branches.SEES.draw(lambda *_: torch.rand(()).item())
+    lesson_06.SEES.draw(lambda *_: torch.rand(()).item())
     assert torch.equal(before, torch.get_rng_state())
 
 
