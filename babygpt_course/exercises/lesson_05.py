@@ -17,7 +17,7 @@ from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong, ask,
 from babygpt_course.exercises.compare import difference, shown, wrong_shape
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.picture import Picture
-from babygpt_course.exercises.require import Expected, aspect
+from babygpt_course.exercises.require import Expected, aspect, usable
 
 Kernel = Callable[[Tensor], Tensor]
 LogKernel = Callable[[int, int], float]
@@ -68,14 +68,14 @@ def rotated_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]
             hint = ". At place 0, where nothing is turned, it is right: does your rotation keep lengths?"
         no_kernel = {"There is no K in it": torch.ones_like(ratio)}
         layout = ". Angles and partners must be of one layout: here neighbours are partners"
-        directions = [each / each.norm(dim=-1, keepdim=True) for each in (ours, wanted)]
+        one, other = (each / each.norm(dim=-1, keepdim=True) for each in (ours, wanted))
         yield {
             "finite": Expected(bool(ours.isfinite().all()), True, f"{what} all numbers are finite"),
             "lengths": Expected(
                 ratio, scale, f"{what} lengths are multiplied wrongly:", no_kernel, hint, 1e-3
             ),
             "directions": Expected(
-                *directions, f"{what} the directions are not those of RoPE:", {}, layout, 1e-3
+                one, other, f"{what} the directions are not those of RoPE:", {}, layout, 1e-3
             ),
         }
 
@@ -221,7 +221,7 @@ WIDTH = Exercise(
     level="core",
     minutes=8,
     checks=(
-        Check("it is a width", lambda answer, _: width(answer)),
+        Check("it is a width", usable(width)),
         Check("the name is heard", keeps_the_name),
         Check("the noise is not", forgets_the_rest),
     ),

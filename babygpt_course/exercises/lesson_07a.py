@@ -16,7 +16,7 @@ from babygpt.errors import BadInput
 from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong, ask, expect, texts
 from babygpt_course.exercises.compare import shown
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.require import Expected
+from babygpt_course.exercises.require import Expected, usable
 
 LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability
 
@@ -167,7 +167,7 @@ AT_ONCE = Exercise(
     level="core",
     minutes=8,
     checks=(
-        Check(f"up to {MOST} texts of one length", lambda answer, _: language(answer)),
+        Check(f"up to {MOST} texts of one length", usable(language)),
         Check("every character is in question", needs_all),
         Check(f"{IMPOSSIBLE:.0%} of the texts written at once are wrong", impossible_at_once),
     ),

@@ -13,7 +13,7 @@ from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong
 from babygpt_course.exercises.compare import shown, wrong_shape
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.picture import Picture
-from babygpt_course.exercises.require import Expected, ask_parts
+from babygpt_course.exercises.require import Expected, ask_parts, usable
 
 # ------------------------------------------------------------ a product of gates
 
@@ -228,7 +228,7 @@ LOOK_RIGHT = Exercise(
     level="core",
     minutes=10,
     checks=(
-        Check("four phases", lambda answer, _: phases(answer)),
+        Check("four phases", usable(phases)),
         Check("left is not right", breaks_the_mirror),
         Check("the key two to the right is highest", looks_right),
     ),

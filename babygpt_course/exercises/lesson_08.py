@@ -24,7 +24,7 @@ from babygpt.training import train
 from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong
 from babygpt_course.exercises.compare import shown
 from babygpt_course.exercises.draws import integer, shaken
-from babygpt_course.exercises.require import Expected, ask_parts, aspect
+from babygpt_course.exercises.require import Expected, ask_parts, aspect, usable
 
 # ------------------------------------------------------------ a verdict, in pairs
 
@@ -330,7 +330,7 @@ OWN_ENCODING = Exercise(
     level="stretch",
     minutes=25,
     checks=(
-        Check("it makes encodings", lambda make, _: new_encoding(make)),
+        Check("it makes encodings", usable(new_encoding)),
         Check("causal, with and without a cache", keeps_causality),
         Check("a whole text may move", may_move),
         Check("beats RoPE beyond its window, in three seeds", beats_rope),

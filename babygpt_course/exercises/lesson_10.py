@@ -291,6 +291,14 @@ def latest(keeps: Callable[[Note], bool]) -> Choose:
     return lambda key, notes: next((n.digit for n in reversed(notes) if n.key == key and keeps(n)), "")
 
 
+def only(key: str) -> Choose:
+    return latest(lambda note: note.key == key)
+
+
+def always(digit: str) -> Choose:
+    return lambda key, notes: digit
+
+
 def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose]:
     """Return how readers choose a digit, given the key and the notes of a text; "" stands for a guess.
 
@@ -324,10 +332,8 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
         f"one that keeps the first {FIRST} characters of a text, and the last {half}": latest(
             lambda n: n.first <= FIRST or n.back <= half
         ),
-        **{f"one that always says {digit}": lambda key, notes, digit=digit: digit for digit in DIGITS},
-        **{
-            f"one that knows the digit of {key} only": latest(lambda n, key=key: n.key == key) for key in KEYS
-        },
+        **{f"one that always says {digit}": always(digit) for digit in DIGITS},
+        **{f"one that knows the digit of {key} only": only(key) for key in KEYS},
     }
 
 

@@ -51,6 +51,15 @@ def aspect(
     return look
 
 
+def usable(parse: Callable[[Any], Any]) -> Callable[[Any, Generator], None]:
+    """Return a check that an answer is of the wanted kind: `parse` raises Unusable if it is not."""
+
+    def look(attempt: Any, _: Generator) -> None:
+        parse(attempt)
+
+    return look
+
+
 def ask_parts(attempt: Any, *given: Any, what: str, number: int, words: str) -> tuple[Any, ...]:
     """Call an answer that should return so many things. Raises Wrong if it does not; `words` name them."""
     got = ask(attempt, *given, what=what)

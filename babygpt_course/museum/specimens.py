@@ -1,6 +1,6 @@
-"""The exhibits of the museum of bugs: each a few lines of code that run, train, and are wrong.
+"""Specimens of the museum of bugs: small models that run and train, with a few wrong lines each.
 
-Every specimen is a small model whose loss falls. What it breaks is measured in `evidence.py`.
+The loss of every specimen falls. `promises.py` measures what it breaks.
 """
 
 from __future__ import annotations
@@ -9,45 +9,49 @@ import torch
 from torch import Tensor
 
 from babygpt.config import ModelConfig
-from babygpt.encodings import Rotary, Sinusoidal
+from babygpt.encodings import Encoding, Rotary, Sinusoidal
 from babygpt.encodings.rotary import angles, rotate_pairs
 from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.models.base import KVCache
 from babygpt.models.transformer import Attention, Block, Context, Transformer
 from babygpt.positions import Positions
 
-# ---------------------------------------------------------------- a healthy model, and its three organs
+# ---------------------------------------------------------------- a healthy model
 
 
-class Reader(Transformer):
-    """A causal Transformer that finds out itself where its tokens stand; the last token id is padding."""
+class Specimen(Transformer):
+    """A causal Transformer that finds the positions of its tokens itself; the last token id is padding."""
 
-    def places(self, idx: Tensor, read: int) -> Positions:
-        """Where tokens stand that come after `read` others: (B, T) ids -> positions.
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        """Return the positions of tokens (B, T) that follow `n_read` others.
 
-        Padding is not counted, and stands after everything else, where no token may look.
+        Padding is not counted. It gets a position after all tokens, where no token may look.
         """
         real = idx != self.config.vocab_size - 1
         if bool(real.all()):
-            return Positions.arange(idx.shape[1], read, idx.device)
+            return Positions.arange(idx.shape[1], n_read, idx.device)
         return Positions((real.cumsum(dim=-1) - 1).masked_fill(~real, idx.shape[1]))
 
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         if positions is None:
-            positions = self.places(idx, cache.length if cache else 0)
+            positions = self.positions(idx, cache.length if cache else 0)
         return super().forward(idx, positions, cache)
 
 
-def rotary(config: ModelConfig) -> Reader:
-    """A healthy model with RoPE."""
-    return Reader(config, Rotary(config.head_dim))
+def rotary(
+    config: ModelConfig, encoding: type[Rotary] = Rotary, model: type[Specimen] = Specimen
+) -> Specimen:
+    """A model with RoPE; healthy, unless it is given another encoding or model."""
+    return model(config, encoding(config.head_dim))
 
 
-def sinusoidal(config: ModelConfig) -> Reader:
-    """A healthy model with the fixed table of sines and cosines."""
-    return Reader(config, Sinusoidal(config.n_embd))
+def sinusoidal(
+    config: ModelConfig, encoding: type[Sinusoidal] = Sinusoidal, model: type[Specimen] = Specimen
+) -> Specimen:
+    """A model with the fixed table of sines and cosines; healthy, unless it is given another part."""
+    return model(config, encoding(config.n_embd))
 
 
 # ---------------------------------------------------------------- encodings that are wrong
@@ -57,8 +61,8 @@ class AlongHeads(Rotary):
     """RoPE for queries of shape (B, T, H, D), given queries of shape (B, H, T, D)."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        place = torch.arange(q.shape[1], device=q.device)
-        angle = angles(place, q.shape[-1], self.theta)[:, None]  # (H, 1, D / 2)
+        time = torch.arange(q.shape[1], device=q.device)
+        angle = angles(time, q.shape[-1], self.theta)[:, None]  # (H, 1, D / 2)
         return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
@@ -99,20 +103,15 @@ class ShortNumbers(Rotary):
 
 
 class Clamped(Rotary):
-    """Angles come from a table, and the last row serves whatever lies beyond it."""
-
-    def __init__(self, head_dim: int, rows: int) -> None:
-        super().__init__(head_dim)
-        self.rows = rows
+    """Angles come from a table of 32 rows, and the last row serves all positions beyond it."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        known = positions.time.clamp(max=self.rows - 1)
-        angle = angles(known, q.shape[-1], self.theta)
+        angle = angles(positions.time.clamp(max=31), q.shape[-1], self.theta)
         return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
-class KernelOfThePlace(Rotary):
-    """RoPE times K(m), where m is the place of the token."""
+class AbsoluteKernel(Rotary):
+    """RoPE times K(m), where m is the position of the token."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         angle = angles(positions.time, q.shape[-1], self.theta)
@@ -123,11 +122,10 @@ class KernelOfThePlace(Rotary):
 
 
 class CosineAlone(Rotary):
-    """Channel k of the token at place i times cos(i theta^(-k/D))."""
+    """Channel k of the token at position i times cos(i theta^(-k/D))."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        angle = angles(positions.time, 2 * q.shape[-1], self.theta)  # (T, D), an angle for each channel
-        gate = angle.cos().to(q)
+        gate = angles(positions.time, 2 * q.shape[-1], self.theta).cos().to(q)  # (T, D)
         return q * gate, k * gate
 
 
@@ -143,40 +141,40 @@ class AlongBatch(Sinusoidal):
     """A code for inputs of shape (T, B, C), given inputs of shape (B, T, C)."""
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
-        place = torch.arange(x.shape[0], device=x.device)
-        return x + sinusoid(place, self.n_embd, self.theta)[:, None].to(x.dtype)  # (B, 1, C)
+        time = torch.arange(x.shape[0], device=x.device)
+        return x + sinusoid(time, self.n_embd, self.theta)[:, None].to(x.dtype)  # (B, 1, C)
 
 
 class MissingColon(Sinusoidal):
     """table[T] was written where table[:T] was meant."""
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
-        place = torch.tensor(x.shape[1], device=x.device)
-        return x + sinusoid(place, self.n_embd, self.theta).to(x.dtype)  # (C,)
+        time = torch.tensor(x.shape[1], device=x.device)
+        return x + sinusoid(time, self.n_embd, self.theta).to(x.dtype)  # (C,)
 
 
-# ---------------------------------------------------------------- models that are wrong around a right one
+# ---------------------------------------------------------------- models that are wrong
 
 
-class RestartsInCache(Reader):
+class RestartsInCache(Specimen):
     """Counts the tokens that it is given now, not those it has read."""
 
-    def places(self, idx: Tensor, read: int) -> Positions:
-        return super().places(idx, 0)
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        return super().positions(idx, 0)
 
 
-class CountsPadding(Reader):
+class CountsPadding(Specimen):
     """Hides padding, and counts it."""
 
-    def places(self, idx: Tensor, read: int) -> Positions:
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
         real = idx != self.config.vocab_size - 1
         if bool(real.all()):
-            return super().places(idx, read)
+            return super().positions(idx, n_read)
         time = torch.arange(idx.shape[1], device=idx.device).expand_as(idx)
         return Positions(time.masked_fill(~real, idx.shape[1]))
 
 
-class OneTooMany(Reader):
+class OneTooMany(Specimen):
     """A mask with its diagonal one step too high."""
 
     def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
@@ -191,12 +189,11 @@ class Unscaled(Attention):
         return q * q.shape[-1] ** 0.5, k, v
 
 
-def without_scale(config: ModelConfig) -> Reader:
-    """A model with RoPE, and `Unscaled` in every block, beginning with the weights of the healthy one."""
-    model = rotary(config)
-    with torch.random.fork_rng(devices=[]):
-        for block in (part for part in model.modules() if isinstance(part, Block)):
-            unscaled = Unscaled(config)
-            unscaled.load_state_dict(block.attention.state_dict())
-            block.attention = unscaled
-    return model
+class WithoutScale(Specimen):
+    """A model with `Unscaled` in every block, which begins with the weights of the healthy one."""
+
+    def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
+        super().__init__(config, encoding)
+        for block in self.modules():
+            if isinstance(block, Block):
+                block.attention.__class__ = Unscaled  # the weights stay, the arithmetic changes
