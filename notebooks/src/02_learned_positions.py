@@ -25,7 +25,7 @@ from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invar
 from babygpt_course.claims import findings
 from babygpt.data import CharTokenizer, batches, load_corpus
 from babygpt.encodings import LearnedPositions
-from babygpt_course.exercises import learned_positions
+from babygpt_course.exercises import lesson_02 as learned_positions
 from babygpt.metrics import role_accuracy
 from babygpt.models.bag_of_tokens import BagWithPositions
 from babygpt.objectives import cross_entropy
