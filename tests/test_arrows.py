@@ -125,7 +125,7 @@ GOOD = {
     "models/cache.py": "from babygpt import config\nfrom .base import Z",
     "training.py": "from babygpt.models import base",
     "plots.py": "import math\nimport numpy as np\nfrom matplotlib.axes import Axes",
-    "invariants/figures.py": "from babygpt import data",
+    "invariants/figures.py": "from babygpt.models import base",
     "live/painter.py": "import ipywidgets\nfrom babygpt.invariants import figures",
 }
 

@@ -13,18 +13,16 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong, ask, expect
-from babygpt_course.exercises.compare import difference, shown, wrong_shape
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect
+from babygpt_course.exercises.compare import describe, difference, wrong_shape
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.picture import Picture
 from babygpt_course.exercises.require import Expected, aspect, usable
 
 Kernel = Callable[[Tensor], Tensor]
 LogKernel = Callable[[int, int], float]
 
+
 # ------------------------------------------------------------ the note's code, repaired
-
-
 def repaired_stub(x: Tensor, K: Kernel) -> Tensor:
     dim, seq_len = x.shape[-1], x.shape[-2]
     inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
@@ -54,7 +52,7 @@ def rotated_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]
         sigmas = 40 * torch.rand(2, generator=draw) + 5
         kernel = partial(two_gaussians, alphas=alphas, sigmas=sigmas)
         x, times = torch.randn(shape, generator=draw), torch.arange(shape[-2])
-        what = f"for x of shape {shape}, α {shown(alphas)}, σ {shown(sigmas)}"
+        what = f"for x of shape {shape}, α {describe(alphas)}, σ {describe(sigmas)}"
         got = ask(attempt, x, kernel, what=what.removeprefix("for "))
         if text := wrong_shape(got, shape):
             raise Wrong(f"{what} {text}")
@@ -84,34 +82,29 @@ def two_gaussians(m: Tensor, alphas: Tensor, sigmas: Tensor) -> Tensor:
     return log_kernel(m.float(), alphas.log(), sigmas.log()).exp()
 
 
-REPAIRED = Exercise(
-    name="Repair the specimen",
-    task=(
-        "The stub is the code of note 001, with the faults that can be seen in its numbers. Make "
-        "`repaired(x, K)` compute K(m) · R_m x for x of shape (…, T, D), whatever T and D are: row m of x, "
-        "rotated as RoPE does at place m = 0, 1, …, and multiplied by K(m). `K` is any kernel, a function "
-        "that takes places (T,) and returns (T,). Neighbouring channels stay partners, as in the stub's "
-        "`partner`. Two lines have to change."
-    ),
-    level="core",
-    minutes=10,
-    checks=(
-        Check("it runs, for every shape", aspect(rotated_cases, "finite")),
-        Check("every length is multiplied by K of its place", aspect(rotated_cases, "lengths")),
-        Check("the directions are RoPE's", aspect(rotated_cases, "directions")),
-    ),
-    hints=(
-        "K gives (T,), and x is (…, T, D). With which axis does PyTorch match a lone one?",
-        "`K(…)[:, None]` is (T, 1). What remains is the mixture of two layouts from notebook 04.",
-        "Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …",
-    ),
+REPAIRED = exercise(
+    """Repair the specimen (core, 10 minutes)
+
+    The stub is the code of note 001, with the faults that can be seen in its numbers. Make `repaired(x, K)`
+    compute K(m) · R_m x for x of shape (…, T, D), whatever T and D are: row m of x, rotated as RoPE does at
+    place m = 0, 1, …, and multiplied by K(m). `K` is any kernel, a function that takes places (T,) and
+    returns (T,). Neighbouring channels stay partners, as in the stub's `partner`. Two lines have to change.
+
+    - K gives (T,), and x is (…, T, D). With which axis does PyTorch match a lone one?
+    - `K(…)[:, None]` is (T, 1). What remains is the mixture of two layouts from notebook 04.
+    - Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …
+    """,
+    checks={
+        "it runs, for every shape": aspect(rotated_cases, "finite"),
+        "every length is multiplied by K of its place": aspect(rotated_cases, "lengths"),
+        "the directions are RoPE's": aspect(rotated_cases, "directions"),
+    },
     stub=repaired_stub,
     answer=repaired_answer,
 )
 
+
 # ------------------------------------------------------------ a kernel for each head
-
-
 def head_bias_answer(alphas: Tensor, sigmas: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     """log K of each head (H, Tq, Tk); alphas and sigmas (H, 2), places of queries (Tq,) and keys (Tk,)."""
     distance = (queries[:, None] - keys[None, :]).float()  # (Tq, Tk)
@@ -141,7 +134,7 @@ def compare_bias(
         }
         if kernel.max() > 0.01:
             mistakes["That is K; a bias that joins the scores is log K"] = kernel
-        what = f"H = {H}, queries at {shown(queries)}, keys at {shown(keys)}"
+        what = f"H = {H}, queries at {describe(queries)}, keys at {describe(keys)}"
         expect(attempt, alphas, sigmas, queries, keys, want=want, what=what, mistakes=mistakes, atol=1e-3)
 
 
@@ -151,35 +144,30 @@ def kernel_drawn(attempt: Any) -> Tensor:
     return torch.cat(list(attempt(alphas, sigmas, torch.arange(24), torch.arange(24)).exp()), dim=-1)
 
 
-HEAD_BIAS = Exercise(
-    name="A kernel for each head",
-    task=(
-        "v5 shares one kernel among all heads. Write `head_bias(alphas, sigmas, queries, keys)` with a "
-        "kernel for each: row h of `alphas` and of `sigmas`, both (H, 2), has the two weights and the two "
-        "widths of head h. `queries` (Tq,) and `keys` (Tk,) are places in the text, whole numbers in any "
-        "order. Return log K_h(m − n) for every head h, query at m and key at n, as (H, Tq, Tk), where "
-        "K_h(x) = Σⱼ αₕⱼ exp(−x²/(2σₕⱼ²)). Places may be thousands of tokens apart, and the bias must stay "
-        "finite."
-    ),
-    level="core",
-    minutes=12,
-    checks=(
-        Check("heads that agree", partial(compare_bias, first=(1, 2, 2), far=15, same=True)),
-        Check("each head its own kernel", partial(compare_bias, first=(2, 2, 2), far=15)),
-        Check("thousands of tokens apart", partial(compare_bias, first=(1, 1, 2), far=5000)),
-    ),
-    hints=(
-        "First the distances, (Tq, Tk). Then give heads and scales an axis of their own: (H, Tq, Tk, 2).",
-        "`sigmas[:, None, None, :]` is (H, 1, 1, 2), and meets `distance[..., None]`.",
-        "log Σ α e^(−z²/2) = `torch.logsumexp(α.log() − z²/2, dim=-1)`, which never computes K itself.",
-    ),
+HEAD_BIAS = exercise(
+    """A kernel for each head (core, 12 minutes)
+
+    v5 shares one kernel among all heads. Write `head_bias(alphas, sigmas, queries, keys)` with a kernel for
+    each: row h of `alphas` and of `sigmas`, both (H, 2), has the two weights and the two widths of head h.
+    `queries` (Tq,) and `keys` (Tk,) are places in the text, whole numbers in any order. Return log K_h(m − n)
+    for every head h, query at m and key at n, as (H, Tq, Tk), where K_h(x) = Σⱼ αₕⱼ exp(−x²/(2σₕⱼ²)). Places
+    may be thousands of tokens apart, and the bias must stay finite.
+
+    - First the distances, (Tq, Tk). Then give heads and scales an axis of their own: (H, Tq, Tk, 2).
+    - `sigmas[:, None, None, :]` is (H, 1, 1, 2), and meets `distance[..., None]`.
+    - log Σ α e^(−z²/2) = `torch.logsumexp(α.log() − z²/2, dim=-1)`, which never computes K itself.
+    """,
+    checks={
+        "heads that agree": partial(compare_bias, first=(1, 2, 2), far=15, same=True),
+        "each head its own kernel": partial(compare_bias, first=(2, 2, 2), far=15),
+        "thousands of tokens apart": partial(compare_bias, first=(1, 1, 2), far=5000),
+    },
     stub=lambda alphas, sigmas, queries, keys: torch.zeros(len(alphas), len(queries), len(keys)),
     answer=head_bias_answer,
-    picture=Picture(kernel_drawn, "key, of the first head and then of the second", "query"),
+    picture=Comparison(kernel_drawn, "key, of the first head and then of the second", "query"),
 )
 
 # ------------------------------------------------------------ a width
-
 NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
 
 
@@ -188,7 +176,7 @@ def width(answer: Any) -> float:
     if isinstance(answer, torch.Tensor) and answer.dim() == 0:
         answer = answer.item()
     if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 < answer < math.inf:
-        raise Unusable(f"this should be a width above 0, in tokens, and is {shown(answer)}")
+        raise Unusable(f"this should be a width above 0, in tokens, and is {describe(answer)}")
     return float(answer)
 
 
@@ -209,32 +197,28 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
         raise Wrong(f"σ = {answer:g} leaves {share:.1%} of the weight {far}; should be {SHARE:.0%} or less")
 
 
-WIDTH = Exercise(
-    name="A width that keeps the name",
-    task=(
-        "One Gaussian of the distance, K(m) = exp(−m²/(2σ²)), whose logarithm is added to the scores. "
-        f"Design its width σ for a text in which a name stands {NAME_AT} tokens back, and from {FAR} tokens "
-        f"back on there is only noise. Two wishes: the name's score may lose at most {COST} nats; and if all "
-        f"{LONG} tokens of a text have equal scores before K is added, the last one may give at most "
-        f"{SHARE:.0%} of its attention to tokens {FAR} or more back. Your answer is a number, σ in tokens."
-    ),
-    level="core",
-    minutes=8,
-    checks=(
-        Check("it is a width", usable(width)),
-        Check("the name is heard", keeps_the_name),
-        Check("the noise is not", forgets_the_rest),
-    ),
-    hints=(
-        "The first wish gives a smallest σ: log K at the name's distance. The second gives a largest one.",
-        f"Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.",
-    ),
+WIDTH = exercise(
+    f"""A width that keeps the name (core, 8 minutes)
+
+    One Gaussian of the distance, K(m) = exp(−m²/(2σ²)), whose logarithm is added to the scores. Design its
+    width σ for a text in which a name stands {NAME_AT} tokens back, and from {FAR} tokens back on there is
+    only noise. Two wishes: the name's score may lose at most {COST} nats; and if all {LONG} tokens of a text
+    have equal scores before K is added, the last one may give at most {SHARE:.0%} of its attention to tokens
+    {FAR} or more back. Your answer is a number, σ in tokens.
+
+    - The first wish gives a smallest σ: log K at the name's distance. The second gives a largest one.
+    - Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.
+    """,
+    checks={
+        "it is a width": usable(width),
+        "the name is heard": keeps_the_name,
+        "the noise is not": forgets_the_rest,
+    },
     stub=5.0,
     answer=41.0,
 )
 
 # ------------------------------------------------------------ broken promises
-
 NAMES = ("distance", "near", "finite")
 LAST = 500  # the last position
 
@@ -298,7 +282,7 @@ def examine(attempt: Any, draw: Generator, cases: Callable[..., Any], faulty: bo
             continue
         got = ask(attempt, log_K, what=name)
         if not isinstance(got, set | frozenset | list | tuple) or not all(one in NAMES for one in got):
-            raise Wrong(f"for {name} came out: {shown(got)}; should be a set of names out of {NAMES}")
+            raise Wrong(f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
         for promise in NAMES:
             if promise in breaks and promise not in got:
                 shows = evidence(promise, log_K)
@@ -323,31 +307,28 @@ def evidence(promise: str, log_K: LogKernel) -> str:
     return ""
 
 
-BROKEN = Exercise(
-    name="Which promise does it break?",
-    task=(
-        "A kernel is handed to you as a black box: `log_K(m, n)` returns the number that is added to the "
-        f"score of a query at m and a key at n, for whole places from 0 to {LAST}, n not after m. Design the "
-        "experiment: `broken(log_K)` returns the *set* of the promises that this kernel breaks, by name. "
-        '`"distance"`: it depends on m − n only. `"near"`: for one query it never rises as the key moves '
-        'further back. `"finite"`: it is always a finite number. Differences below 0.000001 do not count, '
-        "and two that are both −∞ are equal. A kernel that keeps all three gets an empty set."
-    ),
-    level="stretch",
-    minutes=15,
-    checks=(
-        Check("kernels that keep all three", partial(examine, cases=kernels, faulty=False)),
-        Check("kernels that break one or two", partial(examine, cases=kernels, faulty=True)),
-        Check("faults far away", partial(examine, cases=hidden_kernels, faulty=True)),
-    ),
-    hints=(
-        "One promise at a time. For `near`, take one query and walk from its own place back to 0.",
-        "For `distance`, compare the walks of several queries, step by step. Late queries too.",
-        f"Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.",
-    ),
+BROKEN = exercise(
+    f"""Which promise does it break? (stretch, 15 minutes)
+
+    A kernel is handed to you as a black box: `log_K(m, n)` returns the number that is added to the score of a
+    query at m and a key at n, for whole places from 0 to {LAST}, n not after m. Design the experiment:
+    `broken(log_K)` returns the *set* of the promises that this kernel breaks, by name. `"distance"`: it
+    depends on m − n only. `"near"`: for one query it never rises as the key moves further back. `"finite"`:
+    it is always a finite number. Differences below 0.000001 do not count, and two that are both −∞ are equal.
+    A kernel that keeps all three gets an empty set.
+
+    - One promise at a time. For `near`, take one query and walk from its own place back to 0.
+    - For `distance`, compare the walks of several queries, step by step. Late queries too.
+    - Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.
+    """,
+    checks={
+        "kernels that keep all three": partial(examine, cases=kernels, faulty=False),
+        "kernels that break one or two": partial(examine, cases=kernels, faulty=True),
+        "faults far away": partial(examine, cases=hidden_kernels, faulty=True),
+    },
     stub=lambda log_K: set(),
     answer=broken_answer,
-    seconds=30.0,  # looking at every pair of positions is slow, and right
+    seconds=30.0,
 )
 
 EXERCISES = (REPAIRED, HEAD_BIAS, WIDTH, BROKEN)

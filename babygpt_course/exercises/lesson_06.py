@@ -16,15 +16,13 @@ from torch import Generator, Tensor
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
-from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong, ask, expect
-from babygpt_course.exercises.compare import difference, shown, truth
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect, require_bool
+from babygpt_course.exercises.compare import describe, difference, truth
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.picture import Picture
-from babygpt_course.exercises.require import Expected, ask_parts, ask_truth
+from babygpt_course.exercises.require import Expected, ask_parts
+
 
 # ------------------------------------------------------------ who sees whom
-
-
 def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
     """Whether a token at (time, branch) may look at one at (time, branch)."""
     own = query[1] == key[1]
@@ -70,33 +68,29 @@ def sees_drawn(attempt: Any) -> Tensor:
     return torch.tensor([[float(attempt(query, key, False)) for key in tokens] for query in tokens])
 
 
-SEES = Exercise(
-    name="Who sees whom?",
-    task=(
-        "Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a "
-        "pair (time, branch), may look at the token `key`, another such pair. The rule is this page's: "
-        "itself, and everything at strictly earlier times, of every branch. With `isolated=True` it sees "
-        "itself and the past of its own branch only."
-    ),
-    level="warm-up",
-    minutes=5,
-    checks=(
-        Check("within a branch", partial(ask_pairs, masks=(False, True), own=True)),
-        Check("between branches, with the open mask", partial(ask_pairs, masks=(False,), own=False)),
-        Check("between branches, isolated", partial(ask_pairs, masks=(True,), own=False)),
-    ),
-    hints=(
-        "Three cases: the key's time is earlier, the same, later. Branches matter in one of them only.",
-        "Open: earlier, or the very same token. Isolated: the same branch, and not later.",
-    ),
+SEES = exercise(
+    """Who sees whom? (warm-up, 5 minutes)
+
+    Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a pair
+    (time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, and
+    everything at strictly earlier times, of every branch. With `isolated=True` it sees itself and the past of
+    its own branch only.
+
+    - Three cases: the key's time is earlier, the same, later. Branches matter in one of them only.
+    - Open: earlier, or the very same token. Isolated: the same branch, and not later.
+    """,
+    checks={
+        "within a branch": partial(ask_pairs, masks=(False, True), own=True),
+        "between branches, with the open mask": partial(ask_pairs, masks=(False,), own=False),
+        "between branches, isolated": partial(ask_pairs, masks=(True,), own=False),
+    },
     stub=lambda query, key, isolated: False,
     answer=sees_answer,
-    picture=Picture(sees_drawn, "key: times 0 to 4, three branches each", "query"),
+    picture=Comparison(sees_drawn, "key: times 0 to 4, three branches each", "query"),
 )
 
+
 # ------------------------------------------------------------ targets of woven texts
-
-
 def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
     target = torch.full_like(time, -1)
@@ -133,37 +127,32 @@ def ask_targets(
         expect(attempt, time, branch, want=want, what=what, mistakes=mistakes)
 
 
-TARGETS = Exercise(
-    name="The next token of one's own text",
-    task=(
-        "Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the "
-        "row the *index* of its target, the next token of its own text, and −1 where the row holds none. "
-        "`time` and `branch` are tensors (T,), and so is what you return. Texts may begin at different "
-        "times, end at different times, and have any branch numbers."
-    ),
-    level="core",
-    minutes=10,
-    checks=(
-        Check("a single text", partial(ask_targets, rows=((1,), (4,)))),
-        Check("texts that run together", partial(ask_targets, rows=((2, 2), (3, 3, 3)))),
-        Check(
-            "texts that begin and end as they like",
-            partial(ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6)), staggered=True),
+TARGETS = exercise(
+    """The next token of one's own text (core, 10 minutes)
+
+    Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the row the
+    *index* of its target, the next token of its own text, and −1 where the row holds none. `time` and
+    `branch` are tensors (T,), and so is what you return. Texts may begin at different times, end at different
+    times, and have any branch numbers.
+
+    - In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?
+    - Go through the row (`branch.tolist()` gives plain numbers), and remember for each branch where its
+      latest token stands.
+    - When a token of a branch comes, it is the target of the one you remembered.
+    """,
+    checks={
+        "a single text": partial(ask_targets, rows=((1,), (4,))),
+        "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3))),
+        "texts that begin and end as they like": partial(
+            ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6)), staggered=True
         ),
-    ),
-    hints=(
-        "In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?",
-        "Go through the row (`branch.tolist()` gives plain numbers), and remember for each branch where its "
-        "latest token stands.",
-        "When a token of a branch comes, it is the target of the one you remembered.",
-    ),
+    },
     stub=lambda time, branch: torch.arange(len(time)) + 1,
     answer=targets_answer,
 )
 
+
 # ------------------------------------------------------------ the cost of tags and of other texts
-
-
 def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
     """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
     alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
@@ -209,33 +198,29 @@ def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
             Expected(one, other, what, hint=hint).require()
 
 
-SPLIT_GAP = Exercise(
-    name="Is it the company, or the tag?",
-    task=(
-        "Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample "
-        "of the training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures "
-        "the mean loss of texts that share a row under these tags, a tuple: `loss((0, 1, 2, 3))` of four, "
-        "`loss((2,))` of one alone under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* "
-        "cost (alone, on average over the tags 0 to n − 1, against alone under tag 0) and what the *company* "
-        "costs. Together they are the gap, `loss((0, …, n − 1)) − loss((0,))`."
-    ),
-    level="core",
-    minutes=10,
-    checks=(
-        Check("a model that minds the tags only", partial(split, tags=True, company=False)),
-        Check("a model that minds company only", partial(split, tags=False, company=True)),
-        Check("a model that minds both", partial(split, tags=True, company=True)),
-    ),
-    hints=(
-        "Which run has the tags and not the company? Make it, for each tag.",
-        "Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.",
-    ),
+SPLIT_GAP = exercise(
+    """Is it the company, or the tag? (core, 10 minutes)
+
+    Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample of the
+    training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures the mean loss
+    of texts that share a row under these tags, a tuple: `loss((0, 1, 2, 3))` of four, `loss((2,))` of one
+    alone under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* cost (alone, on average over
+    the tags 0 to n − 1, against alone under tag 0) and what the *company* costs. Together they are the gap,
+    `loss((0, …, n − 1)) − loss((0,))`.
+
+    - Which run has the tags and not the company? Make it, for each tag.
+    - Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.
+    """,
+    checks={
+        "a model that minds the tags only": partial(split, tags=True, company=False),
+        "a model that minds company only": partial(split, tags=False, company=True),
+        "a model that minds both": partial(split, tags=True, company=True),
+    },
     stub=lambda loss, n: (loss(tuple(range(n))) - loss((0,)), 0.0),
     answer=split_gap_answer,
 )
 
 # ------------------------------------------------------------ an experiment about the stride
-
 NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and what a model that minds pays at the nearer
 RUNS, MACHINES = 60, 24  # that may be trained for one answer, and models that are asked about
 LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.04  # nats, at most, up or down
@@ -258,7 +243,7 @@ class Training:
     def __call__(self, stride: Any, seed: Any, steps: Any) -> float:
         for name, value, least in (("stride", stride, 1), ("seed", seed, 0), ("steps", steps, 1)):
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise BadInput(f"{name} ({shown(value)}) should be a whole number, such as 128, 0, 400")
+                raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
         if len(self.runs) >= RUNS:
             raise BadInput(f"all {RUNS} runs are used up")
         stride, seed, steps = int(stride), int(seed), int(steps)
@@ -276,7 +261,7 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
     """Return the answer about one model, and what was trained for it."""
     training = Training(rng, minds)
     runs = training.runs
-    got = ask_truth(attempt, lambda *run: training(*run), what="a model")
+    got = require_bool(ask(attempt, lambda *run: training(*run), what="a model"), "a model")
     if not runs:
         raise Unusable("it trained nothing")
     return got, runs
@@ -325,29 +310,26 @@ def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
         raise Wrong(f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")
 
 
-STRIDE_MATTERS = Exercise(
-    name="Does the stride matter?",
-    task=(
-        "Design the experiment. `train(stride, seed, steps)` trains a model and gives its loss; the same "
-        "three numbers give the same loss again. You may train 60 times. Write `stride_matters(train)`: "
-        "whether these models lose more at stride 1 than at stride 128, `True` or `False`. Some models lose "
-        "0.06 nats more there, the others nothing. Seeds differ by far more than that, and even two runs "
-        "from one seed differ by up to 0.08 through luck. Decide first what you vary, what you hold, and how "
-        "often you repeat it. (`train` is made up, so that you need not wait; 100 to 1000 steps are fine.)"
-    ),
-    level="core",
-    minutes=12,
-    checks=(
-        Check("like is compared with like", like_with_like),
-        Check(f"{MACHINES} models that mind the stride", partial(ask_verdicts, minds=True)),
-        Check(f"{MACHINES} models that do not", partial(ask_verdicts, minds=False)),
-    ),
-    hints=(
-        "Which two runs differ in the stride, and in nothing else?",
-        "For one seed, `train(1, seed, 400) - train(128, seed, 400)` is part stride, part luck; and the mean "
-        "of luck is 0.",
-        "Take the mean over 20 seeds, and ask whether it is nearer to 0.06 or to 0.",
-    ),
+STRIDE_MATTERS = exercise(
+    """Does the stride matter? (core, 12 minutes)
+
+    Design the experiment. `train(stride, seed, steps)` trains a model and gives its loss; the same three
+    numbers give the same loss again. You may train 60 times. Write `stride_matters(train)`: whether these
+    models lose more at stride 1 than at stride 128, `True` or `False`. Some models lose 0.06 nats more there,
+    the others nothing. Seeds differ by far more than that, and even two runs from one seed differ by up to
+    0.08 through luck. Decide first what you vary, what you hold, and how often you repeat it. (`train` is
+    made up, so that you need not wait; 100 to 1000 steps are fine.)
+
+    - Which two runs differ in the stride, and in nothing else?
+    - For one seed, `train(1, seed, 400) - train(128, seed, 400)` is part stride, part luck; and the mean of
+      luck is 0.
+    - Take the mean over 20 seeds, and ask whether it is nearer to 0.06 or to 0.
+    """,
+    checks={
+        "like is compared with like": like_with_like,
+        f"{MACHINES} models that mind the stride": partial(ask_verdicts, minds=True),
+        f"{MACHINES} models that do not": partial(ask_verdicts, minds=False),
+    },
     stub=lambda train: train(1, 0, 400) > train(128, 1, 400),
     answer=stride_matters_answer,
 )

@@ -13,16 +13,15 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong, ask, expect, texts
-from babygpt_course.exercises.compare import shown
+from babygpt_course.exercises.base import Unusable, Wrong, ask, exercise, expect, texts
+from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.require import Expected, usable
 
 LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability
 
+
 # ------------------------------------------------------------ a bound by enumeration
-
-
 def nelbo_answer(log_prob: LogProb, n: int) -> float:
     """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
     total = 0.0
@@ -91,35 +90,29 @@ def is_tight(attempt: Any, draw: Generator) -> None:
         expect(attempt, log_prob, n, want=want, what=what)
 
 
-NELBO = Exercise(
-    name="The bound of three tokens",
-    task=(
-        "Write `nelbo(log_prob, n)`, the exact NELBO of a text of n tokens: over *every* set of masked "
-        "tokens that is not empty, its loss times its weight. The loss of a set is the sum of −log p over "
-        "its tokens. A set of l tokens weighs 1 / (l · C(n, l)), where C(n, l) is how many sets of l tokens "
-        "there are. `log_prob(masked, i)` is the model's log-probability of the right token at i, when "
-        "`masked` (a `frozenset` of positions from 0 to n − 1, i among them) is hidden. If the model knows "
-        "the truth, the bound *is* −log p of the text."
-    ),
-    level="core",
-    minutes=12,
-    checks=(
-        Check("one token: there is one way", partial(ask_bounds, lengths=(1, 1))),
-        Check("two tokens", partial(ask_bounds, lengths=(2,))),
-        Check("three and more", partial(ask_bounds, lengths=(3, 4, 5))),
-        Check("no gap where the model knows the truth", is_tight),
-    ),
-    hints=(
-        "Three tokens have 7 sets: three of one token, three of two, one of three.",
-        "`itertools.combinations(range(n), size)` lists the sets of one size, `math.comb(n, size)` counts "
-        "them.",
-    ),
+NELBO = exercise(
+    """The bound of three tokens (core, 12 minutes)
+
+    Write `nelbo(log_prob, n)`, the exact NELBO of a text of n tokens: over *every* set of masked tokens that
+    is not empty, its loss times its weight. The loss of a set is the sum of −log p over its tokens. A set of
+    l tokens weighs 1 / (l · C(n, l)), where C(n, l) is how many sets of l tokens there are. `log_prob(masked,
+    i)` is the model's log-probability of the right token at i, when `masked` (a `frozenset` of positions from
+    0 to n − 1, i among them) is hidden. If the model knows the truth, the bound *is* −log p of the text.
+
+    - Three tokens have 7 sets: three of one token, three of two, one of three.
+    - `itertools.combinations(range(n), size)` lists the sets of one size, `math.comb(n, size)` counts them.
+    """,
+    checks={
+        "one token: there is one way": partial(ask_bounds, lengths=(1, 1)),
+        "two tokens": partial(ask_bounds, lengths=(2,)),
+        "three and more": partial(ask_bounds, lengths=(3, 4, 5)),
+        "no gap where the model knows the truth": is_tight,
+    },
     stub=lambda log_prob, n: -sum(log_prob(frozenset(range(n)), i) for i in range(n)),
     answer=nelbo_answer,
 )
 
 # ------------------------------------------------------------ texts that cannot be written at once
-
 MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
 
 
@@ -132,7 +125,7 @@ def language(answer: Any) -> tuple[str, ...]:
             f"the texts should all be equally long, 1 to {LETTERS} characters; lengths are {lengths}"
         )
     if len(given) > MOST or len(set(given)) < len(given):
-        raise Unusable(f"there should be at most {MOST} different texts; these are {shown(given)}")
+        raise Unusable(f"there should be at most {MOST} different texts; these are {describe(given)}")
     return given
 
 
@@ -151,38 +144,34 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
         for text in given
     )
     if 1 - possible < IMPOSSIBLE:
-        raise Wrong(f"{1 - possible:.0%} of what is filled in at once is none of {shown(given)}")
+        raise Wrong(f"{1 - possible:.0%} of what is filled in at once is none of {describe(given)}")
 
 
-AT_ONCE = Exercise(
-    name="Texts that cannot be written at once",
-    task=(
-        "A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is "
-        "drawn with its true probability, and without looking at what the others become. Design a language "
-        f"for which this goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} "
-        "characters, and at no place the same character in all of them), such that at least "
-        f"{IMPOSSIBLE:.0%} of what comes out in one step is none of the texts. Your answer is a list of "
-        "texts. (Written one character a step, none would be wrong.)"
-    ),
-    level="core",
-    minutes=8,
-    checks=(
-        Check(f"up to {MOST} texts of one length", usable(language)),
-        Check("every character is in question", needs_all),
-        Check(f"{IMPOSSIBLE:.0%} of the texts written at once are wrong", impossible_at_once),
-    ),
-    hints=(
-        "Think of *ab* and *ba*: what comes out if both characters are tossed for separately?",
-        "The more a character depends on the others, the worse. More texts, or longer ones?",
-        "Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?",
-    ),
+AT_ONCE = exercise(
+    f"""Texts that cannot be written at once (core, 8 minutes)
+
+    A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is drawn
+    with its true probability, and without looking at what the others become. Design a language for which this
+    goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} characters, and at no
+    place the same character in all of them), such that at least {IMPOSSIBLE:.0%} of what comes out in one
+    step is none of the texts. Your answer is a list of texts. (Written one character a step, none would be
+    wrong.)
+
+    - Think of *ab* and *ba*: what comes out if both characters are tossed for separately?
+    - The more a character depends on the others, the worse. More texts, or longer ones?
+    - Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?
+    """,
+    checks={
+        f"up to {MOST} texts of one length": usable(language),
+        "every character is in question": needs_all,
+        f"{IMPOSSIBLE:.0%} of the texts written at once are wrong": impossible_at_once,
+    },
     stub=[],
     answer=["aaaa", "bbbb"],
 )
 
+
 # ------------------------------------------------------------ from the left, as long as the model is sure
-
-
 def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
     """What appears now (B, T): in each text the leftmost holes, at most so many, as long as they are sure."""
     number = masked.cumsum(dim=1)  # the first hole of a text is number 1
@@ -253,29 +242,26 @@ def no_holes(attempt: Any, draw: Generator) -> None:
         ask_holes(attempt, masked, chance, 2)
 
 
-LEFTMOST = Exercise(
-    name="An order of your own: from the left",
-    task=(
-        "Write `leftmost(masked, confidence, most)`: which holes are filled in now. `masked` (B, T) is True "
-        "where a hole is, `confidence` (B, T) says how sure the model is there. In each text the holes "
-        "appear from left to right: the leftmost one always, however unsure the model is of it; then the "
-        "next ones as long as the model is at least 0.9 sure of them, at most `most` in all. At the first of "
-        "the next ones that is less sure the text stops, and waits for the next step. Return (B, T), True "
-        "where a token appears. A text without holes has nothing to do."
-    ),
-    level="stretch",
-    minutes=15,
-    checks=(
-        Check("the leftmost hole of each text appears", first_appears),
-        Check("at most so many", most_appear),
-        Check("an unsure hole stops those to its right", unsure_wait),
-        Check("texts without holes stay", no_holes),
-    ),
-    hints=(
-        "Number the holes of each text from the left: `masked.cumsum(dim=1)` does it for all texts at once.",
-        "Where is a hole that is unsure, and not the first? From there on, nothing more appears.",
-        "`(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.",
-    ),
+LEFTMOST = exercise(
+    """An order of your own: from the left (stretch, 15 minutes)
+
+    Write `leftmost(masked, confidence, most)`: which holes are filled in now. `masked` (B, T) is True where a
+    hole is, `confidence` (B, T) says how sure the model is there. In each text the holes appear from left to
+    right: the leftmost one always, however unsure the model is of it; then the next ones as long as the model
+    is at least 0.9 sure of them, at most `most` in all. At the first of the next ones that is less sure the
+    text stops, and waits for the next step. Return (B, T), True where a token appears. A text without holes
+    has nothing to do.
+
+    - Number the holes of each text from the left: `masked.cumsum(dim=1)` does it for all texts at once.
+    - Where is a hole that is unsure, and not the first? From there on, nothing more appears.
+    - `(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.
+    """,
+    checks={
+        "the leftmost hole of each text appears": first_appears,
+        "at most so many": most_appear,
+        "an unsure hole stops those to its right": unsure_wait,
+        "texts without holes stay": no_holes,
+    },
     stub=lambda masked, confidence, most: masked,
     answer=leftmost_answer,
 )

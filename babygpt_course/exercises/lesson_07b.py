@@ -9,15 +9,13 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong
-from babygpt_course.exercises.compare import shown, wrong_shape
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, exercise
+from babygpt_course.exercises.compare import describe, wrong_shape
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.picture import Picture
 from babygpt_course.exercises.require import Expected, ask_parts, usable
 
+
 # ------------------------------------------------------------ a product of gates
-
-
 def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
     """cos(iω) · cos(jω) in two parts: one that knows i − j only, and one that knows i + j only."""
     return math.cos((i - j) * omega) / 2, math.cos((i + j) * omega) / 2
@@ -58,31 +56,27 @@ def knows_only(attempt: Any, draw: Generator, part: int, sign: int, which: str) 
         Expected(other, one, f"{moved}: the {which} part").require()
 
 
-PARTS = Exercise(
-    name="What a product of gates knows",
-    task=(
-        "The note's gates give a score the factor cos(iω) · cos(jω), for a query at i and a key at j. Write "
-        "`parts(i, j, omega)`: this factor in two parts whose sum it is, the first a function of i − j only, "
-        "the second of i + j only. (`math` is Python's.)"
-    ),
-    level="warm-up",
-    minutes=5,
-    checks=(
-        Check("the parts add up to the product", add_up),
-        Check("the first knows the distance only", partial(knows_only, part=0, sign=1, which="first")),
-        Check("the second knows the sum only", partial(knows_only, part=1, sign=-1, which="second")),
-    ),
-    hints=(
-        "cos(a − b) = cos a cos b + sin a sin b. And cos(a + b)?",
-        "Add the two formulas: the sines cancel, and 2 cos a cos b is left.",
-    ),
+PARTS = exercise(
+    """What a product of gates knows (warm-up, 5 minutes)
+
+    The note's gates give a score the factor cos(iω) · cos(jω), for a query at i and a key at j. Write
+    `parts(i, j, omega)`: this factor in two parts whose sum it is, the first a function of i − j only, the
+    second of i + j only. (`math` is Python's.)
+
+    - cos(a − b) = cos a cos b + sin a sin b. And cos(a + b)?
+    - Add the two formulas: the sines cancel, and 2 cos a cos b is left.
+    """,
+    checks={
+        "the parts add up to the product": add_up,
+        "the first knows the distance only": partial(knows_only, part=0, sign=1, which="first"),
+        "the second knows the sum only": partial(knows_only, part=1, sign=-1, which="second"),
+    },
     stub=lambda i, j, omega: (math.cos(i * omega) * math.cos(j * omega), 0.0),
     answer=parts_answer,
 )
 
+
 # ------------------------------------------------------------ a fixed phase, and α on keys
-
-
 def fixed_phase_stub(
     q: Tensor, k: Tensor, positions: Tensor, omega: Tensor, masked: Tensor, alpha: float
 ) -> tuple[Tensor, Tensor]:
@@ -114,7 +108,7 @@ def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
         omega, alpha = torch.rand(D, generator=draw) + 0.1, float(torch.rand((), generator=draw)) * 0.5 + 0.1
         masked = (torch.rand(B, T, generator=draw) < 0.5) & torch.tensor(hidden)
         masked[:, 0] = hidden
-        what = f"q and k of shape {(B, H, T, D)} at {shown(times)}, alpha {alpha:.2f}"
+        what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:.2f}"
         what += f", masked {masked.int().tolist()}" if hidden else ", nothing masked"
         words = "two tensors: queries and keys"
         got = ask_parts(attempt, q, k, times, omega, masked, alpha, what=what, number=2, words=words)
@@ -151,32 +145,28 @@ def scores_drawn(attempt: Any) -> Tensor:
     return (queries @ keys.mT)[0, 0]
 
 
-FIXED_PHASE = Exercise(
-    name="45 degrees ahead",
-    task=(
-        "The stub has quadrature gates: a query at i is multiplied by cos(iω) and sin(iω), a key at j by "
-        "cos(jω) and sin(jω); `positions` (T,) holds the places, `omega` (D,) a frequency for each channel. "
-        "Give them a *fixed* phase: the wave of every key stands 45 degrees ahead of a query's at the same "
-        "place, so that a score is Σ q k cos(dω − π/4) with d = i − j. And give MASK tokens their gate: "
-        "where `masked` (B, T) is True, a **key** is multiplied by `alpha`; queries are not."
-    ),
-    level="core",
-    minutes=12,
-    checks=(
-        Check("the phase", partial(compare_scores, hidden=False)),
-        Check("and α on the keys of MASK tokens", partial(compare_scores, hidden=True)),
-    ),
-    hints=(
-        "Only the keys' wave changes: an angle is added to it. cos a cos b + sin a sin b = cos(a − b).",
-        "`torch.where(masked, alpha, 1.0)` is (B, T); keys are (B, H, T, 2D).",
-    ),
+FIXED_PHASE = exercise(
+    """45 degrees ahead (core, 12 minutes)
+
+    The stub has quadrature gates: a query at i is multiplied by cos(iω) and sin(iω), a key at j by cos(jω)
+    and sin(jω); `positions` (T,) holds the places, `omega` (D,) a frequency for each channel. Give them a
+    *fixed* phase: the wave of every key stands 45 degrees ahead of a query's at the same place, so that a
+    score is Σ q k cos(dω − π/4) with d = i − j. And give MASK tokens their gate: where `masked` (B, T) is
+    True, a **key** is multiplied by `alpha`; queries are not.
+
+    - Only the keys' wave changes: an angle is added to it. cos a cos b + sin a sin b = cos(a − b).
+    - `torch.where(masked, alpha, 1.0)` is (B, T); keys are (B, H, T, 2D).
+    """,
+    checks={
+        "the phase": partial(compare_scores, hidden=False),
+        "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
+    },
     stub=fixed_phase_stub,
     answer=fixed_phase_answer,
-    picture=Picture(scores_drawn, "place of the key", "place of the query"),
+    picture=Comparison(scores_drawn, "place of the key", "place of the query"),
 )
 
 # ------------------------------------------------------------ a head that looks to the right
-
 OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 
 
@@ -185,9 +175,9 @@ def phases(answer: Any) -> Tensor:
     try:
         found = torch.as_tensor(answer, dtype=torch.float64).detach()
     except Exception:
-        raise Unusable(f"this should be {len(OMEGA)} phases, and is {shown(answer)}") from None
+        raise Unusable(f"this should be {len(OMEGA)} phases, and is {describe(answer)}") from None
     if found.shape != (len(OMEGA),) or not found.isfinite().all():
-        raise Unusable(f"this should be {len(OMEGA)} finite phases, and is {shown(answer)}")
+        raise Unusable(f"this should be {len(OMEGA)} finite phases, and is {describe(answer)}")
     return found
 
 
@@ -216,26 +206,23 @@ def looks_right(answer: Any, _: Generator) -> None:
         raise Wrong(f"{RIGHT} to the right is only {lead:.3f} ahead of the next best; should be 0.1 or more")
 
 
-LOOK_RIGHT = Exercise(
-    name="A head that looks two to the right",
-    task=(
-        "Quadrature gates are blind to left and right: every score is even in the distance. With a phase δ "
-        "for each channel a score is Σ cos(d·ω − δ), d = i − j (i the query, j the key; all contents are 1). "
-        f"Take four channels with ω = {OMEGA}. Design the four phases so that of all keys from {FAR} to the "
-        f"left to {FAR} to the right, the one *two to the right* has the highest score, by 0.1 or more. Your "
-        "answer is a list of four numbers."
-    ),
-    level="core",
-    minutes=10,
-    checks=(
-        Check("four phases", usable(phases)),
-        Check("left is not right", breaks_the_mirror),
-        Check("the key two to the right is highest", looks_right),
-    ),
-    hints=(
-        "A cosine is highest where its angle is 0. At which d should all four angles be 0?",
-        "Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.",
-    ),
+LOOK_RIGHT = exercise(
+    f"""A head that looks two to the right (core, 10 minutes)
+
+    Quadrature gates are blind to left and right: every score is even in the distance. With a phase δ for each
+    channel a score is Σ cos(d·ω − δ), d = i − j (i the query, j the key; all contents are 1). Take four
+    channels with ω = {OMEGA}. Design the four phases so that of all keys from {FAR} to the left to {FAR} to
+    the right, the one *two to the right* has the highest score, by 0.1 or more. Your answer is a list of four
+    numbers.
+
+    - A cosine is highest where its angle is 0. At which d should all four angles be 0?
+    - Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.
+    """,
+    checks={
+        "four phases": usable(phases),
+        "left is not right": breaks_the_mirror,
+        "the key two to the right is highest": looks_right,
+    },
     stub=[0.0, 0.0, 0.0, 0.0],
     answer=[-2.0, -1.0, -0.5, -0.25],
 )

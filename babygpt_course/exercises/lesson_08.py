@@ -21,14 +21,13 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt_course.exercises.base import Check, Exercise, Unusable, Wrong
-from babygpt_course.exercises.compare import shown
-from babygpt_course.exercises.draws import integer, shaken
+from babygpt_course.exercises.base import Unusable, Wrong, exercise
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import integer, randomize_
 from babygpt_course.exercises.require import Expected, ask_parts, aspect, usable
 
+
 # ------------------------------------------------------------ a verdict, in pairs
-
-
 def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
     """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
@@ -78,34 +77,30 @@ def verdict_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]
         }
 
 
-VERDICT = Exercise(
-    name="A verdict, in pairs",
-    task=(
-        "Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in "
-        "the same order. Return three things: the mean of the differences (ours minus theirs), their "
-        "standard deviation over the seeds (a sample: divide by n − 1), and a word: `better` if ours has the "
-        "lower loss in *every* seed, `worse` if it has the higher one in every seed, otherwise `undecided`; "
-        "a tie is neither lower nor higher. (This is the first half of the page's rule. Whether the mean is "
-        "far enough from zero is the other half, and not asked here.)"
-    ),
-    level="warm-up",
-    minutes=6,
-    checks=(
-        Check("the mean difference", aspect(verdict_cases, "mean")),
-        Check("its deviation, over pairs", aspect(verdict_cases, "deviation")),
-        Check("the word", aspect(verdict_cases, "word")),
-    ),
-    hints=(
-        "Subtract first: one difference for each seed. Everything else is asked of these.",
-        "`statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.",
-    ),
+VERDICT = exercise(
+    """A verdict, in pairs (warm-up, 6 minutes)
+
+    Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in the same
+    order. Return three things: the mean of the differences (ours minus theirs), their standard deviation over
+    the seeds (a sample: divide by n − 1), and a word: `better` if ours has the lower loss in *every* seed,
+    `worse` if it has the higher one in every seed, otherwise `undecided`; a tie is neither lower nor higher.
+    (This is the first half of the page's rule. Whether the mean is far enough from zero is the other half,
+    and not asked here.)
+
+    - Subtract first: one difference for each seed. Everything else is asked of these.
+    - `statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.
+    """,
+    checks={
+        "the mean difference": aspect(verdict_cases, "mean"),
+        "its deviation, over pairs": aspect(verdict_cases, "deviation"),
+        "the word": aspect(verdict_cases, "word"),
+    },
     stub=lambda ours, theirs: (fmean(ours) - fmean(theirs), stdev(ours), "better"),
     answer=verdict_answer,
 )
 
+
 # ------------------------------------------------------------ longer windows, compared fairly
-
-
 def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
     """How much the loss changes in longer windows: over all tokens, and over those that can be compared."""
     change = far.view(near.shape) - near  # (W, n, T): the same tokens, read in one window and in n
@@ -145,33 +140,29 @@ def longer_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]
         }
 
 
-LONGER = Exercise(
-    name="Longer, compared fairly",
-    task=(
-        "A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and "
-        "cut into n short windows each, side by side, with losses `near` (W, n, T). A short window begins "
-        "badly, because little stands before its first tokens, and so a longer one *looks* better. Write "
-        "`longer(near, far, least)`, two numbers: the mean change, far minus near, over all tokens; and the "
-        "fair change, over the tokens that have at least `least` tokens before them in their own short "
-        "window, and do not lie in the first short window of their row (it is read alike both times)."
-    ),
-    level="core",
-    minutes=12,
-    checks=(
-        Check("the change over all tokens", aspect(longer_cases, "the change over all tokens")),
-        Check("the fair change", aspect(longer_cases, "the fair change")),
-    ),
-    hints=(
-        "Bring both into one shape first: which token of `far` is `near[w, i, p]`?",
-        "`far.view(near.shape)`: token p of short window i is token i·T + p of the long one.",
-        "Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.",
-    ),
+LONGER = exercise(
+    """Longer, compared fairly (core, 12 minutes)
+
+    A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and cut
+    into n short windows each, side by side, with losses `near` (W, n, T). A short window begins badly,
+    because little stands before its first tokens, and so a longer one *looks* better. Write `longer(near,
+    far, least)`, two numbers: the mean change, far minus near, over all tokens; and the fair change, over the
+    tokens that have at least `least` tokens before them in their own short window, and do not lie in the
+    first short window of their row (it is read alike both times).
+
+    - Bring both into one shape first: which token of `far` is `near[w, i, p]`?
+    - `far.view(near.shape)`: token p of short window i is token i·T + p of the long one.
+    - Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.
+    """,
+    checks={
+        "the change over all tokens": aspect(longer_cases, "the change over all tokens"),
+        "the fair change": aspect(longer_cases, "the fair change"),
+    },
     stub=lambda near, far, least: (float(far.mean() - near.mean()),) * 2,
     answer=longer_answer,
 )
 
 # ------------------------------------------------------------ an encoding of your own
-
 Make = Callable[[int, int], Encoding]  # head_dim, n_head
 SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
 INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
@@ -208,14 +199,14 @@ def small_world() -> tuple[Corpus, ModelConfig]:
 def new_encoding(make: Any) -> Encoding:
     """Return a new encoding of the learner's. Raises Unusable if there is none."""
     if not callable(make):
-        raise Unusable(f"this should be a class or a function, and is {shown(make)}")
+        raise Unusable(f"this should be a class or a function, and is {describe(make)}")
     config, called = small_world()[1], "called with (head_dim, n_head) it"
     try:
         one, other = (make(config.head_dim, config.n_head) for _ in range(2))
     except Exception as error:
-        raise Unusable(f"{called} raised {type(error).__name__}: {shown(error)}") from error
+        raise Unusable(f"{called} raised {type(error).__name__}: {describe(error)}") from error
     if not isinstance(one, Encoding):
-        raise Unusable(f"{called} should return an Encoding, and returns {shown(one)}")
+        raise Unusable(f"{called} should return an Encoding, and returns {describe(one)}")
     if one is other:
         raise Unusable(
             "it should return a new encoding each time: what one seed has learned is not the next one's"
@@ -227,7 +218,7 @@ def random_model(make: Any, draw: Generator, length: int) -> tuple[Transformer, 
     """Return a model with the learner's encoding and random weights, and a text of so many tokens."""
     corpus, config = small_world()
     model = Transformer(config, new_encoding(make))
-    shaken(model, draw)
+    randomize_(model, draw)
     start = integer(draw, 0, len(corpus.val) - length)
     return model.eval(), corpus.val[start : start + length]
 
@@ -313,35 +304,29 @@ def beats_rope(make: Any, draw: Generator) -> None:
         raise Wrong(f"{result}. Outside it is better on average, by no more than the noise of three seeds")
 
 
-OWN_ENCODING = Exercise(
-    name="An encoding of your own",
-    task=(
-        "Write an `Encoding` of your own: a class that is made with `(head_dim, n_head)`. It may add to the "
-        "embeddings (`embed`), change queries and keys (`transform_qk`) or add to the scores (`score_bias`). "
-        "It keeps three promises: it is causal, its cache changes nothing, and a whole text may move. And it "
-        f"beats RoPE: the checker trains both from {len(SEEDS)} seeds on a tiny world (windows of {WINDOW}, "
-        f"{STEPS} steps) and reads windows {TIMES} times as long. In the window of training it may lose "
-        f"{INSIDE} nats at most, on average; beyond twice its length it must be better in every seed, and on "
-        f"average by {NOISE:g} standard deviations of the differences. Begin with RoPE, as the stub does. "
-        "(The first three checks answer at once. **The last one trains, for 10 to 20 seconds**, on a busy "
-        "machine for up to a minute; as long as a promise is broken, or yours is still RoPE, it says so and "
-        "does not train.)"
-    ),
-    level="stretch",
-    minutes=25,
-    checks=(
-        Check("it makes encodings", usable(new_encoding)),
-        Check("causal, with and without a cache", keeps_causality),
-        Check("a whole text may move", may_move),
-        Check("beats RoPE beyond its window, in three seeds", beats_rope),
-    ),
-    hints=(
-        "What does RoPE meet beyond its window that it has never seen? What would take its weight away?",
-        "`score_bias(queries, keys)` returns what joins the scores, (H, Tq, Tk): let it fall with the "
-        "distance.",
-        "ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside "
-        "it.",
-    ),
+OWN_ENCODING = exercise(
+    f"""An encoding of your own (stretch, 25 minutes)
+
+    Write an `Encoding` of your own: a class that is made with `(head_dim, n_head)`. It may add to the
+    embeddings (`embed`), change queries and keys (`transform_qk`) or add to the scores (`score_bias`). It
+    keeps three promises: it is causal, its cache changes nothing, and a whole text may move. And it beats
+    RoPE: the checker trains both from {len(SEEDS)} seeds on a tiny world (windows of {WINDOW}, {STEPS} steps)
+    and reads windows {TIMES} times as long. In the window of training it may lose {INSIDE} nats at most, on
+    average; beyond twice its length it must be better in every seed, and on average by {NOISE:g} standard
+    deviations of the differences. Begin with RoPE, as the stub does. (The first three checks answer at once.
+    **The last one trains, for 10 to 20 seconds**, on a busy machine for up to a minute; as long as a promise
+    is broken, or yours is still RoPE, it says so and does not train.)
+
+    - What does RoPE meet beyond its window that it has never seen? What would take its weight away?
+    - `score_bias(queries, keys)` returns what joins the scores, (H, Tq, Tk): let it fall with the distance.
+    - ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside it.
+    """,
+    checks={
+        "it makes encodings": usable(new_encoding),
+        "causal, with and without a cache": keeps_causality,
+        "a whole text may move": may_move,
+        "beats RoPE beyond its window, in three seeds": beats_rope,
+    },
     stub=RoPESoFar,
     answer=RoPEThatForgets,
     seconds=300.0,

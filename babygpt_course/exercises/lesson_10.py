@@ -13,11 +13,10 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.base import Check, Exercise, Wrong, ask
-from babygpt_course.exercises.compare import difference, shown, wrong_shape
+from babygpt_course.exercises.base import Comparison, Wrong, ask, exercise, require_bool
+from babygpt_course.exercises.compare import describe, difference, wrong_shape
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.picture import Picture
-from babygpt_course.exercises.require import Expected, ask_parts, ask_truth, aspect
+from babygpt_course.exercises.require import Expected, ask_parts, aspect
 
 
 def uniform(draw: Generator, low: float, high: float) -> float:
@@ -32,8 +31,6 @@ def slowings(frequencies: Tensor, attempt: Callable[[float], Any]) -> Tensor:
 
 
 # ------------------------------------------------------------ NTK
-
-
 def ntk_answer(head_dim: int, theta: float, factor: float) -> Tensor:
     """RoPE's frequencies (head_dim/2,) in radians per token, for texts `factor` times as long."""
     # Pair head_dim / 4 has the exponent -1/2, so the root of the base must grow by the factor.
@@ -81,38 +78,34 @@ def ntk_drawn(attempt: Any) -> Tensor:
     return slowings(frequencies, lambda factor: attempt(32, 500_000.0, factor))
 
 
-NTK = Exercise(
-    name="Two wishes and a base",
-    task=(
-        "The lesson's NTK-aware scaling slows only the very last pair by the whole `factor`; those before "
-        "it, some of which never finished a turn either, still reach new angles. Be more generous. A model "
-        "was trained with RoPE: pair $i$ turns by $\\theta^{-2i/D}$ radians a token, $i = 0, 1, …, D/2 - 1$. "
-        "Two wishes: the quickest pair turns as before; and the one in the middle, $i = D/4$, turns exactly "
-        "`factor` times more slowly. And it stays RoPE: from each pair to the next, frequencies fall by one "
-        "and the same ratio. Write `ntk(head_dim, theta, factor)`, which returns the D/2 frequencies, the "
-        "quickest first. `head_dim` is a multiple of 4; the checker draws all three numbers."
-    ),
-    level="core",
-    minutes=8,
-    checks=(
-        Check("the quickest pair turns as before", aspect(ntk_cases, "first")),
-        Check("the one in the middle turns `factor` times more slowly", aspect(ntk_cases, "middle")),
-        Check("it is RoPE with another base", aspect(ntk_cases, "all")),
-    ),
-    hints=(
-        "Whatever the base is, pair 0 turns by 1 radian a token: the first wish is kept if only the base "
-        "changes. The second wish then says which base.",
-        "The pair in the middle has $i = D/4$. What is its exponent $-2i/D$?",
-        "Solve $b^{-1/2} = \\theta^{-1/2} / s$ for the new base $b$.",
-    ),
+NTK = exercise(
+    r"""Two wishes and a base (core, 8 minutes)
+
+    The lesson's NTK-aware scaling slows only the very last pair by the whole `factor`; those before it, some
+    of which never finished a turn either, still reach new angles. Be more generous. A model was trained with
+    RoPE: pair $i$ turns by $\theta^{-2i/D}$ radians a token, $i = 0, 1, …, D/2 - 1$. Two wishes: the quickest
+    pair turns as before; and the one in the middle, $i = D/4$, turns exactly `factor` times more slowly. And
+    it stays RoPE: from each pair to the next, frequencies fall by one and the same ratio. Write
+    `ntk(head_dim, theta, factor)`, which returns the D/2 frequencies, the quickest first. `head_dim` is a
+    multiple of 4; the checker draws all three numbers.
+
+    - Whatever the base is, pair 0 turns by 1 radian a token: the first wish is kept if only the base changes.
+      The second wish then says which base.
+    - The pair in the middle has $i = D/4$. What is its exponent $-2i/D$?
+    - Solve $b^{-1/2} = \theta^{-1/2} / s$ for the new base $b$.
+    """,
+    checks={
+        "the quickest pair turns as before": aspect(ntk_cases, "first"),
+        "the one in the middle turns `factor` times more slowly": aspect(ntk_cases, "middle"),
+        "it is RoPE with another base": aspect(ntk_cases, "all"),
+    },
     stub=lambda head_dim, theta, factor: theta ** (-torch.arange(0, head_dim, 2) / head_dim),
     answer=ntk_answer,
-    picture=Picture(ntk_drawn, "pair", "factor (powers of 2)"),
+    picture=Comparison(ntk_drawn, "pair", "factor (powers of 2)"),
 )
 
+
 # ------------------------------------------------------------ YaRN
-
-
 def yarn_answer(
     frequencies: Tensor, window: int, factor: float, fewest: float, most: float
 ) -> tuple[Tensor, float]:
@@ -141,7 +134,7 @@ class Trained(NamedTuple):
     def __str__(self) -> str:
         return (
             f"window {self.window}, factor {self.factor:g}, fewest {self.fewest:g}, most {self.most:g}, "
-            f"pairs that turn {shown(self.turns)} times in the window"
+            f"pairs that turn {describe(self.turns)} times in the window"
         )
 
 
@@ -208,50 +201,42 @@ def yarn_drawn(attempt: Any) -> Tensor:
     return slowings(frequencies, lambda factor: attempt(frequencies, 4096, factor, 1.0, 32.0)[0])
 
 
-YARN = Exercise(
-    name="What turned often stays",
-    task=(
-        "YaRN asks of each pair how often it turned in the `window` that the model was trained on. Write "
-        "`yarn(frequencies, window, factor, fewest, most)` for pairs of any `frequencies` (P,), in radians a "
-        "token. A pair that made `most` turns or more keeps its frequency. One that made `fewest` turns or "
-        "fewer is interpolated: it becomes `factor` times slower. In between, the share of the old frequency "
-        "in the new one grows evenly with the number of turns, from 0 to 1; the rest is the interpolated "
-        "one. And attention becomes sharper: queries and keys are *each* multiplied by 1 + 0.1 ln(`factor`). "
-        "Return two things, the new frequencies (P,) and the number by which the *scores* come to be "
-        "multiplied. (This is the ramp of the paper. The package's runs evenly over the pairs' numbers, as "
-        "in the paper's code.)"
-    ),
-    level="stretch",
-    minutes=12,
-    checks=(
-        Check(
-            "pairs that turned often keep their pace",
-            aspect(partial(yarn_cases, low=2.05, high=3), "frequencies"),
+YARN = exercise(
+    """What turned often stays (stretch, 12 minutes)
+
+    YaRN asks of each pair how often it turned in the `window` that the model was trained on. Write
+    `yarn(frequencies, window, factor, fewest, most)` for pairs of any `frequencies` (P,), in radians a token.
+    A pair that made `most` turns or more keeps its frequency. One that made `fewest` turns or fewer is
+    interpolated: it becomes `factor` times slower. In between, the share of the old frequency in the new one
+    grows evenly with the number of turns, from 0 to 1; the rest is the interpolated one. And attention
+    becomes sharper: queries and keys are *each* multiplied by 1 + 0.1 ln(`factor`). Return two things, the
+    new frequencies (P,) and the number by which the *scores* come to be multiplied. (This is the ramp of the
+    paper. The package's runs evenly over the pairs' numbers, as in the paper's code.)
+
+    - Turns first: a pair moves by `window * frequency` radians in a window. How many turns is that?
+    - The share that is kept is a straight line through 0 at `fewest` and 1 at `most`, cut off at both ends:
+      `.clamp(0, 1)`.
+    - New frequency: share · old + (1 − share) · old / factor. A score is the product of a query and a key,
+      and both were multiplied.
+    """,
+    checks={
+        "pairs that turned often keep their pace": aspect(
+            partial(yarn_cases, low=2.05, high=3), "frequencies"
         ),
-        Check(
-            "pairs that never turned enough are interpolated",
-            aspect(partial(yarn_cases, low=0.3, high=0.9), "frequencies"),
+        "pairs that never turned enough are interpolated": aspect(
+            partial(yarn_cases, low=0.3, high=0.9), "frequencies"
         ),
-        Check(
-            "in between, the share grows with the turns",
-            aspect(partial(yarn_cases, low=1.1, high=1.9), "frequencies"),
+        "in between, the share grows with the turns": aspect(
+            partial(yarn_cases, low=1.1, high=1.9), "frequencies"
         ),
-        Check("scores are multiplied as they should", aspect(partial(yarn_cases, low=0, high=3), "scores")),
-    ),
-    hints=(
-        "Turns first: a pair moves by `window * frequency` radians in a window. How many turns is that?",
-        "The share that is kept is a straight line through 0 at `fewest` and 1 at `most`, cut off at both "
-        "ends: `.clamp(0, 1)`.",
-        "New frequency: share · old + (1 − share) · old / factor. A score is the product of a query and a "
-        "key, and both were multiplied.",
-    ),
+        "scores are multiplied as they should": aspect(partial(yarn_cases, low=0, high=3), "scores"),
+    },
     stub=lambda frequencies, window, factor, fewest, most: (frequencies, 1.0),
     answer=yarn_answer,
-    picture=Picture(yarn_drawn, "pair", "factor (powers of 2)"),
+    picture=Comparison(yarn_drawn, "pair", "factor (powers of 2)"),
 )
 
 # ------------------------------------------------------------ an experiment that finds out who forgets
-
 Reader = Callable[[str], str]
 Choose = Callable[..., str]  # key and notes of a text -> the digit that a reader gives
 KEYS, DIGITS = "ABCDEFGH", "0123456789"
@@ -337,13 +322,17 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
     }
 
 
-def read(choose: Choose, chance: random.Random, text: str) -> str:
-    """Return the digit that a reader gives for the key at the end of a text, or raise BadInput."""
-    if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
-        ending = shown(text[-12:]) if isinstance(text, str) else shown(text)
-        raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {ending}")
-    notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
-    return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
+def make_reader(choose: Choose, chance: random.Random) -> Reader:
+    """Return a reader that chooses a digit from the notes of a text, or guesses."""
+
+    def reader(text: str) -> str:
+        if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
+            end = describe(text[-12:]) if isinstance(text, str) else describe(text)
+            raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {end}")
+        notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
+        return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
+
+    return reader
 
 
 def evidence(reader: Reader, distance: int, rng: random.Random) -> str:
@@ -361,7 +350,7 @@ def evidence(reader: Reader, distance: int, rng: random.Random) -> str:
     if len(wrong) < QUESTIONS / 2:
         return right
     text, answer = min(wrong, key=lambda one: len(one[0]))
-    return f"{right}; asked {shown(text)} it says {answer}"
+    return f"{right}; asked {describe(text)} it says {answer}"
 
 
 def judge(attempt: Any, draw: Generator, kind: str) -> None:
@@ -370,43 +359,39 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
         chance = dice(draw)
         for name, choose in readers(kind, distance, chance).items():
             what = f"{name} (distance {distance})"
-            reader = partial(read, choose, chance)
-            found = ask_truth(attempt, lambda text, reader=reader: reader(text), distance, what=what)
+            reader = make_reader(choose, chance)
+            found = require_bool(ask(attempt, reader, distance, what=what), what)
             if found is (kind == "remembers"):
                 verdict = "forgets" if found else "remembers"
                 shows = evidence(reader, distance, dice(draw))
                 raise Wrong(f"you find that this one {verdict}: {what}. {shows}")
 
 
-FORGETS = Exercise(
-    name="Does it forget?",
-    task=(
-        "You are handed a reader as a black box: `reader(text)` takes a text that ends in `[` and a key, "
-        'such as `"… [C"`, and returns the digit that it holds for the likeliest, a text of one '
-        "character. In these texts a note such as `<C7>` tells the digit of a key; keys are A to H, they "
-        "share the digits 0 to 9, and of two notes on one key the later counts. Everything else may be "
-        "any text. Design the experiment: `forgets(reader, distance)` returns True if the reader has "
-        "forgotten what was told `distance` characters ago, and False if it recalls it. Distances are "
-        'counted from the digit told to the digit asked, as in `"<C7>" + "." * (distance - 4) + "[C"`, '
-        f"and are at least {SHORTEST}. Readers are not perfect: if everything about the text that may vary "
-        "is drawn at random, one that recalls is right nine times in ten or more, one that has forgotten "
-        "three times in ten or less. And some are right on texts that are all alike, for a reason that is "
-        "no memory. A hundred questions a reader are enough."
-    ),
-    level="core",
-    minutes=15,
-    checks=(
-        Check("those that remember are let through", partial(judge, kind="remembers")),
-        Check("those that forget are caught", partial(judge, kind="forgets")),
-        Check("those that only seem to remember are caught", partial(judge, kind="pretends")),
-    ),
-    hints=(
-        "Ask many questions and count. What differs between two of your texts? What never does?",
-        "How would you answer without reading the key: with the digit told last, or first, or always 7? "
-        "Write texts in which each of these is wrong.",
-        "Draw the key and the digit, put a note on another key before and one in between, and now and then "
-        "a long stretch before all that. Compare the share of right answers with one half.",
-    ),
+FORGETS = exercise(
+    f"""Does it forget? (core, 15 minutes)
+
+    You are handed a reader as a black box: `reader(text)` takes a text that ends in `[` and a key, such as
+    `"… [C"`, and returns the digit that it holds for the likeliest, a text of one character. In these texts a
+    note such as `<C7>` tells the digit of a key; keys are A to H, they share the digits 0 to 9, and of two
+    notes on one key the later counts. Everything else may be any text. Design the experiment:
+    `forgets(reader, distance)` returns True if the reader has forgotten what was told `distance` characters
+    ago, and False if it recalls it. Distances are counted from the digit told to the digit asked, as in
+    `"<C7>" + "." * (distance - 4) + "[C"`, and are at least {SHORTEST}. Readers are not perfect: if
+    everything about the text that may vary is drawn at random, one that recalls is right nine times in ten or
+    more, one that has forgotten three times in ten or less. And some are right on texts that are all alike,
+    for a reason that is no memory. A hundred questions a reader are enough.
+
+    - Ask many questions and count. What differs between two of your texts? What never does?
+    - How would you answer without reading the key: with the digit told last, or first, or always 7? Write
+      texts in which each of these is wrong.
+    - Draw the key and the digit, put a note on another key before and one in between, and now and then a long
+      stretch before all that. Compare the share of right answers with one half.
+    """,
+    checks={
+        "those that remember are let through": partial(judge, kind="remembers"),
+        "those that forget are caught": partial(judge, kind="forgets"),
+        "those that only seem to remember are caught": partial(judge, kind="pretends"),
+    },
     stub=lambda reader, distance: reader("<C7>" + "." * (distance - 4) + "[C") != "7",
     answer=forgets_answer,
     seconds=20.0,

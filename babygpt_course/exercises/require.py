@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from torch import Generator
 
-from babygpt_course.exercises.base import Wrong, ask
-from babygpt_course.exercises.compare import difference, shown, truth
+from babygpt_course.exercises.base import Test, Wrong, ask
+from babygpt_course.exercises.compare import describe, difference
 
 
 class Expected(NamedTuple):
@@ -32,16 +32,14 @@ class Expected(NamedTuple):
         got, want, what, mistakes, hint, atol = self
         if text := difference(got, want, atol):
             for words, wrong in mistakes.items():
-                nan = shown(got) == shown(wrong) == "nan"  # both may be the mean of no numbers
+                nan = describe(got) == describe(wrong) == "nan"  # both may be the mean of no numbers
                 if nan or not difference(got, wrong, atol):
                     hint = f". {words}"
                     break
             raise Wrong(f"{what} {text}{hint}")
 
 
-def aspect(
-    cases: Callable[[Any, Generator], Iterable[Mapping[str, Expected]]], name: str
-) -> Callable[[Any, Generator], None]:
+def aspect(cases: Callable[[Any, Generator], Iterable[Mapping[str, Expected]]], name: str) -> Test:
     """Return a check that looks at one value, by its name, in each case that is drawn for an answer."""
 
     def look(attempt: Any, draw: Generator) -> None:
@@ -51,7 +49,7 @@ def aspect(
     return look
 
 
-def usable(parse: Callable[[Any], Any]) -> Callable[[Any, Generator], None]:
+def usable(parse: Callable[[Any], Any]) -> Test:
     """Return a check that an answer is of the wanted kind: `parse` raises Unusable if it is not."""
 
     def look(attempt: Any, _: Generator) -> None:
@@ -64,15 +62,6 @@ def ask_parts(attempt: Any, *given: Any, what: str, number: int, words: str) -> 
     """Call an answer that should return so many things. Raises Wrong if it does not; `words` name them."""
     got = ask(attempt, *given, what=what)
     if not isinstance(got, tuple | list) or len(got) != number:
-        came = "None. Is a `return` missing?" if got is None else shown(got)
+        came = "None. Is a `return` missing?" if got is None else describe(got)
         raise Wrong(f"for {what} came out: {came}; should be {words}")
     return tuple(got)
-
-
-def ask_truth(attempt: Any, *given: Any, what: str) -> bool:
-    """Call an answer that should return True or False. Raises Wrong if it does not."""
-    got = ask(attempt, *given, what=what)
-    if (value := truth(got)) is None:
-        came = "None. Is a `return` missing?" if got is None else shown(got)
-        raise Wrong(f"for {what} came out: {came}; should be True or False")
-    return value

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus
-from babygpt.data.tokenizer import CharTokenizer
+from babygpt.data.corpus import Corpus, without_mask
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.files import claim
@@ -39,11 +38,6 @@ class Scorer:
     def describe(self) -> dict[str, Any]:
         """What is stored of it beside its scores: its path, version and validation loss."""
         return {"path": str(self.path), "version": self.checkpoint.version, "val_loss": self.val_loss}
-
-
-def without_mask(corpus: Corpus) -> Corpus:
-    """The same corpus without a MASK token, which no scorer knows."""
-    return replace(corpus, tokenizer=CharTokenizer(corpus.tokenizer.characters))
 
 
 def load_scorer(path: Path, corpus: Corpus, same_text: bool = False) -> Scorer:

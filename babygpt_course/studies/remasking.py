@@ -13,7 +13,7 @@ from torch import Tensor
 
 from babygpt import plots
 from babygpt.config import TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.corpus import Corpus, load_corpus, without_mask
 from babygpt.data.grammar import Grammar
 from babygpt.errors import BadInput
 from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
@@ -29,7 +29,6 @@ from babygpt.sampling import (
     rewrite,
 )
 from babygpt.sampling.diffusion import Order
-from babygpt_course.notes.scorer import without_mask
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import SEEDS, small_config, sweep, train_from_seed
 

@@ -21,16 +21,16 @@ import numpy as np
 import torch
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
-from babygpt_course.claims import findings
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises import lesson_05 as tasks
-from babygpt_course.studies import gaussian_figure, results
 from babygpt.metrics import role_accuracy
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import norm
 from babygpt.tables import source
+from babygpt_course.claims import findings
+from babygpt_course.exercises import lesson_05 as tasks
+from babygpt_course.studies import gaussian_figure, results
 
 plots.set_style()
 

@@ -28,11 +28,11 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, follow, live, me
 from babygpt.data.corpus import load_corpus, recall_corpus
 from babygpt.data.recall import Spacing
 from babygpt.encodings import Interpolated, NTKAware, YaRN
+from babygpt.models.stretching import stretched
+from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.stretch_claims import CLAIMS, seeds_for, values, verdict
-from babygpt.models.stretching import stretched
-from babygpt.tables import Table, source
 
 plots.set_style()
 

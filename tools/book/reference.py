@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "babygpt"
-SHELL = "babygpt.cli"  # it is used by its commands, and docs/shell.md tells of them
+PACKAGE, COURSE = ROOT / "babygpt", ROOT / "babygpt_course"
+SHELL = {
+    "babygpt.cli",
+    "babygpt_course.commands",
+}  # docs/shell.md describes these
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,10 @@ class Verbatim(str):
 
 
 def packages() -> list[str]:
-    """babygpt, and each of its parts that is a folder, but for the shell's."""
-    parts = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
-    return [name for name in ("babygpt", *(f"babygpt.{part}" for part in parts)) if name != SHELL]
+    """Return babygpt and each of its folders but the shell's, then the folders of the course."""
+    parts = [path.parent for root in (PACKAGE, COURSE) for path in sorted(root.glob("*/__init__.py"))]
+    named = [f"{part.parent.name}.{part.name}" for part in parts]
+    return ["babygpt", *(name for name in named if name not in SHELL)]
 
 
 def page_of(package: str) -> str:

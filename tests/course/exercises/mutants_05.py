@@ -13,13 +13,13 @@ from babygpt_course.exercises.lesson_05 import (
     head_bias_answer,
     repaired_answer,
 )
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, requirements
 
-RUNS, SCALES, TURNS = (check.asked for check in REPAIRED.checks)
-SAME, OWN, FAR = (check.asked for check in HEAD_BIAS.checks)
-IS_WIDTH, NAME, NOISE = (check.asked for check in WIDTH.checks)
+RUNS, SCALES, TURNS = requirements(REPAIRED)
+SAME, OWN, FAR = requirements(HEAD_BIAS)
+IS_WIDTH, NAME, NOISE = requirements(WIDTH)
 
-KEPT, FAULTY, FAR_AWAY = (check.asked for check in BROKEN.checks)
+KEPT, FAULTY, FAR_AWAY = requirements(BROKEN)
 
 
 def specimen(x, K, column=True, layout="mixed", length=None):

@@ -3,12 +3,12 @@
 import torch
 
 from babygpt_course.exercises.lesson_06 import SEES, SPLIT_GAP, STRIDE_MATTERS, TARGETS, targets_answer
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, requirements
 
-WITHIN, OPEN, ISOLATED = (check.asked for check in SEES.checks)
-SINGLE, TOGETHER, APART = (check.asked for check in TARGETS.checks)
-TAGS, COMPANY, BOTH = (check.asked for check in SPLIT_GAP.checks)
-LIKE, MIND, DO_NOT = (check.asked for check in STRIDE_MATTERS.checks)
+WITHIN, OPEN, ISOLATED = requirements(SEES)
+SINGLE, TOGETHER, APART = requirements(TARGETS)
+TAGS, COMPANY, BOTH = requirements(SPLIT_GAP)
+LIKE, MIND, DO_NOT = requirements(STRIDE_MATTERS)
 
 
 def same_moment(q, k, isolated):

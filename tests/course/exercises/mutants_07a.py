@@ -6,11 +6,11 @@ from itertools import combinations
 import torch
 
 from babygpt_course.exercises.lesson_07a import AT_ONCE, LEFTMOST, NELBO
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, requirements
 
-ONE, TWO, MORE, TIGHT = (check.asked for check in NELBO.checks)
-TEXTS, QUESTION, WRONG = (check.asked for check in AT_ONCE.checks)
-FIRST, MOST, UNSURE, ENDS = (check.asked for check in LEFTMOST.checks)
+ONE, TWO, MORE, TIGHT = requirements(NELBO)
+TEXTS, QUESTION, WRONG = requirements(AT_ONCE)
+FIRST, MOST, UNSURE, ENDS = requirements(LEFTMOST)
 
 
 def bound(log_prob, n, weight=lambda n, size: 1 / (size * math.comb(n, size)), sizes=None, sign=-1):

@@ -5,11 +5,11 @@ import math
 import torch
 
 from babygpt_course.exercises.lesson_07b import FIXED_PHASE, LOOK_RIGHT, PARTS
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, requirements
 
-SUM, DISTANCE, PLACES = (check.asked for check in PARTS.checks)
-PHASE, ALPHA = (check.asked for check in FIXED_PHASE.checks)
-FOUR, MIRROR, PEAK = (check.asked for check in LOOK_RIGHT.checks)
+SUM, DISTANCE, PLACES = requirements(PARTS)
+PHASE, ALPHA = requirements(FIXED_PHASE)
+FOUR, MIRROR, PEAK = requirements(LOOK_RIGHT)
 
 
 def gates(q, k, positions, omega, masked, alpha, ahead=45, both=False, on="k", turn=False):

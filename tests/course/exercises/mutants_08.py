@@ -6,11 +6,11 @@ from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.encodings.rotary import Rotary
 from babygpt_course.exercises.lesson_08 import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, requirements
 
-MEAN, DEVIATION, WORD = (check.asked for check in VERDICT.checks)
-TOKENS, FAIR = (check.asked for check in LONGER.checks)
-MAKES, CAUSAL, MOVES, BEATS = (check.asked for check in OWN_ENCODING.checks)
+MEAN, DEVIATION, WORD = requirements(VERDICT)
+TOKENS, FAIR = requirements(LONGER)
+MAKES, CAUSAL, MOVES, BEATS = requirements(OWN_ENCODING)
 
 
 def verdict(ours, theirs, deviation=None, word=None, sign=1):

@@ -6,11 +6,11 @@ import random
 import torch
 
 from babygpt_course.exercises.lesson_10 import FORGETS, NTK, YARN
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, requirements
 
-QUICKEST, MIDDLE, LADDER = (check.asked for check in NTK.checks)
-OFTEN, NEVER, BETWEEN, SCORES = (check.asked for check in YARN.checks)
-REMEMBER, FORGET, PRETEND = (check.asked for check in FORGETS.checks)
+QUICKEST, MIDDLE, LADDER = requirements(NTK)
+OFTEN, NEVER, BETWEEN, SCORES = requirements(YARN)
+REMEMBER, FORGET, PRETEND = requirements(FORGETS)
 
 
 def rope(head_dim, theta, step=2):

@@ -1,4 +1,4 @@
-"""What checkers are made of: comparing answers, asking functions, and reading values that a learner gave."""
+"""The harness of exercises: comparing answers, calling functions, reading values, hints, pictures."""
 
 from dataclasses import replace
 
@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from babygpt_course.exercises import start
-from babygpt_course.exercises.base import Unusable, Wrong, ask, expect, texts, whole_number
+from babygpt import plots
+from babygpt_course.exercises.base import Unusable, Wrong, ask, exercise, expect, texts, whole_number
 from babygpt_course.exercises.compare import difference, truth, wrong_shape
+from babygpt_course.exercises.lesson_00 import UNITS
+from babygpt_course.exercises.lesson_03a import ATTENTION
 
 
 @pytest.mark.parametrize(
@@ -99,10 +101,65 @@ def test_what_is_no_pair_of_texts_is_unusable(value):
         texts(value, 2)
 
 
+def test_a_wrong_implementation_is_named_by_what_it_returns():
+    with pytest.raises(Wrong, match="You doubled it"):
+        expect(lambda x: 2 * x, 3, want=9, what="3", mistakes={"You doubled it": lambda x: x + x})
+
+
+def test_an_exercise_is_read_from_its_text():
+    made = exercise(
+        """Sums (twice) (core, 5 minutes)
+
+        Write
+        `sums`.
+
+        - First
+          hint.
+        - Second - last.
+        """,
+        checks={"adds": lambda *_: None},
+        stub=0,
+        answer=1,
+    )
+    assert (made.name, made.level, made.minutes, made.task) == ("Sums (twice)", "core", 5, "Write `sums`.")
+    assert made.hints == ["First hint.", "Second - last."]
+    assert made.check(1).rows == [("✓", "adds", "")]
+
+
 def test_hints_come_one_by_one_and_end_without_quotes():
-    exercise = replace(start.UNITS, given=0)
-    said = [exercise.hint() for _ in range(len(exercise.hints) + 2)]
-    assert [words.split(": ", 1)[-1] for words in said[:-2]] == list(exercise.hints)
-    assert said[0].startswith(f"1 of {len(exercise.hints)}: ")
-    assert said[-1] == said[-2] == repr(said[-1]) == said[-1]._repr_markdown_()
-    assert "no more hints" in said[-1]
+    fresh = replace(UNITS, given=0)
+    hints = [fresh.hint() for _ in range(len(fresh.hints) + 2)]
+    assert [words.split(": ", 1)[-1] for words in hints[:-2]] == list(fresh.hints)
+    assert hints[0].startswith(f"1 of {len(fresh.hints)}: ")
+    assert hints[-1] == hints[-2] == repr(hints[-1]) == hints[-1]._repr_markdown_()
+    assert "no more hints" in hints[-1]
+
+
+def test_checking_and_drawing_leave_the_random_generators_as_they_were():
+    def noisy(*given):
+        print("here I am")
+        np.random.seed(1)  # noqa: NPY002
+        torch.set_default_dtype(torch.float64)
+        return torch.rand(2), torch.rand(3)
+
+    before, theirs = torch.get_rng_state(), np.random.get_state()[1][:9].tolist()  # noqa: NPY002
+    report = ATTENTION.check(noisy)
+    ATTENTION.draw(noisy)
+    assert torch.equal(before, torch.get_rng_state())
+    assert np.random.get_state()[1][:9].tolist() == theirs  # noqa: NPY002
+    assert torch.get_default_dtype() == torch.float32
+    assert "Your code printed: here I am" in repr(report)
+
+
+def test_a_picture_has_alt_text_and_an_exercise_without_one_says_so():
+    drawing = ATTENTION.draw(ATTENTION.stub)
+    png, metadata = drawing._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert metadata == {"alt": repr(drawing)}
+    assert repr(drawing) == "Yours, the wanted one, and the difference: 74 of 144 differ, by up to 1"
+    assert "no picture" in UNITS.draw(UNITS.answer)
+
+
+def test_nan_is_drawn():
+    figure = plots.answer_figure(np.full((2, 2), np.nan), np.zeros((2, 2)), "Different", "x", "y")
+    assert figure.axes[2].get_title(loc="left") or figure.axes[2].get_title() == "Different"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt.data.corpus import from_text
+from babygpt.data.corpus import from_text, without_mask
 from babygpt.metrics.text import nll_and_entropy
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
@@ -18,7 +18,7 @@ from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes import generations as experiment
 from babygpt_course.notes.generations import GenerationConfig
-from babygpt_course.notes.scorer import find_scorer, load_scorer, train_scorer, without_mask
+from babygpt_course.notes.scorer import find_scorer, load_scorer, train_scorer
 
 TEXT = "the cat sat on the mat. " * 60
 CONFIG = GenerationConfig(num_prompts=3, prompt_len=8, gen_len=20, temp=1.0, top_k=4, seed=5)

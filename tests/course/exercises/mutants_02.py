@@ -2,23 +2,21 @@
 
 import torch
 
-from babygpt_course.exercises.additive import v2_can_answer
-from babygpt_course.exercises.learned_positions import (
+from babygpt_course.exercises.lesson_02 import (
     ADDITIVE,
     BEYOND_V2,
     SECOND_WORD,
     VOTES,
-    each_space,
     second_word_answer,
+    v2_can_answer,
     votes_answer,
-    without_first_line,
 )
-from tests.course.exercises.harness import Mutant
+from tests.course.exercises.harness import Mutant, known, requirements
 
-TWO, MORE, ONE = (check.asked for check in SECOND_WORD.checks)
-SUM, MEAN, DIFFER = (check.asked for check in VOTES.checks)
-SUMS, ALONE, MEANS, EXCEPTION = (check.asked for check in ADDITIVE.checks)
-EQUAL, SETTLED, DOUBT = (check.asked for check in BEYOND_V2.checks)
+TWO, MORE, ONE = LINES = requirements(SECOND_WORD)
+SUM, MEAN, DIFFER = requirements(VOTES)
+SUMS, ALONE, MEANS, EXCEPTION = requirements(ADDITIVE)
+EQUAL, SETTLED, DOUBT = requirements(BEYOND_V2)
 
 
 def by_lines(ids, newline, space, length, off=1, at_end=True):
@@ -35,39 +33,19 @@ def padded(ids, newline, space, length):
     return second_word_answer(torch.cat([ids, torch.full((length,), newline)]), newline, space, length)
 
 
-def not_given_back(E, P, W, b):
-    of_token, of_place = E @ W.T + b, P @ W.T
-    return of_token, of_place - of_place.mean(dim=0)
-
-
-def wrong_axis(E, P, W, b):
-    of_token, of_place = E @ W.T + b, P @ W.T
-    return of_token, of_place - of_place.mean(dim=1, keepdim=True)
-
-
-def no_bias(E, P, W, b):
-    return votes_answer(E, P, W, 0 * b)
+def centred(E, P, W, b, axis=0):
+    of_place = P @ W.T
+    return E @ W.T + b, of_place - of_place.mean(dim=axis, keepdim=True)
 
 
 def bias_twice(E, P, W, b):
-    of_token, of_place = E @ W.T + b, P @ W.T + b
-    return of_token + of_place.mean(dim=0), of_place - of_place.mean(dim=0) + 0 * b
-
-
-def of_rows(E, P, W, b):
-    return E @ W.T + b, P @ W.T
+    of_token, of_place = votes_answer(E, P, W, b)
+    return of_token + b, of_place
 
 
 def interaction(logits):
-    return (
-        (logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1)))
-        .abs()
-        .max()
-    )
-
-
-def two_places(table):
-    return v2_can_answer(table[:2])
+    rest = logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1))
+    return rest.abs().max()
 
 
 def steps_of_first_tokens(table):
@@ -77,23 +55,21 @@ def steps_of_first_tokens(table):
 
 
 MUTANTS = [
-    Mutant(SECOND_WORD, "each space", each_space, [MORE, ONE], "not each one"),
-    Mutant(SECOND_WORD, "the first line", without_first_line, [TWO, MORE], "first line begins"),
+    known(SECOND_WORD, "each space", [MORE, ONE], "not each one"),
+    known(SECOND_WORD, "the first line", [TWO, MORE], "first line begins"),
     Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
-    Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), [TWO, MORE, ONE]),
-    Mutant(
-        SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), [TWO, MORE, ONE], "IndexError"
-    ),
-    Mutant(SECOND_WORD, "filled up", padded, [TWO, MORE, ONE]),
-    Mutant(VOTES, "mean lost", not_given_back, [SUM], "must go to the tokens"),
-    Mutant(VOTES, "other axis", wrong_axis, [SUM, MEAN, DIFFER]),
-    Mutant(VOTES, "no bias", no_bias, [SUM], "bias is missing"),
+    Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), LINES),
+    Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
+    Mutant(SECOND_WORD, "filled up", padded, LINES),
+    Mutant(VOTES, "mean lost", centred, [SUM], "must go to the tokens"),
+    Mutant(VOTES, "other axis", lambda *a: centred(*a, axis=1), [SUM, MEAN, DIFFER]),
+    Mutant(VOTES, "no bias", lambda E, P, W, b: votes_answer(E, P, W, 0 * b), [SUM], "bias is missing"),
     Mutant(VOTES, "bias twice", bias_twice, [SUM], "bias is there twice"),
-    Mutant(VOTES, "no mean taken", of_rows, [MEAN], "on average"),
+    Mutant(VOTES, "no mean taken", lambda E, P, W, b: (E @ W.T + b, P @ W.T), [MEAN], "on average"),
     Mutant(VOTES, "all to the tokens", lambda E, P, W, b: (E @ W.T + b, 0 * P @ W.T), [SUM, DIFFER]),
     Mutant(ADDITIVE, "ln p as it is", lambda t: bool(interaction(t.log()) < 1e-3), [SUMS]),
     Mutant(ADDITIVE, "probabilities", lambda t: bool(interaction(t) < 1e-3), [SUMS, MEANS]),
-    Mutant(ADDITIVE, "two places", two_places, [EXCEPTION]),
+    Mutant(ADDITIVE, "two places", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
     Mutant(ADDITIVE, "two tokens", steps_of_first_tokens, [EXCEPTION]),
     Mutant(ADDITIVE, "never", lambda t: False, [SUMS, ALONE]),
     Mutant(ADDITIVE, "exactly", lambda t: bool(interaction(t.log()) == 0), [SUMS, ALONE]),
