@@ -1,6 +1,7 @@
 """Mistakes in the exercises of notebook 07a."""
 
 import math
+from functools import partial
 from itertools import combinations
 
 import torch
@@ -21,24 +22,16 @@ def bound(log_prob, n, weight=lambda n, size: 1 / (size * math.comb(n, size)), s
     return total
 
 
-def with_(**how):
-    return lambda log_prob, n: bound(log_prob, n, **how)
-
-
 def one_order(log_prob, n):
     """From left to right only: the chain rule, which is exact for a model that knows the truth."""
     return -sum(log_prob(frozenset(range(i, n)), i) for i in range(n))
 
 
-def appear(masked, confidence, most, first=True, stop=True, limit=True, over_all=False, sure=0.9):
+def appear(masked, confidence, most, first=True, stop=True, limit=True, over_all=False):
     number = masked.flatten().cumsum(0).view(masked.shape) if over_all else masked.cumsum(1)
-    unsure = masked & (confidence < sure) & (number > (1 if first else 0))
+    unsure = masked & (confidence < 0.9) & (number > (1 if first else 0))
     now = masked & ~((unsure.cumsum(1) > 0) if stop else unsure)
     return now & (number <= most) if limit else now
-
-
-def order(**how):
-    return lambda *given: appear(*given, **how)
 
 
 def surest(masked, confidence, most):
@@ -51,25 +44,32 @@ def first_column(masked, confidence, most):
     return masked & (number < most) | (number == masked.int().argmax(1, keepdim=True))
 
 
+NELBO_MISTAKES = [
+    ("all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"),
+    ("no C(n, l)", partial(bound, weight=lambda n, s: 1 / s), [TWO, MORE, TIGHT], "share their weight"),
+    ("no l", partial(bound, weight=lambda n, s: 1 / math.comb(n, s)), [TWO, MORE, TIGHT]),
+    ("all ways alike", partial(bound, weight=lambda n, s: 1 / (2**n - 1)), [TWO, MORE, TIGHT], "weights"),
+    ("no minus", partial(bound, sign=1), [ONE, TWO, MORE, TIGHT], "*minus*"),
+    ("per token", lambda f, n: bound(f, n) / n, [TWO, MORE, TIGHT]),
+    ("from left to right", one_order, [TWO, MORE]),
+]
+AT_ONCE_MISTAKES = [
+    ("two letters", ["ab", "ba"], [WRONG], "50%"),
+    ("independent", ["aa", "ab", "ba", "bb"], [WRONG], "0% of what"),
+    ("one text", ["abc"], [QUESTION, WRONG], "known from the start"),
+    ("a common letter", ["abcdx", "bcdax", "cdabx", "dabcx"], [QUESTION]),
+    ("not as long", ["a", "bb"], [TEXTS, QUESTION, WRONG], "lengths are"),
+]
+LEFTMOST_MISTAKES = [
+    ("none if unsure", partial(appear, first=False), [FIRST, UNSURE, ENDS], "never ends"),
+    ("the unsure skipped", partial(appear, stop=False), [UNSURE], "must wait"),
+    ("no limit", partial(appear, limit=False), [MOST, UNSURE], "More than"),
+    ("over all texts", partial(appear, over_all=True), [FIRST, MOST, UNSURE, ENDS]),
+    ("the surest", surest, [FIRST, MOST, UNSURE, ENDS]),
+    ("columns", first_column, [FIRST, MOST, UNSURE, ENDS], "no hole"),
+]
 MUTANTS = [
-    Mutant(
-        NELBO, "all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"
-    ),
-    Mutant(NELBO, "no C(n, l)", with_(weight=lambda n, s: 1 / s), [TWO, MORE, TIGHT], "share their weight"),
-    Mutant(NELBO, "no l", with_(weight=lambda n, s: 1 / math.comb(n, s)), [TWO, MORE, TIGHT]),
-    Mutant(NELBO, "all ways alike", with_(weight=lambda n, s: 1 / (2**n - 1)), [TWO, MORE, TIGHT], "weights"),
-    Mutant(NELBO, "no minus", with_(sign=1), [ONE, TWO, MORE, TIGHT], "*minus*"),
-    Mutant(NELBO, "per token", lambda f, n: bound(f, n) / n, [TWO, MORE, TIGHT]),
-    Mutant(NELBO, "from left to right", one_order, [TWO, MORE]),
-    Mutant(AT_ONCE, "two letters", ["ab", "ba"], [WRONG], "50%"),
-    Mutant(AT_ONCE, "independent", ["aa", "ab", "ba", "bb"], [WRONG], "0% of what"),
-    Mutant(AT_ONCE, "one text", ["abc"], [QUESTION, WRONG], "known from the start"),
-    Mutant(AT_ONCE, "a common letter", ["abcdx", "bcdax", "cdabx", "dabcx"], [QUESTION]),
-    Mutant(AT_ONCE, "not as long", ["a", "bb"], [TEXTS, QUESTION, WRONG], "lengths are"),
-    Mutant(LEFTMOST, "none if unsure", order(first=False), [FIRST, UNSURE, ENDS], "never ends"),
-    Mutant(LEFTMOST, "the unsure skipped", order(stop=False), [UNSURE], "must wait"),
-    Mutant(LEFTMOST, "no limit", order(limit=False), [MOST, UNSURE], "More than"),
-    Mutant(LEFTMOST, "over all texts", order(over_all=True), [FIRST, MOST, UNSURE, ENDS]),
-    Mutant(LEFTMOST, "the surest", surest, [FIRST, MOST, UNSURE, ENDS]),
-    Mutant(LEFTMOST, "columns", first_column, [FIRST, MOST, UNSURE, ENDS], "no hole"),
+    *(Mutant(NELBO, *mistake) for mistake in NELBO_MISTAKES),
+    *(Mutant(AT_ONCE, *mistake) for mistake in AT_ONCE_MISTAKES),
+    *(Mutant(LEFTMOST, *mistake) for mistake in LEFTMOST_MISTAKES),
 ]

@@ -1,6 +1,8 @@
 """Mistakes in the exercises of notebook 08."""
 
-from statistics import fmean, pstdev, stdev
+import math
+from functools import partial
+from statistics import fmean, median_high, pstdev, stdev
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
@@ -13,19 +15,13 @@ TOKENS, FAIR = requirements(LONGER)
 MAKES, CAUSAL, MOVES, BEATS = requirements(OWN_ENCODING)
 
 
-def verdict(ours, theirs, deviation=None, word=None, sign=1):
+def verdict(ours, theirs, deviation=stdev, sides=None, sign=1, both=False):
+    """Return a wrong deviation, or a word by two rules: when is ours better, when worse?"""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
-    found = verdict_answer(ours, theirs)
-    return sign * found[0], deviation(gaps) if deviation else found[1], word(gaps) if word else found[2]
-
-
-def unpaired(ours, theirs):
     mean, _, word = verdict_answer(ours, theirs)
-    return mean, (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5, word
-
-
-def change(near, far, least):
-    return (far.view(near.shape) - near), least
+    if sides:
+        word = "better" if sides[0](gaps) else "worse" if sides[1](gaps) else "undecided"
+    return sign * mean, math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps), word
 
 
 def turned(near, far, least):
@@ -34,12 +30,11 @@ def turned(near, far, least):
     return longer_answer(near, far.view(W, T, n).transpose(1, 2).flatten(1), least)
 
 
-def with_word(word):
-    return lambda a, b: verdict(a, b, word=word)
-
-
 def fair(some):
-    return lambda near, far, least: (longer_answer(near, far, least)[0], some(*change(near, far, least)))
+    return lambda near, far, least: (
+        longer_answer(near, far, least)[0],
+        some(far.view(near.shape) - near, least),
+    )
 
 
 class Peeks(Encoding):
@@ -63,65 +58,40 @@ class WithNothing(Rotary):
 
 
 NOPE = Encoding()
-MUTANTS = [
-    Mutant(VERDICT, "theirs minus ours", lambda a, b: verdict(a, b, sign=-1), [MEAN], "Ours minus theirs"),
-    Mutant(VERDICT, "not a sample", lambda a, b: verdict(a, b, deviation=pstdev), [DEVIATION], "n − 1"),
-    Mutant(VERDICT, "not in pairs", unpaired, [DEVIATION], "no seed in common"),
-    Mutant(VERDICT, "by the mean", with_word(lambda g: "better" if fmean(g) < 0 else "worse"), [WORD]),
-    Mutant(
-        VERDICT,
+VERDICT_MISTAKES = [
+    ("theirs minus ours", partial(verdict, sign=-1), [MEAN], "Ours minus theirs"),
+    ("not a sample", partial(verdict, deviation=pstdev), [DEVIATION], "n − 1"),
+    ("not in pairs", partial(verdict, both=True), [DEVIATION], "no seed in common"),
+    ("by the mean", partial(verdict, sides=(lambda g: fmean(g) < 0, any)), [WORD]),
+    (
         "higher is better",
-        with_word(lambda g: "better" if min(g) > 0 else "worse" if max(g) < 0 else "undecided"),
+        partial(verdict, sides=(lambda g: min(g) > 0, lambda g: max(g) < 0)),
         [WORD],
-        "A lower loss",
+        "A lower",
     ),
-    Mutant(
-        VERDICT,
-        "most seeds",
-        with_word(lambda g: "better" if sorted(g)[len(g) // 2] < 0 else "worse"),
-        [WORD],
-    ),
-    Mutant(
-        VERDICT,
-        "ties count",
-        with_word(lambda g: "better" if max(g) <= 0 else "worse" if min(g) >= 0 else "undecided"),
-        [WORD],
-        "A tie",
-    ),
-    Mutant(
-        LONGER,
-        "near minus far",
-        lambda *a: tuple(-x for x in longer_answer(*a)),
-        [TOKENS, FAIR],
-        "far minus near",
-    ),
-    Mutant(LONGER, "all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, poor"),
-    Mutant(
-        LONGER, "first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"
-    ),
-    Mutant(LONGER, "starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
-    Mutant(
-        LONGER, "off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"
-    ),
-    Mutant(
-        LONGER, "off by one, upwards", fair(lambda c, least: c[:, 1:, least + 1 :].mean()), [FAIR], "from 0"
-    ),
-    Mutant(LONGER, "laid out otherwise", turned, [FAIR]),
-    Mutant(OWN_ENCODING, "ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
-    Mutant(OWN_ENCODING, "a bias of 0", WithNothing, [BEATS], "does what RoPE does"),
-    Mutant(OWN_ENCODING, "peeks", Peeks, [CAUSAL, BEATS], "not trained"),
-    Mutant(
-        OWN_ENCODING, "a table", lambda d, n: LearnedPositions(24, d * n), [CAUSAL, MOVES, BEATS], "refuses"
-    ),
-    Mutant(OWN_ENCODING, "sinusoid", lambda d, n: Sinusoidal(d * n), [MOVES, BEATS], "only the distance"),
-    Mutant(
-        OWN_ENCODING, "the note's kernel", lambda d, n: AbsoluteGaussian(d, learnable=False), [MOVES, BEATS]
-    ),
-    Mutant(
-        OWN_ENCODING,
-        "one for all seeds",
-        lambda d, n: NOPE,
-        [MAKES, CAUSAL, MOVES, BEATS],
-        "new",
-    ),
+    ("most seeds", partial(verdict, sides=(lambda g: median_high(g) < 0, any)), [WORD]),
+    ("ties count", partial(verdict, sides=(lambda g: max(g) <= 0, lambda g: min(g) >= 0)), [WORD], "A tie"),
+]
+LONGER_MISTAKES = [
+    ("near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),
+    ("all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, poor"),
+    ("first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"),
+    ("starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
+    ("off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"),
+    ("off by one, upwards", fair(lambda c, least: c[:, 1:, least + 1 :].mean()), [FAIR], "from 0"),
+    ("laid out otherwise", turned, [FAIR]),
+]
+OWN_ENCODING_MISTAKES = [
+    ("ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
+    ("a bias of 0", WithNothing, [BEATS], "does what RoPE does"),
+    ("peeks", Peeks, [CAUSAL, BEATS], "not trained"),
+    ("a table", lambda d, n: LearnedPositions(24, d * n), [CAUSAL, MOVES, BEATS], "refuses"),
+    ("sinusoid", lambda d, n: Sinusoidal(d * n), [MOVES, BEATS], "only the distance"),
+    ("the note's kernel", lambda d, n: AbsoluteGaussian(d, learnable=False), [MOVES, BEATS]),
+    ("one for all seeds", lambda *_: NOPE, [MAKES, CAUSAL, MOVES, BEATS], "new"),
+]
+MUTANTS = [
+    *(Mutant(VERDICT, *mistake) for mistake in VERDICT_MISTAKES),
+    *(Mutant(LONGER, *mistake) for mistake in LONGER_MISTAKES),
+    *(Mutant(OWN_ENCODING, *mistake) for mistake in OWN_ENCODING_MISTAKES),
 ]
