@@ -116,53 +116,26 @@ def yarn_answer(
     return frequencies * (kept + (1 - kept) / factor), (1 + 0.1 * math.log(factor)) ** 2
 
 
-class Trained(NamedTuple):
-    """Pairs of frequencies in a window, and how they are to be stretched.
+def yarn_cases(attempt: Any, draw: Generator, low: float, high: float) -> Iterator[dict[str, Expected]]:
+    """Yield how many times slower the learner's pairs turn, and the number that multiplies scores.
 
-    turns         (P,)  that each pair finishes in the window, float64
-    window        in tokens
-    factor        of the stretch
-    fewest, most  turns, up to which a pair is interpolated, and from which on it is left alone
+    low, high  limits of the pairs' turns in the window: 0 stands for no turn at all, 1 for `fewest` turns,
+               2 for `most`, and 3 for three times `most`
     """
-
-    turns: Tensor
-    window: int
-    factor: float
-    fewest: float
-    most: float
-
-    def __str__(self) -> str:
-        return (
-            f"window {self.window}, factor {self.factor:g}, fewest {self.fewest:g}, most {self.most:g}, "
-            f"pairs that turn {describe(self.turns)} times in the window"
-        )
-
-
-def draw_pairs(draw: Generator, low: float, high: float) -> list[Trained]:
-    """Return 1, 2 and 5 pairs whose turns lie between two marks.
-
-    low, high  0 stands for no turn at all, 1 for `fewest` turns, 2 for `most`, and 3 for three times `most`
-    """
-    found = []
     for pairs in (1, 2, 5):
-        window, factor = integer(draw, 32, 4096), uniform(draw, 2, 16)
+        window, s = integer(draw, 32, 4096), uniform(draw, 2, 16)
         fewest, more = uniform(draw, 0.5, 4), uniform(draw, 2, 30)
         mark = low + (high - low) * torch.rand(pairs, generator=draw, dtype=torch.float64)
         most = round(fewest + more, 2)
         turns = fewest * mark.clamp(max=1) + more * (mark - 1).clamp(0, 1) + 2 * most * (mark - 2).clamp(0)
-        found.append(Trained(turns.sort(descending=True).values, window, factor, fewest, most))
-    return found
-
-
-def yarn_cases(attempt: Any, draw: Generator, low: float, high: float) -> Iterator[dict[str, Expected]]:
-    """Yield how many times slower the learner's pairs turn, and what multiplies scores."""
-    for trained in draw_pairs(draw, low, high):
-        turns, window, s, fewest, most = trained
-        frequencies = turns * 2 * math.pi / window
+        turns = turns.sort(descending=True).values
+        what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, pairs that turn "
+        what += f"{describe(turns)} times in the window"
+        given = turns * 2 * math.pi / window, window, s, fewest, most
         words = "two things, the frequencies and a number"
-        got, number = ask_parts(attempt, frequencies, *trained[1:], what=str(trained), number=2, words=words)
+        got, number = ask_parts(attempt, *given, what=what, number=2, words=words)
         if text := wrong_shape(got, tuple(turns.shape)):
-            raise Wrong(f"for {trained} {text}")
+            raise Wrong(f"for {what} {text}")
 
         def slower(share: Tensor, s: float = s) -> Tensor:
             return 1 / (share + (1 - share) / s)
@@ -188,10 +161,9 @@ def yarn_cases(attempt: Any, draw: Generator, low: float, high: float) -> Iterat
             "Attention becomes sharper, so scores grow": 1 / once**2,
             "ln is the natural logarithm, `math.log`": (1 + 0.1 * math.log10(s)) ** 2,
         }
-        ratio = frequencies / torch.as_tensor(got).detach()
-        what = f"for {trained} they are so many times slower:"
+        ratio, times = given[0] / torch.as_tensor(got).detach(), "they are so many times slower:"
         yield {
-            "frequencies": Expected(ratio, slower(kept), what, mistakes, atol=1e-3),
+            "frequencies": Expected(ratio, slower(kept), f"for {what} {times}", mistakes, atol=1e-3),
             "scores": Expected(number, once**2, f"for factor {s:g} the scores' number", numbers),
         }
 

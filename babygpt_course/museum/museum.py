@@ -80,11 +80,8 @@ class Verdict:
 class Plaque(str):
     """A text in Markdown, shown as such in a notebook."""
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_markdown_(self) -> str:
-        return str(self)
+    __repr__ = str.__str__
+    _repr_markdown_ = str.__str__
 
 
 @dataclass
