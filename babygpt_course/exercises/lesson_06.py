@@ -233,35 +233,27 @@ def stride_matters_answer(train: Callable) -> bool:
     return sum(more) / len(more) > 0.03  # half of what it would be
 
 
-class Training:
-    """Losses of made-up models that mind the stride or do not; luck is drawn."""
+def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
+    """Ask about a made-up model that minds the stride or does not; return the answer and what was trained."""
+    key, effect = rng.random(), EFFECT if minds else 0.0
+    runs: Runs = []
 
-    def __init__(self, rng: Random, minds: bool) -> None:
-        self.key, self.effect = rng.random(), EFFECT if minds else 0.0
-        self.runs: Runs = []
+    def luck(most: float, *of: int) -> float:
+        return Random(f"{key} {of}").uniform(-most, most)  # equal for equal runs
 
-    def __call__(self, stride: Any, seed: Any, steps: Any) -> float:
+    def train(stride: Any, seed: Any, steps: Any) -> float:
         for name, value, least in (("stride", stride, 1), ("seed", seed, 0), ("steps", steps, 1)):
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
-        if len(self.runs) >= RUNS:
+        if len(runs) >= RUNS:
             raise BadInput(f"all {RUNS} runs are used up")
         stride, seed, steps = int(stride), int(seed), int(steps)
-        self.runs.append((stride, seed, steps))
+        runs.append((stride, seed, steps))
         nearness = max(0.0, 1 - stride / FAR) / (1 - NEAR / FAR)
-        luck = self._luck(LUCK_OF_SEED, seed) + self._luck(LUCK_OF_RUN, stride, seed, steps)
-        return 1.0 + 60 / steps + self.effect * nearness + luck
+        noise = luck(LUCK_OF_SEED, seed) + luck(LUCK_OF_RUN, stride, seed, steps)
+        return 1.0 + 60 / steps + effect * nearness + noise
 
-    def _luck(self, most: float, *of: int) -> float:
-        """A number from -most to most, the same for the same run."""
-        return Random(f"{self.key} {of}").uniform(-most, most)
-
-
-def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
-    """Return the answer about one model, and what was trained for it."""
-    training = Training(rng, minds)
-    runs = training.runs
-    got = require_bool(ask(attempt, lambda *run: training(*run), what="a model"), "a model")
+    got = require_bool(ask(attempt, train, what="a model"), "a model")
     if not runs:
         raise Unusable("it trained nothing")
     return got, runs

@@ -1,19 +1,210 @@
-"""Exhibits of the museum of bugs: what each does, why it went unnoticed, and where it was met."""
+"""Exhibits of the museum of bugs: small models with a few wrong lines each, and their labels.
+
+The loss of every one falls. `promises.py` measures what it breaks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from babygpt.config import ModelConfig
-from babygpt.invariants import Promise
-from babygpt_course.museum import specimens
-from babygpt_course.museum.promises import PROMISES, randomize_, same_logits
-from babygpt_course.museum.specimens import Specimen, rotary, sinusoidal
+from babygpt.encodings import Encoding, Rotary, Sinusoidal
+from babygpt.encodings.rotary import angles, rotate_pairs
+from babygpt.encodings.sinusoidal import sinusoid
+from babygpt.models.base import KVCache
+from babygpt.models.transformer import Attention, Block, Context, Transformer
+from babygpt.positions import Positions
+
+# ---------------------------------------------------------------- a healthy model
+
+
+class Specimen(Transformer):
+    """A causal Transformer that finds the positions of its tokens itself; the last token id is padding."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        """Return the positions of tokens (B, T) that follow `n_read` others.
+
+        Padding is not counted. It gets a position after all tokens, where no token may look.
+        """
+        real = idx != self.config.vocab_size - 1
+        if bool(real.all()):
+            return Positions.arange(idx.shape[1], n_read, idx.device)
+        return Positions((real.cumsum(dim=-1) - 1).masked_fill(~real, idx.shape[1]))
+
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        if positions is None:
+            positions = self.positions(idx, cache.length if cache else 0)
+        return super().forward(idx, positions, cache)
+
+
+def rotary(
+    config: ModelConfig, encoding: type[Rotary] = Rotary, model: type[Specimen] = Specimen
+) -> Specimen:
+    """A model with RoPE; healthy, unless it is given another encoding or model."""
+    return model(config, encoding(config.head_dim))
+
+
+def sinusoidal(
+    config: ModelConfig, encoding: type[Sinusoidal] = Sinusoidal, model: type[Specimen] = Specimen
+) -> Specimen:
+    """A model with the fixed table of sines and cosines; healthy, unless it is given another part."""
+    return model(config, encoding(config.n_embd))
+
+
+# ---------------------------------------------------------------- encodings that are wrong
+
+
+class AlongHeads(Rotary):
+    """RoPE for queries of shape (B, T, H, D), given queries of shape (B, H, T, D)."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        time = torch.arange(q.shape[1], device=q.device)
+        angle = angles(time, q.shape[-1], self.theta)[:, None]  # (H, 1, D / 2)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+class MixedLayouts(Rotary):
+    """Angles laid out for pairs (i, i + D/2), rotation of the pairs (2i, 2i + 1)."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        half = angles(positions.time, q.shape[-1], self.theta)  # (T, D / 2)
+        angle = torch.cat((half, half), dim=-1)  # (T, D)
+
+        def rotate(x: Tensor) -> Tensor:
+            turned = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+            return (x * angle.cos() + turned * angle.sin()).to(x.dtype)
+
+        return rotate(q), rotate(k)
+
+
+class LostMinus(Rotary):
+    """(a, b) becomes (a cos + b sin, b cos + a sin)."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        half = angles(positions.time, q.shape[-1], self.theta)  # (T, D / 2)
+        angle = half.repeat_interleave(2, dim=-1)  # (T, D)
+
+        def rotate(x: Tensor) -> Tensor:
+            turned = torch.stack((x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+            return (x * angle.cos() + turned * angle.sin()).to(x.dtype)
+
+        return rotate(q), rotate(k)
+
+
+class ShortNumbers(Rotary):
+    """Positions take the type of everything else in the model: bfloat16."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time.bfloat16(), q.shape[-1], self.theta)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+class Clamped(Rotary):
+    """Angles come from a table of 32 rows, and the last row serves all positions beyond it."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time.clamp(max=31), q.shape[-1], self.theta)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+class AbsoluteKernel(Rotary):
+    """RoPE times K(m), where m is the position of the token."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time, q.shape[-1], self.theta)
+        m2 = positions.time.double() ** 2
+        kernel = 0.7 * torch.exp(-m2 / (2 * 5.0**2)) + 0.3 * torch.exp(-m2 / (2 * 20.0**2))
+        kernel = (kernel if kernel.dim() == 1 else kernel[:, None])[..., None]  # (T, 1) or (B, 1, T, 1)
+        return rotate_pairs(q, angle) * kernel.to(q), rotate_pairs(k, angle) * kernel.to(k)
+
+
+class CosineAlone(Rotary):
+    """Channel k of the token at position i times cos(i theta^(-k/D))."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        gate = angles(positions.time, 2 * q.shape[-1], self.theta).cos().to(q)  # (T, D)
+        return q * gate, k * gate
+
+
+class Twice(Sinusoidal):
+    """The code is added by the embedding, and once more by the caller."""
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        x = super().embed(x, positions)
+        return super().embed(x, positions)
+
+
+class AlongBatch(Sinusoidal):
+    """A code for inputs of shape (T, B, C), given inputs of shape (B, T, C)."""
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        time = torch.arange(x.shape[0], device=x.device)
+        return x + sinusoid(time, self.n_embd, self.theta)[:, None].to(x.dtype)  # (B, 1, C)
+
+
+class MissingColon(Sinusoidal):
+    """table[T] was written where table[:T] was meant."""
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        time = torch.tensor(x.shape[1], device=x.device)
+        return x + sinusoid(time, self.n_embd, self.theta).to(x.dtype)  # (C,)
+
+
+# ---------------------------------------------------------------- models that are wrong
+
+
+class RestartsInCache(Specimen):
+    """Counts the tokens that it is given now, not those it has read."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        return super().positions(idx, 0)
+
+
+class CountsPadding(Specimen):
+    """Hides padding, and counts it."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        real = idx != self.config.vocab_size - 1
+        if bool(real.all()):
+            return super().positions(idx, n_read)
+        time = torch.arange(idx.shape[1], device=idx.device).expand_as(idx)
+        return Positions(time.masked_fill(~real, idx.shape[1]))
+
+
+class OneTooMany(Specimen):
+    """A mask with its diagonal one step too high."""
+
+    def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
+        return super().attn_masks(Positions(queries.time + 1), keys)
+
+
+class Unscaled(Attention):
+    """Attention that forgets to divide its scores by the root of the head's width."""
+
+    def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().qkv(x, context)
+        return q * q.shape[-1] ** 0.5, k, v
+
+
+class WithoutScale(Specimen):
+    """A model with `Unscaled` in every block, which begins with the weights of the healthy one."""
+
+    def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
+        super().__init__(config, encoding)
+        for block in self.modules():
+            if isinstance(block, Block):
+                block.attention.__class__ = Unscaled  # the weights stay, the arithmetic changes
+
+
+# ---------------------------------------------------------------- labels
 
 Make = Callable[..., Specimen]  # given a ModelConfig
 SHAPE = ModelConfig(12, block_size=32, n_layer=2, n_head=2, n_embd=32)  # of the models that are measured
@@ -58,10 +249,6 @@ class Exhibit:
         where = f" Met in: {'; '.join(map(link, self.met.split('; ')))}." if self.met else ""
         return f"**{self.name}**: {self.does} {self.unseen}{where}"
 
-    def twins(self) -> tuple[Specimen, Specimen]:
-        """Return a model with it and a healthy one, both with the same random weights."""
-        return randomize_(self.make(SHAPE)), randomize_(self.healthy(SHAPE))
-
 
 def link(place: str) -> str:
     """Return one of the places where an exhibit was met, as Markdown."""
@@ -71,25 +258,6 @@ def link(place: str) -> str:
     _, repository, kind, number = address.split("/")
     what = {"issues": "issue", "pull": "pull request"}[kind]
     return f"[{repository}, {what} {number}{remark and ', ' + remark}](https://github.com/{address})"
-
-
-@cache
-@torch.inference_mode()
-def measured(exhibit: Exhibit, promise: str) -> Promise:
-    """Return the measurement of one of PROMISES on an exhibit."""
-    return PROMISES[promise](*exhibit.twins())
-
-
-def row(exhibit: Exhibit) -> dict[str, bool]:
-    """Return which of all PROMISES an exhibit keeps."""
-    return {promise: measured(exhibit, promise).holds for promise in PROMISES}
-
-
-@cache
-@torch.inference_mode()
-def hidden_in_training(exhibit: Exhibit) -> bool:
-    """Return whether an exhibit leaves training as it is; see `same_logits`."""
-    return same_logits(*exhibit.twins())
 
 
 EXHIBITS: tuple[Exhibit, ...] = (
@@ -103,7 +271,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "wrong axis",
         "RoPE turns a token by the number of its head, because the code takes axis 1 for time.",
         "Both axes are counted from 0 and the shapes fit, so nothing complains.",
-        specimens.AlongHeads,
+        AlongHeads,
         "facebookresearch/xformers/issues/841, with the axes in another order; "
         "mlfoundations/open_lm/issues/4",
     ),
@@ -111,7 +279,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "mixed layouts",
         "The angles are laid out for channels (i, i + D/2), and the pairs that turn are (2i, 2i + 1).",
         "Each half is right in some library, and the model learns to live with the mixture.",
-        specimens.MixedLayouts,
+        MixedLayouts,
         "huggingface/transformers/issues/47328; "
         "raiyanyahya/how-to-train-your-gpt/issues/6, the other way round; source note 001, the Python code",
     ),
@@ -119,7 +287,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "a lost minus",
         "A pair (a, b) becomes (a cos + b sin, b cos + a sin), where one sine should be subtracted.",
         "At place 0 it is right, and further on it is still a smooth function of the place.",
-        specimens.LostMinus,
+        LostMinus,
         "labmlai/annotated_deep_learning_paper_implementations/pull/193, where it was lost in a comment; "
         "karpathy/nanochat/pull/489, a minus that may be lost without harm",
     ),
@@ -127,7 +295,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "positions in bfloat16",
         "Positions get the type of the weights, and bfloat16 has no whole number between 256 and 258.",
         "No window of training was that long.",
-        specimens.ShortNumbers,
+        ShortNumbers,
         "EleutherAI/gpt-neox/pull/1016, on 256 and 257; huggingface/transformers/pull/29285; "
         "NVIDIA/Megatron-LM/issues/535, for float16",
     ),
@@ -135,7 +303,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "silent clamp",
         "A table has a row for each place of the window, and its last row serves every place beyond.",
         "Whoever reads on gets finite numbers and no error.",
-        specimens.Clamped,
+        Clamped,
         "jax-ml/jax/pull/7595, on indices past an array's end; "
         "source note 003, which sizes its table at 32768 rows so as never to get there",
     ),
@@ -143,21 +311,21 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "kernel of the place",
         "RoPE is multiplied by a Gaussian of the place m, where a distance m − n was meant.",
         "In a short window the loss still falls: early tokens are merely louder than late ones.",
-        specimens.AbsoluteKernel,
+        AbsoluteKernel,
         "source note 001, the definition of K(m)",
     ),
     Exhibit(
         "the sine left out",
         "Each channel is multiplied by a cosine of its place; the sine that makes it a turn is left out.",
         "At place 0 it is right, and cosines of two places still know something of their distance.",
-        specimens.CosineAlone,
+        CosineAlone,
         "source note 000, section 2.1",
     ),
     Exhibit(
         "codes added twice",
         "The embedding adds the sinusoid, and the model that calls it adds it again.",
         "The sum is a code as before, only louder; in a short training the loss even gains by it.",
-        specimens.Twice,
+        Twice,
         "gaasher/I-JEPA/issues/4",
         sinusoidal,
     ),
@@ -165,7 +333,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "codes along the batch",
         "The sinusoid is added along the first axis, which is the batch here and was time elsewhere.",
         "Every text still gets a code, all of its tokens the same.",
-        specimens.AlongBatch,
+        AlongBatch,
         "songyangco/GETNext/issues/2, a question still open",
         sinusoidal,
     ),
@@ -173,7 +341,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "one code for all",
         "A missing colon, table[T] for table[:T], gives every token the code of the text's length.",
         "Broadcasting makes the shapes fit.",
-        specimens.MissingColon,
+        MissingColon,
         "DiffPoseTalk/DiffPoseTalk/issues/20",
         sinusoidal,
     ),
@@ -181,14 +349,14 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "cache restarts",
         "With a cache, each new token is told that it stands at place 0.",
         "Training never uses a cache, so no loss can show it.",
-        specimens.RestartsInCache,
+        RestartsInCache,
         "Blaizzy/mlx-vlm/issues/1983; RobertCsordas/moeut/pull/6",
     ),
     Exhibit(
         "padding counted",
         "Padding on the left is hidden from attention, but counted: the first real token is not at place 0.",
         "Training packs its windows full, and only a batch of prompts is padded.",
-        specimens.CountsPadding,
+        CountsPadding,
         "TransformerLensOrg/TransformerLens/issues/1609, where one padding takes a loss of GPT-2 "
         "from 4.5 to 13.6; "
         "ndif-team/nnsight/pull/673; huggingface/transformers/issues/33095, under RoPE, which forgives it",
@@ -198,7 +366,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "mask off by one",
         "The mask's diagonal is one step too high, and every token sees the next.",
         "The loss falls better than ever.",
-        specimens.OneTooMany,
+        OneTooMany,
         "RVC-Boss/GPT-SoVITS/issues/965, where the diagonal is in dispute; "
         "huggingface/transformers/issues/48745, on the loss of models that look ahead",
     ),
@@ -206,8 +374,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "dropped scale",
         "Scores are not divided by the root of the head's width.",
         "Attention is sharper than it should be, and a model learns all the same.",
-        specimens.WithoutScale,
+        WithoutScale,
         "mlc-ai/mlc-llm/pull/3426; delzac/cntkx/issues/10, where only the root was missing",
-        shown=specimens.Unscaled,
+        shown=Unscaled,
     ),
 )

@@ -18,9 +18,8 @@ from babygpt.invariants import Promise
 from babygpt.objectives import NextToken
 from babygpt.tables import MARKS, Source, Table, source
 from babygpt.training import train
-from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, Make, hidden_in_training, measured, row
-from babygpt_course.museum.promises import PROMISES
-from babygpt_course.museum.specimens import Specimen
+from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, Make, Specimen
+from babygpt_course.museum.promises import PROMISES, hidden_in_training, measured, row
 
 
 def fits(exhibit: Exhibit, answers: Mapping[str, bool]) -> bool:

@@ -6,8 +6,8 @@ what it has learned; and a fresh Transformer, whose outputs are zero, would keep
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import wraps
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from babygpt.invariants.encodings import score
 from babygpt.models.base import KVCache
 from babygpt.models.transformer import Attention, Context, norm, score_scale
 from babygpt.positions import Positions
-from babygpt_course.museum.specimens import Specimen
+from babygpt_course.museum.exhibits import SHAPE, Exhibit, Specimen
 
 FAR = 4096  # as far as a book is long; bfloat16 has one whole number in thirty-two there
 SAME = 1e-4  # a smaller change of a logit is rounding
@@ -40,12 +40,6 @@ def random_texts(model: Specimen, rows: int, length: int) -> Tensor:
     """Return random token ids without padding: (rows, length)."""
     draw = torch.Generator().manual_seed(1)
     return torch.randint(model.config.vocab_size - 1, (rows, length), generator=draw)
-
-
-def same_logits(model: Specimen, healthy: Specimen) -> bool:
-    """Return whether two models agree on full windows without padding, which is all that training sees."""
-    idx = random_texts(model, 4, model.config.block_size)
-    return torch.equal(model(idx), healthy(idx))
 
 
 def pair_scores(model: Specimen, query: int, keys: Tensor) -> Tensor:
@@ -86,7 +80,7 @@ def promise(statement: str, limit: float = SAME) -> Callable[[Callable[..., Tens
     """Add a function to PROMISES, which measures a model and its twin; of a tensor the largest counts."""
 
     def register(measure: Callable[..., Tensor | float]) -> Measure:
-        @wraps(measure)
+        @functools.wraps(measure)
         def measured(model: Specimen, healthy: Specimen) -> Promise:
             value = measure(model, healthy)
             value = float(value.abs().max()) if isinstance(value, Tensor) else value
@@ -189,3 +183,24 @@ def spread(model: Specimen, healthy: Specimen) -> Tensor:
     rows = [[pair_scores(m, query, keys) for query in keys[::5].tolist()] for m in (model, healthy)]
     ours, theirs = (torch.stack(scores).std() for scores in rows)
     return ours / theirs - 1
+
+
+@functools.cache
+@torch.inference_mode()
+def measured(exhibit: Exhibit, name: str) -> Promise:
+    """Return the measurement of one of PROMISES on an exhibit, with random weights."""
+    return PROMISES[name](randomize_(exhibit.make(SHAPE)), randomize_(exhibit.healthy(SHAPE)))
+
+
+def row(exhibit: Exhibit) -> dict[str, bool]:
+    """Return which of all PROMISES an exhibit keeps."""
+    return {name: measured(exhibit, name).holds for name in PROMISES}
+
+
+@functools.cache
+@torch.inference_mode()
+def hidden_in_training(exhibit: Exhibit) -> bool:
+    """Return whether an exhibit agrees with its twin on full windows, which is all that training sees."""
+    ours, healthy = randomize_(exhibit.make(SHAPE)), randomize_(exhibit.healthy(SHAPE))
+    idx = random_texts(ours, 4, SHAPE.block_size)
+    return torch.equal(ours(idx), healthy(idx))

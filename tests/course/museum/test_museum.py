@@ -12,10 +12,17 @@ from babygpt.errors import BadInput
 from babygpt.invariants import causal
 from babygpt.training import train
 from babygpt_course.museum.costs import cost_table, differences, ending, load_costs, measure_costs
-from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, hidden_in_training, measured, row
+from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, rotary, sinusoidal
 from babygpt_course.museum.museum import Case, Museum, fewest, fits
-from babygpt_course.museum.promises import PROMISES, SAME, random_texts, randomize_
-from babygpt_course.museum.specimens import rotary, sinusoidal
+from babygpt_course.museum.promises import (
+    PROMISES,
+    SAME,
+    hidden_in_training,
+    measured,
+    random_texts,
+    randomize_,
+    row,
+)
 
 NAMES = [exhibit.name for exhibit in EXHIBITS]
 BROKEN = {  # what each was hung for; what else it breaks is measured
@@ -176,32 +183,18 @@ def test_asking_shows_verdict_and_number(museum: Museum):
     assert float(table.rows[0][3]) > 1
 
 
-@pytest.mark.parametrize("names", [(), ("shfit",), ("shift", None)])
-def test_an_unknown_promise_is_refused_and_nothing_is_asked(museum: Museum, names: tuple):
+def test_unknown_names_and_numbers_are_refused_in_few_words(museum: Museum):
     case = museum.case(1)
-    with pytest.raises(BadInput, match="shift, far, growth"):
-        case.ask(*names)
+    refused = [(case.ask, names, "shift, far, growth") for names in ((), ("shfit",), ("shift", None))]
+    refused += [(case.name, (guess,), "nothing wrong, wrong axis") for guess in ("", None, 3, "x" * 100_000)]
+    refused += [(museum.case, (number,), "from 1 to 15") for number in (0, 16, -1, True, 1.0, "1")]
+    refused += [(case.ask, ("shfit",), "did you mean 'shift'")]
+    refused += [(case.name, ("lost minus",), "did you mean 'a lost minus'")]
+    for call, given, message in refused:
+        with pytest.raises(BadInput, match=message) as error:
+            call(*given)
+        assert len(str(error.value)) < 500
     assert case.answers == {}
-
-
-@pytest.mark.parametrize("guess", ["", "a bug", None, 3, "x" * 100_000])
-def test_an_unknown_name_is_refused_in_few_words(museum: Museum, guess):
-    with pytest.raises(BadInput, match="nothing wrong, wrong axis") as error:
-        museum.case(1).name(guess)
-    assert len(str(error.value)) < 500
-
-
-def test_a_slip_of_the_pen_is_seen(museum: Museum):
-    with pytest.raises(BadInput, match="did you mean 'shift'"):
-        museum.case(1).ask("shfit")
-    with pytest.raises(BadInput, match="did you mean 'a lost minus'"):
-        museum.case(1).name("lost minus")
-
-
-@pytest.mark.parametrize("number", [0, 16, -1, True, 1.0, "1"])
-def test_an_unknown_case_is_refused(museum: Museum, number):
-    with pytest.raises(BadInput, match="from 1 to 15"):
-        museum.case(number)
 
 
 def test_the_glass_is_covered_until_it_is_given_up(museum: Museum):
