@@ -7,7 +7,7 @@ import copy
 import inspect
 import io
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -307,25 +307,6 @@ def expect(
     wrong = {text: f(*given) if callable(f) else f for text, f in (mistakes or {}).items()}
     require_equal(got, want, what, wrong, atol)
     return got
-
-
-def matches(
-    cases: Callable[[Generator], Iterable[tuple[Any, ...]]],
-    reference: Callable[..., Any],
-    what: Callable[..., str],
-    mistakes: Mapping[str, Any] | None = None,
-) -> Test:
-    """Return a test that an answer agrees with the reference in all cases that are drawn.
-
-    cases      given a random generator, returns the arguments of each call
-    what       given these arguments, describes them in a sentence
-    """
-
-    def test(attempt: Any, draw: Generator) -> None:
-        for given in cases(draw):
-            expect(attempt, *given, want=reference(*given), what=what(*given), mistakes=mistakes)
-
-    return test
 
 
 def require_tensors(got: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:

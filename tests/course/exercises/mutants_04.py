@@ -32,7 +32,7 @@ def note_001(x, positions, theta):
 
 
 def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=False, start=200, same=False, later=True):
-    for _ in range(10):
+    for _ in range(30):
         q, k = torch.ones(2, D) if ones else torch.randn(2, D, dtype=torch.float64)
         m, n = torch.randint(start, (2,)).tolist()
         n = m if same else n if later else min(m, n)
