@@ -24,7 +24,7 @@ from babygpt_course.exercises.compare import describe, difference, truth, unchan
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
-Test = Callable[[Any, Generator], None]
+Test = Callable[[Any, Generator], object]
 
 
 class Wrong(Exception):

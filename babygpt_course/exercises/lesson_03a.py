@@ -271,10 +271,6 @@ def prediction_gaps(one: str, other: str, n_layer: int, draw: Generator) -> Tens
     return (logits[0] - logits[1]).abs().amax(dim=-1)
 
 
-def six_letters(answer: Any, _: Generator) -> None:
-    two_words(answer)
-
-
 def one_layer(answer: Any, draw: Generator, blind: bool) -> None:
     """Require that one layer predicts the same after the last letters, or different after the first ones."""
     one, other = two_words(answer)
@@ -305,7 +301,7 @@ HALF_BLIND = exercise(
     - At each of the first four places either the letter or the heap must differ. Try it backwards.
     """,
     checks={
-        f"two texts of {LENGTH} letters": six_letters,
+        f"two texts of {LENGTH} letters": lambda answer, _: two_words(answer),
         f"one layer: the same at the last {BLIND}": partial(one_layer, blind=True),
         f"one layer: different at the first {LENGTH - BLIND}": partial(one_layer, blind=False),
         f"two layers: different at the last {BLIND}": two_layers_see,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -381,55 +382,51 @@ def drawn_questions(draw: Generator, n: int) -> list[Question]:
     return found
 
 
-def right_names(questions: list[Question]) -> list[str]:
-    return [q.answer + q.end for q in questions]
-
-
 def spells(
-    attempt: Any, questions: list[Question], written: list[str], mistakes: Mapping[str, float] | None = None
+    attempt: Any,
+    draw: Generator,
+    sizes: Sequence[int],
+    write: Callable[[Question, int, int], str],
+    hints: Sequence[str] = ("",),
 ) -> None:
-    """Let a model write these texts after the prompts, and compare the share of right ones."""
+    """Let a model write after some prompts, and compare the share of right names.
+
+    sizes  numbers of questions, one for each model
+    write  given a question, its number and the model's, returns what is written
+    hints  one for each model: what to tell those who find all names right
+    """
     tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
-    plan = {q.prompt: text + "." for q, text in zip(questions, written, strict=True)}
-    pairs = list(zip(right_names(questions), written, strict=True))
-    listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
-    what = f"{len(pairs)} questions, what is right and what the model writes being {listed},"
-    want = sum(text.startswith(name) for name, text in pairs) / len(pairs)
-    given = Speller(tokenizer, plan), tokenizer, questions
-    expect(attempt, *given, want=want, what=what, mistakes=mistakes)
+    for model, (n, hint) in enumerate(zip_longest(sizes, hints)):
+        questions = drawn_questions(draw, n)
+        pairs = [(q.answer + q.end, write(q, i, model)) for i, q in enumerate(questions)]
+        plan = {q.prompt: text + "." for q, (_, text) in zip(questions, pairs, strict=True)}
+        listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
+        what = f"{n} questions, what is right and what the model writes being {listed},"
+        want = sum(text.startswith(name) for name, text in pairs) / n
+        letters = [a == b for name, text in pairs for a, b in zip(name, text, strict=False)]
+        mistakes = {"One wrong letter spoils the name": sum(letters) / len(letters)}
+        mistakes |= {hint: 1.0} if hint else {}
+        expect(
+            attempt, Speller(tokenizer, plan), tokenizer, questions, want=want, what=what, mistakes=mistakes
+        )
 
 
-def always_right(attempt: Any, draw: Generator) -> None:
-    questions = drawn_questions(draw, 5)
-    spells(attempt, questions, right_names(questions))
+def rival_but_once(q: Question, number: int, _: int) -> str:
+    return (q.rival if number else q.answer) + q.end
 
 
-def wrong_names(attempt: Any, draw: Generator) -> None:
-    for n in (1, 4):
-        questions = drawn_questions(draw, n + 1)
-        written = right_names(questions)[:1] + [q.rival + q.end for q in questions[1:]]
-        spells(attempt, questions, written)
+def z_but_once(q: Question, number: int, at: int) -> str:
+    name = q.answer + q.end
+    return name[:at] + "z" + name[at + 1 :] if number else name
 
 
-def wrong_letters(attempt: Any, draw: Generator) -> None:
-    likelier = "You ask whether the right name is likelier than the rival, not what is written"
-    for at in (0, 1, 2):
-        questions = drawn_questions(draw, 4)
-        names = right_names(questions)
-        written = names[:1] + [name[:at] + "z" + name[at + 1 :] for name in names[1:]]
-        mistakes = {
-            "One wrong letter spoils the name": 1 - 3 / len("".join(names)),
-            "The first letter is not the whole name" if at else likelier: 1.0,
-        }
-        spells(attempt, questions, written, mistakes)
+def no_end_but_once(q: Question, number: int, _: int) -> str:
+    return q.answer + (q.end if number == 1 else "na.")
 
 
-def wrong_ends(attempt: Any, draw: Generator) -> None:
-    questions = drawn_questions(draw, 4)
-    written = [q.answer + (q.end if i == 1 else "na.") for i, q in enumerate(questions)]
-    hint = "After the name its end (`question.end`) must come: *anana* is not *ana*"
-    spells(attempt, questions, written, {hint: 1.0})
-
+FIRST_LETTER = "The first letter is not the whole name"
+LIKELIER = "You ask whether the right name is likelier than the rival, not what is written"
+NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana*"
 
 WHOLE_NAMES = exercise(
     """Whole names (stretch, 15 minutes)
@@ -446,10 +443,12 @@ WHOLE_NAMES = exercise(
     - Write as many letters as the answer and its end have, then compare texts.
     """,
     checks={
-        "a model that is always right": always_right,
-        "the other name is wrong": wrong_names,
-        "one wrong letter is one too many": wrong_letters,
-        "and the name must end": wrong_ends,
+        "a model that is always right": partial(spells, sizes=(5,), write=lambda q, *_: q.answer + q.end),
+        "the other name is wrong": partial(spells, sizes=(2, 5), write=rival_but_once),
+        "one wrong letter is one too many": partial(
+            spells, sizes=(4, 4, 4), write=z_but_once, hints=(LIKELIER, FIRST_LETTER, FIRST_LETTER)
+        ),
+        "and the name must end": partial(spells, sizes=(4,), write=no_end_but_once, hints=(NO_END,)),
     },
     stub=lambda model, tokenizer, questions: 0.0,
     answer=whole_names_answer,
