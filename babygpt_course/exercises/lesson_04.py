@@ -274,26 +274,20 @@ def reference_ranking(
     return sorted(scores, key=scores.__getitem__), scores
 
 
-def listed_heads(attempt: Any, model: LanguageModel, score: ModelScore, what: str) -> list[Any]:
-    got = ask(attempt, model, score, what=what)
-    if not isinstance(got, list | tuple):
-        raise Wrong(f"for {what} came out: {describe(got)}; should be a list of pairs (layer, head)")
-    return list(got)
-
-
 def names_each_head(attempt: Any, draw: Generator) -> None:
     for n_layer, n_head in ((1, 2), (2, 3)):
         model, score, what = drawn_model(draw, n_layer, n_head)
-        got = listed_heads(attempt, model, score, what)
+        got = ask(attempt, model, score, what=what)
         want = [(layer, head) for layer in range(n_layer) for head in range(n_head)]
-        if len(got) != len(want) or any(one not in got for one in want):
+        if not isinstance(got, list | tuple) or len(got) != len(want) or any(one not in got for one in want):
             raise Wrong(f"for {what} came out: {describe(got)}; should hold each of {describe(want)} once")
 
 
 def ranks_heads(attempt: Any, draw: Generator) -> None:
     for n_layer, n_head in ((1, 3), (1, 4), (2, 2), (3, 3)):
         model, score, what = drawn_model(draw, n_layer, n_head)
-        got = listed_heads(attempt, model, score, what)
+        got = ask(attempt, model, score, what=what)
+        got = list(got) if isinstance(got, tuple) else got
         want, scores = reference_ranking(model, score)
         if got != want:
             hint = ""
