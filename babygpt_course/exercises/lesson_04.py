@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -381,16 +380,16 @@ def spells(
     draw: Generator,
     sizes: Sequence[int],
     write: Callable[[Question, int, int], str],
-    hints: Sequence[str] = ("",),
+    hint: str = "",
 ) -> None:
     """Let a model write after some prompts, and compare the share of right names.
 
     sizes  numbers of questions, one for each model
     write  given a question, its number and the model's, returns what is written
-    hints  one for each model: what to tell those who find all names right
+    hint   what to tell those who find all names right
     """
     tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
-    for model, (n, hint) in enumerate(zip_longest(sizes, hints)):
+    for model, n in enumerate(sizes):
         questions = drawn_questions(draw, n)
         pairs = [(q.answer + q.end, write(q, i, model)) for i, q in enumerate(questions)]
         plan = {q.prompt: text + "." for q, (_, text) in zip(questions, pairs, strict=True)}
@@ -418,8 +417,7 @@ def no_end_but_once(q: Question, number: int, _: int) -> str:
     return q.answer + (q.end if number == 1 else "na.")
 
 
-FIRST_LETTER = "The first letter is not the whole name"
-LIKELIER = "You ask whether the right name is likelier than the rival, not what is written"
+ONE_LETTER = "The first letter is not the whole name, and which name is likelier is not what is written"
 NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana*"
 
 WHOLE_NAMES = exercise(
@@ -440,9 +438,9 @@ WHOLE_NAMES = exercise(
         "a model that is always right": partial(spells, sizes=(5,), write=lambda q, *_: q.answer + q.end),
         "the other name is wrong": partial(spells, sizes=(2, 5), write=rival_but_once),
         "one wrong letter is one too many": partial(
-            spells, sizes=(4, 4, 4), write=z_but_once, hints=(LIKELIER, FIRST_LETTER, FIRST_LETTER)
+            spells, sizes=(4, 4, 4), write=z_but_once, hint=ONE_LETTER
         ),
-        "and the name must end": partial(spells, sizes=(4,), write=no_end_but_once, hints=(NO_END,)),
+        "and the name must end": partial(spells, sizes=(4,), write=no_end_but_once, hint=NO_END),
     },
     stub=lambda model, tokenizer, questions: 0.0,
     answer=whole_names_answer,
