@@ -7,7 +7,7 @@ import copy
 import inspect
 import io
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -24,7 +24,7 @@ from babygpt_course.exercises.compare import describe, difference, truth, unchan
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
-Test = Callable[[Any, Generator], None]
+Test = Callable[[Any, Generator], object]
 
 
 class Wrong(Exception):
@@ -188,11 +188,11 @@ class Exercise:
 
     def draw(self, attempt: Any) -> Drawing | Words:
         """Draw an answer, the solution and their difference; say why, where there is nothing to draw."""
-        if self.picture is None:
+        picture = self.picture
+        if picture is None:
             return Words("This exercise has no picture: `check` says it in words.")
-        wanted = as_matrix(self.picture.matrix(self.answer))
-        work = partial(lambda matrix: as_matrix(matrix(attempt)), self.picture.matrix)
-        yours, error, _ = run_with_timeout(self.seconds, work)
+        wanted = as_matrix(picture.matrix(self.answer))
+        yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(picture.matrix(attempt)))
         if error is None and yours.shape != wanted.shape:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
         if error is not None:
@@ -202,8 +202,8 @@ class Exercise:
         if number := int(wrong.sum()):
             furthest = (yours - wanted)[wrong].abs().nan_to_num(torch.inf).max()
             words = f"{number} of {wrong.numel()} differ, by up to {furthest:.2g}"
-        labels = self.picture.x, self.picture.y
-        return Drawing(answer_figure(yours.numpy(), wanted.numpy(), words, *labels), words)
+        figure = answer_figure(yours.numpy(), wanted.numpy(), words, picture.x, picture.y)
+        return Drawing(figure, words)
 
     def hint(self) -> Words:
         """Return one more hint each time, until there are no more."""
@@ -218,7 +218,8 @@ class Exercise:
             return self.answer
         cell = source(self.answer)
         text = cell.text.replace("_answer(", "(")
-        cell.text = "\n".join([*needed_imports(text, sys.modules[self.answer.__module__]), "", "", text])
+        imports = needed_imports(text, sys.modules[self.answer.__module__])
+        cell.text = "\n".join([*imports, "", "", text] if imports else [text])
         return cell
 
 
@@ -307,25 +308,6 @@ def expect(
     wrong = {text: f(*given) if callable(f) else f for text, f in (mistakes or {}).items()}
     require_equal(got, want, what, wrong, atol)
     return got
-
-
-def matches(
-    cases: Callable[[Generator], Iterable[tuple[Any, ...]]],
-    reference: Callable[..., Any],
-    what: Callable[..., str],
-    mistakes: Mapping[str, Any] | None = None,
-) -> Test:
-    """Return a test that an answer agrees with the reference in all cases that are drawn.
-
-    cases      given a random generator, returns the arguments of each call
-    what       given these arguments, describes them in a sentence
-    """
-
-    def test(attempt: Any, draw: Generator) -> None:
-        for given in cases(draw):
-            expect(attempt, *given, want=reference(*given), what=what(*given), mistakes=mistakes)
-
-    return test
 
 
 def require_tensors(got: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:

@@ -19,27 +19,19 @@ def describe(value: Any, most: int = SHOWN) -> str:
     returns  never raises: a value whose own `repr` fails is named by its type
     """
     try:
-        if isinstance(value, np.ndarray):
-            value = torch.as_tensor(value)
-        if isinstance(value, Tensor):
-            return describe_tensor(value, most)
-        if isinstance(value, float):
-            return f"{value:.4g}"
-        text = " ".join(repr(value).split())
+        if isinstance(value, Tensor | np.ndarray):
+            tensor = torch.as_tensor(value).detach()
+            numbers = tensor.flatten()[:most].tolist()
+            listed = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in numbers)
+            if tensor.dim() == 0:
+                return listed
+            if tensor.dim() == 1 and len(tensor) <= most:
+                return f"[{listed}]"
+            return f"{tuple(tensor.shape)} [{listed}{', …' if tensor.numel() > most else ''}]"
+        text = f"{value:.4g}" if isinstance(value, float) else " ".join(repr(value).split())
     except Exception:
         return f"something of type {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "…"
-
-
-def describe_tensor(value: Tensor, most: int = SHOWN) -> str:
-    """Return the numbers of a tensor if they are few, otherwise its shape and its first ones."""
-    numbers = value.detach().flatten()[:most].tolist()
-    listed = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in numbers)
-    if value.dim() == 0:
-        return listed
-    if value.numel() <= most and value.dim() == 1:
-        return f"[{listed}]"
-    return f"{tuple(value.shape)} [{listed}{', …' if value.numel() > most else ''}]"
 
 
 def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
@@ -110,9 +102,9 @@ def wrong_shape(got: Any, shape: tuple[int, ...]) -> str:
 def unchanged(one: Any, other: Any) -> bool:
     """Whether a tensor, a module, or a list or dict of these still holds what its copy holds."""
     if isinstance(one, torch.nn.Module):
-        return unchanged(dict(one.state_dict()), dict(other.state_dict()))
+        one, other = dict(one.state_dict()), dict(other.state_dict())
     if isinstance(one, Tensor):
-        return one.shape == other.shape and bool((one == other).all())
+        return torch.equal(one, other)
     if isinstance(one, dict):
         return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
     if isinstance(one, list):

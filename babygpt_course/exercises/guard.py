@@ -22,17 +22,11 @@ class OutOfTime(BaseException):
     """Raised inside the learner's code when its time is over. No `except Exception` catches it."""
 
 
-class Beginning(io.TextIOBase):
+class Beginning(io.StringIO):
     """Text stream that keeps only the beginning of what is written to it."""
 
-    def __init__(self) -> None:
-        self.text = ""
-
-    def writable(self) -> bool:
-        return True
-
     def write(self, text: str) -> int:
-        self.text = (self.text + text)[:OUTPUT_LIMIT]
+        super().write(text[: max(0, OUTPUT_LIMIT - self.tell())])
         return len(text)
 
 
@@ -80,5 +74,5 @@ def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, Base
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(OutOfTime))
             thread.join(PATIENCE)
     if values:
-        return values[0], None, output.text
-    return None, errors[0] if errors else OutOfTime(), output.text
+        return values[0], None, output.getvalue()
+    return None, errors[0] if errors else OutOfTime(), output.getvalue()

@@ -255,10 +255,6 @@ def lucky(n: int) -> float:
     return sum(math.comb(n, right) for right in range(least, n + 1)) / 2**n
 
 
-def is_number(answer: Any, _: Generator) -> None:
-    whole_number(answer, 1, MOST)
-
-
 def seldom_lucky(answer: Any, _: Generator) -> None:
     chance = lucky(whole_number(answer, 1, MOST))
     if chance * LUCK >= 1:
@@ -288,7 +284,7 @@ QUESTIONS = exercise(
       at a few numbers around that one.
     """,
     checks={
-        "it is a number of questions": is_number,
+        "it is a number of questions": lambda answer, _: whole_number(answer, 1, MOST),
         "a coin seldom gets so far": seldom_lucky,
         "and no question is wasted": not_too_many,
     },

@@ -25,7 +25,9 @@ def bigram_loss_answer(text: str) -> float:
 
 
 def loss_by_table(text: str) -> float:
-    """Return the same loss from a table of counts, read off at each prediction."""
+    """Return the same loss from a table of counts, read off at each prediction; 0 without a prediction."""
+    if len(text) < 2:
+        return 0.0
     letters = sorted(set(text))
     ids = torch.tensor([letters.index(letter) for letter in text])
     counts = torch.zeros(len(letters), len(letters), dtype=torch.float64)
@@ -123,10 +125,6 @@ def anagrams(answer: Any, _: Generator) -> None:
         raise Wrong(f"the two texts do not hold the same characters: {more}")
 
 
-def v1_loss(text: str) -> float:
-    return loss_by_table(text) if len(text) > 1 else 0.0
-
-
 def first_is_certain(answer: Any, _: Generator) -> None:
     text = texts(answer, 2)[0]
     followers: dict[str, set[str]] = {}
@@ -135,13 +133,13 @@ def first_is_certain(answer: Any, _: Generator) -> None:
     for a, after in followers.items():
         if len(after) > 1:
             listed = " and ".join(map(repr, sorted(after)))
-            raise Wrong(f"v1 loses {v1_loss(text):.3f} nats on {text!r}: after {a!r} come {listed}")
+            raise Wrong(f"v1 loses {loss_by_table(text):.3f} nats on {text!r}: after {a!r} come {listed}")
 
 
 def second_is_not(answer: Any, _: Generator) -> None:
     text = texts(answer, 2)[1]
-    if v1_loss(text) < DOUBT:
-        raise Wrong(f"v1 loses only {v1_loss(text):.3f} nats per prediction on {text!r}")
+    if loss_by_table(text) < DOUBT:
+        raise Wrong(f"v1 loses only {loss_by_table(text):.3f} nats per prediction on {text!r}")
 
 
 CERTAIN_TEXT = exercise(

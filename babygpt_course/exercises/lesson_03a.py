@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -37,18 +38,6 @@ def attention_answer(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return weights @ v, weights
 
 
-Heads = tuple[Tensor, Tensor, Tensor]
-
-
-def drawn_heads(draw: Generator) -> list[Heads]:
-    """Draw queries, keys and values of growing size; the values have a width of their own."""
-    found = []
-    for B, H, T, D in ((1, 1, 3, 1), (1, 2, 4, 3), (3, 2, 7, 8)):
-        q, k = torch.randn(2, B, H, T, D, generator=draw)
-        found.append((q, 2 * k, torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw)))
-    return found
-
-
 def attend(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, str]:
     """Return the learner's mix and weights, and the shapes of the inputs in words."""
     what = f"q {tuple(q.shape)} and v {tuple(v.shape)}"
@@ -59,9 +48,18 @@ def attend(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tenso
     return mix, weights, what
 
 
+def drawn_heads(
+    attempt: Any, draw: Generator, key_scale: float = 2.0
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor, Tensor, str]]:
+    """Draw q, k and v of growing size; yield them with the learner's mix and weights, and their shapes."""
+    for B, H, T, D in ((1, 1, 3, 1), (1, 2, 4, 3), (3, 2, 7, 8)):
+        q, k = torch.randn(2, B, H, T, D, generator=draw)
+        k, v = key_scale * k, torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw)
+        yield q, k, v, *attend(attempt, q, k, v)
+
+
 def rows_sum_to_1(attempt: Any, draw: Generator) -> None:
-    for q, k, v in drawn_heads(draw):
-        _, weights, what = attend(attempt, q, k, v)
+    for q, _, _, _, weights, what in drawn_heads(attempt, draw):
         ones = torch.ones(q.shape[:-1])
         if text := difference(weights.sum(dim=-1), ones):
             hint = " Your columns do: the softmax runs over the keys, which are the last axis."
@@ -72,8 +70,7 @@ def rows_sum_to_1(attempt: Any, draw: Generator) -> None:
 
 
 def sees_no_later(attempt: Any, draw: Generator) -> None:
-    for q, k, v in drawn_heads(draw):
-        mix, weights, what = attend(attempt, q, k, v)
+    for q, k, v, mix, weights, what in drawn_heads(attempt, draw):
         for t in range(1, q.shape[2]):
             changed_k, changed_v = k.clone(), v.clone()
             changed_k[:, :, t:] += 3.0
@@ -91,8 +88,7 @@ def sees_no_later(attempt: Any, draw: Generator) -> None:
 
 
 def sees_all_earlier(attempt: Any, draw: Generator) -> None:
-    for q, k, v in drawn_heads(draw):
-        _, weights, what = attend(attempt, q, 0 * k, v)
+    for q, _, _, _, weights, what in drawn_heads(attempt, draw, key_scale=0.0):
         want = torch.ones(q.shape[2], q.shape[2]).tril()
         want = (want / want.sum(dim=-1, keepdim=True)).expand_as(weights)
         blind = (weights.diagonal(dim1=-2, dim2=-1) < 1e-6).all() and (weights > 1e-6).any()
@@ -101,8 +97,7 @@ def sees_all_earlier(attempt: Any, draw: Generator) -> None:
 
 
 def weighs_by_scores(attempt: Any, draw: Generator) -> None:
-    for q, k, v in drawn_heads(draw):
-        _, weights, what = attend(attempt, q, k, v)
+    for q, k, v, _, weights, what in drawn_heads(attempt, draw):
         D = q.shape[-1]
         factors = {
             "Divide the scores by √D": D**0.5,
@@ -114,14 +109,12 @@ def weighs_by_scores(attempt: Any, draw: Generator) -> None:
 
 
 def mixes_values(attempt: Any, draw: Generator) -> None:
-    for q, k, v in drawn_heads(draw):
-        mix, weights, what = attend(attempt, q, k, v)
+    for _, _, v, mix, weights, what in drawn_heads(attempt, draw):
         require_equal(mix, weights.to(v) @ v, f"{what} the mix is not your weights times the values:")
 
 
 def is_attention(attempt: Any, draw: Generator) -> None:
-    for q, k, v in drawn_heads(draw):
-        mix, _, what = attend(attempt, q, k, v)
+    for q, k, v, mix, _, what in drawn_heads(attempt, draw):
         if text := difference(mix, F.scaled_dot_product_attention(q, k, v, is_causal=True)):
             raise Wrong(f"for {what} the mix {text}, as PyTorch says")
 
@@ -194,7 +187,7 @@ def drawn_block(shape: tuple[int, int, int, int], draw: Generator) -> tuple[Bloc
     _, T, C, n_head = shape
     block = Block(ModelConfig(2, block_size=T, n_head=n_head, n_embd=C))
     randomize_(block, draw)
-    parameters = {f"{name}": f"attention.{name}" for name in ("to_q", "to_k", "to_v", "out")}
+    parameters = {name: f"attention.{name}" for name in ("to_q", "to_k", "to_v", "out")}
     parameters |= {"up": "mlp.up", "down": "mlp.out"}
     return block, {name: block.get_parameter(f"{p}.weight").detach() for name, p in parameters.items()}
 
@@ -278,18 +271,13 @@ def prediction_gaps(one: str, other: str, n_layer: int, draw: Generator) -> Tens
     return (logits[0] - logits[1]).abs().amax(dim=-1)
 
 
-def six_letters(answer: Any, _: Generator) -> None:
-    two_words(answer)
-
-
 def one_layer(answer: Any, draw: Generator, blind: bool) -> None:
     """Require that one layer predicts the same after the last letters, or different after the first ones."""
     one, other = two_words(answer)
     gaps = prediction_gaps(one, other, 1, draw)
-    first = LENGTH - BLIND if blind else 0
     wrong = (gaps[-BLIND:] > 1e-4 if blind else gaps[:-BLIND] < 1e-4).nonzero()
     if len(wrong):
-        t = first + int(wrong[0])
+        t = int(wrong[0]) + (LENGTH - BLIND if blind else 0)
         found = "different things" if blind else "the same"
         raise Wrong(f"one layer predicts {found} after {one[: t + 1]!r} and {other[: t + 1]!r}")
 
@@ -313,7 +301,7 @@ HALF_BLIND = exercise(
     - At each of the first four places either the letter or the heap must differ. Try it backwards.
     """,
     checks={
-        f"two texts of {LENGTH} letters": six_letters,
+        f"two texts of {LENGTH} letters": lambda answer, _: two_words(answer),
         f"one layer: the same at the last {BLIND}": partial(one_layer, blind=True),
         f"one layer: different at the first {LENGTH - BLIND}": partial(one_layer, blind=False),
         f"two layers: different at the last {BLIND}": two_layers_see,

@@ -107,18 +107,15 @@ def head_scores(attempt: Any, n: int, n_embd: int, start: int, length: int) -> T
     return scores
 
 
-def looks(attempt: Any, draw: Generator, least: float = 0.0, starts: tuple[int, int] | None = None) -> None:
+def looks_back(
+    attempt: Any, draw: Generator, itself: bool = False, least: float = 0.0, starts: tuple[int, int] = (0, 1)
+) -> None:
     """Require that each token gives the token n before it the most weight, and at least so much."""
-    cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 5, 12), 2 * integer(draw, 9, 20))]
-    require_head(attempt, cases, integer(draw, *starts) if starts else 0, least)
-
-
-def looks_at_itself(attempt: Any, draw: Generator) -> None:
-    require_head(attempt, [(0, 2 * integer(draw, 4, 10))], 0, 0.0)
-
-
-def require_head(attempt: Any, cases: list[tuple[int, int]], start: int, least: float) -> None:
-    """Raise Wrong unless each token looks n back, in texts that begin at `start`."""
+    if itself:
+        cases = [(0, 2 * integer(draw, 4, 10))]
+    else:
+        cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 5, 12), 2 * integer(draw, 9, 20))]
+    start = integer(draw, *starts)
     for n, n_embd in cases:
         scores = head_scores(attempt, n, n_embd, start, n + 64)
         weights = causal_softmax(scores)
@@ -149,10 +146,10 @@ LOOK_BACK = exercise(
       Then multiply the whole matrix until the softmax is sharp.
     """,
     checks={
-        "n = 0: each token looks at itself": looks_at_itself,
-        "each token looks n back": looks,
-        "also far along the text": partial(looks, starts=(200, 3000)),
-        "and with 90% of its weight": partial(looks, starts=(0, 50), least=0.9),
+        "n = 0: each token looks at itself": partial(looks_back, itself=True),
+        "each token looks n back": looks_back,
+        "also far along the text": partial(looks_back, starts=(200, 3000)),
+        "and with 90% of its weight": partial(looks_back, starts=(0, 50), least=0.9),
     },
     stub=lambda n, n_embd: (torch.eye(n_embd), torch.eye(n_embd)),
     answer=look_back_answer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +19,6 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.versions import build
 from babygpt_course.exercises.base import (
     Comparison,
-    Unusable,
     Wrong,
     ask,
     exercise,
@@ -102,7 +102,7 @@ HALF_SPLIT = exercise(
 
 
 # ---------------------------------------------------------------- Does it know the distance only?
-Score = Callable[[Tensor, Tensor, int, int], float]
+Score = Callable[[Tensor, Tensor, int, int], float]  # of q, k, m, n
 LAST = 1000  # position up to which a promise must hold
 
 
@@ -118,87 +118,72 @@ def is_relative_answer(score: Callable[..., float], head_dim: int) -> bool:
     return True
 
 
-def dot(q: Tensor, k: Tensor) -> float:
-    return float(q.double() @ k.double())
+def black_boxes(theta: float) -> dict[str, dict[str, Score]]:
+    """Return scores that depend on the distance only, plainly on the position, or secretly on it."""
 
+    def dot(q: Tensor, k: Tensor) -> float:
+        return float(q.double() @ k.double())
 
-def rotated(x: Tensor, position: int, theta: float) -> Tensor:
-    """Rotate x (D,) as RoPE does at a position."""
-    return rotate(x.double()[None, None, None], torch.tensor([position]), theta)[0, 0, 0]
+    def turn(x: Tensor, position: int) -> Tensor:
+        return rotate(x.double()[None, None, None], torch.tensor([position]), theta)[0, 0, 0]
 
+    def mixed(
+        x: Tensor, position: int
+    ) -> Tensor:  # as in note 001: angles of one layout, partners of the other
+        angle = (position * frequencies(len(x), theta)).repeat(2)
+        return x * angle.cos() + torch.stack((-x[1::2], x[::2]), dim=-1).flatten() * angle.sin()
 
-def mixed(x: Tensor, position: int, theta: float) -> Tensor:
-    """Rotate x (D,) as note 001 does: the angles of one layout, the partners of the other."""
-    angle = (position * frequencies(len(x), theta)).repeat(2)
-    partner = torch.stack((-x[1::2], x[::2]), dim=-1).flatten()
-    return x * angle.cos() + partner * angle.sin()
-
-
-def code(position: int, n_embd: int, theta: float) -> Tensor:
-    return sinusoid(torch.tensor(position), n_embd, theta).double()
-
-
-def relative_scores(theta: float) -> dict[str, Score]:
-    """Return scores that depend on the distance only."""
+    def code(position: int, n_embd: int) -> Tensor:
+        return sinusoid(torch.tensor(position), n_embd, theta).double()
 
     def rope(q: Tensor, k: Tensor, m: int, n: int) -> float:
-        return dot(rotated(q, m, theta), rotated(k, n, theta))
+        return dot(turn(q, m), turn(k, n))
 
-    return {
+    def bell(d: float) -> float:
+        return 2.0 ** (-(d**2))
+
+    def wave_of_q(q: Tensor, m: int) -> float:
+        return float(q.double().std()) * torch.tensor(m / 9.0).sin().item()
+
+    relative: dict[str, Score] = {
         "the dot product": lambda q, k, m, n: dot(q, k),
         "RoPE": rope,
         "ALiBi": lambda q, k, m, n: dot(q, k) - abs(m - n) / 8,
-        "RoPE times a bell curve over the distance": lambda q, k, m, n: (
-            rope(q, k, m, n) * 2.0 ** (-(((m - n) / 20) ** 2))
-        ),
+        "RoPE times a bell curve over the distance": lambda q, k, m, n: rope(q, k, m, n) * bell((m - n) / 20),
         "a score that falls to −10 for keys that are later": lambda q, k, m, n: (
             rope(q, k, m, n) if n <= m else -10.0
         ),
-        "the likeness of two sinusoid codes": lambda q, k, m, n: dot(code(m, 8, theta), code(n, 8, theta)),
+        "the likeness of two sinusoid codes": lambda q, k, m, n: dot(code(m, 8), code(n, 8)),
     }
-
-
-def absolute_scores(theta: float) -> dict[str, Score]:
-    """Return scores that plainly depend on the position itself."""
-    return {
-        "a code for the key's place, added to k": lambda q, k, m, n: dot(q, k + code(n, len(k), theta)),
-        "RoPE on the queries alone": lambda q, k, m, n: dot(rotated(q, m, theta), k),
-        "a kernel of each place, K(m) · K(n)": lambda q, k, m, n: (
-            dot(q, k) * 2.0 ** (-((m / 90) ** 2) - (n / 90) ** 2)
-        ),
-        "queries turned one way, keys the other": lambda q, k, m, n: dot(
-            rotated(q, m, theta), rotated(k, -n, theta)
-        ),
+    absolute: dict[str, Score] = {
+        "a code for the key's place, added to k": lambda q, k, m, n: dot(q, k + code(n, len(k))),
+        "RoPE on the queries alone": lambda q, k, m, n: dot(turn(q, m), k),
+        "a kernel of each place, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * bell(m / 90) * bell(n / 90),
+        "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
     }
-
-
-def hidden_scores(theta: float) -> dict[str, Score]:
-    """Return scores whose fault shows far along, for some vectors only, or for later keys only."""
-    rope = relative_scores(theta)["RoPE"]
-    return {
+    hidden: dict[str, Score] = {
         "positions beyond 200 taken for 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
         "positions that begin again at 128": lambda q, k, m, n: rope(q, k, m % 128, n % 128),
-        "two layouts mixed": lambda q, k, m, n: dot(mixed(q, m, theta), mixed(k, n, theta)),
+        "two layouts mixed": lambda q, k, m, n: dot(mixed(q, m), mixed(k, n)),
         "RoPE, and a code of the place for q that is not constant": lambda q, k, m, n: (
-            rope(q, k, m, n) + float(q.double().std()) * torch.tensor(m / 9.0).sin().item()
+            rope(q, k, m, n) + wave_of_q(q, m)
         ),
         "positions rounded to even numbers": lambda q, k, m, n: rope(q, k, m // 2 * 2, n // 2 * 2),
         "RoPE for keys that are not later; for later ones, the place of q alone": lambda q, k, m, n: rope(
             q, k, m, n if n <= m else 0
         ),
     }
+    return {"relative": relative, "absolute": absolute, "hidden": hidden}
 
 
-def classifies(
-    attempt: Any, draw: Generator, scores: Callable[[float], dict[str, Score]], relative: bool
-) -> None:
-    for name, score in scores(float(integer(draw, 100, 5000))).items():
+def classifies(attempt: Any, draw: Generator, kind: str) -> None:
+    for name, score in black_boxes(float(integer(draw, 100, 5000)))[kind].items():
         for head_dim in (4, 8):
             what = f"{name} (head_dim {head_dim})"
             got = require_bool(ask(attempt, score, head_dim, what=what), what)
-            if got and not relative:
+            if got and kind != "relative":
                 raise Wrong(f"you let this one through: {what}. {counterexample(score, head_dim)}")
-            if relative and not got:
+            if kind == "relative" and not got:
                 why = "The last digits of two equal sums may differ: allow for 0.001"
                 raise Wrong(f"you refuse this one, which knows the distance only: {what}. {why}")
 
@@ -230,9 +215,9 @@ RELATIVE = exercise(
     - Some codes are fine up to a place and wrong beyond it: move to the end of the positions.
     """,
     checks={
-        "lets relative scores through": partial(classifies, scores=relative_scores, relative=True),
-        "catches those that look at the place": partial(classifies, scores=absolute_scores, relative=False),
-        "catches faults that hide": partial(classifies, scores=hidden_scores, relative=False),
+        "lets relative scores through": partial(classifies, kind="relative"),
+        "catches those that look at the place": partial(classifies, kind="absolute"),
+        "catches faults that hide": partial(classifies, kind="hidden"),
     },
     stub=lambda score, head_dim: True,
     answer=is_relative_answer,
@@ -241,6 +226,9 @@ RELATIVE = exercise(
 
 
 # ---------------------------------------------------------------- Which head matters most?
+ModelScore = Callable[[LanguageModel], float]
+
+
 def ranking_answer(model: Any, score: Callable[..., float]) -> list[tuple[int, int]]:
     """All heads as (layer, head), counted from 0; first the one without which the score falls most."""
     D, without = model.config.head_dim, {}
@@ -255,83 +243,56 @@ def ranking_answer(model: Any, score: Callable[..., float]) -> list[tuple[int, i
     return sorted(without, key=lambda at: without[at])
 
 
-class MinusLoss:
-    """Score of a model on some text: minus its mean loss, so that larger is better."""
-
-    def __init__(self, ids: Tensor) -> None:
-        self.ids = ids
-
-    def __call__(self, model: LanguageModel) -> float:
-        with torch.inference_mode():
-            log_probs = model(self.ids[:, :-1]).log_softmax(dim=-1)
-        return log_probs.gather(-1, self.ids[:, 1:, None]).mean().item()
-
-
-def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[LanguageModel, MinusLoss, str]:
-    """Draw a v4 with random weights and a score of it; return them and their description."""
+def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[LanguageModel, ModelScore, str]:
+    """Draw a v4 with random weights and a score of it, minus a mean loss; and in words."""
     vocab_size, T = integer(draw, 5, 9), integer(draw, 6, 12)
     config = ModelConfig(vocab_size, block_size=16, n_layer=n_layer, n_head=n_head, n_embd=4 * n_head)
     model = build("v4", config)
     randomize_(model, draw)
-    score = MinusLoss(torch.randint(vocab_size, (4, T), generator=draw))
+    ids = torch.randint(vocab_size, (4, T), generator=draw)
+
+    def score(model: LanguageModel) -> float:
+        with torch.inference_mode():
+            log_probs = model(ids[:, :-1]).log_softmax(dim=-1)
+        return log_probs.gather(-1, ids[:, 1:, None]).mean().item()
+
     return model, score, f"a model of {n_layer} layer{'s'[: n_layer - 1]} with {n_head} heads each"
 
 
-def scores_without(model: LanguageModel, score: MinusLoss, cumulative: bool = False) -> dict[Any, float]:
-    """Return the score without each (layer, head): a hook replaces by 0 what the head writes.
-
-    cumulative  heads stay silent once they are, as for a learner who never gives one back
-    """
-    scores: dict[Any, float] = {}
-    hooks = []
+def reference_ranking(
+    model: LanguageModel, score: ModelScore, give_back: bool = True
+) -> tuple[list[Any], dict[Any, float]]:
+    """Return the heads in their order, and the score without each; some learners never give a head back."""
+    D, scores, spoilt = model.config.head_dim, {}, copy.deepcopy(model)
     for layer in range(model.config.n_layer):
         for head in range(model.config.n_head):
-
-            def silence(_: Any, inputs: tuple[Tensor], head: int = head) -> tuple[Tensor]:
-                written = inputs[0].unflatten(-1, (model.config.n_head, -1)).clone()  # (B, T, H, D)
-                written[:, :, head] = 0.0
-                return (written.flatten(2),)
-
-            out = model.get_submodule(f"blocks.{layer}.attention.out")
-            hooks.append(out.register_forward_pre_hook(silence))
-            scores[layer, head] = score(model)
-            if not cumulative:
-                hooks.pop().remove()
-    for hook in hooks:
-        hook.remove()
-    return scores
-
-
-def ranked(scores: dict[Any, float]) -> list[Any]:
-    return sorted(scores, key=scores.__getitem__)
-
-
-def listed_heads(attempt: Any, model: LanguageModel, score: MinusLoss, what: str) -> list[Any]:
-    got = ask(attempt, model, score, what=what)
-    if not isinstance(got, list | tuple):
-        raise Wrong(f"for {what} came out: {describe(got)}; should be a list of pairs (layer, head)")
-    return list(got)
+            spoilt = copy.deepcopy(model) if give_back else spoilt
+            weight = spoilt.get_parameter(f"blocks.{layer}.attention.out.weight").detach()
+            weight[:, head * D : (head + 1) * D] = 0.0
+            scores[layer, head] = score(spoilt)
+    return sorted(scores, key=scores.__getitem__), scores
 
 
 def names_each_head(attempt: Any, draw: Generator) -> None:
     for n_layer, n_head in ((1, 2), (2, 3)):
         model, score, what = drawn_model(draw, n_layer, n_head)
-        got = listed_heads(attempt, model, score, what)
+        got = ask(attempt, model, score, what=what)
         want = [(layer, head) for layer in range(n_layer) for head in range(n_head)]
-        if len(got) != len(want) or any(one not in got for one in want):
+        if not isinstance(got, list | tuple) or len(got) != len(want) or any(one not in got for one in want):
             raise Wrong(f"for {what} came out: {describe(got)}; should hold each of {describe(want)} once")
 
 
 def ranks_heads(attempt: Any, draw: Generator) -> None:
     for n_layer, n_head in ((1, 3), (1, 4), (2, 2), (3, 3)):
         model, score, what = drawn_model(draw, n_layer, n_head)
-        got = listed_heads(attempt, model, score, what)
-        scores = scores_without(model, score)
-        if got != (want := ranked(scores)):
+        got = ask(attempt, model, score, what=what)
+        got = list(got) if isinstance(got, tuple) else got
+        want, scores = reference_ranking(model, score)
+        if got != want:
             hint = ""
             if got == want[::-1]:
                 hint = ". That begins with the head that matters least"
-            elif got == ranked(scores_without(model, score, cumulative=True)):
+            elif got == reference_ranking(model, score, give_back=False)[0]:
                 hint = ". Give each head back before you silence the next"
             each = ", ".join(f"{head} {scores[head]:.3f}" for head in want)
             raise Wrong(f"for {what} came out: {describe(got)}; scores without each: {each}{hint}")
@@ -339,13 +300,8 @@ def ranks_heads(attempt: Any, draw: Generator) -> None:
 
 def leaves_the_model(attempt: Any, draw: Generator) -> None:
     model, score, what = drawn_model(draw, 2, 2)
-    if not callable(attempt):
-        raise Unusable(f"this should be a function, and is {describe(attempt)}")
     before = score(model)
-    try:
-        attempt(model, score)  # not through `ask`, which gives it a copy
-    except Exception as error:
-        raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
+    attempt(model, score)  # not through `ask`, which gives it a copy
     after = f"{what} the model's score, once you are done with it:"
     require_equal(score(model), before, after, atol=1e-6)
 
@@ -419,55 +375,50 @@ def drawn_questions(draw: Generator, n: int) -> list[Question]:
     return found
 
 
-def right_names(questions: list[Question]) -> list[str]:
-    return [q.answer + q.end for q in questions]
-
-
 def spells(
-    attempt: Any, questions: list[Question], written: list[str], mistakes: Mapping[str, float] | None = None
+    attempt: Any,
+    draw: Generator,
+    sizes: Sequence[int],
+    write: Callable[[Question, int, int], str],
+    hint: str = "",
 ) -> None:
-    """Let a model write these texts after the prompts, and compare the share of right ones."""
+    """Let a model write after some prompts, and compare the share of right names.
+
+    sizes  numbers of questions, one for each model
+    write  given a question, its number and the model's, returns what is written
+    hint   what to tell those who find all names right
+    """
     tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
-    plan = {q.prompt: text + "." for q, text in zip(questions, written, strict=True)}
-    pairs = list(zip(right_names(questions), written, strict=True))
-    listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
-    what = f"{len(pairs)} questions, what is right and what the model writes being {listed},"
-    want = sum(text.startswith(name) for name, text in pairs) / len(pairs)
-    given = Speller(tokenizer, plan), tokenizer, questions
-    expect(attempt, *given, want=want, what=what, mistakes=mistakes)
+    for model, n in enumerate(sizes):
+        questions = drawn_questions(draw, n)
+        pairs = [(q.answer + q.end, write(q, i, model)) for i, q in enumerate(questions)]
+        plan = {q.prompt: text + "." for q, (_, text) in zip(questions, pairs, strict=True)}
+        listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
+        what = f"{n} questions, what is right and what the model writes being {listed},"
+        want = sum(text.startswith(name) for name, text in pairs) / n
+        letters = [a == b for name, text in pairs for a, b in zip(name, text, strict=False)]
+        mistakes = {"One wrong letter spoils the name": sum(letters) / len(letters)}
+        mistakes |= {hint: 1.0} if hint else {}
+        expect(
+            attempt, Speller(tokenizer, plan), tokenizer, questions, want=want, what=what, mistakes=mistakes
+        )
 
 
-def always_right(attempt: Any, draw: Generator) -> None:
-    questions = drawn_questions(draw, 5)
-    spells(attempt, questions, right_names(questions))
+def rival_but_once(q: Question, number: int, _: int) -> str:
+    return (q.rival if number else q.answer) + q.end
 
 
-def wrong_names(attempt: Any, draw: Generator) -> None:
-    for n in (1, 4):
-        questions = drawn_questions(draw, n + 1)
-        written = right_names(questions)[:1] + [q.rival + q.end for q in questions[1:]]
-        spells(attempt, questions, written)
+def z_but_once(q: Question, number: int, at: int) -> str:
+    name = q.answer + q.end
+    return name[:at] + "z" + name[at + 1 :] if number else name
 
 
-def wrong_letters(attempt: Any, draw: Generator) -> None:
-    likelier = "You ask whether the right name is likelier than the rival, not what is written"
-    for at in (0, 1, 2):
-        questions = drawn_questions(draw, 4)
-        names = right_names(questions)
-        written = names[:1] + [name[:at] + "z" + name[at + 1 :] for name in names[1:]]
-        mistakes = {
-            "One wrong letter spoils the name": 1 - 3 / len("".join(names)),
-            "The first letter is not the whole name" if at else likelier: 1.0,
-        }
-        spells(attempt, questions, written, mistakes)
+def no_end_but_once(q: Question, number: int, _: int) -> str:
+    return q.answer + (q.end if number == 1 else "na.")
 
 
-def wrong_ends(attempt: Any, draw: Generator) -> None:
-    questions = drawn_questions(draw, 4)
-    written = [q.answer + (q.end if i == 1 else "na.") for i, q in enumerate(questions)]
-    hint = "After the name its end (`question.end`) must come: *anana* is not *ana*"
-    spells(attempt, questions, written, {hint: 1.0})
-
+ONE_LETTER = "The first letter is not the whole name, and which name is likelier is not what is written"
+NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana*"
 
 WHOLE_NAMES = exercise(
     """Whole names (stretch, 15 minutes)
@@ -484,10 +435,12 @@ WHOLE_NAMES = exercise(
     - Write as many letters as the answer and its end have, then compare texts.
     """,
     checks={
-        "a model that is always right": always_right,
-        "the other name is wrong": wrong_names,
-        "one wrong letter is one too many": wrong_letters,
-        "and the name must end": wrong_ends,
+        "a model that is always right": partial(spells, sizes=(5,), write=lambda q, *_: q.answer + q.end),
+        "the other name is wrong": partial(spells, sizes=(2, 5), write=rival_but_once),
+        "one wrong letter is one too many": partial(
+            spells, sizes=(4, 4, 4), write=z_but_once, hint=ONE_LETTER
+        ),
+        "and the name must end": partial(spells, sizes=(4,), write=no_end_but_once, hint=NO_END),
     },
     stub=lambda model, tokenizer, questions: 0.0,
     answer=whole_names_answer,

@@ -1,1 +1,3 @@
-from babygpt_course.exercises.base import Comparison as Picture  # noqa: F401  old name, until lessons 05 to 10 follow
+from babygpt_course.exercises.base import Comparison
+
+Picture = Comparison  # old name, for the lessons that still use it

@@ -36,6 +36,10 @@ def repeats_use_up(holes, sizes):
     return -sum(math.log(sizes[kinds[i]] - kinds[:i].count(kinds[i])) for i in new)
 
 
+def one_by_one(story, one, other):
+    return story.replace(one, other).replace(other, one)
+
+
 def first_only(story, one, other):
     (i, x), (j, y) = sorted([(story.index(one), one), (story.index(other), other)])
     return story[:i] + y + story[i + len(x) : j] + x + story[j + len(y) :]
@@ -66,18 +70,10 @@ MUTANTS = [
     Mutant(STORY, "no minus", lambda *given: -story_log_prob_answer(*given), ALL, "above 0"),
     Mutant(STORY, "bits", lambda *given: story_log_prob_answer(*given) / math.log(2), ALL),
     Mutant(STORY, "repeats use up names", repeats_use_up, [STORIES]),
-    Mutant(
-        MIRROR,
-        "one after the other",
-        lambda story, one, other: story.replace(one, other).replace(other, one),
-        [SAME, BACK, EXCHANGED],
-        "nobody can tell",
-    ),
+    Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "nobody can tell"),
     Mutant(MIRROR, "the first place only", first_only, [EXCHANGED]),
     Mutant(MIRROR, "words have borders", whole_words, [EXCHANGED]),
-    Mutant(
-        MIRROR, "apart at spaces", lambda *given: words_exchanged(*given).strip(), [SAME, EXCHANGED], "stop"
-    ),
+    Mutant(MIRROR, "apart at spaces", words_exchanged, [SAME, EXCHANGED], "full stop"),
     Mutant(MIRROR, "backwards", lambda story, one, other: story[::-1], [EXCHANGED]),
     Mutant(MIRROR, "one way", lambda story, one, other: story.replace(one, other), [SAME, BACK, EXCHANGED]),
     Mutant(UNITS, "mean of p", mean_first, [NATS, BITS, PERPLEXITY], "Average the logarithms"),

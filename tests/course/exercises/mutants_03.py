@@ -19,12 +19,12 @@ SUMS, LATER, EARLIER, SCORES, MIX, PYTORCH = requirements(ATTENTION)
 STAYS, MLP, ATTENDS, HEARS, WHOLE = requirements(BLOCK)
 LETTERS, END, START, TWO = requirements(HALF_BLIND)
 SAME, ONE_WAY, EITHER = ALIKE = requirements(LIKENESS)
-ITSELF, BACK, ANYWHERE, SHARP = requirements(LOOK_BACK)
+ITSELF, BACK, ANYWHERE, SHARP = BACKWARD = requirements(LOOK_BACK)
 FEW, SURE = requirements(FEWEST_PAIRS)
 
 
-def attend(q, k, v, diagonal=1, scale=0.5, after=False, dim=-1, width=None, hidden=-torch.inf):
-    scores = q @ k.transpose(-2, -1) / (width or q.shape[-1]) ** scale
+def attend(q, k, v, diagonal=1, scale=0.5, after=False, dim=-1, width_of_v=False, hidden=-torch.inf):
+    scores = q @ k.transpose(-2, -1) / (v if width_of_v else q).shape[-1] ** scale
     later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(diagonal)
     weights = scores.masked_fill(later & (not after), hidden).softmax(dim)
     weights = weights.masked_fill(later & after, 0.0)
@@ -74,16 +74,8 @@ MUTANTS = [
     Mutant(ATTENTION, "not itself", partial(attend, diagonal=0), [SUMS, *UNMASKED, MIX], "has no softmax"),
     Mutant(ATTENTION, "no scale", partial(attend, scale=0.0), [SCORES, PYTORCH], "by √D"),
     Mutant(ATTENTION, "by D", partial(attend, scale=1.0), [SCORES, PYTORCH], "not by D"),
-    Mutant(
-        ATTENTION,
-        "v's width",
-        lambda q, k, v: attend(q, k, v, width=v.shape[-1]),
-        [SCORES, PYTORCH],
-        "not that of v",
-    ),
-    Mutant(
-        ATTENTION, "mask after", partial(attend, after=True), [SUMS, *UNMASKED], "mask before the softmax"
-    ),
+    Mutant(ATTENTION, "v's width", partial(attend, width_of_v=True), [SCORES, PYTORCH], "not that of v"),
+    Mutant(ATTENTION, "mask after", partial(attend, after=True), [SUMS, *UNMASKED], "before the softmax"),
     Mutant(ATTENTION, "over queries", partial(attend, dim=-2), [SUMS, *UNMASKED[1:]], "Your columns do"),
     Mutant(ATTENTION, "zeros for −∞", partial(attend, hidden=0.0), UNMASKED),
     Mutant(ATTENTION, "mix of v alone", lambda q, k, v: (v, attend(q, k, v)[1]), [MIX, PYTORCH]),
@@ -110,13 +102,7 @@ MUTANTS = [
     Mutant(LOOK_BACK, "ahead", partial(head, sign=-1), [BACK, ANYWHERE, SHARP], "*ahead*"),
     Mutant(LOOK_BACK, "soft", partial(head, scale=0.01), [SHARP], "make them larger"),
     Mutant(LOOK_BACK, "the keys turn", partial(head, keys=True), [BACK, ANYWHERE, SHARP]),
-    Mutant(
-        LOOK_BACK,
-        "always one",
-        lambda n, n_embd: look_back_answer(1, n_embd),
-        [ITSELF, BACK, ANYWHERE, SHARP],
-        "tokens back, should be",
-    ),
+    Mutant(LOOK_BACK, "always one", lambda n, C: look_back_answer(1, C), BACKWARD, "tokens back, should be"),
     Mutant(LOOK_BACK, "one pair", one_pair, [SHARP]),
     Mutant(FEWEST_PAIRS, "all", list(range(48)), [FEW], "48 pairs"),
     Mutant(FEWEST_PAIRS, "the quickest", [0], [SURE], "back where they were"),

@@ -31,8 +31,12 @@ def note_001(x, positions, theta):
     return x * angle.cos() + partner * angle.sin()
 
 
+def places_counted(x, positions, theta):
+    return split(x, torch.arange(len(positions)), theta)
+
+
 def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=False, start=200, same=False, later=True):
-    for _ in range(10):
+    for _ in range(30):
         q, k = torch.ones(2, D) if ones else torch.randn(2, D, dtype=torch.float64)
         m, n = torch.randint(start, (2,)).tolist()
         n = m if same else n if later else min(m, n)
@@ -132,10 +136,5 @@ MUTANTS = [
     Mutant(HALF_SPLIT, "theta forgotten", lambda x, p, t: split(x, p, 1e4), [TURNS]),
     Mutant(HALF_SPLIT, "put back in the other layout", partial(split, mixed=True), [ZERO, TURNS]),
     Mutant(HALF_SPLIT, "two layouts mixed", note_001, [LENGTHS, TURNS], "A rotation keeps them"),
-    Mutant(
-        HALF_SPLIT,
-        "places counted, not read",
-        lambda x, p, t: split(x, torch.arange(len(p)), t),
-        [ZERO, TURNS],
-    ),
+    Mutant(HALF_SPLIT, "places counted, not read", places_counted, [ZERO, TURNS]),
 ]
