@@ -154,7 +154,7 @@ TARGETS = exercise(
 
 # ------------------------------------------------------------ the cost of tags and of other texts
 def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
-    """What the tags cost and what the company costs, when n texts share a row under the tags 0 to n − 1."""
+    """Return the cost of the tags and that of the company, when n texts share a row under tags 0 to n − 1."""
     alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
     return alone - loss((0,)), loss(tuple(range(n))) - alone
 

@@ -173,7 +173,7 @@ AT_ONCE = exercise(
 
 # ------------------------------------------------------------ from the left, as long as the model is sure
 def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
-    """What appears now (B, T): in each text the leftmost holes, at most so many, as long as they are sure."""
+    """Return the tokens that appear (B, T): leftmost holes of a text, at most `most`, while they are sure."""
     number = masked.cumsum(dim=1)  # the first hole of a text is number 1
     unsure = masked & (confidence < 0.9) & (number > 1)
     stopped = unsure.cumsum(dim=1) > 0

@@ -102,7 +102,7 @@ VERDICT = exercise(
 
 # ------------------------------------------------------------ longer windows, compared fairly
 def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
-    """How much the loss changes in longer windows: over all tokens, and over those that can be compared."""
+    """Return the change of loss in longer windows: over all tokens, and over those that can be compared."""
     change = far.view(near.shape) - near  # (W, n, T): the same tokens, read in one window and in n
     return float(change.mean()), float(change[:, 1:, least:].mean())
 

@@ -24,7 +24,7 @@ def grown(power):
 
 
 def evenly(D, theta, s):
-    """How many times slower pairs turn grows in equal steps, not in equal ratios."""
+    """Slow the pairs down in equal steps, not in equal ratios."""
     return rope(D, theta) / (1 + (s - 1) * torch.arange(D // 2) / (D // 4))
 
 
