@@ -30,7 +30,7 @@ from babygpt.data.recall import Spacing
 from babygpt.encodings import Interpolated, NTKAware, YaRN
 from babygpt.models.stretching import stretched
 from babygpt.tables import Table, source
-from babygpt_course.exercises import stretching as tasks
+from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.stretch_claims import CLAIMS, seeds_for, values, verdict
 
