@@ -17,7 +17,7 @@ from babygpt.metrics.branches import cosines
 @click.option("--stride", default=128, show_default=True, help="positions between two branches")
 @click.option("--branches", default=8, show_default=True, help="branches to tell apart")
 def analyze(encoding: str, width: int, theta: float, stride: int, branches: int) -> None:
-    """Show how well branch codes can be told apart, in numbers.
+    """Show how well branch codes can be told apart.
 
     Fourier codes stand beside 2-D RoPE on the same frequencies. The rows of RoPE are of those pairs only that
     turn with the branch. They are half of a head's pairs, and the others are equal in every branch: if c is

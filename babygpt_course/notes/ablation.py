@@ -1,8 +1,8 @@
 """Train versions of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
 
-All variants of one seed see the same batches with the same masks, so their losses are paired. Each run is saved
-while it trains and stored when it ends: the same command continues an interrupted comparison. One process at a
-time works in a folder; a second one is refused.
+All variants of one seed see the same batches with the same masks, so their losses are paired. Each run is
+saved while it trains and stored when it ends: the same command continues an interrupted comparison. One
+process at a time works in a folder; a second one is refused.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def run_ablation(
             results |= aggregate(results["runs"])
             text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
             write_atomically(ablation.results_path, text.encode())
-    return results
+    return load_runs(ablation.results_path)
 
 
 def prepare(ablation: Ablation, variant: str, seed: int, saved: Checkpoint | None = None) -> Training:

@@ -1,12 +1,9 @@
 """`compare encodings` and `compare generation`: the flags of note 000, what is written, what is refused."""
 
 import json
-import os
-import signal
 
 import pytest
 
-from babygpt.objectives import NextToken
 from babygpt.training import checkpoint
 
 
@@ -96,7 +93,7 @@ def test_an_out_dir_that_is_a_file_is_refused(brief, run, refused, tmp_path, cor
 
 
 NOTES_WRITING = "--temp 0.8 --top-k 2 --confidence-threshold 0.95 --seed 1337"
-WRITING = ["--num-prompts", 3, "--prompt-len", 8, "--gen-len", 20, *NOTES_WRITING.split(), "--judge-steps", 2]
+WRITING = ["--num-prompts", 3, "--prompt-len", 8, "--gen-len", 20, *NOTES_WRITING.split()]
 
 
 @pytest.fixture
@@ -125,12 +122,7 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
         "distinct_2_words",
         "repeat_3gram_chars",
         "entropy_chars",
-        "judge_nll",
-        "judge_entropy",
     } <= set(found["rows"]["true"]["measures"])
-    judge = checkpoint.load(tmp_path / "weights" / "judge.safetensors")
-    assert found["judge"]["val_loss"] == pytest.approx(judge.info["val_loss"])
-    assert f"validation loss {judge.info['val_loss']:.3f} nats" in result.stdout
     assert found["settings"]["confidence_threshold"] == 0.95
     before = output.read_bytes()
     refused(generation(output), "exists already", output, "--overwrite")
@@ -138,8 +130,6 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     again = generation(output, "--overwrite")
     assert again.exit_code == 0, again.output
     assert json.loads(output.read_text())["rows"] == found["rows"]
-
-
 
 
 def test_compare_generation_over_grids(generation, tmp_path, monkeypatch):
@@ -174,9 +164,8 @@ def test_models_are_called_by_what_they_are(refused, generation, tmp_path, monke
         (["--top-k", 0], ["top_k (0)"]),
         (["--temp", -1], ["temp (-1.0)"]),
         (["--alpha-grid", "0,x"], ["--alpha-grid (0,x)", "'x'"]),
-        (["--alpha-grid", "nan"], ["--alpha-grid: nan"]),
-        (["--threshold-grid", "0.5,-1"], ["--threshold-grid: -1.0"]),
-        (["--judge", "none.safetensors"], ["no checkpoint at none.safetensors"]),
+        (["--alpha-grid", "nan"], ["alpha (nan)"]),
+        (["--threshold-grid", "0.5,-1"], ["confidence_threshold (-1.0)"]),
         (["--corpus", "tales-zh"], ["other characters"]),
         (["--rope-weights", "none.safetensors"], ["no checkpoint at none.safetensors"]),
     ],
@@ -192,8 +181,6 @@ def test_compare_generation_refuses_in_one_line_and_writes_nothing(
 def test_compare_generation_wants_models_of_diffusion(train, refused, generation, tmp_path, compared):
     v4 = train("v4")
     refused(generation(tmp_path / "o.json", "--polar-weights", v4), v4, "v4", "fill in masked tokens")
-    at = compared[0] / "weights" / "ablation" / "rope_seed1.safetensors"
-    refused(generation(tmp_path / "o.json", "--judge", at), at, "predicts the next token")
     assert not (tmp_path / "o.json").exists()
 
 

@@ -35,7 +35,7 @@ def test_note_000(run, there):
     result = run(*COMPARE.split(), *SHORT, *shape)
     assert result.exit_code == 0, result.output
     assert (there / "ablation_results.json").exists()
-    result = run(*GENERATE.split(), "--judge-steps", 2)
+    result = run(*GENERATE.split())
     assert result.exit_code == 0, result.output
     names = [f"weights/ablation/{name}_seed1337" for name in ("rope", "polar")]
     assert [line for line in result.stderr.splitlines() if ".pt:" in line] == [

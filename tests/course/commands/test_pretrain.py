@@ -9,7 +9,7 @@ from babygpt.data.corpus import load_corpus
 from babygpt.metrics.branches import parallel_loss
 from babygpt.positions import Positions
 from babygpt.training import checkpoint
-from babygpt_course.notes.epochs import EpochConfig
+from babygpt_course.notes.curriculum import EpochConfig
 
 STAGES = (  # note 002, but for the script's name
     "pretrain --pe fpe --epochs 2 --batch_size 4 --branches_per_sample 1 --branch_slice_count 8 "

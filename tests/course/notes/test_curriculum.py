@@ -14,10 +14,11 @@ from babygpt.errors import BadInput
 from babygpt.metrics.branches import parallel_loss
 from babygpt.training import Step, checkpoint, train
 from babygpt.training.checkpoint import Checkpoint
-from babygpt_course.notes.epochs import BranchEpochs, EpochConfig
-from babygpt_course.notes.pretrain import (
+from babygpt_course.notes.curriculum import (
     CHECKPOINT_NAME,
+    BranchEpochs,
     CodeConfig,
+    EpochConfig,
     Stage,
     find_checkpoint,
     load_weights,

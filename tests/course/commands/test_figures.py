@@ -1,4 +1,4 @@
-"""`analyze` and `figures`: numbers of an encoding, and of studies."""
+"""`figures`: studies side by side, and what is refused."""
 
 import json
 import os
@@ -13,59 +13,6 @@ from babygpt.data.corpus import load_corpus
 from babygpt.objectives import NextToken
 from babygpt_course.studies import figures
 from babygpt_course.studies.sweep import small_config, sweep, train_from_seed
-
-
-
-
-
-
-@pytest.fixture
-def printed_numbers(run):
-    def numbers(*args):
-        result = run("analyze", *args)
-        assert result.exit_code == 0, result.output
-        return dict(line.rsplit(maxsplit=1) for line in result.output.strip().splitlines())
-
-    return numbers
-
-
-def test_fourier_uses_its_options(printed_numbers):
-    """By hand, width 2: the angle between neighbours is the stride itself, one radian."""
-    numbers = printed_numbers("fourier", "--width", 2, "--stride", 1, "--branches", 2)
-    assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
-    assert numbers["2-D RoPE, branch pairs: cosine of branches 0 and 1"] == "0.5403"
-    assert "Fourier: cosine of branches 0 and 2" not in numbers
-
-
-def test_fourier_has_the_notes_width_by_itself(printed_numbers):
-    """Note 002: L2距离17.4, at width 512 and stride 128."""
-    assert printed_numbers("fourier")["Fourier: distance of neighbours, mean"].startswith("17.4")
-    assert printed_numbers("fourier") == printed_numbers("fourier", "--width", 512)
-    assert printed_numbers("rotary") == printed_numbers("rotary", "--width", 128)
-
-
-
-
-
-
-
-
-@pytest.mark.parametrize(
-    ("args", "parts"),
-    [
-        (["fourier", "--stride", "0"], ["stride (0) must be at least 1"]),
-        (["fourier", "--branches", "0"], ["branches (0) must be at least 1"]),
-        (["fourier", "--branches", "1"], ["1 branches", "at least 2"]),
-        (["fourier", "--width", "7"], ["width (7) must be even"]),
-        (["gaussian", "--sigmas", "0", "20"], ["sigma (0.0) must be above 0"]),
-        (["gaussian", "--alphas", "0", "0"], ["alphas (0.0, 0.0) are all 0"]),
-        (["polar", "--alpha", "inf"], ["alpha (inf)"]),
-        (["polar", "--length", "1"], ["length (1)"]),
-    ],
-)
-def test_what_makes_no_code_is_refused(run, refused, args, parts):
-    refused(run("analyze", *args), *parts)
-
 
 # ---------------------------------------------------------------- figures
 
@@ -93,7 +40,7 @@ def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
 def test_a_command_leaves_the_environment_of_its_caller_alone(run):
     """A kernel that a test started after it showed no figures: it had inherited the backend."""
     before = dict(os.environ)
-    assert run("analyze", "rotary").exit_code == 0
+    assert run("analyze", "fourier").exit_code == 0
     assert dict(os.environ) == before
 
 
