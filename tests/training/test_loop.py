@@ -17,7 +17,7 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.training import Step, Training, compile_in_place, finish, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
-from babygpt_course.studies.lookup_task import Lookup
+from babygpt_course.studies.lookup import Lookup
 
 BLOCK = 24
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
