@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -16,7 +15,6 @@ from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus, without_mask
 from babygpt.data.grammar import Grammar
-from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
 from babygpt.models.base import LanguageModel
@@ -120,7 +118,7 @@ def measure_remasking(
               something appeared, in the mean over texts
     """
     corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
-    plain = replace(corpus, tokenizer=CharTokenizer(corpus.tokenizer.characters))  # without a MASK token
+    plain = without_mask(corpus)
     objective, judging = (
         MaskedDiffusion(corpus, scale.block_size, val_windows=1),
         NextToken(plain, scale.block_size),
