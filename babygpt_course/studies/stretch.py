@@ -31,7 +31,7 @@ from babygpt.positions import Positions
 from babygpt.tables import format_mean_sd, mean_sd
 from babygpt.training import finish, train
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, Workers, in_turn, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
 
 BLOCK = 64  # characters in a window of training
 FACTORS = (2, 4, 8)  # how many windows are read
@@ -42,6 +42,7 @@ LONGEST = 16 * BLOCK  # positions that random ones are drawn from: twice as many
 FINE_RATE = 0.3  # of the learning rates of training: the peak of fine-tuning
 LONG = FACTORS[-1]
 LEARNED = 0.75  # share of right digits, asked within the window
+SCALE = Scale(n_questions=128)  # windows that ask for a digit, for each distance; a quarter for each loss
 TUNED_CHANGE, FAR = f"change {TUNED}", f"recall {LONG} 384"
 
 
@@ -52,7 +53,7 @@ class Arm:
     version  of `build`
     options  of its encoding
     longest  positions are drawn at random from so many; 0 for 0, 1, 2, ...
-    times    how many times the plan's steps it is trained for
+    times    how many times the scale's steps it is trained for
     """
 
     version: str
@@ -79,24 +80,6 @@ ARMS: dict[str, Arm] = {
 }
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The sizes of the study; smaller ones make a trial run.
-
-    steps      of training, on windows of BLOCK
-    fine       steps of fine-tuning, at TUNED windows with as many characters a step
-    n_chars    characters of training text
-    n_windows  long windows whose loss is measured, one position in eight of each
-    n_recalls  windows that ask for a digit, for each distance
-    """
-
-    steps: int = 400
-    fine: int = 60
-    n_chars: int = 400_000
-    n_windows: int = 32
-    n_recalls: int = 128
-
-
 class AtRandomPositions(Encoding):
     """Another encoding, whose tokens stand at positions drawn from a longer range, in order.
 
@@ -114,25 +97,30 @@ class AtRandomPositions(Encoding):
         return self.encoding.transform_qk(q, k, Positions(self.drawn[positions.time]))
 
 
-def with_notes(plan: Plan, windows: int = 1) -> Corpus:
+def with_notes(scale: Scale, windows: int = 1) -> Corpus:
     """Return tales with notes: a digit is told, and asked for within so many windows."""
     furthest = USUAL.furthest + (windows - 1) * BLOCK
-    return recall_corpus(plan.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
+    return recall_corpus(scale.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
 
 
-def trained_arm(name: str, plan: Plan, seed: int) -> Transformer:
+def fine_steps(scale: Scale) -> int:
+    """Return the steps of fine-tuning, at TUNED windows with as many characters a step as in training."""
+    return max(1, 3 * scale.steps // 20)
+
+
+def trained_arm(name: str, scale: Scale, seed: int) -> Transformer:
     """Train one of ARMS from a seed."""
-    arm, corpus = ARMS[name], with_notes(plan)
+    arm, corpus = ARMS[name], with_notes(scale)
     torch.manual_seed(seed)
     model = build(arm.version, small_config(corpus, BLOCK), **arm.options)
     assert isinstance(model, Transformer)
     objective = RandomPositions(corpus, BLOCK, arm.longest) if arm.longest else NextToken(corpus, BLOCK)
-    how = TrainConfig(arm.times * plan.steps, seed=seed)
+    how = TrainConfig(arm.times * scale.steps, seed=seed)
     finish(train(model, objective, how), how.steps, f"{name}, seed {seed}")
     return model
 
 
-def fine_tuned(model: Transformer, method: str, plan: Plan, seed: int) -> Transformer:
+def fine_tuned(model: Transformer, method: str, scale: Scale, seed: int) -> Transformer:
     """Return a copy of a model, stretched to TUNED windows and trained on for a while.
 
     method  one of METHODS, at the new length; "drop" is recalibrated at the old length, as in its paper.
@@ -142,13 +130,13 @@ def fine_tuned(model: Transformer, method: str, plan: Plan, seed: int) -> Transf
     windows = 1 if method in ("control", "drop") else TUNED
     rates = TrainConfig()
     how = TrainConfig(
-        plan.fine,
+        fine_steps(scale),
         batch_size=rates.batch_size // windows,
         lr_matrix=FINE_RATE * rates.lr_matrix,
         lr_other=FINE_RATE * rates.lr_other,
         seed=seed,
     )
-    objective = NextToken(with_notes(plan, windows), windows * BLOCK)
+    objective = NextToken(with_notes(scale, windows), windows * BLOCK)
     finish(train(own, objective, how), how.steps, f"{method}, fine-tuned")
     return own
 
@@ -164,7 +152,7 @@ def recall_at(model: Transformer, corpus: Corpus, windows: int, n: int) -> dict[
 
 
 def measure_model(
-    model: Transformer, corpus: Corpus, plan: Plan, factors: Sequence[int], within: Transformer
+    model: Transformer, corpus: Corpus, scale: Scale, factors: Sequence[int], within: Transformer
 ) -> dict[str, Any]:
     """Measure one model.
 
@@ -177,21 +165,24 @@ def measure_model(
         "loss": round(NextToken(corpus, BLOCK).validate(model), 4),
         "change": {
             str(n): round(
-                position_matched_change(model, corpus.val, n * BLOCK, plan.n_windows, within=within)[0], 4
+                position_matched_change(model, corpus.val, n * BLOCK, scale.n_questions // 4, within=within)[
+                    0
+                ],
+                4,
             )
             for n in factors
         },
-        "recall": {str(n): recall_at(model, corpus, n, plan.n_recalls) for n in (1, *factors)},
+        "recall": {str(n): recall_at(model, corpus, n, scale.n_questions) for n in (1, *factors)},
     }
 
 
-def measure_drawn(model: Transformer, corpus: Corpus, plan: Plan) -> dict[str, Any]:
+def measure_drawn(model: Transformer, corpus: Corpus, scale: Scale) -> dict[str, Any]:
     """Measure a model at random positions, as it was trained."""
     found: dict[str, Any] = {"loss": 0.0, "change": {}, "recall": {}}
     for n in (1, *FACTORS):
         drawn = with_encoding(model, AtRandomPositions(model.encoding, n * BLOCK, LONGEST), BLOCK)
         inside = with_encoding(model, AtRandomPositions(model.encoding, BLOCK, LONGEST), BLOCK)
-        one = measure_model(drawn, corpus, plan, [n] if n > 1 else [], inside)
+        one = measure_model(drawn, corpus, scale, [n] if n > 1 else [], inside)
         found["loss"] = one["loss"] if n == 1 else found["loss"]
         found["change"] |= one["change"]
         found["recall"][str(n)] = one["recall"][str(n)]
@@ -213,7 +204,7 @@ def kernels(encoding: Encoding) -> list[list[float]]:
     return [[round(float(x), 4) for x in row] for row in by_distance - by_distance[:, :1]]
 
 
-def stretches_of(model: Transformer, corpus: Corpus, plan: Plan, seed: int) -> dict[str, Any]:
+def stretches_of(model: Transformer, corpus: Corpus, scale: Scale, seed: int) -> dict[str, Any]:
     """Measure a trained v4 under each method, before and after fine-tuning.
 
     returns  "ntk 4": measured with the frequencies of four windows; "ntk tuned": fine-tuned at TUNED windows
@@ -222,46 +213,48 @@ def stretches_of(model: Transformer, corpus: Corpus, plan: Plan, seed: int) -> d
     for method in METHODS:
         for factor in FACTORS:
             longer = stretched(model, method, factor)
-            found[f"{method} {factor}"] = measure_model(longer, corpus, plan, [factor], model)
+            found[f"{method} {factor}"] = measure_model(longer, corpus, scale, [factor], model)
     for method in ("control", *METHODS):
-        tuned = fine_tuned(model, method, plan, seed)
-        found[f"{method} tuned"] = measure_model(tuned, corpus, plan, FACTORS, model)
+        tuned = fine_tuned(model, method, scale, seed)
+        found[f"{method} tuned"] = measure_model(tuned, corpus, scale, FACTORS, model)
     return found
 
 
 def measure_stretch(
-    workers: Workers = in_turn,
-    seeds: Sequence[int] = SEEDS,
-    plan: Plan = Plan(),
-    arms: Sequence[str] = tuple(ARMS),
+    workers: Workers = in_turn, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)
 ) -> Results:
     """Train every arm from every seed, stretch and fine-tune the v4, and measure each.
 
     returns  settings; "runs": name -> one `measure_model` a seed, for the arms, for what `stretches_of` makes
              of v4, and for "random positions, drawn"; "kernels": arm -> `kernels`, one a seed
     """
-    corpus = with_notes(plan)
+    corpus = with_notes(scale)
 
     def run(name: str, seed: int) -> dict[str, Any]:
-        model = trained_arm(name, plan, seed)
+        model = trained_arm(name, scale, seed)
         found: dict[str, dict[str, Any]] = {
-            "runs": {name: measure_model(model, corpus, plan, FACTORS, model)}
+            "runs": {name: measure_model(model, corpus, scale, FACTORS, model)}
         }
         if ARMS[name].longest:
-            found["runs"]["random positions, drawn"] = measure_drawn(model, corpus, plan)
+            found["runs"]["random positions, drawn"] = measure_drawn(model, corpus, scale)
         if name == "v4":
-            found["runs"] |= stretches_of(model, corpus, plan, seed)
+            found["runs"] |= stretches_of(model, corpus, scale, seed)
         if kernel := kernels(model.encoding):
             found["kernels"] = {name: kernel}
         return found
 
     board: dict[str, dict[str, list[Any]]] = {"runs": {}, "kernels": {}}
-    for measured in sweep(arms, seeds, run, workers).values():
+    for measured in sweep(arms, scale.seeds, run, workers).values():
         for part, each in measured.items():
             for one in each:
                 for name, value in one.items():
                     board[part].setdefault(name, []).append(value)
-    settings = {"seeds": list(seeds), "steps": plan.steps, "fine": plan.fine, "block_size": BLOCK}
+    settings = {
+        "seeds": list(scale.seeds),
+        "steps": scale.steps,
+        "fine": fine_steps(scale),
+        "block_size": BLOCK,
+    }
     return {**settings, "fine_rate": FINE_RATE, "kernel_at": list(KERNEL_AT), **board}
 
 

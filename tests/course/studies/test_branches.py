@@ -6,24 +6,15 @@ import pytest
 import torch
 
 from babygpt.data.batches import interleave
-from babygpt.encodings import Rotary, Rotary2D
 from babygpt.metrics.branches import interference_gap, leakage, parallel_loss
-from babygpt.positions import Positions
 from babygpt_course.studies import branch_share, branches, strides
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale, small_config
+from babygpt_course.studies.sweep import small_config
 
 
 @pytest.fixture(scope="module")
 def corpus():
     return branches.load_corpus("plain-tales", 9_000)
-
-
-def test_every_code_is_trained_on_up_to_eight_and_on_two():
-    names = branches.branch_plans(steps=10)
-    for code in branches.CODES:
-        assert names[f"up to eight: {code}"][1] == [branches.Phase(10, 1, 8)]
-        assert names[f"two: {code}"][1] == [branches.Phase(10, 2, 2)]
 
 
 def test_a_warm_up_takes_its_steps_from_the_same_budget():
@@ -49,12 +40,6 @@ def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
-def test_another_stride_brings_a_table_that_is_long_enough():
-    version, options = branches.with_stride(branches.CODES["Fourier, learnable"], 1000)
-    assert (version, options["stride"]) == ("v6", 1000)
-    assert options["max_positions"] > 7 * 1000
-
-
 def test_a_model_is_examined_with_the_measures(corpus):
     model = branches.build_branches(corpus, branches.CODES["Fourier"], 0)
     branches.train_phases(model, corpus, [branches.Phase(3, 2, 2, 8)], seed=0)
@@ -64,16 +49,6 @@ def test_a_model_is_examined_with_the_measures(corpus):
     assert found["leak"] == pytest.approx(leakage(model, corpus.val, 2, branches.LENGTH), abs=1e-4)
     assert found["leak, isolated"] == 0
     assert not model.isolated
-
-
-def test_a_run_on_two_is_also_split_read_and_looked_into():
-    results = branches.measure_branches(scale=Scale(2, (1,), 9_000), only="two: 2-D RoPE")
-    found = {name: values[0] for name, values in results["runs"]["two: 2-D RoPE"].items()}
-    for n in ("4", "8"):
-        assert found[f"own {n}"] + found[f"company {n}"] == pytest.approx(found[f"gap {n}"], abs=1e-4)
-    assert found["stream 0"] == 1  # nothing is added
-    assert 0 <= found["unknown 2"] <= 1
-    assert found["alone, as Fourier"] > 0
 
 
 def test_a_model_without_a_code_has_one_stream_for_both_branches(corpus):
@@ -97,38 +72,7 @@ def test_stored_results_hold_every_run_of_the_plan():
     assert all(len(values) == 3 for run in results["runs"].values() for values in run.values())
 
 
-def test_gaps_are_sorted_by_code_and_number():
-    run = {"alone": [1.0], "gap 2": [0.1], "gap 4": [0.2], "gap 8": [0.3], "leak": [0.0]}
-    results = {"runs": {"two: none": run, "up to eight: none": run, "two of eight numbers: none": run}}
-    found = branches.gaps(results, "two")
-    assert list(found) == list(
-        branches.CODES
-    )  # a row for each, where there are runs and where there are none
-    assert found["none"] == {"2": [0.1], "4": [0.2], "8": [0.3]}
-    assert found["Fourier"] == {}
-
-
 # ---------------------------------------------------------------- strides
-
-
-def test_every_rival_is_planned_at_every_stride():
-    planned = strides.stride_plans()
-    for code in branches.RIVALS:
-        for stride in (*strides.FROM_EVERY_SEED, *strides.FROM_THE_FIRST):
-            version, options = planned[f"stride {stride}: {code}"]
-            assert (version, options) == (
-                branches.CODES[code][0],
-                {**branches.CODES[code][1], "stride": stride},
-            )
-
-
-def test_shares_turn_so_many_pairs_of_a_head(corpus):
-    planned = strides.stride_plans()
-    widths = [
-        branches.build_branches(corpus, planned[f"share {x:g}: 2-D RoPE"], 0).encoding.branch_width
-        for x in (0, 0.25, 1)
-    ]
-    assert widths == [0, 6, 24]
 
 
 def test_stored_strides_hold_every_run_of_the_plan():
@@ -181,42 +125,10 @@ def test_pairs_turn_with_the_row_the_branch_and_time(ratio, coordinates):
         assert float(turned_q[0, 0, m] @ turned_k[0, 0, n]) == pytest.approx(score, abs=1e-10)
 
 
-def test_of_a_single_text_the_row_is_time():
-    positions = Positions(torch.arange(6), torch.zeros(6, dtype=torch.long))
-    q, k = drawn(6)
-    for ours, theirs in zip(
-        branch_share.RowRotary(8, 0).transform_qk(q, k, positions),
-        Rotary(8).transform_qk(q, k, positions),
-        strict=True,
-    ):
-        torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=0)
-
-
-def test_without_a_pair_for_time_a_text_has_no_order():
-    positions = Positions(torch.arange(6), torch.full((6,), 3))
-    q, k = drawn(6)
-    turned_q, turned_k = Rotary2D(8, 1.0, stride=128).transform_qk(q, k, positions)
-    torch.testing.assert_close(turned_q @ turned_k.mT, q @ k.mT, atol=1e-10, rtol=0)
-
-
 @pytest.mark.parametrize("ratio", [-0.1, 1.5, math.nan])
 def test_a_ratio_is_a_share(ratio):
     with pytest.raises(ValueError, match=r"ratio .* must lie between 0 and 1"):
         branch_share.RowRotary(8, ratio)
-
-
-def test_a_row_needs_to_know_its_branches():
-    q, k = drawn(4)
-    with pytest.raises(ValueError, match=r"needs positions\.branch"):
-        branch_share.RowRotary(8, 0.5).transform_qk(q, k, Positions.arange(4))
-
-
-def test_every_share_is_trained_with_every_number_of_texts():
-    planned = branch_share.share_plans()
-    for n in branch_share.COUNTS:
-        for share in branch_share.SHARES:
-            assert planned[f"{n} texts: share {share:g}"] == (f"share {share:g}", (n, n))
-    assert planned["1 to 8 texts: row 0.5"] == ("row 0.5", (1, 8))
 
 
 def test_arms_differ_in_their_code_alone(corpus):

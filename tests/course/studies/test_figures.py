@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +12,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from babygpt_course.commands.figures import figures as command
-from babygpt_course.studies import figures, remasking, stretch, window_floor
-from babygpt_course.studies.ladder import RUNGS, measure_ladder
+from babygpt_course.studies import figures, remasking
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.roles_and_lengths import draw_roles, measure_lengths
 from babygpt_course.studies.sweep import Scale, in_turn
@@ -76,17 +76,15 @@ def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypat
 
 
 QUICK_STUDIES = {
-    "floors": partial(window_floor.measure_floors, names=("plain-tales",), n_windows=4),
-    "remasking": partial(
-        remasking.measure_remasking,
-        scale=QUICK,
-        samplers={
-            name: dict([*remasking.SAMPLERS[name].items()][::2]) for name in ("by chance", "surest first")
-        },
-        n_texts=2,
-    ),
-    "stretch": partial(stretch.measure_stretch, seeds=(1, 2), plan=stretch.Plan(2, 2, 6000, 2, 3)),
-    "ladder": partial(measure_ladder, scale=QUICK, rungs=RUNGS, floor_windows=3, rounds=1),
+    "floors": {"names": ("plain-tales",), "n_windows": 4},
+    "remasking": {"scale": QUICK, "samplers": dict([*remasking.SAMPLERS.items()][:2]), "n_texts": 2},
+    "ladder": {"scale": QUICK, "floor_windows": 3, "rounds": 1},
+    "lookup": {"scale": replace(QUICK, steps=50)},
+    "polar": {"scale": replace(QUICK, steps=20)},
+    "who": {"scale": replace(QUICK, steps=12)},
+    "branches": {"scale": replace(QUICK, seeds=(1,))},
+    "branch_share": {"scale": replace(QUICK, seeds=(1,))},
+    "strides": {"scale": replace(QUICK, seeds=(1,))},
 }
 
 
@@ -94,9 +92,7 @@ QUICK_STUDIES = {
 @pytest.mark.parametrize("name", MEASURED)
 def test_every_study_measures_what_it_draws(name):
     study = figures.FIGURES[name]
-    scale = Scale(50, *list(vars(QUICK).values())[1:]) if name in ("lookup", "polar", "who") else QUICK
-    measure = QUICK_STUDIES.get(name) or partial(study.measure, scale=scale)
-    found = measure(in_turn)
+    found = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
     found = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(found))}
     assert found.keys() == load_results(name).keys()
     study.draw(Figure(figsize=study.size), found)

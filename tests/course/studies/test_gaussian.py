@@ -37,11 +37,6 @@ def test_what_is_kept_of_a_kernel_makes_it_again():
     assert expected[numbers["hundredth"] - 1] >= 0.01 > expected[numbers["hundredth"]]
 
 
-def test_the_share_of_far_tokens_is_counted():
-    by_hand = [max(0, m - gaussian.BEYOND) / (m + 1) for m in range(32, 64)]
-    assert gaussian.even_share(64) == pytest.approx(np.mean(by_hand), abs=1e-4)
-
-
 def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_paired():
     v4 = [0.5, 0.5, 0.6]
     found = {"v4": v4, "v5": [0.6], "v5 fixed": [0.4, 0.55, 0.5]}

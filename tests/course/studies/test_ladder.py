@@ -11,8 +11,8 @@ from babygpt.config import ModelConfig
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
 from babygpt_course.studies import board, ladder
-from babygpt_course.studies.board import COLUMNS, of_kind, paired_differences, table, table_row
-from babygpt_course.studies.ladder import RUNGS, Rung, SingleBranch
+from babygpt_course.studies.board import COLUMNS, paired_differences, table, table_row
+from babygpt_course.studies.ladder import Rung, SingleBranch
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import Scale
 
@@ -69,39 +69,19 @@ def test_a_table_refuses_windows_that_it_does_not_know(results):
         paired_differences(results, "v2", "v4", "4x")
 
 
-def test_windows_that_begin_anywhere_have_a_higher_floor_than_the_text(results):
-    assert results["floor"] < results["window_floor"] - 3 * results["window_floor_se"]
-    assert results["window_floor"] < results["bigram_floor"]
-
-
 def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
     model, idx = awake("v6"), text(1, 8)
     told = model(idx, Positions(torch.arange(8), torch.zeros(8, dtype=torch.long)))
     assert torch.equal(SingleBranch(model)(idx), told)
 
 
-def test_the_whole_ladder_is_on_the_real_board():
-    assert {f"v{i}" for i in range(1, 8)} <= {rung.name for rung in RUNGS}
-    assert len({rung.name for rung in RUNGS}) == len(RUNGS)
-
-
 # ---------------------------------------------------------------- what the board says
-
-
-def test_pairs_are_subtracted_seed_by_seed():
-    stored = losses(a=[1.5, 2.0], b=[1.0, 2.25])
-    assert paired_differences(stored, "a", "b") == [0.5, -0.25]
 
 
 def test_a_bound_and_a_loss_are_not_subtracted(results):
     with pytest.raises(ValueError, match="a bound and a loss"):
         paired_differences(results, "v7", "v4")
     assert len(paired_differences(results, "v7", "v4", "roles")) == 1  # of the seed that both have
-
-
-def test_kinds_share_the_models_out(results):
-    assert list(of_kind(results, masks=True)) == ["v7"]
-    assert {*of_kind(results, masks=False), "v7"} == set(results["board"])
 
 
 def test_the_front_are_those_that_nobody_is_decidedly_below():
@@ -123,11 +103,6 @@ def test_the_front_are_those_that_nobody_is_decidedly_below():
 )
 def test_who_answers_is_counted_by_seeds(roles, told):
     assert board.who_answers(roles).endswith(told)
-
-
-def test_answers_are_told_seed_by_seed():
-    assert board.each_seed([0.5, 0.97, None, 0.985]) == "98 97 50"
-    assert board.each_seed([None, None]) == "–"
 
 
 def test_the_table_names_command_and_every_model_and_marks_bounds(results):

@@ -14,19 +14,10 @@ from babygpt.models.stretching import METHODS
 from babygpt.positions import Positions
 from babygpt_course.studies import stretch
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch import (
-    ARMS,
-    BLOCK,
-    CLAIMS,
-    FACTORS,
-    KERNEL_AT,
-    TUNED,
-    AtRandomPositions,
-    Claim,
-    Plan,
-)
+from babygpt_course.studies.stretch import ARMS, BLOCK, KERNEL_AT, TUNED
+from babygpt_course.studies.sweep import Scale
 
-TINY = Plan(steps=2, fine=2, n_chars=6000, n_windows=2, n_recalls=3)
+TINY = Scale(steps=2, seeds=(1, 2), n_chars=6000, n_questions=8)
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +56,6 @@ def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch:
     assert {size for size, _ in seen.values()} == {BLOCK, TUNED * BLOCK}
 
 
-def test_v4_is_stretched_by_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretch, "measure_model", lambda model, *_: {"loss": 1.0})
-    monkeypatch.setattr(stretch, "stretched", lambda model, method, factor: model)
-    monkeypatch.setattr(stretch, "fine_tuned", lambda model, *_: model)
-    stretches = {f"{m} {f}" for m in METHODS for f in FACTORS} | {f"{m} tuned" for m in ("control", *METHODS)}
-    assert stretch.stretches_of("v4", None, TINY, 1).keys() == stretches
-
-
 def test_a_kernel_is_stored_by_head_and_distance() -> None:
     expected = [[round(float(-s * d), 4) for d in KERNEL_AT] for s in slopes(4)]
     assert stretch.kernels(ALiBi(4)) == expected
@@ -81,19 +64,12 @@ def test_a_kernel_is_stored_by_head_and_distance() -> None:
 
 def test_tokens_stand_at_drawn_positions() -> None:
     """In order, each where the draw put it; the encoding inside is told nothing else."""
-    encoding = AtRandomPositions(Rotary(8), 5, 50)
+    encoding = stretch.AtRandomPositions(Rotary(8), 5, 50)
     q, k = torch.randn(2, 1, 1, 5, 8, generator=torch.Generator().manual_seed(0))
     assert bool((encoding.drawn.diff() > 0).all())
     assert int(encoding.drawn.max()) < 50
     expected = Rotary(8).transform_qk(q, k, Positions(encoding.drawn))
     torch.testing.assert_close(encoding.transform_qk(q, k, Positions.arange(5)), expected)
-
-
-def test_what_is_told_is_asked_within_the_windows() -> None:
-    """Text for fine-tuning asks further back than text for training, in the same characters."""
-    near, far = stretch.with_notes(TINY), stretch.with_notes(TINY, TUNED)
-    assert near.tokenizer.characters == far.tokenizer.characters
-    assert not torch.equal(near.train, far.train)
 
 
 # ---------------------------------------------------------------- judging
@@ -114,15 +90,8 @@ def made(lows: list[float], highs: list[float]) -> dict[str, Any]:
     ],
 )
 def test_a_claim_holds_if_it_is_so_in_every_seed(lows: list[float], highs: list[float], said: str) -> None:
-    claim = Claim("", "", ("low", "loss"), ("high", "loss"))
+    claim = stretch.Claim("", "", ("low", "loss"), ("high", "loss"))
     assert stretch.verdict(made(lows, highs), claim) == said
-
-
-def test_numbers_are_looked_up_by_run_window_and_distance() -> None:
-    run = {"loss": 1.5, "change": {"4": 0.2}, "recall": {"8": {"384": 0.1}}}
-    results = {"runs": {"v4": [run, run]}}
-    for number, value in (("loss", 1.5), ("change 4", 0.2), ("change 1", 0.0), ("recall 8 384", 0.1)):
-        assert stretch.values(results, "v4", number) == [value, value]
 
 
 def test_the_stored_study_has_every_arm_from_three_seeds(results: dict[str, Any]) -> None:
@@ -131,10 +100,3 @@ def test_the_stored_study_has_every_arm_from_three_seeds(results: dict[str, Any]
     assert {len(seeds) for seeds in results["runs"].values()} == {3}
     rotate_only = {"v4", "nope", "v4-nope", "partial", "random positions", "xpos", "v4, longer"}
     assert results["kernels"].keys() == ARMS.keys() - rotate_only
-
-
-def test_every_claim_is_judged_and_stands_in_the_table(results: dict[str, Any]) -> None:
-    table = stretch.table(results)
-    for claim in CLAIMS:
-        line = next(line for line in table.splitlines() if line.startswith(f"| {claim.says} |"))
-        assert line.endswith(f"| {stretch.verdict(results, claim)} |")

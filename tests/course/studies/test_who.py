@@ -66,12 +66,6 @@ def test_a_wholly_masked_answer_is_scored_by_its_letters(corpus):
     assert wrong == pytest.approx(-float(cross_entropy(logits, other, reduction="sum")), abs=1e-4)
 
 
-def test_of_word_holes_the_wholly_masked_answers_count():
-    roles = {"letters": [[0.4, 0.5]], "words, RoPE": [[0.1, 0.2]]}
-    hidden = {"letters": [0.7], "words, RoPE": [0.9]}
-    assert who.final_answers({"roles": roles, "hidden": hidden}) == {"letters": [0.5], "words, RoPE": [0.9]}
-
-
 def test_the_page_says_what_is_stored():
     found = load_results("who")
     page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")

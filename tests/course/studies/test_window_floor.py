@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from babygpt.data import tales
 from babygpt.data.grammar import Grammar
@@ -15,11 +14,8 @@ from babygpt_course.studies.mid_story import MidStory
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.window_floor import (
     cut_anywhere,
-    draw_floors,
     floor_by_position,
     gain_of_longer_text,
-    losses_of_windows,
-    measure_floors,
 )
 
 WORDS = {"name": ("ann", "bo", "anne", "nna", "e"), "verb": ("met", "et", "hid")}
@@ -83,25 +79,6 @@ def test_each_character_is_as_probable_as_in_the_list_of_all_stories(name: str) 
         assert reader.losses(window) == pytest.approx(-np.diff(np.log(counts)), abs=1e-9), window
 
 
-@pytest.mark.parametrize("language", ["plain", "chinese"])
-def test_after_a_line_end_it_is_the_log_prob_of_the_stories(language: str) -> None:
-    grammar = getattr(tales, language)()
-    reader, rng = MidStory(grammar), random.Random(0)
-    for _ in range(4):
-        stories = [grammar.sample(rng).text for _ in range(2)]
-        losses = reader.losses(END + END.join(stories) + END)
-        assert -losses.sum() == pytest.approx(sum(map(grammar.log_prob, stories)))
-
-
-def test_one_character_tells_as_much_as_the_bigrams_do() -> None:
-    grammar = tales.plain()
-    pairs, reader = grammar.bigrams(), MidStory(grammar)
-    for first in grammar.alphabet():
-        after = {b: n for (a, b), n in pairs.items() if a == first and n}
-        for second, n in after.items():
-            assert reader.losses(first + second)[0] == pytest.approx(-math.log(n / sum(after.values())))
-
-
 def test_the_floor_falls_from_the_bigrams_to_that_of_whole_stories() -> None:
     grammar = tales.plain()
     mean, error = floor_by_position(grammar, 90, n_windows=150)
@@ -130,16 +107,6 @@ def test_a_longer_text_helps_as_far_as_stories_reach() -> None:
     assert gain_of_longer_text(grammar, 62, 124, n_windows=6) == (0, 0)  # 61 is the longest story
 
 
-def test_windows_begin_anywhere() -> None:
-    """First characters are as frequent as in a long text."""
-    grammar, rng, n = tales.plain(), random.Random(0), 1500
-    pairs = grammar.bigrams()
-    seen = [cut_anywhere(grammar, 1, rng) for _ in range(n)]
-    for char in grammar.alphabet():
-        p = sum(m for (a, _), m in pairs.items() if a == char) / sum(pairs.values())
-        assert abs(seen.count(char) - n * p) < 4.5 * math.sqrt(n * p * (1 - p)) + 1
-
-
 def test_a_window_that_no_text_holds_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no text of this grammar holds .*met ann"):
         MidStory(GRAMMARS["names and words"]).losses("\nann met ann.")
@@ -151,34 +118,7 @@ def test_too_little_is_refused(length: int, n: int) -> None:
         floor_by_position(tales.plain(), length, n)
 
 
-def test_a_text_no_longer_than_a_window_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"length \(64\) must be above 64"):
-        gain_of_longer_text(tales.plain(), 64, 64)
-
-
 # ---------------------------------------------------------------- the study
-
-
-@pytest.fixture
-def small():
-    return measure_floors(names=("plain-tales",), n_windows=5, seed=3, lengths=(8, 16))
-
-
-def test_means_over_positions_and_over_windows_are_of_the_same_losses(small) -> None:
-    mean, error = floor_by_position(tales.plain(), 16, 5, seed=3)
-    assert small["mean"]["plain-tales"] == pytest.approx(mean, abs=1e-4)
-    assert small["error"]["plain-tales"] == pytest.approx(error, abs=1e-4)
-    windows = losses_of_windows(tales.plain(), 16, 5, seed=3)[:, :8].mean(axis=1)
-    expected = [windows.mean(), windows.std(ddof=1) / 5**0.5]
-    assert small["window"]["plain-tales"]["8"] == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_title_is_what_was_measured(small) -> None:
-    figure = Figure()
-    small["window"]["plain-tales"]["8"] = [0.777, 0.1]
-    draw_floors(figure, small)
-    title = figure.axes[0].get_title() or figure.axes[0].get_title(loc="left")
-    assert "plain-tales 0.78 instead of 0.33" in title.replace("\n", " ")
 
 
 def test_what_is_stored_was_measured_from_these_grammars() -> None:
