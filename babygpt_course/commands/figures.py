@@ -49,13 +49,13 @@ def figures(
         raise BadInput(f"cluster-option ({wrong[0]}) must be NAME=VALUE, and belongs to a --cluster")
     if redraw and (workers is not None or cluster):
         raise BadInput("--redraw trains nothing: leave out --workers and --cluster")
-    how = in_turn if workers is None else processes(workers)
-    if cluster:
-        given = {
-            name: int(v) if v.isdecimal() and len(v) < 10 else v
-            for name, _, v in (o.partition("=") for o in options)
-        }
-        how = jobs(cluster, (results or folder) / "jobs", workers or 1, given)
+    pairs = [option.split("=", 1) for option in options]
+    given = {name: int(value) if value.isdecimal() and len(value) < 10 else value for name, value in pairs}
+    try:
+        how = in_turn if workers is None else processes(workers)
+        how = jobs(cluster, (results or folder) / "jobs", workers or 1, given) if cluster else how
+    except ImportError as error:
+        raise BadInput(f"{error.name} is not installed: pip install 'babygpt[sweep]'") from None
     for name in names or FIGURES:
         try:
             say(f"{name}: {make_figure(name, folder, redraw, results, how)}")

@@ -29,8 +29,6 @@ from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, 
 
 TEXT_SEED = 3  # of the text whose loss is split into parts
 MEASURED = ("accuracy", "alike", "whole", "letters", "parts", "val_loss", "without", "whole_without")
-
-
 VERSION, WORLD = "v4", "plain-tales"
 SCALE = Scale(steps=1800)
 

@@ -120,7 +120,7 @@ def read_kept(path: Path) -> dict[str, Any]:
 
 
 def digest_of(runs: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of some runs, which shows whether somebody edited them."""
+    """Return the SHA-256 of some runs."""
     return hashlib.sha256(json.dumps(runs, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,12 +1,8 @@
 """Workers for a sweep: several processes of this machine (joblib), or jobs of a cluster (submitit).
 
-Each run has a process of its own, so that a crash loses one run only. A run that fails does not stop the
-others; its error is raised when they are over, and the same command then makes that run alone.
+Each run has a process of its own, so that a crash loses one run only; its error is raised when all are over.
 """
 
-from __future__ import annotations
-
-import importlib
 import os
 import signal
 import time
@@ -24,10 +20,7 @@ from babygpt_course.studies.sweep import Measured, Run, Runs, Workers
 
 
 def make_run(run: Run, threads: int) -> Measured:
-    """Make a run in a process of its own, without a progress bar.
-
-    threads  of PyTorch; 0 for one a core that Slurm gave this job, unless the user chose a number
-    """
+    """Make a run with so many threads; 0 for one a core of a Slurm job, unless the user chose a number."""
     if not threads and not threads_were_chosen():
         threads = min(available_cores(), int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
     torch.set_num_threads(threads or torch.get_num_threads())
@@ -35,11 +28,18 @@ def make_run(run: Run, threads: int) -> Measured:
     return run()
 
 
+def threads_of_each(workers: int) -> int:
+    """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
+    if workers < 1:
+        raise BadInput(f"workers ({workers}) must be at least 1")
+    return max(1, min(torch.get_num_threads(), available_cores() // workers))
+
+
 def side_by_side(workers: int, start: Callable[[Run], Any]) -> Workers:
     """Return workers that keep so many runs under way; `start` returns a job with done, result and cancel."""
 
     def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
-        waiting, under_way, failed = list(runs), dict[str, Any](), list[tuple[str, Exception]]()
+        waiting, under_way, failed = list(runs), dict[str, Any](), dict[str, Exception]()
         try:
             while waiting or under_way:
                 while waiting and len(under_way) < workers:
@@ -50,42 +50,30 @@ def side_by_side(workers: int, start: Callable[[Run], Any]) -> Workers:
                     try:
                         measured = under_way.pop(name).result()
                     except Exception as error:
-                        failed.append((name, error))
+                        failed[name] = error
                     else:
                         yield name, measured
         finally:
             for job in under_way.values():
                 job.cancel()
-        for name, reason in failed:
-            what = str(reason).strip() or repr(reason)
-            raise BadInput(f"{name} failed, and the same command makes it again: {what}") from reason
+        for name, reason in failed.items():
+            raise BadInput(f"{name} failed, and the same command makes it again: {reason!r}") from reason
 
     return make
 
 
-def threads_of_each(workers: int) -> int:
-    """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
-    if workers < 1:
-        raise BadInput(f"workers ({workers}) must be at least 1")
-    return max(1, min(torch.get_num_threads(), available_cores() // workers))
-
-
 def processes(workers: int) -> Workers:
-    """Return workers that make so many runs at once, each in a process of its own.
+    """Return workers that make so many runs at once, each in a process of its own, and share out the cores.
 
-    The cores are shared out. Two runs are equal to the last digit only with equally many threads, so that
-    OMP_NUM_THREADS=1 gives the same numbers here and in turn.
-    Raises BadInput for a number below 1, or if joblib is not installed.
+    With equally many threads, as by OMP_NUM_THREADS=1, the numbers are bit for bit those of runs in turn.
     """
-    loky, threads = import_extra("joblib.externals.loky"), threads_of_each(workers)
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    threads = threads_of_each(workers)
+    ignore = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}  # the parent cancels
 
     def start(run: Run) -> Any:
-        pool = loky.ProcessPoolExecutor(
-            1,
-            env={"OMP_NUM_THREADS": str(threads)},
-            initializer=signal.signal,  # Ctrl-C is for the parent, which then cancels
-            initargs=(signal.SIGINT, signal.SIG_IGN),
-        )
+        pool = ProcessPoolExecutor(1, env={"OMP_NUM_THREADS": str(threads)}, **ignore)
         job = pool.submit(make_run, run, threads)
         job.add_done_callback(lambda _: pool.shutdown(wait=False))
         job.cancel = lambda: pool.shutdown(kill_workers=True)
@@ -100,23 +88,15 @@ def cluster(kind: str, folder: Path, workers: int = 1, options: dict[str, Any] |
     kind     "slurm", or "local" for processes of this machine that are started in the same way
     folder   where jobs are written down, and leave what they print; all nodes must see it
     options  of submitit, by name: slurm_partition, timeout_min, cpus_per_task, ...
-    Raises BadInput for another kind, number or option, or if submitit is not installed.
+    Raises BadInput for another kind or option, or where there is no Slurm.
     """
-    submitit, threads = import_extra("submitit"), threads_of_each(workers)
-    given: dict[str, Any] = {"timeout_min": 24 * 60, **({"cpus_per_task": 1} if kind == "slurm" else {})}
+    from submitit import AutoExecutor
+
+    threads = threads_of_each(workers) if kind == "local" else 0
+    given: dict[str, Any] = {"timeout_min": 24 * 60, **({} if kind == "local" else {"cpus_per_task": 1})}
     try:
-        executor = submitit.AutoExecutor(folder=folder, cluster=kind)
+        executor = AutoExecutor(folder=folder, cluster=kind)
         executor.update_parameters(**given | (options or {}))
-    except Exception as error:  # submitit's own checks: another kind or option, no Slurm here
+    except Exception as error:  # submitit's own checks
         raise BadInput(f"cluster ({kind}): {error}") from error
-    return side_by_side(
-        workers, lambda run: executor.submit(make_run, run, threads if kind == "local" else 0)
-    )
-
-
-def import_extra(name: str) -> Any:
-    """Import a package of the extra `sweep`. Raises BadInput that says what to install."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise BadInput(f"{name.split('.')[0]} is not installed: pip install 'babygpt[sweep]'") from None
+    return side_by_side(workers, lambda run: executor.submit(make_run, run, threads))

@@ -1,13 +1,17 @@
 """Workers: runs side by side give the numbers of runs in turn, and a crash loses one run only."""
 
 import os
+import re
 import signal
+import sys
 import time
 
 import pytest
 import torch
+from click.testing import CliRunner
 
 from babygpt.errors import BadInput
+from babygpt_course.commands.figures import figures as command
 from babygpt_course.studies import workers as module
 from babygpt_course.studies.sweep import keep_runs, sweep
 from babygpt_course.studies.workers import cluster, processes
@@ -68,13 +72,10 @@ def test_nothing_runs_on_when_a_run_cannot_be_kept(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("made *"))) <= 2  # the first one, and one under way
 
 
-@pytest.mark.parametrize("option", ["not_an_option", "slurm_partition"])
-def test_options_of_another_cluster_are_refused(option, tmp_path):
+def test_an_unknown_option_of_a_cluster_is_refused(tmp_path):
     pytest.importorskip("submitit")
-    if option == "slurm_partition":
-        option = "no_such_partition"
-    with pytest.raises(BadInput, match=rf"cluster \(local\): .*{option}"):
-        cluster("local", tmp_path, 1, {option: 3})
+    with pytest.raises(BadInput, match=r"cluster \(local\): .*not_an_option"):
+        cluster("local", tmp_path, 1, {"not_an_option": 3})
 
 
 @pytest.mark.parametrize("make", [processes, lambda n: cluster("local", "jobs", n)])
@@ -83,14 +84,18 @@ def test_no_workers_are_refused(make):
         make(0)
 
 
-@pytest.mark.parametrize("package", ["joblib.externals.loky", "submitit"])
-def test_a_package_that_is_missing_is_named(package, tmp_path, monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(module.importlib, "import_module", missing)
-    with pytest.raises(BadInput, match=rf"{package.split('.')[0]} is not installed: pip install"):
-        processes(1) if "joblib" in package else cluster("local", tmp_path)
+@pytest.mark.parametrize(
+    ("package", "words"), [("joblib", ["--workers", "1"]), ("submitit", ["--cluster", "local"])]
+)
+def test_a_package_that_is_missing_is_named(package, words, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    result = CliRunner().invoke(command, ["sinusoid", *words])
+    assert isinstance(result.exception, BadInput)
+    assert re.fullmatch(
+        rf"{package}[\w.]* is not installed: pip install 'babygpt\[sweep\]'", str(result.exception)
+    )
 
 
 @pytest.mark.parametrize(("cores", "workers", "each"), [(8, 2, 4), (8, 3, 2), (2, 4, 1), (1, 1, 1)])
