@@ -378,40 +378,39 @@ def verdict(results: Results, claim: Claim) -> str:
     return "holds" if so == of else "fails" if so == 0 else "depends"
 
 
-def untuned(results: Results, number: str, factor: int = TUNED) -> dict[str, list[float]]:
-    """Return one number of v4 under each method, before fine-tuning: method -> one a seed."""
-    return {method: values(results, f"{method} {factor}", number) for method in METHODS}
+def by_method(results: Results, number: str, kind: object = TUNED) -> dict[str, list[float]]:
+    """Return one number of v4 under each method: method -> one a seed.
+
+    kind  how many windows v4 was stretched to, or "tuned", with "control", which trained on at the old length
+    """
+    methods = ("control", *METHODS) if kind == "tuned" else METHODS
+    return {method: values(results, f"{method} {kind}", number) for method in methods}
 
 
-def tuned(results: Results, number: str) -> dict[str, list[float]]:
-    """Return it after fine-tuning; "control" trained on at the old length."""
-    return {method: values(results, f"{method} tuned", number) for method in ("control", *METHODS)}
-
-
-def of_arms(results: Results, number: str, arms: Sequence[str] = tuple(ARMS)) -> dict[str, list[float]]:
+def by_arm(results: Results, number: str) -> dict[str, list[float]]:
     """Return one number of each arm, one a seed; asked at random positions if it was trained there."""
     drawn = {"random positions": "random positions, drawn"}
-    return {arm: values(results, drawn.get(arm, arm), number) for arm in arms}
+    return {arm: values(results, drawn.get(arm, arm), number) for arm in ARMS}
 
 
 def draw_stretch(figure: Figure, results: Results) -> None:
     """Draw the change of loss in four windows, before and after fine-tuning, and recall from far back."""
     change, recall, arms = figure.subplots(1, 3)
-    before, after = untuned(results, TUNED_CHANGE), tuned(results, TUNED_CHANGE)
+    before, after = (by_method(results, TUNED_CHANGE, kind) for kind in (TUNED, "tuned"))
     lowest = [min(found, key=lambda name: mean(found[name])) for found in (before, after)]
     best = list(dict.fromkeys(lowest))
     title = f"Four windows, untuned and fine-tuned: least lost with {' and '.join(best)}"
     label = "change of the loss (nats; rings: fine-tuned)"
     plots.draw_seed_dots(change, {"control": [], **before}, title, label, {"": 0.0}, rings=after)
-    far = f"recall {TUNED} 192"
+    before, after = (by_method(results, f"recall {TUNED} 192", kind) for kind in (TUNED, "tuned"))
     before, after = (
-        {name: [100 * x for x in each] for name, each in f(results, far).items()} for f in (untuned, tuned)
+        {name: [100 * x for x in each] for name, each in found.items()} for found in (before, after)
     )
     title = "What was told three windows ago"
     label = "right digits (%; dashed: chance; rings: fine-tuned)"
     span = (-3.0, 103.0)
     plots.draw_seed_dots(recall, {"control": [], **before}, title, label, {"": 10.0}, span, after)
-    far_back = {name: [100 * x for x in each] for name, each in of_arms(results, FAR).items()}
+    far_back = {name: [100 * x for x in each] for name, each in by_arm(results, FAR).items()}
     knowing = sum(min(each) > 90 for each in far_back.values())
     title = f"What was told six windows ago: {knowing} of {len(far_back)} know it from every seed"
     plots.draw_seed_dots(arms, far_back, title, "right digits (%; dashed: chance)", {"": 10.0}, span)

