@@ -31,7 +31,6 @@ from babygpt.tables import source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import gaussian as tasks
 from babygpt_course.studies import gaussian as gaussian_study
-from babygpt_course.studies import results
 
 plots.set_style()
 
@@ -342,7 +341,7 @@ ahead_late = live.predict(
 ahead_late
 
 # %% tags=["answer"]
-seeds = results.load_results("gaussian")
+seeds = gaussian_study.load_results("gaussian")
 fig, axes = plt.subplots(1, 2, figsize=(13, 4.2))
 gaussian_study.draw_race(axes[0], seeds)
 gaussian_study.draw_answers(axes[1], seeds)
@@ -351,7 +350,7 @@ axes[1].set_title(f"Who did it? After 1200 steps v5 answers in {answering} seed 
 plt.show()
 
 # %% tags=["answer"]
-losses = gaussian_study.race(seeds, results.load_results("ladder"))
+losses = gaussian_study.race(seeds, gaussian_study.load_results("ladder"))
 gaps = gaussian_study.behind_v4(losses)
 for steps, each in gaps.items():
     print(f"after {steps:4} steps, v5 fixed less v4:", ", ".join(f"{gap:+.3f}" for gap in each["v5 fixed"]))
@@ -411,7 +410,7 @@ assert max(price["v5"]) < 0.06
 assert min(long["v4"]["beyond"] + long["v5 fixed"]["beyond"]) > 0.9
 assert min(long["v5"]["near"]) > 0.75
 assert min(long["alibi"]["accuracy"]) > 0.99
-assert sum(share < 0.7 for share in results.load_results("ladder")["board"]["alibi"]["roles"]) == 2
+assert sum(share < 0.7 for share in gaussian_study.load_results("ladder")["board"]["alibi"]["roles"]) == 2
 assert sorted(share > 0.9 for share in long["v5"]["beyond"]) == [False, False, True]
 assert sorted(long["v5"]["beyond"])[1] < 0.5
 assert max(long["alibi"]["val_loss"]) < min(long["v4"]["val_loss"] + long["v5 fixed"]["val_loss"])

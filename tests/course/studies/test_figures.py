@@ -79,6 +79,7 @@ QUICK_STUDIES = {
     "floors": {"names": ("plain-tales",), "n_windows": 4},
     "remasking": {"scale": QUICK, "samplers": dict([*remasking.SAMPLERS.items()][:2]), "n_texts": 2},
     "ladder": {"scale": QUICK, "floor_windows": 3, "rounds": 1},
+    "gaussian": {"scale": replace(QUICK, n_questions=60)},
     "lookup": {"scale": replace(QUICK, steps=50)},
     "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
     "who": {"scale": replace(QUICK, steps=12)},
