@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.live.run import Run
 from babygpt.live.trainer import Trainer
@@ -29,16 +30,7 @@ from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 
-NOTEBOOKS = (
-    "00",
-    "01",
-    "03b",
-    "04",
-    "05",
-    "06",
-    "07a",
-    "07b",
-)  # those in which a learner watches a model learn
+NOTEBOOKS = tuple("00 01 03b 04 05 06 07a 07b".split())  # those in which a learner watches a model learn
 WITH_SLIDERS = {"05": "gaussian", "07b": "polar"}  # the first explorer of those whose sliders are timed
 STEPS, ROUNDS, N_CHARS = 400, 3, 60_000  # of a run whose speed is measured: as long as the notebooks'
 INTERACT = ".jp-CodeCell:has(.widget-interact)"
@@ -72,7 +64,7 @@ interact(show, **explorer.controls);
 def measure_live(
     presses: int, notebooks: Sequence[str] = NOTEBOOKS, neighbour: bool = False
 ) -> dict[str, Any]:
-    """How every run of the notebooks moves, training speed kept, and the answer times of sliders.
+    """Measure how the notebooks' dashboards move, training speed kept, and the answer times of sliders.
 
     presses    key presses of each slider, idle and training
     notebooks  numbers of the notebooks that are run; sliders are timed in 05 and 07b, if they are among them
@@ -87,18 +79,16 @@ def measure_live(
     if presses < 1:
         raise BadInput(f"presses ({presses}) must be at least 1")
     texts = {path.name: path.read_text(encoding="utf-8") for path in map(course_notebook, notebooks)}
-    served = {**texts, SPEEDS: notebook_text(PRINT_SPEEDS)}
     runs: dict[str, list[DashboardRun]] = {}
     controls: dict[str, dict[str, float]] = {}
-    with chromium() as browser, serve_notebooks(served) as address:
+    with chromium() as browser, serve_notebooks(texts) as address:
         for name in tqdm(texts, desc="notebooks", mininterval=5):
             with Notebook(browser, address, name) as notebook:
                 with busy_neighbour() if neighbour else nullcontext():
                     runs[name] = record_runs(notebook)
                 if (number := name.split("_")[0]) in WITH_SLIDERS:
                     controls |= time_sliders(notebook, presses, number)
-        with Notebook(browser, address, SPEEDS) as notebook:
-            speed = printed_json(notebook, 0)
+    speed = measure_speeds()
     return {
         **worst([run for found in runs.values() for run in found]),
         "speed_kept": round(speed["shown"] / speed["alone"], 3),
@@ -121,7 +111,7 @@ def record_runs(notebook: Notebook) -> list[DashboardRun]:
 
 
 def time_sliders(notebook: Notebook, presses: int, number: str) -> dict[str, dict[str, float]]:
-    """Answer times of each slider of a notebook's explorers: at rest, beside a training, and the usual way.
+    """Measure the answer times of each slider of a notebook: at rest, beside a training, and the usual way.
 
     returns  for each slider, the medians of KINDS in ms; of the first explorer alone the usual one, too
     """
@@ -151,7 +141,7 @@ def wait_for_first_step(notebook: Notebook) -> None:
 
 
 def press_sliders(notebook: Notebook, presses: int, area: str) -> dict[tuple[int, str], list[float]]:
-    """Milliseconds to the answer of each slider, by area and name; one press before the others warms up."""
+    """Return milliseconds to the answer of each slider, by area and name; a first press warms up."""
     times: dict[tuple[int, str], list[float]] = {}
     for nth in range(notebook.page.locator(area).count()):
         for handle in notebook.sliders(area, nth):
@@ -164,22 +154,27 @@ def press_sliders(notebook: Notebook, presses: int, area: str) -> dict[tuple[int
 
 
 def slowest(controls: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """For each kind of answer time, the slowest control's."""
+    """Return the slowest control's time, for each kind of answer time."""
     by_kind = {kind: [times[kind] for times in controls.values() if kind in times] for kind in KINDS}
     return {kind: max(found) for kind, found in by_kind.items() if found}
 
 
-def printed_json(notebook: Notebook, index: int) -> dict[str, float]:
-    """Run a cell, and read what it prints as JSON."""
-    notebook.run(index, timeout=600)
-    outputs = notebook.cells()[index]["outputs"]
+def measure_speeds() -> dict[str, float]:
+    """Measure `speeds` in a notebook's kernel, with the dashboards on a page."""
+    with (
+        chromium() as browser,
+        serve_notebooks({SPEEDS: notebook_text(PRINT_SPEEDS)}) as address,
+        Notebook(browser, address, SPEEDS) as notebook,
+    ):
+        notebook.run(0, timeout=600)
+        outputs = notebook.cells()[0]["outputs"]
     printed = "".join("".join(out["text"]) for out in outputs if out.get("name") == "stdout")
     return dict(json.loads(printed))
 
 
 @contextmanager
 def busy_neighbour() -> Iterator[None]:
-    """Another process that keeps one core busy while the context lasts."""
+    """Keep one core busy with another process while the context lasts."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -205,16 +200,16 @@ def train_unseen(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
 
 
 def speeds() -> dict[str, float]:
-    """Mean steps per second without a dashboard ("alone") and with one ("shown"), in alternation."""
+    """Return mean steps per second without a dashboard ("alone") and with one ("shown"), in alternation."""
     ways = {"alone": partial(steps_per_second, train_unseen), "shown": partial(steps_per_second, train_live)}
     found = run_in_rounds(ways, ROUNDS, "rounds")
     return {name: statistics.mean(values) for name, values in found.items()}
 
 
 def steps_per_second(start: Callable[[LanguageModel, Corpus, int], Run]) -> float:
-    """Steps per second from a run's first step to its last, in a cell that waits as `run.result()` does."""
+    """Return the steps per second of a run, in a cell that waits as `run.result()` does."""
     corpus = load_corpus("plain-tales", N_CHARS)
-    run = start(untrained_v4(corpus), corpus, STEPS)
+    run = start(untrained_v4(corpus).to(pick_device()), corpus, STEPS)
     run.wait_for_step(1)
     begin = time.perf_counter()
     run.wait_for_step(STEPS)

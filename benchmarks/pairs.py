@@ -35,7 +35,7 @@ class PairEmbedding(nn.Module):
 
 
 def build_with_pairs(version: str, config: ModelConfig) -> Transformer:
-    """A version whose tokens are embedded in pairs."""
+    """Build a version whose tokens are embedded in pairs."""
     model = build(version, config)
     assert isinstance(model, Transformer)
     model.token_embedding = PairEmbedding(config.vocab_size, config.n_embd)  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What each part of a training step takes: seconds, floating-point operations, or whatever is counted."""
+"""A meter that divides seconds or floating-point operations among the parts of a training step."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def add_meter_hooks(training: Training, meter: PartMeter) -> None:
 
 
 def count_flop(training: Training, meter: PartMeter) -> Parts:
-    """Floating-point operations of each part of the next training step, which is made."""
+    """Make the next training step, and return the floating-point operations of each of its parts."""
     with flop_counter_with_attention() as counter:
         return meter.measure_step(training.steps(), counter.get_total_flops)
 
 
 def flop_counter_with_attention() -> flop_counter.FlopCounterMode:
-    """PyTorch's counter of floating-point operations, taught attention on the CPU, which it leaves out.
+    """Return PyTorch's counter of operations, with attention on the CPU, which it leaves out.
 
     It counts where matrices are multiplied: a product and its sum are two; causal attention counts in full.
     """

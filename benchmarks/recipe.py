@@ -33,7 +33,7 @@ TUNED_FROM = {
         "tuned": Recipe("plain", 3, 64, 3000, 0.006),
     },
 }
-# For a loss that is no record, a small model that makes many steps beats a large one (`shapes`). "ours",
+# For a loss that is no record, a small model that makes many steps beats a large one. "ours",
 # "pairs" and "tuned" are what `tune` found from there, with equally many runs for each.
 NEXT_RECIPES = {
     "ours": Recipe("ours", 2, 64, 440, 0.0392, 0.0196, momentum=0.9),
@@ -52,7 +52,7 @@ DIFFUSION_RECIPES = {
 
 
 def next_token_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) -> Race:
-    """v4, v4 with pairs, and a plain GPT-2, to a loss of the whole validation part of a text.
+    """Race v4, v4 with pairs, and a plain GPT-2 to a loss of the whole validation part of a text.
 
     target  nats per character
     """
@@ -63,7 +63,7 @@ def next_token_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE)
 
 
 def diffusion_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) -> Race:
-    """Masked diffusion with RoPE, by our recipe and by the plain one, to a mean loss over masked tokens.
+    """Race masked diffusion with RoPE, by our recipe and by the plain one, to a mean loss over masked tokens.
 
     The plain recipe trains our body, for PyTorch's own layers have no RoPE.
 
@@ -84,7 +84,7 @@ RACES = {  # name -> makes it, who runs in it, whether its text has a MASK token
 
 
 def prepare(name: str, corpus: str, target: float) -> tuple[Race, dict[str, Recipe]]:
-    """One of the RACES over the text of this name, and the recipes that run in it."""
+    """Make one of the RACES over the text of this name, and the recipes that run in it."""
     make, recipes, with_mask = RACES[name]
     return make(load_corpus(corpus, with_mask=with_mask), target), recipes
 
@@ -112,7 +112,7 @@ def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> 
 
 
 def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]], ours: str) -> dict[str, float | None]:
-    """How many times the seconds of one recipe each rival took: the median over the seeds.
+    """Return how many times the seconds of one recipe each rival took: the median over the seeds.
 
     None if a run of ours did not reach the target: there is nothing to compare then.
     """
@@ -167,13 +167,13 @@ def tune(
 
 
 def with_rates(recipe: Recipe, share: float) -> Recipe:
-    """A recipe with all its rates multiplied."""
+    """Return a recipe with all its rates multiplied."""
     other = None if recipe.rate_other is None else float(f"{recipe.rate_other * share:.3g}")
     return replace(recipe, rate=float(f"{recipe.rate * share:.3g}"), rate_other=other)
 
 
 def soonest(tried: tuple[Recipe, Mapping[str, Any]]) -> tuple[bool, int, float]:
-    """Sorts runs: first those that reached the target with a round to spare, by steps; then by loss.
+    """Sort runs: first those that reached the target with a round to spare, by steps; then by loss.
 
     In its last round another seed may miss it. Of two that came there in the same round the lower one has
     room for a shorter length. Seconds do not count, which are the machine's affair: a step costs the same in

@@ -1,4 +1,4 @@
-"""Where the time of a training step goes, and how much of it the machine spends multiplying matrices."""
+"""Time of each part of a training step, beside the machine's matrix-multiply rate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measure_step(
     n_chars: int = 50_000,
     **shape: int,
 ) -> dict[str, Any]:
-    """Time and floating-point operations of each part of a training step, and how fast that is.
+    """Measure time and floating-point operations of each part of a training step, and how fast that is.
 
     version     the model to be trained, on tales
     batch_size  windows in a batch
@@ -69,7 +69,7 @@ def measure_step(
 
 
 def fixed_size_objective(version: str, text: Corpus, block_size: int) -> Objective:
-    """The objective of a version, with batches of one size: a window, or two texts as long as one."""
+    """Return the objective of a version, with batches of one size: a window, or two texts as long as one."""
     return objective_for(
         version,
         text,
@@ -81,7 +81,7 @@ def fixed_size_objective(version: str, text: Corpus, block_size: int) -> Objecti
 
 
 def products_to_time(config: ModelConfig, rows: int, device: torch.device) -> list[Product]:
-    """Matrix products worth timing: two large ones, and the model's own for this many rows (tokens)."""
+    """Return matrix products worth timing: two large ones, and the model's own for so many tokens."""
     C = config.n_embd
     return [(n, n, n) for n in SQUARES[device.type]] + [(rows, C, C), (rows, C, 4 * C), (rows, 4 * C, C)]
 
@@ -107,7 +107,7 @@ def time_rounds(
 
 
 def matmul_gflop_per_s(n: int, k: int, m: int, device: torch.device) -> float:
-    """GFLOP/s of a product of two matrices, (n, k) and (k, m), in the precision of training."""
+    """Measure GFLOP/s of a product of two matrices, (n, k) and (k, m), in the precision of training."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     a, b = torch.ones(n, k, device=device, dtype=dtype), torch.ones(k, m, device=device, dtype=dtype)
     out, flop = torch.mm(a, b), 2.0 * n * k * m
@@ -119,7 +119,7 @@ def matmul_gflop_per_s(n: int, k: int, m: int, device: torch.device) -> float:
 
 
 def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
-    """Mean of each part over those steps that are neither among the slowest quarter nor the fastest.
+    """Return the mean of each part over the steps without the slowest and the fastest quarter.
 
     Medians would not add up to the median; these means add up to theirs.
     """
@@ -129,7 +129,7 @@ def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
 
 
 def describe_step(seconds: Parts, flop: Parts, rates: Mapping[str, float]) -> dict[str, Any]:
-    """The part of `measure_step`'s result that follows from times, operations and the products' rates."""
+    """Return what follows from times, operations and the products' rates in `measure_step`'s result."""
     gflop_per_s = sum(flop.values()) / sum(seconds.values()) / 1e9
     return {
         "step_ms": round(1e3 * sum(seconds.values()), 3),
@@ -145,7 +145,7 @@ def describe_step(seconds: Parts, flop: Parts, rates: Mapping[str, float]) -> di
 
 
 def operator_shares(training: Training, steps: int = STEPS_A_ROUND, most: int = 12) -> dict[str, float]:
-    """Share of the processor's time, or the GPU's, that each of PyTorch's operators takes, largest first."""
+    """Return the share of time that each of PyTorch's operators takes on the device, largest first."""
     activities = [ProfilerActivity.CPU]
     if training.device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
