@@ -87,36 +87,18 @@ def test_what_is_stored_is_what_is_printed_and_only_if_asked_for(
     assert sorted(found.name for found in path.parent.iterdir()) == ["step.json", "step_v7.json"]
 
 
-def test_a_folder_that_cannot_be_is_refused_before_anything_is_measured(measured, tmp_path: Path) -> None:
-    (tmp_path / "results").write_text("a file")
-    result = run("step", "--store", "--folder", tmp_path / "results")
-    assert result.exit_code == 1
-    assert "is a file; choose another --folder" in result.output
-    assert measured == {}
-
-
-def test_each_race_tuning_and_choice_of_notebooks_is_stored_by_itself(
+def test_each_tuning_and_choice_of_notebooks_is_stored_by_itself(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.recipe.compare", lambda *_: {"ratio_tuned": 2.0})
     monkeypatch.setattr("benchmarks.recipe.tune", lambda _, recipe: {"body": recipe.body})
     monkeypatch.setattr(live, "measure_live", lambda *args: {"arguments": args})
     store = ["--store", "--folder", tmp_path / "results"]
-    results = last_line(run("diffusion", "--seeds", "1,2", "--corpus", text, *store))
-    assert results["command"] == "python -m benchmarks diffusion --corpus text.txt --seeds 1,2"
-    assert last_line(run("tune", "--race", "diffusion", "--corpus", text, *store))["body"] == "ours"
     assert last_line(run("tune", "--name", "tuned", "--corpus", text, *store))["body"] == "plain"
-    assert last_line(run("live", *store))["arguments"] == [20, list(live.NOTEBOOKS), False]
     some = last_line(run("live", "--notebooks", "00,05", "--neighbour", *store))
     assert some["arguments"] == [20, ["00", "05"], True]
     assert some["command"] == "python -m benchmarks live --notebooks 00,05 --neighbour"
-    assert sorted(path.stem for path in (tmp_path / "results").iterdir()) == [
-        "diffusion",
-        "live",
-        "live_00_05_neighbour",
-        "tune_diffusion_ours",
-        "tune_recipe_tuned",
-    ]
+    stored = sorted(path.stem for path in (tmp_path / "results").iterdir())
+    assert stored == ["live_00_05_neighbour", "tune_recipe_tuned"]
 
 
 NUMBERS = [

@@ -1,48 +1,23 @@
 """Times of steps, encodings, texts and sliders: what is computed from them, and one small run of each."""
 
-import getpass
 import itertools
-import platform
-from unittest.mock import MagicMock
 
 import pytest
 import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
-from babygpt.live import Run
 from babygpt.models.versions import VERSIONS, build
-from babygpt.training import Training, train
-from benchmarks import live, step
+from babygpt.training import Training
+from benchmarks import step
 from benchmarks.encodings import MEASURED, baseline_of, describe_times, measure_encodings
 from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
-from benchmarks.machine import describe_machine
 from benchmarks.profiling import MeteredObjective, PartMeter, add_meter_hooks, count_flop
-from benchmarks.step import describe_step, fixed_size_objective, mean_of_middle_half, measure_step
-from benchmarks.timing import run_in_rounds, time_in_rounds
-from tools.browser.server import course_notebook
+from benchmarks.step import fixed_size_objective, measure_step
 
 TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 BATCH, BLOCK = 3, 8
 PLAN = TrainConfig(steps=5, batch_size=BATCH)
-
-
-def test_a_machine_is_described_by_what_matters_for_speed_and_not_by_whose_it_is() -> None:
-    machine = describe_machine()
-    parts = {"processor", "cores", "threads", "instructions", "device", "system", "python", "torch"}
-    assert set(machine) == parts
-    assert all(machine.values())
-    assert platform.node() not in machine.values()
-    assert getpass.getuser() not in machine.values()
-
-
-def test_tasks_take_turns_there_and_back_and_their_times_are_what_the_clock_says() -> None:
-    called: list[str] = []
-    tasks = {name: lambda name=name: called.append(name) or len(called) for name in "abc"}
-    assert run_in_rounds(tasks, 3, "rounds") == {"a": [1, 6, 7], "b": [2, 5, 8], "c": [3, 4, 9]}
-    assert called == list("abccbaabc")
-    ticks = itertools.count()
-    assert time_in_rounds({"a": lambda: None}, 2, "rounds", lambda: float(next(ticks))) == {"a": [1.0, 1.0]}
 
 
 # ---------------------------------------------------------------- a training step
@@ -70,14 +45,6 @@ def test_every_part_of_a_step_is_met_and_none_twice(small_corpus: Corpus, versio
     assert all(taken >= 1 for taken in parts.values())
 
 
-def test_a_meter_changes_no_step(small_corpus: Corpus) -> None:
-    losses = [step.loss for step in metered("v4", small_corpus, PartMeter(lambda: 0.0)).steps()]
-    torch.manual_seed(0)
-    model = build("v4", ModelConfig(small_corpus.tokenizer.vocab_size, BLOCK, **TINY))
-    plain = train(model, fixed_size_objective("v4", small_corpus, BLOCK), PLAN)
-    assert losses == [step.loss for step in plain]
-
-
 @pytest.mark.parametrize(("version", "wider"), [("v4", 1), ("v7-quadrature", 2)])
 def test_operations_are_those_of_the_matrices(
     small_corpus: Corpus, small_masked_corpus: Corpus, version: str, wider: int
@@ -97,16 +64,6 @@ def test_operations_are_those_of_the_matrices(
     assert flop["forward"] == matrices + scores + values
     again = scores if wider == 1 else 0  # the one operator takes the scores anew
     assert flop["backward"] == 2 * (matrices + scores + values) + again
-
-
-def test_a_share_is_of_the_fastest_product_and_the_middle_half_adds_up() -> None:
-    seconds, flop = {"rest": 0.001, "forward": 0.002}, {"forward": 3e6, "rest": 0.0}
-    results = describe_step(seconds, flop, {"a": 2.0, "b": 4.0})
-    assert list(results["ms"].items()) == [("forward", 2.0), ("rest", 1.0)]  # what is left over stands last
-    assert (results["step_ms"], results["gflop_per_step"]) == (3.0, 0.003)
-    assert (results["gflop_per_s"], results["share"]) == (1.0, 0.25)
-    steps = [{"a": 1.0 * n, "rest": 2.0 * n} for n in (8, 1, 7, 2, 6, 3, 5, 4)]
-    assert mean_of_middle_half(steps) == {"a": 4.5, "rest": 9.0}
 
 
 def test_a_step_is_measured_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,35 +115,3 @@ def test_all_ways_to_write_are_measured() -> None:
     assert steps == sorted(steps, reverse=True)  # a lower threshold never takes more of them
     speeds = median_speeds(10, cached=[0.5, 0.25, 9.0], uncached=[2.0, 5.0, 0.1])
     assert speeds == {"cached_10": 20.0, "uncached_10": 5.0, "ratio_10": 4.0}
-
-
-# ---------------------------------------------------------------- the live lab
-
-
-def test_the_median_of_each_slider_is_named_by_its_explorer_and_label(monkeypatch) -> None:
-    """The usual way is there for the first explorer alone; of each kind the slowest slider counts."""
-    idle = {(0, "σ₁"): [30.0, 50.0, 40.0], (1, "θ"): [20.0]}
-    times = iter([idle, {key: [2 * ms for ms in found] for key, found in idle.items()}, {(0, "σ₁"): [200.0]}])
-    monkeypatch.setattr(live, "press_sliders", lambda *_: next(times))
-    monkeypatch.setattr(live, "wait_for_first_step", lambda _: None)
-    controls = live.time_sliders(MagicMock(), 3, "05")
-    assert controls == {
-        "05, explorer 0: σ₁": {"idle_ms": 40.0, "training_ms": 80.0, "usual_ms": 200.0},
-        "05, explorer 1: θ": {"idle_ms": 20.0, "training_ms": 40.0},
-    }
-    assert live.slowest(controls) == {"idle_ms": 40.0, "training_ms": 80.0, "usual_ms": 200.0}
-
-
-def test_the_speed_is_steps_over_the_time_between_first_and_last(monkeypatch) -> None:
-    """With a clock that moves by one second each time it is asked."""
-    run = MagicMock(spec=Run)
-    ticks = itertools.count()
-    monkeypatch.setattr(live.time, "perf_counter", lambda: float(next(ticks)))
-    assert live.steps_per_second(lambda model, corpus, steps: run) == live.STEPS - 1
-    assert [call.args for call in run.wait_for_step.call_args_list] == [(1,), (live.STEPS,)]
-
-
-def test_the_notebooks_of_the_benchmark_are_there() -> None:
-    assert [course_notebook(number).name.split("_")[0] for number in live.NOTEBOOKS] == list(live.NOTEBOOKS)
-    with pytest.raises(ValueError, match="no notebook 99"):
-        course_notebook("99")
