@@ -18,7 +18,7 @@ from PIL import Image
 from babygpt import live
 from babygpt.live.predictions import Guess
 from babygpt_course.exercises import rope
-from tools.book.outputs import Page, key_of, listed, recorded_html, recorded_words, script_json
+from tools.book.outputs import Page, join_words, key_of, recorded_html, recorded_words, script_json
 from tools.book.recorder import exercise_facts, guess_facts
 from tools.notebooks import ANSWER, WIDGET
 
@@ -85,7 +85,7 @@ def test_a_figure_says_what_is_recorded_and_what_is_not():
     alone = {**RECORDING, "groups": [{"controls": [i], "pictures": [0, 1]} for i in (0, 1)]}
     assert "sends the rest back" in recorded_words(alone)
     assert "sends the rest back" not in recorded_words(RECORDING)
-    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert join_words(["a", "b", "c"]) == "a, b and c"
 
 
 def test_no_word_ends_the_script_that_holds_it():
@@ -145,9 +145,3 @@ def test_a_still_picture_is_stored_beside_the_page_with_its_words(tmp_path: Path
     (name,) = page.used
     with Image.open(tmp_path / name) as picture:
         assert picture.size == (6, 4)
-
-
-def test_progress_bars_are_left_out_and_words_stay(tmp_path: Path):
-    streams = [new_output("stream", name=name, text=name) for name in ("stderr", "stdout")]
-    _, notebook = convert(facts(), tmp_path, new_code_cell(outputs=streams))
-    assert [out.text for out in notebook.cells[0].outputs] == ["stdout"]

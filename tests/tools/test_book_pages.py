@@ -19,10 +19,9 @@ from babygpt_course.claims import CLAIMS, Finding
 from babygpt_course.studies.board import COLUMNS
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
-from tools.book.api import addresses, index_page, package_page
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
-from tools.book.documents import CodeHost, Site, code_host, copy_documents, linked_files, rewrite_links, site
+from tools.book.documents import CodeHost, Site, copy_documents, rewrite_links, site
 from tools.browser.chromium import chromium, find_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +51,7 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
         ("[x](../../babygpt/data/)", "docs/notes/0.md", "[x]({tree}/babygpt/data)", "[x](../../api/data.md)"),
         ("[x](../docs/notes)", "figures/a.md", "[x]({tree}/docs/notes)", "[x](../docs/notes/README.md)"),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
+        ("[x](../figures/lookup.png)", "docs/results.md", "[x](#picture-lookup)", "[x](#picture-lookup)"),
     ],
 )
 def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
@@ -62,22 +62,9 @@ def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
     assert rewrite_links(text, place, site()) == (without or text)
 
 
-@pytest.mark.parametrize("host", [HOST, None])
-def test_a_linked_picture_is_looked_up_on_the_page_of_pictures(host):
-    text = "([picture](../figures/lookup.png))"
-    assert rewrite_links(text, "docs/results.md", site(host=host)) == "([picture](#picture-lookup))"
-
-
 def test_what_looks_like_a_link_in_code_is_none():
     text = "`[x](tools)` ``[y](tools) ` ``\n\n```python\nf[i](tools)  # [z](tools)\n```\n\n[x](tools)"
     assert rewrite_links(text, "README.md", site()) == text.removesuffix("[x](tools)") + "x"
-
-
-def test_the_code_host_is_known_from_the_environment_alone():
-    names = {"GITHUB_SERVER_URL": "https://host", "GITHUB_REPOSITORY": "owner/name", "GITHUB_SHA": "abc"}
-    assert code_host(names) == HOST
-    assert code_host({**names, "GITHUB_SHA": ""}) is None
-    assert code_host({}) is None
 
 
 # ---------------------------------------------------------------- documents
@@ -120,58 +107,33 @@ def test_documents_become_pages_with_titles_anchors_and_contents(book: Site, tmp
     assert not (tmp_path / "source" / "code").exists()
 
 
-def test_every_file_that_a_document_needs_lies_beside_it(tmp_path: Path):
-    whole = site()
-    copy_documents(tmp_path, whole)
-    needed = {
-        path
-        for page in whole.pages
-        if page.endswith(".md")
-        for path in linked_files((tmp_path / page).read_text(encoding="utf-8"), page, whole)
-    }
-    assert len(needed) > 50
-    assert [path for path in needed if not (tmp_path / path).is_file()] == []
-
-
 # ---------------------------------------------------------------- the reference
 
 
-def re_exports(package: str) -> set[str]:
-    """The names that a package's `__init__.py` imports as themselves."""
-    text = reference.init_file(package).read_text(encoding="utf-8")
-    return {a for a, b in re.findall(r"import (\w+) as (\w+)$", text, flags=re.M) if a == b}
-
-
 def test_the_reference_has_every_re_exported_name():
-    assert len(reference.packages()) >= 14
-    assert {n.name for n in reference.public_names("babygpt")} == set(babygpt.__all__)
+    assert {name.name for name in reference.public_names("babygpt")} == set(babygpt.__all__)
     for package in reference.packages():
-        assert re_exports(package) <= {name.name for name in reference.public_names(package)}
-    extra = {n.anchor for n in reference.names()} - {
-        f"{package}.{name}" for package in reference.packages() for name in re_exports(package)
-    }
-    assert extra == {f"babygpt_course.claims.{name}" for name in ("CLAIMS", "claims_of", "findings")}
+        text = (reference.folder_of(package) / "__init__.py").read_text(encoding="utf-8")
+        exported = {a for a, b in re.findall(r"import (\w+) as (\w+)$", text, flags=re.M) if a == b}
+        assert exported <= {name.name for name in reference.public_names(package)}, package
 
 
-@pytest.mark.parametrize("package", reference.packages())
-def test_a_page_has_a_section_for_every_name_and_the_index_leads_there(package: str):
-    page, index = package_page(package), index_page()
-    stem = Path(reference.page_of(package)).stem
-    for name in reference.public_names(package):
-        assert re.search(
-            rf"^`+{{py:(class|function|data)}} {name.name}\b.*\n:module: {package}$", page, flags=re.M
-        )
-        assert f'href="{stem}.html#{name.anchor}"' in index
-    heads = re.findall(r"^`+\{py:\w+\} (.+)$", page, flags=re.M)
-    assert not [head for head in heads if re.search(r"<| at 0x|\*args, \*\*kwargs\)$|'Tensor'", head)]
-
-
-def test_a_page_names_the_lines_on_the_code_host():
+def test_a_page_has_a_section_for_every_name_and_the_index_leads_there():
+    index = reference.index_page()
+    for package in reference.packages():
+        page, stem = reference.package_page(package, HOST), Path(reference.page_of(package)).stem
+        for name in reference.public_names(package):
+            head = rf"^`+{{py:(class|function|data)}} {name.name}\b.*\n:module: {package}$"
+            assert re.search(head, page, flags=re.M), name
+            assert f'href="{stem}.html#{name.anchor}"' in index
+        heads = re.findall(r"^`+\{py:\w+\} (.+)$", page, flags=re.M)
+        assert not [head for head in heads if re.search(r"<| at 0x|\*args, \*\*kwargs\)$|'Tensor'", head)]
     path = "babygpt/encodings/rotary.py"
-    assert re.search(
-        rf'<a href="{HOST.link(path, folder=False)}#L\d+-L\d+">', package_page("babygpt.encodings", HOST)
-    )
-    assert f"<code>{path}</code>" in package_page("babygpt.encodings")
+    lines = rf'<a href="{HOST.link(path, folder=False)}#L\d+-L\d+">'
+    assert re.search(lines, reference.package_page("babygpt.encodings", HOST))
+    settings = "<dt><code>n_layer</code></dt><dd>number of Transformer blocks</dd>"
+    assert settings in reference.package_page("babygpt")
+    assert 'DIVERGING = "RdBu_r"' in reference.package_page("babygpt.plots")
 
 
 def test_signatures_are_short_and_link_our_classes():
@@ -189,24 +151,14 @@ def test_signatures_are_short_and_link_our_classes():
 
 
 def test_methods_are_there_and_those_of_documented_bases_are_not_repeated():
-    by_name = {name.anchor: name.thing for name in reference.names()}
-    told = {
-        anchor: [name for name, _ in reference.methods(thing, reference.documented())]
-        for anchor, thing in by_name.items()
-        if isinstance(thing, type)
+    found = {
+        name.anchor: [method for method, _ in reference.methods(name.thing)]
+        for name in reference.names()
+        if isinstance(name.thing, type)
     }
-    assert {"embed", "transform_qk", "score_bias"} <= set(told["babygpt.encodings.Encoding"])
-    assert told["babygpt.encodings.ALiBi"] == ["score_bias"]
-    assert "head_dim" in told["babygpt.ModelConfig"]
-    assert not [name for names in told.values() for name in names if name.startswith("_")]
-
-
-def test_settings_and_constants_are_told():
-    page = package_page("babygpt")
-    assert "<dt><code>n_layer</code></dt><dd>number of Transformer blocks</dd>" in page
-    constants = package_page("babygpt.plots")
-    assert "```python\n# Okabe and Ito's colours" in constants
-    assert 'DIVERGING = "RdBu_r"' in constants
+    assert {"embed", "transform_qk", "score_bias"} <= set(found["babygpt.encodings.Encoding"])
+    assert found["babygpt.encodings.ALiBi"] == ["score_bias"]
+    assert "head_dim" in found["babygpt.ModelConfig"]
 
 
 # ---------------------------------------------------------------- docstrings
@@ -244,11 +196,6 @@ def test_aligned_lines_become_a_list_and_the_rest_prose():
     ]
 
 
-def test_what_is_indented_for_no_reason_stays_as_it_is():
-    html = docstrings.to_html("Draw it.\n\nLike so:\n  a <-- b\n    c")
-    assert html == '<p>Draw it.</p>\n<pre tabindex="0">Like so:\n  a &lt;-- b\n    c</pre>\n'
-
-
 def words(html: str) -> Counter[str]:
     """The words of a page, without its marks."""
     return Counter(re.findall(r"[A-Za-z]+", re.sub(r"<[^<>]+>|&\w+;|&#x27;", " ", html)))
@@ -257,7 +204,7 @@ def words(html: str) -> Counter[str]:
 def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
     for name in reference.names():
         said = "" if reference.is_constant(name.thing) else reference.docstring(name.thing)
-        html = docstrings.to_html(said, addresses(name.package))
+        html = docstrings.to_html(said, reference.addresses(name.package))
         assert words(html) == Counter(re.findall(r"[A-Za-z]+", said)), name
         assert "<pre" not in html, name
 
@@ -314,9 +261,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     copy_documents(source, site())
     shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns("src"))
-    from tools.book.api import write_reference
-
-    write_reference(source)
+    reference.write_reference(source)
     (source / "board.md").write_text(board_page(load_results("ladder")), encoding="utf-8")
     (source / "claims.md").write_text(claims_page(MEASURED), encoding="utf-8")
     pages = ["board", "claims", "api/index", "CONTRIBUTING", "CHANGELOG", "docs/*", "docs/notes/README"]
@@ -394,27 +339,3 @@ def test_filters_work_by_keyboard_and_say_what_they_did(claims: Page):
     claims.get_by_role("button", name="Show all").press("Enter")
     claims.wait_for_function("document.querySelectorAll('article[hidden]').length === 0")
     assert len(shown(claims).values) == len(CLAIMS)
-
-
-def test_numbers_of_the_tally_lead_to_their_claims(claims: Page):
-    claims.locator("table a[href*='note=002&verdict=holds']").click()
-    claims.wait_for_url("**note=002**")
-    assert shown(claims).values == of("002", "holds")
-    assert claims.get_by_label("002").is_checked()
-
-
-def test_a_link_to_a_claim_that_is_filtered_away_shows_it(claims: Page):
-    claims.get_by_label("fails").check()
-    hidden = next(claim for claim, finding in MEASURED if finding.verdict == "holds")
-    claims.evaluate("hash => { location.hash = hash }", anchor(hidden))
-    claims.wait_for_function("document.querySelector(':target')?.checkVisibility()")
-    assert shown(claims).said == f"{len(CLAIMS)} of {len(CLAIMS)} shown"
-
-
-def test_without_scripts_the_whole_list_stands(built: Path, claims: Page):
-    context = claims.context.browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((built / "claims.html").as_uri())
-    assert page.locator("article.claim:visible").count() == len(CLAIMS)
-    assert not page.locator("form.filters").is_visible()
-    context.close()

@@ -37,16 +37,6 @@ def test_a_picture_that_never_came_took_the_whole_run():
     assert (run.pictures, run.first_picture_s, run.longest_still_s) == (0, 2.0, 2.0)
 
 
-def test_without_titles_the_words_beside_a_picture_tell_its_step():
-    (run,) = dashboard_runs([change | {"alt": ""} for change in EVENTS])
-    assert run.first_picture_s == 0.2
-
-
-def test_a_run_that_never_says_that_it_is_running_begins_with_its_first_step():
-    (run,) = dashboard_runs([EVENTS[0], *EVENTS[6:]])
-    assert (run.seconds, run.first_picture_s, run.steps) == (0.0, 0.1, 300)
-
-
 def test_dashboards_are_separated_and_those_that_only_wait_left_out():
     other = [change | {"dashboard": 1} for change in EVENTS]
     waits = event(10, "waiting · step 0 of 300", "w", UNTRAINED, dashboard=2)

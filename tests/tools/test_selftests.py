@@ -4,7 +4,6 @@ from pathlib import Path
 
 import jupytext
 import pytest
-from markdown_it import MarkdownIt
 
 from tools.selftests import is_selftest, problems, questions, without_answers
 
@@ -50,11 +49,6 @@ def test_a_good_one_passes():
     assert "".join(q.right for q in questions(GOOD)) == "abbaa"
 
 
-@pytest.mark.parametrize("source", ["# Self-tests\n", "a self-test", "## The self-test of faith\n"])
-def test_other_cells_are_no_selftest(source: str):
-    assert not is_selftest(source)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -96,11 +90,3 @@ def test_the_answers_can_be_taken_out():
     assert "Answer" not in plain
     assert "Tempting" not in plain
     assert [(q.number, len(q.choices)) for q in questions(plain)] == [(n, 2) for n in range(1, 6)]
-
-
-def test_markdown_inside_a_fold_is_rendered():
-    """The empty lines end the HTML block, so what is between them is Markdown again."""
-    page = MarkdownIt().render(GOOD)
-    assert page.count("<details><summary>Answer</summary>") == page.count("</details>") == 5
-    assert "<strong>a.</strong> Its table has <em>one</em> row" in page
-    assert page.count("<li>a) the present token</li>") == 5
