@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,14 +26,9 @@ from babygpt.plots import artists
 from tools.book.outputs import picture_at_rest
 from tools.book.recording import (
     FEWER,
-    MOST,
-    STOPS,
     Recording,
-    groups_of,
-    last_gap,
     record_explorer,
     record_replay,
-    stops_in,
     thinned,
 )
 
@@ -147,26 +140,3 @@ def test_thinned_stops_keep_both_ends_and_rest(n: int, most: int, data: st.DataO
     assert len(chosen) <= max(most, 3)
     if n <= most:
         assert chosen == list(range(n))
-
-
-@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(2, 500), min_size=1), st.data())
-def test_no_group_of_sliders_has_too_many_pictures(options: dict[str, int], data: st.DataObject):
-    names = sorted(options)
-    groups = data.draw(st.lists(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)))
-    most = stops_in(groups_of(names, groups), options, set(names))
-    for group in groups_of(names, groups):
-        few = math.prod(most[name] for name in group if options[name] <= 6)
-        assert math.prod(most[name] for name in group) <= max(MOST, few * 2 ** len(group))
-    assert all(2 <= most[name] <= max(STOPS, 6) for name in names)
-
-
-def test_a_choice_keeps_all_its_options():
-    assert stops_in([("kind", "x")], {"kind": 30, "x": 100}, {"x"}) == {"kind": 30, "x": 3}
-
-
-@pytest.mark.parametrize(
-    ("columns", "place"),
-    [("", None), ("###", None), ("...", 1), (".#..", 2), ("..#.#", 0), ("...##", 1), ("#.#", None)],
-)
-def test_a_picture_is_cut_in_the_last_white_gap(columns: str, place: int | None):
-    assert last_gap(np.array([column == "." for column in columns], bool), 2) == place
