@@ -73,7 +73,6 @@ def result_name(ctx: click.Context) -> str:
     version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
     chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
     chosen += [ctx.params[name] for name in ("race", "name") if name in ctx.params]
-    chosen += ["neighbour"] if ctx.params.get("neighbour") else []
     return "_".join([str(ctx.info_name), *chosen])
 
 
@@ -139,13 +138,12 @@ seeds_option = click.option(
 @main.command()
 @click.option("--presses", default=20, help="key presses of each slider, idle and training")
 @click.option("--notebooks", help="numbers of those to be run, such as 00,05; eight of them if not given")
-@click.option("--neighbour", is_flag=True, help="another process keeps a core busy while the notebooks run")
 @benchmark
-def live(presses: int, notebooks: str | None, neighbour: bool) -> Results:
+def live(presses: int, notebooks: str | None) -> Results:
     """Time dashboards and sliders in the notebooks, and what they cost a training (twelve minutes)."""
     from benchmarks.live import NOTEBOOKS, measure_live
 
-    return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS, neighbour)
+    return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS)
 
 
 @main.command()
@@ -175,7 +173,7 @@ def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
 @main.command()
 @corpus_option
 @click.option("--race", default="recipe", type=click.Choice(list(TARGETS)), help="what it is in")
-@click.option("--name", default="ours", type=click.Choice(["ours", "pairs", "tuned"]), help="which is tuned")
+@click.option("--name", default="ours", type=click.Choice(["ours", "tuned"]), help="which is tuned")
 @benchmark
 def tune(corpus: str, race: str, name: str) -> Results:
     """Find the rate, moments and length with which a recipe is quickest: ten runs, for each recipe alike."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -61,14 +58,11 @@ interact(show, **explorer.controls);
 """
 
 
-def measure_live(
-    presses: int, notebooks: Sequence[str] = NOTEBOOKS, neighbour: bool = False
-) -> dict[str, Any]:
+def measure_live(presses: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str, Any]:
     """Measure how the notebooks' dashboards move, training speed kept, and the answer times of sliders.
 
     presses    key presses of each slider, idle and training
     notebooks  numbers of the notebooks that are run; sliders are timed in 05 and 07b, if they are among them
-    neighbour  whether another process keeps a core busy while the notebooks run
     returns    the worst dashboard's numbers of `recording.worst`; speed_kept, the steps per second with a
                dashboard over those without one; medians (ms) from key press to changed picture of the worst
                slider, idle, while v4 trains, and with the usual interact + plt.show(); then each notebook
@@ -84,8 +78,7 @@ def measure_live(
     with chromium() as browser, serve_notebooks(texts) as address:
         for name in tqdm(texts, desc="notebooks", mininterval=5):
             with Notebook(browser, address, name) as notebook:
-                with busy_neighbour() if neighbour else nullcontext():
-                    runs[name] = record_runs(notebook)
+                runs[name] = record_runs(notebook)
                 if (number := name.split("_")[0]) in WITH_SLIDERS:
                     controls |= time_sliders(notebook, presses, number)
     speed = measure_speeds()
@@ -170,17 +163,6 @@ def measure_speeds() -> dict[str, float]:
         outputs = notebook.cells()[0]["outputs"]
     printed = "".join("".join(out["text"]) for out in outputs if out.get("name") == "stdout")
     return dict(json.loads(printed))
-
-
-@contextmanager
-def busy_neighbour() -> Iterator[None]:
-    """Keep one core busy with another process while the context lasts."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 # ---------------------------------------------------------------- in the notebook's kernel

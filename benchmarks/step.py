@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
 from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig
@@ -45,7 +44,7 @@ def measure_step(
     shape       fields of ModelConfig other than the usual ones
     returns     "step_ms" and "ms" of each part, which add up to it, means over the middle half of all steps;
                 "gflop" of each part; "gflop_per_s"; "matmul_gflop_per_s", the medians of the products (rows x
-                inner x columns); "share": what the step reaches of the fastest; "operators": shares of time
+                inner x columns); "share": what the step reaches of the fastest
     Raises BadInput for a version that does not exist, or rounds below 1.
     """
     if version not in VERSIONS:
@@ -64,7 +63,6 @@ def measure_step(
     return {
         **{"version": version, "batch_size": batch_size, "block_size": block_size, "steps": len(seconds)},
         **describe_step(mean_of_middle_half(seconds), count_flop(training, meter), rates),
-        "operators": operator_shares(training),
     }
 
 
@@ -142,19 +140,3 @@ def describe_step(seconds: Parts, flop: Parts, rates: Mapping[str, float]) -> di
         "matmul_gflop_per_s": dict(rates),
         "share": round(gflop_per_s / max(rates.values()), 3),
     }
-
-
-def operator_shares(training: Training, steps: int = STEPS_A_ROUND, most: int = 12) -> dict[str, float]:
-    """Return the share of time that each of PyTorch's operators takes on the device, largest first."""
-    activities = [ProfilerActivity.CPU]
-    if training.device.type == "cuda":
-        activities.append(ProfilerActivity.CUDA)
-    run = training.steps()
-    with profile(activities=activities) as profiled:
-        for _ in range(steps):
-            next(run)
-    unit = "self_cpu_time_total" if training.device.type == "cpu" else "self_device_time_total"
-    times = {event.key: getattr(event, unit) for event in profiled.key_averages()}
-    total = sum(times.values())
-    largest = sorted(times, key=lambda name: -times[name])[:most]
-    return {name: round(times[name] / total, 3) for name in largest}

@@ -94,11 +94,11 @@ def test_each_tuning_and_choice_of_notebooks_is_stored_by_itself(
     monkeypatch.setattr(live, "measure_live", lambda *args: {"arguments": args})
     store = ["--store", "--folder", tmp_path / "results"]
     assert last_line(run("tune", "--name", "tuned", "--corpus", text, *store))["body"] == "plain"
-    some = last_line(run("live", "--notebooks", "00,05", "--neighbour", *store))
-    assert some["arguments"] == [20, ["00", "05"], True]
-    assert some["command"] == "python -m benchmarks live --notebooks 00,05 --neighbour"
+    some = last_line(run("live", "--notebooks", "00,05", *store))
+    assert some["arguments"] == [20, ["00", "05"]]
+    assert some["command"] == "python -m benchmarks live --notebooks 00,05"
     stored = sorted(path.stem for path in (tmp_path / "results").iterdir())
-    assert stored == ["live_00_05_neighbour", "tune_recipe_tuned"]
+    assert stored == ["live_00_05", "tune_recipe_tuned"]
 
 
 NUMBERS = [

@@ -74,7 +74,6 @@ def test_a_step_is_measured_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(results["gflop"].values()) == pytest.approx(results["gflop_per_step"], abs=0.001)
     assert results["steps"] == 10  # those of the first round warm up
     assert {f"{BATCH * BLOCK}x16x64", "48x48x48"} <= set(results["matmul_gflop_per_s"])
-    assert 0 < sum(results["operators"].values()) <= 1.01
     with pytest.raises(ValueError, match=r"version \(v99\)"):
         measure_step("v99", rounds=1)
 
