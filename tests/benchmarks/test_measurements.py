@@ -12,8 +12,14 @@ from babygpt.training import Training
 from benchmarks import step
 from benchmarks.encodings import MEASURED, baseline_of, describe_times, measure_encodings
 from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
-from benchmarks.profiling import MeteredObjective, PartMeter, add_meter_hooks, count_flop
-from benchmarks.step import fixed_size_objective, measure_step
+from benchmarks.step import (
+    MeteredObjective,
+    PartMeter,
+    add_meter_hooks,
+    count_flop,
+    fixed_size_objective,
+    measure_step,
+)
 
 TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 BATCH, BLOCK = 3, 8

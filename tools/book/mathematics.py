@@ -91,7 +91,7 @@ def write_font(characters: Iterable[str], target: Path) -> None:
 
 
 def _convert(translator: HTML5Translator, node: nodes.Element, display: bool) -> str:
-    """Return the MathML of a node. Raises ExtensionError, naming the page and the formula, if there is none."""
+    """Return the MathML of a node. Raises ExtensionError that names page and formula if there is none."""
     try:
         return to_mathml(node.astext(), display)
     except ValueError as error:

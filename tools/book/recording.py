@@ -80,7 +80,8 @@ def record_explorer(explorer: Explorer, folder: Path) -> Recording:
     options = {name: len(found) for name, found in stops.items() if len(found) > 1}
     sliders = {name for name in options if not isinstance(explorer.controls[name], ipywidgets.Dropdown)}
     together = [tuple(name for name in group if name in options) for group in explorer.together]
-    groups = groups_of(list(options), [group for group in together if group])
+    grouped = {name for group in together for name in group}
+    groups = [*filter(None, together), *((name,) for name in options if name not in grouped)]
     most, values = stops_in(groups, options, sliders), {}
     for name, widget in explorer.controls.items():
         if name not in options:
@@ -185,12 +186,6 @@ def stops_of(widget: Any) -> list[tuple[str, Any]]:
         (str(option[0]), option[1]) if isinstance(option, tuple) else (str(option), option)
         for option in getattr(widget, "options", ())
     ]
-
-
-def groups_of(names: Sequence[str], together: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return the groups of controls to be recorded: those that belong together, and each other one alone."""
-    grouped = {name for group in together for name in group}
-    return [*map(tuple, together), *((name,) for name in names if name not in grouped)]
 
 
 def stops_in(
