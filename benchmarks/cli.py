@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
 
 Results = Mapping[str, Any]
 TARGETS = {"recipe": 1.886, "diffusion": 2.565}  # losses that the races are run to
-MOST_THREADS = 1024  # each thread takes memory, and more than there are cores are of no use
 
 
 @click.group(cls=CommandGroup, context_settings={"show_default": True})
@@ -46,9 +45,7 @@ def benchmark(measure: Callable[..., Results]) -> Command:
     @click.option("--folder", default="benchmarks/results", type=PATH, help="where they are kept")
     @click.pass_context
     @functools.wraps(measure)
-    def command(
-        ctx: click.Context, store: bool, folder: Path, threads: int | None = None, **values: Any
-    ) -> None:
+    def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
         if store:
             require_writable_folder(folder, "--folder")  # now, and not after minutes
         from babygpt.files import write_atomically
@@ -88,17 +85,6 @@ def command_line(ctx: click.Context) -> str:
     return " ".join(words)
 
 
-def set_threads(ctx: click.Context, option: click.Parameter, threads: int | None) -> int | None:
-    """Let PyTorch use so many threads from here on. Raises BadInput for a number that helps nobody."""
-    if threads is not None:
-        if not 1 <= threads <= MOST_THREADS:
-            raise BadInput(f"threads ({threads}) must lie between 1 and {MOST_THREADS}")
-        import torch
-
-        torch.set_num_threads(threads)
-    return threads
-
-
 def available_device(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
     """Return the device of this name. Raises BadInput for CUDA without a GPU."""
     import torch
@@ -115,9 +101,6 @@ def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> 
     return available_device(ctx, option, name)
 
 
-threads_option = click.option(
-    "--threads", type=int, callback=set_threads, help="of PyTorch; as many as it takes if not given"
-)
 device_option = click.option(
     "--device",
     default="cpu",
@@ -188,7 +171,6 @@ def tune(corpus: str, race: str, name: str) -> Results:
 @batch_option
 @block_option
 @click.option("--rounds", default=20, help="of ten steps each")
-@threads_option
 @device_option
 @benchmark
 def step(**values: Any) -> Results:
@@ -202,7 +184,6 @@ def step(**values: Any) -> Results:
 @click.option("--rounds", default=60, help="steps of each that are timed")
 @batch_option
 @block_option
-@threads_option
 @benchmark
 def encodings(**values: Any) -> Results:
     """Time what each encoding adds to a training step of the same body without one (three minutes)."""
@@ -214,7 +195,6 @@ def encodings(**values: Any) -> Results:
 @main.command()
 @click.option("--rounds", default=3, help="how often everything is written")
 @click.option("--steps", default=600, help="how long v7 learns before it fills in")
-@threads_option
 @device_option
 @benchmark
 def generate(**values: Any) -> Results:

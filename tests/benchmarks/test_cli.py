@@ -59,15 +59,12 @@ def test_help_lists_the_commands_without_torch_and_every_option_has_its_sentence
 
 
 def test_the_last_line_names_command_and_machine(measured: dict[str, Any]) -> None:
-    before = torch.get_num_threads()
-    results = last_line(run("step", "--version", "v7", "--rounds", 3, "--threads", 1))
-    assert results["command"] == "python -m benchmarks step --version v7 --rounds 3 --threads 1"
+    results = last_line(run("step", "--version", "v7", "--rounds", 3))
+    assert results["command"] == "python -m benchmarks step --version v7 --rounds 3"
     assert results["machine"] == describe_machine()
-    assert results["machine"]["threads"] == 1
     assert results["share"] == 0.5
     assert results["minutes"] >= 0
     assert (measured["version"], measured["rounds"], measured["batch_size"]) == ("v7", 3, 12)
-    torch.set_num_threads(before)
 
 
 def test_what_is_stored_is_what_is_printed_and_only_if_asked_for(
@@ -117,7 +114,7 @@ def test_every_number_that_measures_nothing_is_refused_before_anything_is_measur
 ) -> None:
     monkeypatch.setattr("benchmarks.timing.time_in_rounds", pytest.fail)
     monkeypatch.setattr("benchmarks.generation.time_next_token", pytest.fail)
-    for command, option, value in [*NUMBERS, ("step", "--threads", 100_000)]:
+    for command, option, value in NUMBERS:
         corpus = ["--corpus", text] if command in ("recipe", "diffusion") else []
         result = run(command, option, value, *corpus)
         assert result.exit_code == 1, (command, option, value)
