@@ -18,9 +18,15 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RECORDER = [f"tools/book/{name}.py" for name in ("recorder", "recording", "panels")]
-SEEN = ("babygpt", *RECORDER, "constraints.txt")
+ROOT = Path(__file__).resolve().parents[2]
+# What a notebook's outputs depend on, besides its own text.
+SOURCES = (
+    "babygpt",
+    "babygpt_course",
+    "tools/book/recorder.py",
+    "tools/book/recording.py",
+    "constraints.txt",
+)
 BEGIN = """\
 import sys
 sys.path.insert(0, {root!r})
@@ -37,7 +43,7 @@ class Ran:
 
     name      without .ipynb
     notebook  with its outputs
-    facts     what `Recorder.facts` noted
+    facts     what `Recorder.write` noted
     seconds   that it took; 0 if what an earlier build left could be used
     """
 
@@ -68,7 +74,7 @@ def run(name: str, folder: Path) -> Ran:
     Raises CellExecutionError if a cell fails.
     """
     notebook, facts = folder / f"{name}.ipynb", folder / f"{name}.json"
-    mark = fingerprint([*SEEN, f"notebooks/src/{name}.py"])
+    mark = fingerprint([*SOURCES, f"notebooks/src/{name}.py"])
     if notebook.exists() and facts.exists():
         known = json.loads(facts.read_text(encoding="utf-8"))
         if known["fingerprint"] == mark:
