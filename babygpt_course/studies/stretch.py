@@ -24,7 +24,7 @@ from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken, Objective, RandomPositions
-from babygpt.objectives.random_positions import draw_positions
+from babygpt.objectives.next_token import draw_positions
 from babygpt.positions import Positions
 from babygpt.training import finish, train
 from babygpt_course.studies.results import Results

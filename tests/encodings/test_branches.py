@@ -8,7 +8,7 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Fourier, LearnedBranches, RandomBranches, Rotary, Rotary2D
-from babygpt.encodings.branches import BranchCode
+from babygpt.encodings.fourier import BranchCode
 from babygpt.objectives import Branches
 from babygpt.positions import Positions
 from babygpt.training import train

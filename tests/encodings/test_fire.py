@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from babygpt import invariants
 from babygpt.encodings.alibi import ALiBi
-from babygpt.encodings.fire import FIRE, psi, share
-from babygpt.encodings.kerple import LogKernel
+from babygpt.encodings.learned_biases import FIRE, LogKernel, psi, share
 from babygpt.positions import Positions
 
 TIMES = st.lists(st.integers(0, 500), min_size=1, max_size=5)

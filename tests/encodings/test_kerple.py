@@ -13,7 +13,7 @@ from babygpt import invariants
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.encodings.alibi import ALiBi, slopes
 from babygpt.encodings.base import Encoding
-from babygpt.encodings.kerple import LogKernel, PowerKernel, log_kernel_bias, power_kernel_bias
+from babygpt.encodings.learned_biases import LogKernel, PowerKernel, log_kernel_bias, power_kernel_bias
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from babygpt.encodings import Encoding, Interpolated, NTKAware, Rotary, YaRN
-from babygpt.encodings.scaling import ntk_theta, yarn_slowed, yarn_temperature
+from babygpt.encodings.rotary_variants import ntk_theta, yarn_slowed, yarn_temperature
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from babygpt import invariants
-from babygpt.encodings.t5 import T5Bias, bucket, bucket_starts
+from babygpt.encodings.learned_biases import T5Bias, bucket, bucket_starts
 from babygpt.positions import Positions
 
 EVEN = [(32, 128), (32, 64), (16, 1000), (8, 64), (8, 81), (6, 81), (4, 9), (64, 40)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings import Rotary, XPos
-from babygpt.encodings.xpos import fading
+from babygpt.encodings.rotary_variants import fading
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

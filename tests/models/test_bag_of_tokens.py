@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
+from babygpt.models.base import BagOfTokens, BagWithPositions
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 

@@ -38,7 +38,7 @@ from babygpt.encodings import (
     YaRN,
 )
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
-from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
+from babygpt.models.base import BagOfTokens, BagWithPositions
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.training.optimizers import optimizers

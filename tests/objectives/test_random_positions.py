@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from babygpt.errors import BadInput
 from babygpt.objectives import NextToken, RandomPositions, cross_entropy
-from babygpt.objectives.random_positions import draw_positions
+from babygpt.objectives.next_token import draw_positions
 from babygpt.positions import Positions
 
 
