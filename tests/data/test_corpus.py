@@ -131,9 +131,7 @@ def test_files_without_text_are_refused_by_name(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ValueError, match=rf"{re.escape(str(path))}.* empty"):
         load_corpus(str(path))
     for name in (str(tmp_path / "nowhere.txt"), str(tmp_path), "a" * 5000, "\0", "no/" * 100, ""):
-        with pytest.raises(
-            ValueError, match=r"cannot be read|no file at .* plain-tales, tales-zh, recall"
-        ):
+        with pytest.raises(ValueError, match=r"cannot be read|no file at .* plain-tales, tales-zh, recall"):
             load_corpus(name)
 
     def denied(*args: object, **kwargs: object) -> None:
