@@ -86,7 +86,7 @@ def held(model):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_model_needs_what_its_matrices_take(version, memory):
     size = held(build(version, SHAPE))
-    blocks = VERSIONS[version].blocks
+    blocks = VERSIONS[version].bag is None
     memory(size)
     require_memory_for_model(SHAPE, blocks)
     memory(size - 1)

@@ -14,7 +14,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
-from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
+from babygpt.models.base import BagOfTokens, BagWithPositions
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
 

@@ -1,6 +1,4 @@
-"""What an objective is, and the cross entropy and the validation loop that all objectives share."""
-
-from __future__ import annotations
+"""The interface of an objective, and the cross entropy and the validation loop that all objectives share."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
@@ -18,73 +16,78 @@ Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else t
 
 
 class Objective(Protocol):
-    """What training asks of an objective: batches, their loss, and a loss on text never trained on."""
+    """The methods that training needs: batches, their loss, and a loss on text never trained on."""
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw a batch of training text."""
         ...
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss of a batch, in nats: a scalar with a gradient."""
+        """Return the mean loss of a batch, in nats: a scalar with a gradient."""
         ...
 
     def count(self, batch: Batch) -> int:
-        """Over how many losses `loss` takes the mean, so that processes can share a batch."""
+        """Return the number of losses whose mean `loss` takes, so that processes can share a batch."""
         ...
 
     def validate(self, model: LanguageModel) -> float:
-        """Mean loss on the validation text, in nats."""
+        """Return the mean loss on the validation text, in nats."""
         ...
 
 
 @runtime_checkable
 class ReadsInOrder(Protocol):
-    """An objective whose next batch depends on what it has read, and not on the generator alone."""
+    """An objective whose next batch depends on the text read so far, not only on the generator."""
 
     def place(self) -> dict[str, Any]:
-        """Where it stands: tensors, and what JSON can hold, by name."""
+        """Return its position in the text: tensors and JSON values, by name."""
         ...
 
     def seek(self, place: dict[str, Any]) -> None:
-        """Go to where it stood. Raises BadInput, and stays, if it cannot have stood there."""
+        """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""
         ...
 
 
 class MeanObjective:
-    """An objective whose loss is the mean over a batch's targets; a subclass gives losses and batches."""
+    """An objective whose loss is the mean over a batch's targets. A subclass adds batches and losses."""
 
     block_size: int  # tokens in a window
 
     def largest(self, batch_size: int) -> BatchShape:
-        """How large a batch may become: one without room is refused before training."""
+        """Return the size of the largest batch, so that one without room is refused before training."""
         return BatchShape(batch_size, self.block_size)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Loss of each target of a batch, in nats: (B, T), 0 where there is none."""
+        """Return the loss of each target of a batch, in nats: (B, T), 0 where there is none."""
         raise TypeError(f"{type(self).__name__} does not say what the loss of a target is")
 
     def val_batches(self) -> Iterable[Batch]:
-        """The validation batches, the same ones in every call."""
+        """Return the validation batches, the same ones in every call."""
         raise TypeError(f"{type(self).__name__} does not say what it is validated on")
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss over the targets of a batch, in nats: a scalar with a gradient; 0 without a target."""
+        """Return the mean loss over the targets of a batch, in nats: a scalar with a gradient."""
         return self.losses(model, batch).sum() / (batch[1] != IGNORED).sum().clamp(min=1)
 
     def count(self, batch: Batch) -> int:
-        """Number of targets in a batch, those that are IGNORED left out; 1 if there are none."""
+        """Return the number of targets in a batch, or 1 if there are none."""
         return max(1, int((batch[1] != IGNORED).sum()))
 
     def validate(self, model: LanguageModel) -> float:
-        """Mean loss over all targets of the validation batches, in nats."""
+        """Return the mean loss over all targets of the validation batches, in nats."""
         return mean_loss(model, self.val_batches(), self.losses)
 
 
+def largest_batch(objective: Objective, batch_size: int) -> BatchShape | None:
+    """Return the size of an objective's largest batch, or None if it is no `MeanObjective`."""
+    return objective.largest(batch_size) if isinstance(objective, MeanObjective) else None
+
+
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Negative log-likelihood of each target, in nats.
+    """Return the negative log-likelihood of each target, in nats.
 
     logits    (B, S, vocab_size)
-    targets   (B, T)  T at least S; where the model cut its input to the last S tokens, so are they
+    targets   (B, T)  T at least S; where the model cut its input to the last S tokens, targets are cut too
     returns   (B, S)  0 where a target is IGNORED
     """
     targets = targets[:, targets.shape[1] - logits.shape[1] :]
@@ -95,14 +98,9 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def next_token_losses(model: LanguageModel, batch: Batch) -> Tensor:
-    """Loss of each target of a batch of (B, T) inputs and (B, T) targets, in nats: (B, T)."""
+    """Return the loss of each target of a batch of (B, T) inputs and (B, T) targets, in nats: (B, T)."""
     inputs, targets = batch
     return cross_entropy(model(inputs), targets)
-
-
-def largest_batch(objective: Objective, batch_size: int) -> BatchShape | None:
-    """How large an objective's batches may become; None if it is no `MeanObjective`."""
-    return objective.largest(batch_size) if isinstance(objective, MeanObjective) else None
 
 
 @torch.inference_mode()
@@ -111,9 +109,9 @@ def mean_loss(
     batches: Iterable[Batch],
     losses: Callable[[LanguageModel, Batch], Tensor] = next_token_losses,
 ) -> float:
-    """Mean loss over all targets of some batches, in nats: the validation loop of every objective.
+    """Return the mean loss over all targets of some batches, in nats: the validation loop of every objective.
 
-    batches  each with its (B, T) targets in second place; moved to the model's device here
+    batches  inputs, (B, T) targets, and more; moved to the model's device here
     losses   gives the loss of each target, 0 where it is IGNORED: (B, S), of the last S if the model cuts
     """
     device = next(model.parameters()).device
@@ -123,4 +121,4 @@ def mean_loss(
             found = losses(model, tuple(part.to(device) for part in some))
         total += found.sum().item()
         count += int((some[1][:, -found.shape[1] :] != IGNORED).sum())
-    return total / count
+    return total / count  # over targets, since batches and portions differ in size

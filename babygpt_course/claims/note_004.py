@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from babygpt.config import ModelConfig
 from babygpt.errors import BadInput
-from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
+from babygpt.models.base import BagOfTokens, BagWithPositions
 from babygpt_course.claims.base import Claim, Finding, decide
 from babygpt_course.claims.position_gains import position_helps_prediction
 

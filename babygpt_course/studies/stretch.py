@@ -26,7 +26,7 @@ from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken, RandomPositions
-from babygpt.objectives.random_positions import draw_positions
+from babygpt.objectives.next_token import draw_positions
 from babygpt.positions import Positions
 from babygpt.tables import format_mean_sd, mean_sd
 from babygpt.training import finish, train

@@ -1,14 +1,11 @@
 """`train` and `generate`: what they print, what they write, how they refuse."""
 
 import os
-import re
-from pathlib import Path
 
 import pytest
 import torch
 
 from babygpt.cli import choices
-from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -120,31 +117,6 @@ def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
     assert {option for kind in versions for option in kind.options()} - {"n_head"} == set(choices.TYPED)
     for option in choices.TYPED:
         assert len({str(VERSIONS[name].options()[option]) for name in choices.takers(option)}) == 1
-
-
-def test_the_page_of_the_shell_says_who_takes_which_flag():
-    """`docs/shell.md`: a row a flag, its last cell the versions."""
-    page = (Path(__file__).parents[2] / "docs" / "shell.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `--")]
-    said = {
-        flag: set(re.findall(r"[\w-]+", row[-1]))
-        for row in rows
-        for flag in re.findall(r"--([\w-]+)", row[0])
-    }
-    trained = {name for name, kind in VERSIONS.items() if not kind.branches}
-    said = {flag: trained - who if "all" in who else who for flag, who in said.items()}
-    layered = {name for name in trained if accepts(name, per_layer=True)}
-    listed = {name for name in trained if accepts(name, layers=[name, "nope"])}
-    fixed = {"fixed": said["learnable"], "per-layer": layered, "layers": listed}
-    typed = {name.replace("_", "-"): set(choices.takers(name)) for name in choices.TYPED}
-    assert said == typed | fixed
-
-
-def accepts(version, **options):
-    try:
-        return bool(build(version, ModelConfig(11, 16, 2, 2, 16), **options))
-    except ValueError:
-        return False
 
 
 @pytest.mark.parametrize(
