@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import CLAIMS, Claim, Finding, Tally, tally
+from babygpt_course.claims import CLAIMS, Claim, Finding, VerdictCounts, count_verdicts
 from tools.book.docstrings import inline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,9 +63,9 @@ def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
     )
 
 
-def count(measured: Iterable[Measured]) -> Tally:
+def count(measured: Iterable[Measured]) -> VerdictCounts:
     """How many hold, depend and fail."""
-    return tally((claim, finding.verdict) for claim, finding in measured)
+    return count_verdicts((claim, finding.verdict) for claim, finding in measured)
 
 
 # ---------------------------------------------------------------- the top
@@ -90,7 +90,7 @@ def tally_table(by_note: Mapping[str, Sequence[Measured]]) -> str:
     )
 
 
-def filters(by_note: Mapping[str, Sequence[Measured]], total: Tally) -> str:
+def filters(by_note: Mapping[str, Sequence[Measured]], total: VerdictCounts) -> str:
     """A form that `filters.js` shows and answers; without it the whole list stands."""
     verdicts = {verdict: (verdict_html(verdict), vars(total)[verdict]) for verdict in VERDICTS}
     notes = {note: (note, len(measured)) for note, measured in by_note.items()}

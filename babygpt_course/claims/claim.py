@@ -48,7 +48,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Tally:
+class VerdictCounts:
     """How many claims hold, depend and fail, and by how many different faults they fail."""
 
     holds: int
@@ -57,12 +57,12 @@ class Tally:
     faults: int
 
 
-def tally(verdicts: Iterable[tuple[Claim, str]]) -> Tally:
+def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
     """Count verdicts; claims that fail by one and the same fault count as one fault."""
     seen = list(verdicts)
     number = Counter(verdict for _, verdict in seen)
     faults = {claim.fault or claim.text for claim, verdict in seen if verdict == "fails"}
-    return Tally(number["holds"], number["depends"], number["fails"], len(faults))
+    return VerdictCounts(number["holds"], number["depends"], number["fails"], len(faults))
 
 
 def decide(*outcomes: bool) -> str:
