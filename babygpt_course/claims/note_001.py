@@ -117,6 +117,7 @@ def formula_keeps_a_scale() -> Finding:
 
 
 claim = partial(Claim, NOTE)
+random_claim = partial(Claim, NOTE, reading=TWO_KERNELS, scope=RANDOM)
 
 CLAIMS: tuple[Claim, ...] = (
     claim(
@@ -164,21 +165,17 @@ CLAIMS: tuple[Claim, ...] = (
         reading=TWO_KERNELS,
         scope="random queries and keys",
     ),
-    claim(
+    random_claim(
         "α₁ and α₂ weigh local against global",
         partial(measures.in_both_uses, "α₂ ten times larger", alphas=(ALPHAS[0], 10 * ALPHAS[1])),
         "分别控制不同尺度的权重，分别对应局部和全局信息的感知",
         "(α₁ and α₂) control the weights of the scales, one for local, one for global perception",
-        reading=TWO_KERNELS,
-        scope=RANDOM,
     ),
-    claim(
+    random_claim(
         "σ₁ and σ₂ control how far the model looks",
         partial(measures.in_both_uses, "σ₁ and σ₂ twice as wide", sigmas=[2 * sigma for sigma in SIGMAS]),
         "控制局部和全局信息的感知范围",
         "(σ₁ and σ₂) control the range in which local and global information is perceived",
-        reading=TWO_KERNELS,
-        scope=RANDOM,
     ),
     claim(
         "K works by controlling the rotation's frequency",
@@ -188,21 +185,17 @@ CLAIMS: tuple[Claim, ...] = (
         reading="the note says the opposite one section later, and that is a claim of its own",
         scope="the formula on 64 random vectors",
     ),
-    claim(
+    random_claim(
         "where m is small, K strengthens the local",
         partial(measures.on_a_match, 4, early=12, late=LATE),
         "当 $m$ 较小时，高斯核将加强局部信息的处理能力",
         "where m is small, the kernel strengthens the processing of local information",
-        reading=TWO_KERNELS,
-        scope=RANDOM,
     ),
-    claim(
+    random_claim(
         "where m is large, K strengthens the global",
         partial(measures.on_a_match, 40, early=LATE, late=LATE),
         "当 $m$ 较大时，高斯核将增强对全局信息的处理能力",
         "where m is large, the kernel strengthens the processing of global information",
-        reading=TWO_KERNELS,
-        scope=RANDOM,
     ),
     claim(
         "K scales from outside and leaves the frequency alone",

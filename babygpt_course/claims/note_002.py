@@ -285,6 +285,7 @@ def branch_and_time_are_decoupled() -> Finding:
 
 
 claim = partial(Claim, NOTE, scope=SCOPE)
+trained_claim = partial(Claim, NOTE, scope=TRAINED)
 
 CLAIMS: tuple[Claim, ...] = (
     claim(
@@ -342,12 +343,11 @@ CLAIMS: tuple[Claim, ...] = (
         "same input_ids, difference of the logits of different branches: > 0.1",
         scope="untrained models of 2 layers, width 512, 3 seeds",
     ),
-    claim(
+    trained_claim(
         "the outputs of two branches are independent",
         outputs_are_independent,
         "不同branch的输出应该完全独立",
         "the outputs of different branches should be completely independent",
-        scope=TRAINED,
     ),
     claim(
         "two branches write no gibberish",
@@ -357,12 +357,11 @@ CLAIMS: tuple[Claim, ...] = (
         scope=f"words at temperature 1; {TRAINED}",
         reading="gibberish that company brings: the control is what the model writes in isolated branches",
     ),
-    claim(
+    trained_claim(
         "without a single-branch stage training collapses",
         warm_up_is_a_must,
         "如果模型还没学会基础LM，直接上多branch会崩溃",
         "if the model has not learned basic language modelling, going straight to several branches collapses",
-        scope=TRAINED,
     ),
     claim(
         "several branches are much harder than one",
@@ -372,33 +371,29 @@ CLAIMS: tuple[Claim, ...] = (
         scope=f"8 texts a step whatever the number of branches; {TRAINED}",
         reading=f"much: by more than {MUCH:g} nats per character, at equal steps and texts",
     ),
-    claim(
+    trained_claim(
         "2-D RoPE is stuck where Fourier codes are not",
         rope_2d_is_stuck,
         "目标：< 1.5（RoPE通常卡在2.5）",
         "target: < 1.5 (RoPE is usually stuck at 2.5)",
-        scope=TRAINED,
     ),
-    claim(
+    trained_claim(
         "what counts is telling apart, not generalising",
         telling_apart_is_all,
         "关键是区分度，不是泛化性",
         "the key is telling apart, not generalising",
-        scope=TRAINED,
         reading="with branch numbers that were trained, as the note assumes, or with new ones: both",
     ),
-    claim(
+    trained_claim(
         "a learnable code helps where the fixed one is not enough",
         a_learnable_code_helps,
         "如果效果不好，再尝试可学习版本",
         "if the effect is not good, then try the learnable version",
-        scope=TRAINED,
     ),
-    claim(
+    trained_claim(
         "weights of 2-D RoPE do not carry over",
         weights_do_not_carry_over,
         "不能直接迁移RoPE 2D的权重",
         "the weights of 2-D RoPE cannot be carried over directly",
-        scope=TRAINED,
     ),
 )

@@ -122,6 +122,7 @@ def it_is_the_formula() -> Finding:
 
 
 claim = partial(Claim, NOTE, scope=SCOPE)
+trained_claim = partial(Claim, NOTE, scope=TRAINED, reading=MIXED_UP)
 
 CLAIMS: tuple[Claim, ...] = (
     claim(
@@ -177,29 +178,23 @@ CLAIMS: tuple[Claim, ...] = (
         "引入了不必要的branch_stride参数",
         "it introduced a needless parameter branch_stride",
     ),
-    claim(
+    trained_claim(
         "trained, Fourier codes need no stride",
         partial(needs_a_stride, "Fourier", claimed=False),
         "Fourier PE不需要stride，直接查表即可",
         "Fourier PE needs no stride, looking up directly is enough",
-        scope=TRAINED,
-        reading=MIXED_UP,
     ),
-    claim(
+    trained_claim(
         "trained, learnable codes need no stride",
         partial(needs_a_stride, "Fourier, learnable", claimed=False),
         "--fpe_learnable # 可选 # 不需要 --branch_stride 参数！",
         "--fpe_learnable # optional # no parameter --branch_stride needed!",
-        scope=TRAINED,
-        reading=MIXED_UP,
     ),
-    claim(
+    trained_claim(
         "2-D RoPE needs a stride",
         partial(needs_a_stride, "2-D RoPE"),
         "RoPE 2D需要stride来拉开距离",
         "2-D RoPE needs a stride to draw them apart",
-        scope=TRAINED,
-        reading=MIXED_UP,
     ),
     claim(
         "under 2-D RoPE the larger the stride the less alike",

@@ -40,7 +40,7 @@ def v1_cannot_tell_sentences_apart() -> Finding:
     return Finding("fails" if gap > 0 else "holds", gap, reason)
 
 
-def position_changes_output(kind: type[BagOfTokens]) -> float:
+def position_changes_output(kind: type[BagOfTokens] | type[BagWithPositions]) -> float:
     """Return how far a model's outputs after the first and the third character of 我爱我 differ."""
     torch.manual_seed(0)
     model = kind(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
@@ -167,24 +167,23 @@ def position_helps_prediction() -> Finding:
 
 
 claim = partial(Claim, NOTE)
+small_claim = partial(Claim, NOTE, scope=SMALL)
 
 CLAIMS: tuple[Claim, ...] = (
-    claim(
+    small_claim(
         "v1 cannot tell 我爱你 from 你爱我",
         v1_cannot_tell_sentences_apart,
         '模型无法区分 "我爱你" 和 "你爱我"！',
         "The model cannot tell “I love you” from “you love me”!",
         reading="Asked: does v1 give both sentences the same probability? (That both are made of the same "
         "three codes is true; it is the next claim.)",
-        scope=SMALL,
         fault=CODES_FOR_SENTENCES,
     ),
-    claim(
+    small_claim(
         "in v1 a character has the same code at every place",
         v1_codes_do_not_know_their_position,
         'v1 中，"我"在任何位置的编码都是 `[0.1, 0.2]`，模型无法区分位置',
         "In v1 the code of “I” is [0.1, 0.2] at every place; the model cannot tell places apart.",
-        scope=SMALL,
     ),
     claim(
         "the note's worked table of sums is right",
@@ -193,14 +192,13 @@ CLAIMS: tuple[Claim, ...] = (
         "Place 2, “I”: [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26], and five more such sums.",
         scope="the note's six sums",
     ),
-    claim(
+    small_claim(
         "in v2 a character has another code at another place",
         v2_codes_know_their_position,
         "让同一个字在不同位置有不同的表示",
         "It lets the same character have different representations at different places.",
-        scope=SMALL,
     ),
-    claim(
+    small_claim(
         "with a code for each place v2 knows who loves whom",
         v2_tells_who_stood_before,
         '位置编码让同一个字在不同位置有不同的表示，从而区分"我爱你"和"你爱我"。',
@@ -208,7 +206,6 @@ CLAIMS: tuple[Claim, ...] = (
         "places, and so tells “I love you” from “you love me”.",
         reading="Asked: does v2 say something else after 我爱 than after 你爱? (That the codes and the "
         "probabilities of the two sentences differ is true; the probabilities did so in v1 already.)",
-        scope=SMALL,
         fault=CODES_FOR_SENTENCES,
     ),
     claim(
@@ -234,28 +231,25 @@ CLAIMS: tuple[Claim, ...] = (
         "Additional parameters: block_size × n_embd.",
         scope="the note's code at V = 65, T = 8, D = 32",
     ),
-    claim(
+    small_claim(
         "an input that is too long is cut to its last block_size tokens",
         long_inputs_are_cut,
         "如果输入超过最大长度，自动截断到最近的 `block_size` 个 token",
         "If the input exceeds the greatest length, it is cut to the latest block_size tokens.",
         reading="Asked of inputs alone, as the note has it. (It forgets to cut the targets of a loss.)",
-        scope=SMALL,
     ),
-    claim(
+    small_claim(
         "so v2 can write on past block_size",
         writing_goes_on_past_the_table,
         "由于 forward 内部处理了长度限制，生成时可以处理超长序列",
         "Since forward deals with the limit on length, generating can handle longer sequences.",
         reading="Asked: does the loop run on? What it writes there is another question: notebook 02 looks.",
-        scope=SMALL,
     ),
-    claim(
+    small_claim(
         "adding mixes token and position in one space",
         adding_mixes_token_and_position,
         "这是一种**融合**而非简单的拼接",
         "This is a kind of fusion, and not a simple concatenation.",
         reading="Asked of v2's logits. (With a nonlinear layer between sum and head they do mix.)",
-        scope=SMALL,
     ),
 )
