@@ -24,7 +24,7 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
-    """The claims of a source note.
+    """Return the claims of a source note.
 
     note     the beginning of its file name, such as "004"; "" for all notes
     only     texts of the claims that are wanted; all by default

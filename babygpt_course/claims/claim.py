@@ -10,7 +10,7 @@ from statistics import mean, stdev
 
 @dataclass(frozen=True)
 class Finding:
-    """What a measurement says of a claim.
+    """Result of measuring a claim.
 
     verdict  "holds", "fails" or "depends"
     value    the number that decides
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something a source note asserts.
+    """Sentence of a source note, and what measures it.
 
     note         file name
     text         the claim in a few English words, with the reading that is asked where there are two
@@ -49,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """How many claims hold, depend and fail, and by how many different faults they fail."""
+    """Numbers of claims that hold, depend and fail, and of the different faults by which they fail."""
 
     holds: int
     depends: int
@@ -66,7 +66,7 @@ def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
 
 
 def decide(*outcomes: bool) -> str:
-    """The verdict on a claim: "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
+    """Decide: "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
     return "holds" if all(outcomes) else "depends" if any(outcomes) else "fails"
 
 

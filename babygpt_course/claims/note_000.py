@@ -38,23 +38,17 @@ HEAD_DIM, LENGTH = 32, 64
 LETTERS = 12  # vocabulary of the small models, MASK among them
 
 
-def random_scores(encoding: Encoding, masked: Tensor, n: int = 256) -> Tensor:
-    """Scores between the tokens of n random texts, as the body would compare them: (n, T, T)."""
-    draw, T = torch.Generator().manual_seed(0), len(masked)
-    q, k = norm(torch.randn(2, n, 1, T, HEAD_DIM, generator=draw))
-    q, k = encoding.transform_qk(q, k, Positions(torch.arange(T), masked=masked))
-    return (q @ k.mT * score_scale(torch.empty(HEAD_DIM)))[:, 0].detach()
-
-
-def attention_to_masked(encoding: Encoding) -> float:
-    """Share of the attention that goes to MASK tokens where every other token is one."""
+def attention_to_masked(encoding: Encoding, n: int = 256) -> float:
+    """Return the share of the attention of n random texts that goes to MASK, if every other token is one."""
     masked = torch.arange(LENGTH) % 2 == 0
-    weights = random_scores(encoding, masked).softmax(dim=-1)
-    return float(weights[..., masked].sum(dim=-1).mean())
+    q, k = norm(torch.randn(2, n, 1, LENGTH, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
+    q, k = encoding.transform_qk(q, k, Positions(torch.arange(LENGTH), masked=masked))
+    scores = (q @ k.mT * score_scale(torch.empty(HEAD_DIM)))[:, 0].detach()
+    return float(scores.softmax(dim=-1)[..., masked].sum(dim=-1).mean())
 
 
 def small_model(version: str, alpha: float = ALPHA, per_layer: bool = False) -> tuple[LanguageModel, Tensor]:
-    """An untrained model with random weights, its phase at 0, and a text for it: the same ones always.
+    """Return an untrained model with random weights, its phase at 0, and a text for it: the same ones always.
 
     per_layer  whether each of its two layers has a phase of its own
     """
@@ -72,7 +66,7 @@ def small_model(version: str, alpha: float = ALPHA, per_layer: bool = False) -> 
 
 
 def bare_gate() -> GatesLast:
-    """A gate without the norm, which RoPE needs as well; its phases are always the same."""
+    """Return a gate without the norm, which RoPE needs as well; its phases are always the same."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return GatesLast(HEAD_DIM)
@@ -91,25 +85,25 @@ def channel_dependence(encoding: Encoding) -> Tensor:
 
 
 def multiplications(encoding: Encoding) -> float:
-    """Multiplications that a query, a key and their score take, for each channel of a head."""
+    """Count the multiplications that a query, a key and their score take, for each channel of a head."""
     table = channel_dependence(encoding)
     return (2 * int(table.sum()) + len(table)) / HEAD_DIM
 
 
 def wave_angles() -> Tensor:
-    """How far the wave of each channel has come at each place of a window: (T, D), radians."""
+    """Return how far the wave of each channel has come at each place of a window: (T, D), radians."""
     return torch.arange(LENGTH)[:, None] * 10_000 ** (-torch.arange(HEAD_DIM).double() / HEAD_DIM)
 
 
 def phase_errors(phi: float) -> tuple[Tensor, Tensor]:
-    """Mean square errors against cos(iω + φ), of cos(iω) cos φ and of no phase at all: (D,) each."""
+    """Return mean square errors of cos(iω) cos φ and of no phase against cos(iω + φ): (D,) each."""
     wave, angle = wave_angles(), torch.tensor(phi, dtype=torch.float64)
     exact, product = (wave + angle).cos(), wave.cos() * angle.cos()
     return (product - exact).square().mean(dim=0), (wave.cos() - exact).square().mean(dim=0)
 
 
 class OneLetterModel(LanguageModel):
-    """Knows texts that are one letter over and over, either of two: its answers are the exact ones."""
+    """Exact model of texts that repeat one letter, either of two."""
 
     causal = False
 
@@ -125,11 +119,10 @@ class OneLetterModel(LanguageModel):
 
 
 def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> float:
-    """Share of texts with both letters in them, written by a model that knows there are none."""
+    """Return the share of texts with both letters in them, written by a model that knows there are none."""
     model, holes = OneLetterModel(length), torch.full((n, length), 2)
-    tokens = fill_in(
-        model, holes, by_confidence(threshold), generator=torch.Generator().manual_seed(0)
-    ).tokens
+    draw = torch.Generator().manual_seed(0)
+    tokens = fill_in(model, holes, by_confidence(threshold), generator=draw).tokens
     return float((tokens != tokens[:, :1]).any(dim=1).float().mean())
 
 
@@ -138,7 +131,7 @@ def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> floa
 
 @torch.inference_mode()
 def position_is_kept() -> Finding:
-    """How much scores change when every key moves on by one place, as a share of their spread."""
+    """Measure how much scores change when every key moves on by one place, as a share of their spread."""
     q, k = norm(torch.randn(2, 1, 256, LENGTH, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
     encoding, nowhere = Polar(HEAD_DIM), torch.zeros(LENGTH, dtype=torch.bool)
     (queries, keys), (_, moved) = (
@@ -155,18 +148,16 @@ def position_is_kept() -> Finding:
 
 
 def simpler_than_rope() -> Finding:
-    """Multiplications for each channel that the gate takes, minus those of RoPE."""
+    """Count the multiplications for each channel that the gate takes, minus those of RoPE."""
     gate, rope, repaired = map(multiplications, (bare_gate(), Rotary(HEAD_DIM), LearnedPhase(1, HEAD_DIM)))
-    return Finding(
-        "fails" if gate >= rope else "depends" if repaired > rope else "holds",
-        gate - rope,
-        f"query, key and score take {gate:.0f} a channel instead of RoPE's {rope:.0f}; a gate that is a "
-        f"function of distance and tells left from right takes {repaired:.0f}",
-    )
+    verdict = "fails" if gate >= rope else "depends" if repaired > rope else "holds"
+    reason = f"query, key and score take {gate:.0f} a channel instead of RoPE's {rope:.0f}; a gate that is a "
+    reason += f"function of distance and tells left from right takes {repaired:.0f}"
+    return Finding(verdict, gate - rope, reason)
 
 
 def needs_no_pairs() -> Finding:
-    """Other channels that a channel of a gated query is mixed with."""
+    """Count the other channels that a channel of a gated query is mixed with."""
     tables = map(channel_dependence, (bare_gate(), Rotary(HEAD_DIM)))
     gate, rope = (float(table.sum(dim=1).float().mean()) - 1 for table in tables)
     return Finding(decide(gate == 0), gate, f"RoPE mixes each channel with {rope:.0f} other")
@@ -174,7 +165,7 @@ def needs_no_pairs() -> Finding:
 
 @torch.inference_mode()
 def shapes_fit() -> Finding:
-    """Error of our gates and gated queries against the note's formulas in the note's shapes."""
+    """Measure the error of our gates and gated queries against the note's formulas in the note's shapes."""
     B, T, H = 2, LENGTH, 3
     x = torch.randn(B, T, H, HEAD_DIM, generator=torch.Generator().manual_seed(0))
     masked = torch.arange(B * T).view(B, T) % 3 == 0
@@ -196,7 +187,7 @@ def shapes_fit() -> Finding:
 
 
 def mask_gets_less_attention() -> Finding:
-    """Change of the attention to MASK tokens when alpha falls from 1 to the note's."""
+    """Measure the change of the attention to MASK tokens when alpha falls from 1 to the note's."""
     written, keys = (
         [attention_to_masked(kind(HEAD_DIM, alpha)) for alpha in (1.0, ALPHA)] for kind in (Polar, Quadrature)
     )
@@ -208,7 +199,7 @@ def mask_gets_less_attention() -> Finding:
 
 @torch.inference_mode()
 def alpha_matters() -> Finding:
-    """Largest change of a logit between alpha 0.1 and 0.9, as a share of the logits' spread."""
+    """Measure the largest change of a logit between alpha 0.1 and 0.9, as a share of the logits' spread."""
 
     def change(version: str, one: float = 0.1) -> float:
         logits = []
@@ -229,7 +220,7 @@ def alpha_matters() -> Finding:
 
 
 def phase_is_learnable() -> Finding:
-    """The largest gradient of the phase where it begins, shared by all layers or one for each."""
+    """Measure the largest gradient of the phase where it begins, shared by all layers or one for each."""
     (written, idx), (exact, _) = small_model("v7-polar"), small_model("v7-exact")
     own, _ = small_model("v7-polar", per_layer=True)
     layers = [f"layers.{i}.phi" for i in range(own.config.n_layer)]
@@ -240,7 +231,7 @@ def phase_is_learnable() -> Finding:
 
 
 def product_approximates_the_phase() -> Finding:
-    """Error of the note's product at φ = 0.3, as a share of the error of having no phase."""
+    """Measure the error of the note's product at φ = 0.3, as a share of the error of having no phase."""
     product, without = phase_errors(0.3)
     share = float((product.sum() / without.sum()).sqrt())
     fastest, slowest = (product / without).sqrt()[[0, -1]].tolist()
@@ -251,7 +242,7 @@ def product_approximates_the_phase() -> Finding:
 
 @torch.inference_mode()
 def product_is_not_strict() -> Finding:
-    """Largest gap between the package's two gates, the note's product and the exact phase, at φ = 0.3."""
+    """Measure the largest gap between the note's product and the exact phase, at φ = 0.3."""
 
     def gates(kind: type[Polar], phi: float) -> Tensor:
         encoding = kind(HEAD_DIM)
@@ -267,7 +258,7 @@ def product_is_not_strict() -> Finding:
 
 
 def threshold_matters() -> Finding:
-    """Share of impossible texts at threshold 0.5, minus that at the note's 0.95, by a model without error."""
+    """Measure the share of impossible texts by a model without error, at threshold 0.5 minus at 0.95."""
     low, high = inconsistent_share(0.5), inconsistent_share(0.95)
     reason = f"eight letters that must be alike: {low:.0%} are spoilt at 0.5, {high:.0%} at 0.95; what "
     reason += "appears in one step does not know of each other"
@@ -275,7 +266,7 @@ def threshold_matters() -> Finding:
 
 
 def metrics_are_not_readability() -> Finding:
-    """Change of distinct-2 and repeated 3-grams when every letter is exchanged for another."""
+    """Measure the change of distinct-2 and repeated 3-grams when every letter is exchanged for another."""
     text = tales.english().write(2_000, seed=0)
     letters = sorted({letter for letter in text if letter.isalpha()})
     cipher = str.maketrans("".join(letters), "".join(letters[1:] + letters[:1]))
@@ -286,7 +277,7 @@ def metrics_are_not_readability() -> Finding:
 
 
 def replaces_rope(version: str) -> Finding:
-    """Loss of gates on masked tokens after training, minus that of RoPE, nats per character."""
+    """Measure the loss of gates on masked tokens after training, minus that of RoPE, nats per character."""
     results = load_results("polar")
     gates, rope, nothing = (results["val_loss"][name] for name in (version, "v7-rope", "v7-nope"))
     worse, finer = clearly_lower(rope, gates), clearly_lower(gates, nothing)

@@ -21,30 +21,30 @@ SHAPE = "models of 2 layers, 4 heads, width 96 on windows of 64 characters, thre
 
 
 def board(world: str = "plain", longest: bool = True) -> tuple[dict[str, Any], str]:
-    """What was stored of the models of one world that were trained longest, or shortest; and their steps."""
+    """Return what one world's longest (or shortest) trainings stored, and their steps."""
     found = load_results("gaussian")[world]
     steps = (max if longest else min)(found, key=int)
     return found[steps], steps
 
 
 def gains_over(found: dict[str, Any], key: str, version: str, rival: str = "v4") -> np.ndarray:
-    """By how much a version's number is below its rival's, for each seed that both had."""
+    """Return how far a version's number is below its rival's, for each seed that both had."""
     pairs = zip(found[rival][key], found[version][key], strict=False)
     return np.array([other - one for other, one in pairs])
 
 
 def over_seeds(*gains: np.ndarray) -> str:
-    """The verdict of some gains, one a seed: "holds" if all are above 0, "fails" if none is."""
+    """Return the verdict of some gains, one a seed: "holds" if all are above 0, "fails" if none is."""
     return decide(*(np.concatenate(gains) > 0))
 
 
 def listed(numbers: Sequence[float] | np.ndarray) -> str:
-    """Numbers with their signs, one a seed."""
+    """Format numbers with their signs, one a seed."""
     return ", ".join(f"{x:+.3f}" for x in numbers)
 
 
 def lowers_the_loss() -> Finding:
-    """Nats per character that K(m - n), at the note's α and σ, gains over RoPE after the longest runs."""
+    """Measure the nats per character that K(m - n) of the note gains over RoPE after the longest runs."""
     (plain, steps), (short, fewest), (full, full_steps) = board(), board(longest=False), board("full")
     gains = [gains_over(found, "val_loss", DISTANCE) for found in (plain, full)]
     reason = f"over RoPE, on the plain tales {listed(gains_over(short, 'val_loss', DISTANCE))} nats after "
@@ -53,7 +53,7 @@ def lowers_the_loss() -> Finding:
 
 
 def formula_lowers_the_loss() -> Finding:
-    """Nats per character that the note's own formula gains over RoPE on the plain tales."""
+    """Measure nats per character that the note's own formula gains over RoPE on the plain tales."""
     found, steps = board(longest=False)
     fixed, trained = (gains_over(found, "val_loss", v) for v in (FORMULA, "v5-absolute"))
     reason = f"after {steps} steps K(m)K(n) gains {listed(fixed)} nats over RoPE, fixed as in the code, "
@@ -61,7 +61,7 @@ def formula_lowers_the_loss() -> Finding:
 
 
 def helps_far_out() -> Finding:
-    """Nats per character gained over RoPE at the places of the fourth window, by a model trained on one.
+    """Measure the gain over RoPE in the fourth window, in nats per character, after training on one.
 
     These are positions beyond the window. How far back a text's own dependencies reach was not varied.
     """
@@ -73,7 +73,7 @@ def helps_far_out() -> Finding:
 
 
 def reaches_further_than_rope() -> Finding:
-    """What hiding the far costs a model with K(m - n), fixed, minus what it costs RoPE: mean over seeds.
+    """Measure how much more hiding the far costs a model with K(m - n), fixed, than RoPE: mean over seeds.
 
     A model that neglects the far loses nothing when the far is hidden.
     """
@@ -91,7 +91,7 @@ def reaches_further_than_rope() -> Finding:
 
 
 def finds_the_range() -> Finding:
-    """Share of right answers that a kernel free to choose its range loses against one left as it is."""
+    """Measure the share of right answers that a kernel loses when its range is trained."""
     (short, fewest), (long, steps) = board(longest=False), board()
     early, late = (-gains_over(found, "accuracy", DISTANCE, "v5") for found in (short, long))
     start = load_results("gaussian")["start"]["half"]
@@ -105,7 +105,7 @@ def finds_the_range() -> Finding:
 
 
 def formula_keeps_a_scale() -> Finding:
-    """What the formula's kernel, free to adapt, has left at the end of the window: least share of K(0)."""
+    """Measure the least share of K(0) that the trained kernel of the formula has left at the window's end."""
     found, steps = board(longest=False)
     results = load_results("gaussian")
     size, trained = results["block_size"], [kernels[0] for kernels in found["v5-absolute"]["kernel"]]

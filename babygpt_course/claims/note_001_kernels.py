@@ -26,12 +26,12 @@ TWO_KERNELS = "m is a place in the formula and a distance in the text: K(m) and 
 
 
 def note_kernel(m: Tensor) -> Tensor:
-    """K as the note writes it, with its own numbers: (T,) -> (T,)."""
+    """Return K as the note writes it, with its own numbers: (T,) -> (T,)."""
     return sum((a * torch.exp(-(m**2) / (2 * s**2)) for a, s in zip(ALPHAS, SIGMAS, strict=True)), 0 * m)
 
 
 def scores_of(encoding: Encoding, q: Tensor, k: Tensor) -> Tensor:
-    """Attention scores of the last query of each text: (n, 1, T, D) twice -> (n, T)."""
+    """Return attention scores of the last query of each text: (n, 1, T, D) twice -> (n, T)."""
     positions = Positions.arange(q.shape[-2])
     q, k = encoding.transform_qk(q, k, positions)
     scores, bias = (q @ k.mT * score_scale(q))[:, 0], encoding.score_bias(positions, positions)
@@ -39,18 +39,18 @@ def scores_of(encoding: Encoding, q: Tensor, k: Tensor) -> Tensor:
 
 
 def random_heads(T: int, n: int = TEXTS) -> tuple[Tensor, Tensor]:
-    """Queries and keys of n random texts, as long as a model's: 2 x (n, 1, T, HEAD_DIM)."""
+    """Return queries and keys of n random texts, as long as a model's: 2 x (n, 1, T, HEAD_DIM)."""
     q, k = norm(torch.randn(2, n, 1, T, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
     return q, k
 
 
 def scores_at(encoding: Encoding, m: int, n: int = TEXTS) -> Tensor:
-    """Attention scores of a query at m with all keys up to itself, of n random texts: (n, m + 1)."""
+    """Return attention scores of a query at m with all keys up to itself, of n random texts: (n, m + 1)."""
     return scores_of(encoding, *random_heads(m + 1, n))
 
 
 def attention_on_match(encoding: Encoding, m: int, back: int) -> float:
-    """What a query at m gives to a key `back` tokens before it that is just what it asks for, on average."""
+    """Return the mean attention of a query at m to a key `back` tokens before it that matches it."""
     q, k = random_heads(m + 1)
     k[:, :, m - back] = q[:, :, m]
     return float(scores_of(encoding, q, k).softmax(dim=-1)[:, m - back].mean().detach())
@@ -65,7 +65,7 @@ def mean_distance(encoding: Encoding, m: int = LATE) -> float:
 
 
 def attention_with_pairs(pairs: slice, back: int = 1) -> Tensor:
-    """Attention at each distance from 0 to 63 if q and k use these pairs only, and q asks for `back`."""
+    """Return the attention at distances 0 to 63 if q and k use these pairs only, and q asks for `back`."""
     away = torch.arange(64, dtype=torch.float64) - back
     likeness = torch.cos(away[:, None] * frequencies(HEAD_DIM)[pairs]).mean(dim=-1)
     return (score_scale(torch.ones(HEAD_DIM)) * HEAD_DIM * likeness).softmax(dim=0)
@@ -75,7 +75,7 @@ def attention_with_pairs(pairs: slice, back: int = 1) -> Tensor:
 
 
 def rope_is_relative() -> Finding:
-    """Largest change of a RoPE score when query and key move together."""
+    """Measure the largest change of a RoPE score when query and key move together."""
     found = invariants.shift_invariant(Rotary(HEAD_DIM), head_dim=HEAD_DIM)
     return Finding(decide(found.holds), found.value, "q and k turn together: only the distance is left")
 
@@ -91,14 +91,14 @@ def frequencies_are_right() -> Finding:
 
 
 def rope_is_too_coarse() -> Finding:
-    """The attention that RoPE can put on the token before, with the pairs it has."""
+    """Measure the attention that RoPE can put on the token before, with the pairs it has."""
     most = max(float(attention_with_pairs(slice(pairs))[1]) for pairs in range(1, HEAD_DIM // 2 + 1))
     reason = f"a query in the fastest pairs gives {most:.0%} of its attention to the one token before it"
     return Finding(decide(most < 0.5), most, reason)
 
 
 def rope_cannot_choose_its_scale() -> Finding:
-    """Attention on the nearest 8 of 64 tokens, by a head in the four fastest pairs and the four slowest."""
+    """Compare the attention on the nearest 8 of 64 tokens in the four fastest pairs and the four slowest."""
     near, wide = (float(attention_with_pairs(pairs)[:NEAR].sum()) for pairs in (slice(4), slice(-4, None)))
     trainable = sum(p.numel() for p in Rotary(HEAD_DIM).parameters())
     reason = f"{trainable} numbers to train, but q and k choose the pairs: fast ones give {near:.0%} of the "
@@ -110,7 +110,7 @@ def rope_cannot_choose_its_scale() -> Finding:
 
 
 def angle_to_rope() -> tuple[float, float]:
-    """Largest angle between f(x, m) and RoPE, radians; and largest error of its length against K(m)."""
+    """Return the largest angle between f(x, m) and RoPE, and the largest error of its length against K(m)."""
     x, m = random_heads(64, 1)[0].double(), torch.arange(64)
     q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).double().transform_qk(x, x, Positions(m))
     cosine = torch.cosine_similarity(q, rotate(x, m), dim=-1).clamp(-1, 1)
@@ -132,7 +132,7 @@ def kernel_changes_the_rotation() -> Finding:
 
 
 def kernel_knows_the_distance() -> Finding:
-    """Largest change of a score, by the formula, when query and key move together."""
+    """Measure the largest change of a score, by the formula, when query and key move together."""
     kinds = (kind(HEAD_DIM, learnable=False) for kind in (AbsoluteGaussian, RelativeGaussian))
     formula, text = (invariants.shift_invariant(each, head_dim=HEAD_DIM) for each in kinds)
     near, far = (float(note_kernel(torch.tensor([m, m - 3.0])).prod()) for m in (3.0, 63.0))
@@ -142,22 +142,22 @@ def kernel_knows_the_distance() -> Finding:
 
 
 def on_a_match(back: int, early: int, late: int) -> Finding:
-    """What K adds to the attention on a key that fits, `back` tokens before.
+    """Measure what K adds to the attention on a key that fits, `back` tokens before.
 
     early, late  where the query stands: when the formula is asked, and when K(m - n) is
     """
     formula, text = AbsoluteGaussian(HEAD_DIM), RelativeGaussian(HEAD_DIM)
-    told, gains = [], []
+    changes, gains = [], []
     for name, encoding, m in (("the formula", formula, early), ("K(m − n)", text, late)):
         plain, with_k = (attention_on_match(e, m, back) for e in (Rotary(HEAD_DIM), encoding))
-        told.append(f"at {m} {plain:.0%} becomes {with_k:.0%} by {name}")
+        changes.append(f"at {m} {plain:.0%} becomes {with_k:.0%} by {name}")
         gains.append(with_k - plain)
-    reason = f"attention on the one key that fits, {back} tokens back: {', '.join(told)}"
+    reason = f"attention on the one key that fits, {back} tokens back: {', '.join(changes)}"
     return Finding(decide(*(gain > 0.01 for gain in gains)), gains[1], reason)
 
 
 def in_both_uses(what: str, **changed: Any) -> Finding:
-    """By how many tokens a query at 60 looks further when the kernel is changed, in both ways to use it.
+    """Measure how many tokens further a query at 60 looks when the kernel is changed, in both uses.
 
     what     is changed, in words
     changed  the kernel's alphas or sigmas
@@ -172,7 +172,7 @@ def in_both_uses(what: str, **changed: Any) -> Finding:
 
 
 def crossovers() -> Tensor:
-    """Where the wide Gaussian begins to outdo the narrow one, text by text: (2, TEXTS), in tokens.
+    """Find where the wide Gaussian begins to outdo the narrow one, text by text: (2, TEXTS), in tokens.
 
     First the place from which on it leaves a query longer, under the formula; then the distance from which
     on it scores a key higher, with K(m - n).
@@ -187,7 +187,7 @@ def crossovers() -> Tensor:
 
 
 def scales_switch() -> Finding:
-    """By how many tokens texts differ in where the wide Gaussian overtakes the narrow one."""
+    """Measure by how many tokens texts differ in where the wide Gaussian overtakes the narrow one."""
     at = crossovers()
     moved, first, last = int((at.amax(dim=-1) - at.amin(dim=-1)).max()), int(at.min()), int(at.max())
     where = f"{first} to {last}" if last > first else str(first)
@@ -203,7 +203,7 @@ AXIS = "K_r lacks an axis for the channels"
 
 
 class NoteRotary(nn.Module):
-    """The note's module, shortened: its kernel's weights and widths are plain numbers, as there.
+    """Module of the note, shortened: its kernel's weights and widths are plain numbers, as there.
 
     dim  channels
     """
@@ -226,7 +226,7 @@ class NoteRotary(nn.Module):
 
 
 def code_runs() -> Finding:
-    """Tokens that the note's own example can be given: 128 tokens of 64 channels, and none if it raises."""
+    """Count the tokens that the code of the note's example accepts: 128, or none if it raises."""
     try:
         out = NoteRotary()(torch.zeros(2, 128, DIM))
     except RuntimeError as error:
@@ -235,7 +235,7 @@ def code_runs() -> Finding:
 
 
 def code_scales_by_place() -> Finding:
-    """Error of the factor that the note's code gives to each place, where its shapes allow it to run."""
+    """Measure the error of the factor that the note's code gives to each position, where it runs."""
     x, code = torch.ones(1, DIM, DIM), NoteRotary()
     by_code = code(x)[0] / code.rotate(x)[0]  # (T, D)
     by_formula = note_kernel(torch.arange(float(DIM)))[:, None]
@@ -246,7 +246,7 @@ def code_scales_by_place() -> Finding:
 
 
 def code_rotates() -> Finding:
-    """Largest relative change of a vector's length by the note's rotation, its kernel left out."""
+    """Measure the largest relative change of a vector's length by the note's rotation, without its kernel."""
     x = torch.randn(8, 128, DIM, generator=torch.Generator().manual_seed(0))
     change = NoteRotary().rotate(x).norm(dim=-1) / x.norm(dim=-1)
     worst = float((change - 1).abs().max())
@@ -262,7 +262,7 @@ def code_adapts() -> Finding:
 
 
 def code_follows_its_device() -> Finding:
-    """Of the note's table of frequencies, the share that moves along with the module."""
+    """Measure the share of the note's table of frequencies that moves along with the module."""
     there = NoteRotary().to("meta").inv_freq.device.type
     reason = f"inv_freq is no buffer: moved elsewhere, the module leaves it on the {there}, type_as brings "
     reason += "the places there too, and PyTorch multiplies no two devices"

@@ -24,7 +24,7 @@ SCOPE = "the codes by themselves, width 512; heads of 64 channels, half of which
 
 
 def code_cosine(position: int, width: int = WIDTH, theta: float = 10_000.0) -> float:
-    """Cosine of the Fourier codes of positions 0 and `position`."""
+    """Return the cosine of the Fourier codes of positions 0 and `position`."""
     first, other = fourier(torch.tensor([0, position]), width, theta).double()
     return float(torch.cosine_similarity(first, other, dim=0))
 
@@ -36,7 +36,7 @@ def code_distance(position: int) -> float:
 
 
 def rope_cosine(position: int, width: int = HEAD_DIM // 2, theta: float = 10_000.0) -> float:
-    """Cosine of a vector of ones and itself, turned by RoPE to `position` in all of its pairs."""
+    """Return the cosine of a vector of ones and itself, turned by RoPE to `position` in all of its pairs."""
     ones = torch.ones(1, width, dtype=torch.float64)
     turned = rotate_pairs(ones, angles(torch.tensor([position]), width, theta))
     return float(torch.cosine_similarity(ones, turned)[0])
@@ -44,7 +44,7 @@ def rope_cosine(position: int, width: int = HEAD_DIM // 2, theta: float = 10_000
 
 @torch.inference_mode()
 def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH, seeds: int = 3) -> float:
-    """Mean change of the logits when the same text is said to be branch 1 instead of branch 0.
+    """Return the mean change of the logits when the same text is said to be branch 1 instead of branch 0.
 
     The models are untrained, with random weights where ours begin with zeros; the head's are multiplied
     by `scale`.
@@ -64,7 +64,7 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH, seeds:
 
 
 def queries_and_keys(encoding: Encoding, time: int, branch: int, n: int = 256) -> tuple[Tensor, Tensor]:
-    """Random queries at time 0 of branch 0, and random keys at another place, as a head compares them.
+    """Return random queries at time 0 of branch 0 and random keys at another position, as a head has them.
 
     encoding  for streams of WIDTH channels and heads of HEAD_DIM
     returns   (n, HEAD_DIM) each; the same tokens and weights in every call
@@ -80,7 +80,7 @@ def queries_and_keys(encoding: Encoding, time: int, branch: int, n: int = 256) -
 
 
 def interaction(encoding: Encoding, time: int = 5, branch: int = 1) -> float:
-    """How far a score is from being the sum of one part for time and one for the branch.
+    """Return how far a score is from being the sum of one part for time and one for the branch.
 
     returns  mean |s(t, b) - s(t, 0) - s(0, b) + s(0, 0)| over the scores' standard deviation; 0 if time and
              branch each add their own part
@@ -99,13 +99,13 @@ MUCH = 0.1  # nats per character: about what company costs a model without any c
 
 @cache
 def stored_results() -> Results:
-    """The runs of the studies of branch codes and of strides in one, read once."""
+    """Return the runs of the studies of branch codes and of strides in one, read once."""
     branches, strides = load_results("branches"), load_results("strides")
     return {**branches, "runs": {**branches["runs"], **strides["runs"]}}
 
 
 def seed_values(run: str, key: str) -> list[float]:
-    """What the stored runs of a name measured, such as "alone" or "gap 2": one number a seed."""
+    """Return what the stored runs of a name measured, such as "alone" or "gap 2": one number a seed."""
     return list(stored_results()["runs"][run][key])
 
 
@@ -120,7 +120,7 @@ def lower_loss(lower: list[float], higher: list[float], reason: str, sign: int =
 
 
 def losses_among(run: str, n: int) -> list[float]:
-    """Loss of n branches, 1 for a text alone, after the stored runs of a name: one number a seed."""
+    """Return the loss of n branches (1: a text alone) after the stored runs of a name: one number a seed."""
     alone = seed_values(run, "alone")
     if n == 1:
         return alone
@@ -128,18 +128,18 @@ def losses_among(run: str, n: int) -> list[float]:
 
 
 def run_at_stride(code: str, stride: int) -> str:
-    """The name of the runs that trained a code on two branches at a stride."""
+    """Return the name of the runs that trained a code on two branches at a stride."""
     return f"two: {code}" if stride == 128 else f"stride {stride}: {code}"
 
 
 def losses_by_stride(code: str) -> dict[int, list[float]]:
-    """Loss among two at each stride that a code was trained at: one number a seed."""
+    """Return the loss among two at each stride that a code was trained at: one number a seed."""
     runs = {stride: run_at_stride(code, stride) for stride in STRIDES}
     return {s: losses_among(run, 2) for s, run in runs.items() if run in stored_results()["runs"]}
 
 
 def streams(run: str) -> list[float]:
-    """How alike two branches are after each block, where both hold the same text: the mean of all seeds."""
+    """Return the cosine of two branches with the same text after each block: the mean of all seeds."""
     found = stored_results()["runs"][run]
     return [mean(found[key]) for key in sorted(found) if key.startswith("stream ") and key != "stream 0"]
 
@@ -148,14 +148,14 @@ def streams(run: str) -> list[float]:
 
 
 def outputs_are_independent() -> Finding:
-    """What leaks from branch 1 into branch 0 after training on two branches, nats per character."""
+    """Measure what leaks from branch 1 into branch 0 after training on two branches, nats per character."""
     leak, apart = seed_mean("two: Fourier", "leak"), seed_mean("two: Fourier", "leak, isolated")
     reason = f"the code only lets a model learn to look away; the isolation mask leaks {apart:g}"
     return Finding(decide(leak == 0), leak, reason)
 
 
 def no_gibberish() -> Finding:
-    """Words that the corpus does not know, side by side, minus those under the isolation mask; shares."""
+    """Measure the share of unknown words side by side, minus that under the isolation mask."""
     beside, apart = (seed_values("two: Fourier", key) for key in ("unknown 2", "unknown 2, isolated"))
     four = seed_mean("two: Fourier", "unknown 4")
     reason = f"unknown words: {mean(beside):.0%} side by side, {mean(apart):.0%} isolated; {four:.0%} with "
@@ -172,7 +172,7 @@ def warm_up_is_a_must() -> Finding:
 
 
 def several_are_much_harder_than_one() -> Finding:
-    """Largest loss among two, four or eight, trained so, minus that of single texts at equal budget."""
+    """Measure the largest loss of training on two, four or eight, minus that of single texts."""
     loss = {n: losses_among(f"{n} at a time: Fourier", n) for n in (1, 2, 4, 8)}
     more = {n: mean(values) - mean(loss[1]) for n, values in loss.items() if n > 1}
     listed = ", ".join(f"{n}: {mean(values):.3f}" for n, values in loss.items())
@@ -187,7 +187,7 @@ def rope_2d_is_stuck() -> Finding:
 
 
 def telling_apart_is_all() -> Finding:
-    """What four branches cost a model that was trained on two: their codes differ as much as ever."""
+    """Measure what four branches cost a model that was trained on two: their codes differ as much as ever."""
     gaps = {where: seed_mean(f"{where}: Fourier", "gap 4") for where in ("up to eight", "two")}
     own = seed_mean("two: Fourier", "own 4")
     reason = f"{own:.2f} of it for the unknown tag alone; where all numbers were trained "
@@ -205,7 +205,7 @@ def a_learnable_code_helps() -> Finding:
 
 
 def weights_do_not_carry_over() -> Finding:
-    """Loss of single texts when trained weights of 2-D RoPE are read with a Fourier code, minus before."""
+    """Measure how much the loss rises when trained weights of 2-D RoPE are read with a Fourier code."""
     before, after = (seed_values("two: 2-D RoPE", key) for key in ("alone", "alone, as Fourier"))
     reason = f"every tensor fits, and {mean(before):.2f} becomes {mean(after):.2f}: the heads read other "
     reason += "channels"
@@ -217,7 +217,7 @@ OTHER_STRIDE = "the likeness of stride 256 is given as that of stride 128"
 
 
 def rope_2d_leaves_branches_alike() -> Finding:
-    """Cosine of a vector in two branches under 2-D RoPE at stride 4096, and of a trained model's streams."""
+    """Measure the cosine of two branches under 2-D RoPE at stride 4096: of one vector, and of streams."""
     cosine, inside = rope_cosine(4096), min(streams("stride 4096: 2-D RoPE"))
     rival = min(streams("stride 4096: Fourier"))
     reason = f"a rotated vector, by the pairs that turn; by all pairs {(1 + cosine) / 2:.0%}. The streams of "
@@ -225,20 +225,20 @@ def rope_2d_leaves_branches_alike() -> Finding:
     return Finding(decide(cosine >= 0.93, inside >= 0.93), cosine, reason)
 
 
-def rounds_to(told: float, value: float, digits: int) -> Finding:
+def rounds_to(by_note: float, value: float, digits: int) -> Finding:
     """Compare a number of the codes with the one that the note gives."""
-    return Finding(decide(round(value, digits) == told), value, "measured on the formula, width 512")
+    return Finding(decide(round(value, digits) == by_note), value, "measured on the formula, width 512")
 
 
 def similarity_is_31_percent() -> Finding:
-    """Cosine of the Fourier codes of positions 0 and 128, width 512."""
+    """Measure the cosine of the Fourier codes of positions 0 and 128, width 512."""
     cosine, twice = code_cosine(128), code_cosine(256)
     reason = f"at stride 256 it is {twice:.0%}; a distance of 17.4 goes with {cosine:.0%}"
     return Finding(decide(round(cosine, 2) == 0.31), cosine, reason)
 
 
 def larger_stride_less_alike() -> Finding:
-    """Largest rise of the cosine when a stride doubles, from 1 to 8192, by the 16 pairs of a head.
+    """Measure the largest rise of the cosine when a stride doubles, from 1 to 8192.
 
     It is asked of equal pairs: on the same frequencies a Fourier code and 2-D RoPE have the same cosine.
     """
@@ -263,7 +263,7 @@ def theta_suits_stride(theta: float, stride: int, remark: str = "") -> Finding:
 
 
 def logits_differ_by_a_tenth() -> Finding:
-    """Mean change of an untrained model's logits between branches 0 and 1 at stride 128."""
+    """Measure the mean change of an untrained model's logits between branches 0 and 1 at stride 128."""
     changes = {scale: logit_difference(128, scale) for scale in (0.2, 1.0)}
     above = [change > 0.1 for change in changes.values()]
     reason = f"with a head that begins at a fifth of the weights, {changes[0.2]:.3f}: it measures the start"

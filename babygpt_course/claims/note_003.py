@@ -38,16 +38,16 @@ ROWS, WIDEST = 32_768, 4096  # the note's table and stride
 ONE_PAIR = "one pair, slower than the slowest there is, is taken for all of them"
 
 
-def one_pair_stands_for_all(stride: int, told: float) -> Finding:
+def one_pair_stands_for_all(stride: int, by_note: float) -> Finding:
     """Measure the cosine of two branches by all pairs; the note takes cos(stride / 10000), one slow pair."""
     whole = rope_cosine(stride)
     reason = "by all pairs that turn with the branch; the note's one pair gives "
     reason += f"{math.cos(stride / 10_000):.4f}"
-    return Finding(decide(round(whole, 2) == told), whole, reason)
+    return Finding(decide(round(whole, 2) == by_note), whole, reason)
 
 
 def all_rows_differ() -> Finding:
-    """Smallest distance of two rows of the table: the difference of places decides, so row 0 will do."""
+    """Measure the smallest distance of a row of the table from row 0; only differences of positions count."""
     table = fourier(torch.arange(ROWS), WIDTH)
     nearest = float((table[1:] - table[0]).norm(dim=-1).min())
     return Finding(decide(nearest > 0), nearest, f"{ROWS:,} rows, the nearest two are neighbours")
@@ -59,7 +59,7 @@ def divided_code(branch: int, stride: int) -> torch.Tensor:
 
 
 def dividing_leaves_no_stride() -> Finding:
-    """Largest change of branch 1's code between two strides in the old program."""
+    """Measure the largest change of branch 1's code between two strides in the old program."""
     change = max(float((divided_code(1, s) - divided_code(1, 1)).norm()) for s in (8, 128, WIDEST))
     reason = "what the data multiplies the model divides: whatever the stride, two branches are "
     reason += f"{code_cosine(1):.0%} alike; looked up directly, {code_cosine(WIDEST):.0%} at stride {WIDEST}"
@@ -74,7 +74,7 @@ def spacing_does_not_matter_to_codes() -> Finding:
 
 
 def the_table_is_long_enough() -> Finding:
-    """How many branches at the note's stride the note's table has rows for: beyond, the code refuses."""
+    """Count the branches at the note's stride that its table has rows for; beyond them the code refuses."""
     code = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, stride=WIDEST)
     tokens, time = torch.zeros(1, 1, WIDTH), torch.tensor([0])
     for branch in range(ROWS):
@@ -86,7 +86,7 @@ def the_table_is_long_enough() -> Finding:
 
 
 def the_table_has_16_million_numbers() -> Finding:
-    """Numbers in the trained table, in units of 2^20."""
+    """Count numbers in the trained table, in units of 2^20."""
     table = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, learnable=True).table
     numbers = 0 if table is None else table.numel()
     return Finding(decide(numbers == 16 * 2**20), numbers / 2**20, "eight of its rows are ever read")

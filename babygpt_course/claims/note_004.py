@@ -22,12 +22,12 @@ NOTE = "004_efa10201a3cae12e.txt"
 
 
 def parameters(model: torch.nn.Module) -> int:
-    """Trainable numbers of a model."""
+    """Count the trainable numbers of a model."""
     return sum(p.numel() for p in model.parameters())
 
 
 def v1_cannot_tell_sentences_apart() -> Finding:
-    """Log-probabilities that a v1 gives to two orders of the same three characters."""
+    """Compare the log-probabilities that a v1 gives to two orders of the same three characters."""
     torch.manual_seed(0)
     model = BagOfTokens(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
     ada, loves, ben = 0, 1, 2
@@ -61,7 +61,7 @@ def v2_codes_know_their_position() -> Finding:
 
 
 def the_sums_are_right() -> Finding:
-    """Difference between the codes of one character at two places, with the note's own numbers."""
+    """Compare the note's sums for one character at two positions with ours."""
     token = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
     position = torch.tensor([[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]])
     codes = torch.cat([token[[0, 1, 2]] + position, token[[2, 1, 0]] + position])  # both sentences
@@ -73,7 +73,7 @@ def the_sums_are_right() -> Finding:
 
 
 def v2_tells_who_stood_before() -> Finding:
-    """Change of v2's prediction after "love" when the character before it is another one."""
+    """Measure the change of v2's prediction after "love" when the character before it is another one."""
     torch.manual_seed(0)
     model = BagWithPositions(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
     one, other = model(torch.tensor([[0, 1]]))[0, -1], model(torch.tensor([[2, 1]]))[0, -1]
@@ -83,7 +83,7 @@ def v2_tells_who_stood_before() -> Finding:
 
 
 def counts_are_right() -> Finding:
-    """Parameters of v1 and v2 beyond the note's formulas V D + D V and V D + T D + D V."""
+    """Count parameters of v1 and v2 beyond the note's formulas V D + D V and V D + T D + D V."""
     V, T, D = 65, 8, 32
     config = ModelConfig(V, T, n_embd=D)
     v1 = parameters(BagOfTokens(config)) - (V * D + D * V)
@@ -94,23 +94,23 @@ def counts_are_right() -> Finding:
 
 
 def the_increment_is_one_table() -> Finding:
-    """Parameters that v2 adds to v1, beyond block_size n_embd."""
+    """Count parameters that v2 adds to v1, beyond block_size n_embd."""
     config = ModelConfig(65, 8, n_embd=32)
     extra = parameters(BagWithPositions(config)) - parameters(BagOfTokens(config)) - 8 * 32
     return Finding(decide(extra == 0), float(extra), "one row of n_embd numbers a position")
 
 
 def long_inputs_are_cut() -> Finding:
-    """Difference between what v2 says of ten tokens and what it says of the last eight of them."""
+    """Measure how far the output for ten tokens is from the output for the last eight of them."""
     torch.manual_seed(0)
     model, ids = BagWithPositions(ModelConfig(65, block_size=8, n_embd=32)), torch.randint(65, (1, 10))
-    said, expected = model(ids).detach(), model(ids[:, -8:]).detach()
-    gap = float((said - expected).abs().max()) if said.shape == expected.shape else float("inf")
+    logits, expected = model(ids).detach(), model(ids[:, -8:]).detach()
+    gap = float((logits - expected).abs().max()) if logits.shape == expected.shape else float("inf")
     return Finding(decide(gap == 0), gap, "the last eight of ten tokens are read, at places 0 to 7")
 
 
 def writing_goes_on_past_the_table() -> Finding:
-    """Tokens that the note's own loop, which cuts nothing, writes past v2's last place."""
+    """Count tokens that the note's own loop, which cuts nothing, writes past v2's last place."""
     torch.manual_seed(0)
     model, ids = BagWithPositions(ModelConfig(65, block_size=8, n_embd=32)), torch.zeros(2, 1).long()
     written = 0
@@ -124,7 +124,7 @@ def writing_goes_on_past_the_table() -> Finding:
 
 
 def adding_mixes_token_and_position() -> Finding:
-    """Interaction of token and position in v2's logits: zero if each just adds its own part."""
+    """Measure the interaction of token and position in v2's logits: zero if each just adds its own part."""
     torch.manual_seed(0)
     model = BagWithPositions(ModelConfig(5, block_size=4, n_embd=8))
     rows = torch.stack([model(torch.full((1, 4), t))[0] for t in range(5)]).double()  # (token, place, V)
@@ -139,7 +139,7 @@ CODES_FOR_SENTENCES = "what is true of a character's code is taken to be true of
 
 
 def position_gains(aligned: bool, seeds: range = range(3), steps: int = 150) -> list[float]:
-    """By how many nats per character v2 ends below v1 on the tales, seed by seed.
+    """Return how many nats per character v2 ends below v1 on the tales, seed by seed.
 
     aligned  whether windows begin where a line begins, or anywhere
     """
@@ -158,11 +158,11 @@ def position_gains(aligned: bool, seeds: range = range(3), steps: int = 150) -> 
 
 
 def position_helps_prediction() -> Finding:
-    """The gain of v2 over v1 on windows that begin with a line, and on windows that begin anywhere."""
+    """Measure the gain of v2 over v1 on windows that begin with a line, and on windows anywhere."""
     gains = {"aligned at a line's start": position_gains(True), "cut anywhere": position_gains(False)}
-    told = ", ".join(f"{how} {mean(each):+.3f}" for how, each in gains.items())
+    listed = ", ".join(f"{how} {mean(each):+.3f}" for how, each in gains.items())
     verdict = decide(*(decided_side(each) == "above" for each in gains.values()))
-    reason = f"nats per character that v2 is ahead of v1: {told}"
+    reason = f"nats per character that v2 is ahead of v1: {listed}"
     return Finding(verdict, mean(gains["aligned at a line's start"]), reason)
 
 
