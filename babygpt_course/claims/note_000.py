@@ -281,12 +281,10 @@ def replaces_rope(version: str) -> Finding:
     results = load_results("polar")
     gates, rope, nothing = (results["val_loss"][name] for name in (version, "v7-rope", "v7-nope"))
     worse, finer = clearly_lower(rope, gates), clearly_lower(gates, nothing)
-    return Finding(
-        "holds" if not worse else "depends" if finer else "fails",
-        mean(gates) - mean(rope),
-        f"gates {mean(gates):.3f}, RoPE {mean(rope):.3f}, no code at all {mean(nothing):.3f}: "
-        f"{len(gates)} seeds of {results['steps']} steps",
-    )
+    verdict = "holds" if not worse else "depends" if finer else "fails"
+    reason = f"gates {mean(gates):.3f}, RoPE {mean(rope):.3f}, no code at all {mean(nothing):.3f}: "
+    reason += f"{len(gates)} seeds of {results['steps']} steps"
+    return Finding(verdict, mean(gates) - mean(rope), reason)
 
 
 claim = partial(Claim, NOTE)

@@ -82,10 +82,8 @@ def reaches_further_than_rope() -> Finding:
     cost = {v: [seed[at] for seed in found[v]["hiding"]] for v in ("v4", DISTANCE, "v5")}
     more = {v: [a - b for a, b in zip(cost[v], cost["v4"], strict=False)] for v in (DISTANCE, "v5")}
     neglects = "neglects it" if max(cost["v4"]) < 0.01 else "does not neglect it"
-    reason = (
-        f"after {steps} steps, hiding all beyond {BEYOND} tokens costs RoPE {listed(cost['v4'])} nats: it "
-    )
-    reason += f"{neglects}; K(m − n) {listed(cost[DISTANCE])} fixed, {listed(cost['v5'])} trained"
+    reason = f"after {steps} steps, hiding all beyond {BEYOND} tokens costs RoPE {listed(cost['v4'])} nats: "
+    reason += f"it {neglects}; K(m − n) {listed(cost[DISTANCE])} fixed, {listed(cost['v5'])} trained"
     verdict = decide(*(min(gains) > 0 for gains in more.values()))
     return Finding(verdict, float(np.mean(more[DISTANCE])), reason)
 
@@ -99,9 +97,8 @@ def finds_the_range() -> Finding:
     reason = f"trained, K(m − n) changes the share of right answers by {listed(-early)} after {fewest} steps "
     reason += f"and {listed(-late)} after {steps}: it halves in {halves} tokens, not in {start}"
     harmed = [bool((lost > 0.05).all()) for lost in (early, late)]
-    return Finding(
-        "fails" if all(harmed) else "depends" if any(harmed) else "holds", float(late.mean()), reason
-    )
+    verdict = "fails" if all(harmed) else "depends" if any(harmed) else "holds"
+    return Finding(verdict, float(late.mean()), reason)
 
 
 def formula_keeps_a_scale() -> Finding:
