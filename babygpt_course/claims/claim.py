@@ -10,7 +10,7 @@ from statistics import mean, stdev
 
 @dataclass(frozen=True)
 class Finding:
-    """What a measurement says of a claim.
+    """Result of measuring a claim.
 
     verdict  "holds", "fails" or "depends"
     value    the number that decides
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something a source note asserts.
+    """Sentence of a source note, and what measures it.
 
     note         file name
     text         the claim in a few English words, with the reading that is asked where there are two
@@ -48,8 +48,8 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """How many claims hold, depend and fail, and by how many different faults they fail."""
+class VerdictCounts:
+    """Numbers of claims that hold, depend and fail, and of the different faults by which they fail."""
 
     holds: int
     depends: int
@@ -57,16 +57,16 @@ class Tally:
     faults: int
 
 
-def tally(verdicts: Iterable[tuple[Claim, str]]) -> Tally:
+def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
     """Count verdicts; claims that fail by one and the same fault count as one fault."""
     seen = list(verdicts)
     number = Counter(verdict for _, verdict in seen)
     faults = {claim.fault or claim.text for claim, verdict in seen if verdict == "fails"}
-    return Tally(number["holds"], number["depends"], number["fails"], len(faults))
+    return VerdictCounts(number["holds"], number["depends"], number["fails"], len(faults))
 
 
 def decide(*outcomes: bool) -> str:
-    """The verdict on a claim: "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
+    """Decide: "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
     return "holds" if all(outcomes) else "depends" if any(outcomes) else "fails"
 
 
