@@ -27,7 +27,7 @@ from babygpt.models.base import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import objective_for
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt.training import Training, compile_in_place
 from benchmarks.live import SPEEDS, printed_json
 from benchmarks.step import fixed_size_objective
@@ -180,9 +180,9 @@ def measure_gpu(device: torch.device, corpus: str, size: Size = FULL) -> Results
     found: dict[str, Results] = {}
     for name, part in parts.items():
         found[name] = attempt(part)
-        say(in_words(name, found[name]))
+        echo(in_words(name, found[name]))
     failed = [name for name, result in found.items() if result["ok"] is False]
-    say(f"{len(found) - len(failed)} of {len(found)} parts did what they should or were left out")
+    echo(f"{len(found) - len(failed)} of {len(found)} parts did what they should or were left out")
     return {"parts": found, "failed": failed}
 
 

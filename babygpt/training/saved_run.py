@@ -19,7 +19,6 @@ from babygpt.config import SAVE_EVERY, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.files import LONGEST_NAME
 from babygpt.memory import is_out_of_memory
 from babygpt.stopping import deferred_signals
 from babygpt.training import checkpoint as checkpoints
@@ -172,8 +171,7 @@ class SavedRun:
         if self.is_ours():
             checkpoints.save(self.path, made, self.overwrite)
             return
-        stem = os.fsencode(self.path.stem)[:LONGEST_NAME].decode(errors="ignore")
-        beside = self.path.with_stem(f"{stem}-{self.training.step}-{os.getpid()}")
+        beside = self.path.with_stem(f"{self.path.stem}-{self.training.step}-{os.getpid()}")
         checkpoints.save(beside, made)
         raise BadInput(
             f"{self.path} was replaced by somebody else while this run trained, and is left as it is; "

@@ -12,12 +12,12 @@ import click
 
 from babygpt.cli.base import (
     PATH,
-    claimed,
     command_line,
     corpus_option,
     fields_of,
     list_of,
     options_from,
+    output_lock,
     refuse_unwritable,
     require_writable_folder,
     save_every_option,
@@ -26,7 +26,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt.tables import format_mean_sd
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.corpora import common_corpus
@@ -96,13 +96,13 @@ def encodings(
         save_every,
     )
     try:
-        results = run_ablation(ablation, names, seeds, say, command_line())
+        results = run_ablation(ablation, names, seeds, echo, command_line())
     except KeyboardInterrupt:
         raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
-        say(line)
+        echo(line)
     for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
-        say(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 # ---------------------------------------------------------------- generations
@@ -146,7 +146,7 @@ def generation(
 
     The note's command takes one core up to 20 seconds for each model, and the judge 2 minutes, once.
     """
-    with claimed(output, "--output", overwrite):
+    with output_lock(output, "--output", overwrite):
         if judge is None and not JUDGE.exists():
             require_writable_folder(JUDGE.parent, "folder to work in, or say --judge")
         config = GenerationConfig(**fields_of(GenerationConfig, values))
@@ -168,7 +168,7 @@ def generation(
         results = {**about, "weights": weights, "judge": scorer.describe(), **found, "grid": points}
         print_generations(results)
         write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
-        say(f"wrote {output}")
+        echo(f"wrote {output}")
 
 
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
@@ -181,7 +181,7 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
         raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
     for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
         if (name := short_name(one.version)) != flag:
-            say(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
+            echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
         generations.require_fitting_prompt(one.model, config, path)
     return dict(zip(names, loaded, strict=True))
 
@@ -199,12 +199,12 @@ def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds
 def print_generations(results: dict[str, Any]) -> None:
     """Print the judge, the table, and the grid."""
     judge = results["judge"]
-    say(f"judge: {judge['path']}, validation loss {judge['val_loss']:.3f} nats per character")
+    echo(f"judge: {judge['path']}, validation loss {judge['val_loss']:.3f} nats per character")
     for line in generations.report_lines(results):
-        say(line)
+        echo(line)
     for point in results["grid"]:
         alpha = "" if point["alpha"] is None else f", alpha {point['alpha']:g}"
         where = f"{point['model']}{alpha}, threshold {point['confidence_threshold']:g}"
         measures = ("repeat_3gram_chars", "tokens_per_step", "judge_nll", "judge_entropy")
         values = (f"{name} {format_mean_sd(point['measures'][name])}" for name in measures)
-        say(f"{where}: {', '.join(values)}")
+        echo(f"{where}: {', '.join(values)}")

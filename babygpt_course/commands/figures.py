@@ -12,7 +12,7 @@ from babygpt.cli.base import PATH, warn_unused
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt.encodings.polar import ALPHA
 from babygpt.errors import BadInput
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt_course.notes import analysis
 from babygpt_course.studies import figures as pictures
 from babygpt_course.studies import spread
@@ -110,6 +110,6 @@ def figures(
     for name in names or pictures.FIGURES:
         try:
             with made_by(engine):
-                say(f"{name}: {pictures.make(name, folder, redraw, results)}")
+                echo(f"{name}: {pictures.make(name, folder, redraw, results)}")
         except KeyboardInterrupt:
             raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from babygpt.cli.base import PATH, claimed, command_line, fields_of, list_of, options_from, warn_unused
+from babygpt.cli.base import PATH, command_line, fields_of, list_of, options_from, output_lock, warn_unused
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.models.stretching import METHODS
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt_course.commands.corpora import common_corpus
 from babygpt_course.notes.stretch_checkpoint import (
     RECALLS,
@@ -67,7 +67,7 @@ def stretch(
     """
     warn_unused(ctx, ["seed"] if not values["fine_tune"] else [], "without --fine-tune")
     warn_unused(ctx, ["overwrite"] if output is None else [], "without --output")
-    with claimed(output, "--output", overwrite) if output else nullcontext():
+    with output_lock(output, "--output", overwrite) if output else nullcontext():
         config, loaded = StretchConfig(**fields_of(StretchConfig, values)), load_stretchable(weights)
         require_another_file(output, weights)
         text, size = common_corpus(corpus, {weights: loaded}), loaded.model.config.block_size
@@ -75,7 +75,7 @@ def stretch(
         lines = heading(f"{weights} ({loaded.version})", size, text.name, asked)
         try:
             rows = show_rows(
-                measure_stretches(loaded, text, config), lines, asked, say if output else click.echo
+                measure_stretches(loaded, text, config), lines, asked, echo if output else click.echo
             )
         except KeyboardInterrupt:
             raise click.ClickException(f"interrupted; nothing was written, {weights} is as it was") from None
@@ -84,7 +84,7 @@ def stretch(
             model = {"weights": str(weights), "version": loaded.version, "block_size": size}
             results = {**about, **model, "rows": rows}
             write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
-            say(f"wrote {output}")
+            echo(f"wrote {output}")
 
 
 def require_another_file(output: Path | None, weights: Path) -> None:

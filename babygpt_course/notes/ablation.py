@@ -23,7 +23,7 @@ from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig, require_positiv
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.files import PATIENCE, InUse, claim, require_writable, write_atomically
+from babygpt.files import InUse, file_lock, require_writable, write_atomically
 from babygpt.memory import require_memory
 from babygpt.metrics.diffusion import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -179,7 +179,7 @@ def store(ablation: Ablation, asked: Sequence[tuple[str, int]] = (), run: Run | 
 
     asked  variants and seeds, in an order that the runs keep, whoever finishes first
     """
-    with claim(ablation.results_path, wait=PATIENCE):
+    with file_lock(ablation.results_path, wait=60):
         results = stored_results(ablation)  # anew: somebody else may have added to them
         known = [tuple(one) for one in results.get("asked", ())]
         before = len(known)
@@ -265,7 +265,7 @@ def make_unless_held(
 ) -> bool:
     """Make a run and store it; False if another process makes it, which is told once: see `holders`."""
     try:
-        with claim(ablation.weights_path(name, seed)):
+        with file_lock(ablation.weights_path(name, seed)):
             if not is_stored(ablation, name, seed):
                 store(ablation, run={**run_one(ablation, name, seed, tell), "command": command})
             return True

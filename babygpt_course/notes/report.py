@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
-from babygpt.files import PATIENCE, claim, write_atomically
+from babygpt.files import file_lock, write_atomically
 from babygpt.plots import STYLE, draw_seed_bars, draw_seed_curves
 from babygpt.tables import format_mean_sd, mean_sd
 from babygpt_course.studies.paired import UNDECIDED, decided_side
@@ -173,6 +173,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
     """Write a picture whole or not at all, after any other process that draws it."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
-    with claim(path, wait=PATIENCE):
+    with file_lock(path, wait=60):
         write_atomically(path, content.getvalue())
     return path

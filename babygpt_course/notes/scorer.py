@@ -12,7 +12,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, without_mask
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.files import claim
+from babygpt.files import file_lock
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
 from babygpt.training import Training
@@ -72,7 +72,7 @@ def train_scorer(path: Path, corpus: Corpus, steps: int = STEPS, seed: int = 133
     plan, objective = TrainConfig(steps=steps, seed=seed), NextToken(plain, block_size)
     info = {"corpus": corpus.name, "text": corpus.fingerprint(), "train": asdict(plan)}
     resume = "the same command goes on"
-    with claim(path):
+    with file_lock(path):
         torch.manual_seed(seed)
         saved = load_own(path, "v4", info)
         config = ModelConfig(plain.tokenizer.vocab_size, block_size)

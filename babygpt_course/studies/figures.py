@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from babygpt import plots
 from babygpt.errors import BadInput
-from babygpt.files import claim, require_writable, write_atomically
+from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
     branch_share,
@@ -112,7 +112,7 @@ def make(name: str, folder: Path, redraw: bool = False, results: Path | None = N
     with ExitStack() as claims:
         for path in (picture, table, *(() if redraw else (store, partial))):
             require_writable(path)  # now, and not after minutes of training
-            claims.enter_context(claim(path))
+            claims.enter_context(file_lock(path))
         if redraw or study.measure is None:
             numbers = load_results(name, store.parent if store.exists() else None) if study.measure else {}
             draw_and_write(study, numbers, picture, f"{store} does not hold the results of {name}")

@@ -23,7 +23,7 @@ import torch
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
 from babygpt.quotas import available_cores
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt.training.records import QUIET
 
 Measured = Mapping[str, Any]
@@ -138,7 +138,7 @@ def until_made(runs: Runs, workers: int, start: Callable[[Run], Attempt]) -> Fin
                 measured, error = under_way.pop(name).outcome()
             except Lost as lost:
                 if begun[name] < ATTEMPTS:
-                    say(f"{name}: lost its process, and is made again")
+                    echo(f"{name}: lost its process, and is made again")
                     waiting.append(name)
                 else:
                     failed[name] = BadInput(f"the process of {name} was lost {ATTEMPTS} times. {lost}")
@@ -149,7 +149,7 @@ def until_made(runs: Runs, workers: int, start: Callable[[Run], Attempt]) -> Fin
                 failed[name] = error
                 continue
             n_made += 1
-            say(f"{name}: made, {n_made} of {len(runs)}")
+            echo(f"{name}: made, {n_made} of {len(runs)}")
             yield name, measured
     for name in runs:
         if name in failed:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from babygpt import claims as package
+from babygpt_course import claims as package
 from babygpt_course.claims import Claim, Finding
 
 
