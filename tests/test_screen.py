@@ -2,7 +2,6 @@
 
 import io
 import os
-import sys
 
 import pytest
 
@@ -34,9 +33,3 @@ def test_a_broken_stream_falls_silent(kind: str) -> None:
     if not stream.closed:
         assert screen.encoding == "utf-8"
         stream.close()  # writes to nowhere by now, and raises nothing
-
-
-def test_echo_survives_a_stream_that_was_never_there(monkeypatch) -> None:
-    """Windows' pythonw has no stdout."""
-    monkeypatch.setattr(sys, "stdout", None)
-    echo("nobody reads this")
