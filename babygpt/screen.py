@@ -28,8 +28,8 @@ class Screen:
 
 def silence(stream: Any) -> None:
     """Redirect a broken stream to nowhere, because Python writes to it once more when it ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    with suppress(OSError, ValueError), open(os.devnull, "w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def echo(text: str, error: bool = False) -> None:
