@@ -17,10 +17,10 @@ unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
 unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 
 # What `make check` leaves out, in tests/.
-SLOW   := browser benchmarks cli course/claims course/notes course/studies faults hostile live training test_wheel.py
+SLOW   := browser benchmarks cli course/claims course/notes course/studies faults live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks book handout figures bench gpu smoke faults constraints clean
+.PHONY: help env lab test check lint format notebooks book handout figures bench gpu smoke constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -89,9 +89,6 @@ smoke:  ## try oldest and newest Python with lowest and newest versions (ARGS="o
 	$(PYTHON) -m venv $(VENV)/uv
 	$(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv click
 	$(VENV)/uv/bin/python tools/smoke.py --uv "$(CURDIR)/$(VENV)/uv/bin/uv" $(ARGS)
-
-faults: env  ## plant every fault again, and list in docs/robustness.md what was survived
-	OMP_NUM_THREADS=1 $(PY) -m tools.faults
 
 # uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
 # bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.

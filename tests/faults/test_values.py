@@ -122,6 +122,9 @@ def test_a_damaged_or_foreign_checkpoint_is_refused_by_its_name(desk, run, tmp_p
         ("{desk}/v4.safetensors --top-k 0", "top_k (0)"),
         ("{desk}/v4.safetensors --tokens -1", "n_tokens (-1)"),
         ("{desk}/v7-rope.safetensors --block 16", "block (16)"),
+        ("{desk}/v7-rope.safetensors --confidence-threshold -1", "threshold (-1.0)"),
+        ("{desk}/v7-rope.safetensors --order random --per-step 0", "per_step (0)"),
+        ("{desk}/v7-rope.safetensors --order ancestral --n-steps 0", "n_steps (0)"),
         ("{desk}/v6/pretrain.safetensors", "use `parallel-generate"),
     ],
 )

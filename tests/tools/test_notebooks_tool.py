@@ -180,7 +180,7 @@ def test_the_still_copy_inside_a_page_is_treated_like_any_picture(figure: str):
 
 @pytest.mark.parametrize(
     "start",
-    [["tools/notebooks.py"], ["-m", "tools.faults"], ["-m", "tools.screenshots"], ["-m", "benchmarks"]],
+    [["tools/notebooks.py"], ["-m", "tools.screenshots"], ["-m", "benchmarks"]],
 )
 def test_it_starts_as_the_makefile_and_the_docs_say(start: list[str]):
     told = subprocess.run([sys.executable, *start, "--help"], cwd=ROOT, capture_output=True, text=True)
