@@ -20,14 +20,6 @@ from babygpt.errors import BadInput
 PART, LOCK, PROBE = ".babygpt-part", ".babygpt-lock", ".babygpt-probe"
 
 
-class InUse(BadInput):
-    """Another process is writing a file; `holder` says which."""
-
-    def __init__(self, path: Path, holder: str) -> None:
-        super().__init__(f"{path} is being written by {holder}; wait for it, or choose another place")
-        self.holder = holder
-
-
 def beside(path: Path, ending: str) -> Path:
     """Return the path of a hidden file in the same folder, such as .model.safetensors.babygpt-lock."""
     return path.with_name(f".{path.name}{ending}")
@@ -51,7 +43,7 @@ def file_lock(path: Path, wait: float = 0.0) -> Iterator[None]:
     """Open a context in which no other process may lock the same file. The lock dies with its process.
 
     wait  seconds to wait at most for a process that holds the lock
-    Raises InUse if another process still holds it, and OSError if no lock can be made there.
+    Raises BadInput naming the process that still holds it, and OSError if no lock can be made there.
     """
     note = beside(path.resolve(), LOCK)
     me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
@@ -68,7 +60,8 @@ def file_lock(path: Path, wait: float = 0.0) -> Iterator[None]:
         holder = ""
         with suppress(OSError, UnicodeError):  # Windows lets nobody read a locked file
             holder = note.read_text(encoding="utf-8")
-        raise InUse(path, holder or "another process") from None
+        holder = holder or "another process"
+        raise BadInput(f"{path} is being written by {holder}; wait for it, or choose another place") from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -161,20 +161,6 @@ def typed(ctx: click.Context, names: Iterable[str]) -> list[str]:
     return [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
-def command_line() -> str:
-    """Return the command that runs, with all flags that were given, as it could be typed again."""
-    ctx = click.get_current_context()
-    words = [f"python -m babygpt compare {ctx.info_name}"]
-    arguments = {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
-    for name in typed(ctx, ctx.params):
-        value = ctx.params[name]
-        words += [] if name in arguments else [flag_of(name)]
-        words += (
-            [] if value is True else [",".join(map(str, value)) if isinstance(value, list) else str(value)]
-        )
-    return " ".join(words)
-
-
 def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
     """Warn in one line of those of these flags that were given, because they change nothing there."""
     given = [flag_of(name) for name in typed(ctx, names)]

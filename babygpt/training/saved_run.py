@@ -171,7 +171,8 @@ class SavedRun:
         if self.is_ours():
             checkpoints.save(self.path, made, self.overwrite)
             return
-        beside = self.path.with_stem(f"{self.path.stem}-{self.training.step}-{os.getpid()}")
+        stem = os.fsencode(self.path.stem)[:220].decode(errors="ignore")  # file systems hold 255 bytes
+        beside = self.path.with_stem(f"{stem}-{self.training.step}-{os.getpid()}")
         checkpoints.save(beside, made)
         raise BadInput(
             f"{self.path} was replaced by somebody else while this run trained, and is left as it is; "

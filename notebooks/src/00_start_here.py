@@ -50,7 +50,7 @@ from babygpt.doctor import checks, format_diagnoses
 from babygpt.metrics import role_accuracy
 from babygpt.sampling import generate
 from babygpt.tables import Table
-from babygpt_course.exercises import start
+from babygpt_course.exercises import lesson_00 as start
 from babygpt_course.studies.results import load_results
 
 plots.set_style()

@@ -32,7 +32,7 @@ from babygpt.sampling import generate
 from babygpt.tables import Table, source
 from babygpt.training import train
 from babygpt_course.claims import findings
-from babygpt_course.exercises import bag_of_tokens
+from babygpt_course.exercises import lesson_01 as bag_of_tokens
 
 # %% [markdown]
 # ## A table small enough to check by hand

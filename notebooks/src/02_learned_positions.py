@@ -30,7 +30,7 @@ from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
 from babygpt.training import train
 from babygpt_course.claims import findings
-from babygpt_course.exercises import learned_positions
+from babygpt_course.exercises import lesson_02 as learned_positions
 
 plots.set_style()
 

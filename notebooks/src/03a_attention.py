@@ -29,7 +29,7 @@ from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.models.transformer import Attention, Transformer
 from babygpt.tables import Table, source
-from babygpt_course.exercises.attention import ATTENTION, BLOCK, HALF_BLIND
+from babygpt_course.exercises.lesson_03a import ATTENTION, BLOCK, HALF_BLIND
 
 plots.set_style()
 

@@ -29,7 +29,7 @@ from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import norm
 from babygpt.tables import source
 from babygpt_course.claims import findings
-from babygpt_course.exercises import gaussian as tasks
+from babygpt_course.exercises import lesson_05 as tasks
 from babygpt_course.studies import gaussian_figure, results
 
 plots.set_style()

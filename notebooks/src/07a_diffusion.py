@@ -29,7 +29,7 @@ from babygpt.metrics import text as ngrams
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.sampling import SecondThoughts, by_confidence, fill_in, rewrite
 from babygpt.tables import Table, source
-from babygpt_course.exercises import diffusion
+from babygpt_course.exercises import lesson_07a as diffusion
 from babygpt_course.studies import who
 from babygpt_course.studies.results import load_results
 

@@ -29,7 +29,7 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live
 from babygpt.encodings import Rotary
 from babygpt.tables import Table, source
 from babygpt_course.claims import CLAIMS, tally
-from babygpt_course.exercises import ladder
+from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.studies.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder
 from babygpt_course.studies.paired import decided_side

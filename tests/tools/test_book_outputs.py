@@ -17,7 +17,7 @@ from PIL import Image
 
 from babygpt import live
 from babygpt.live.predictions import Guess
-from babygpt_course.exercises import rope
+from babygpt_course.exercises import lesson_04 as rope
 from tools.book.outputs import Page, key_of, listed, recorded_html, recorded_words, script_json
 from tools.book.recorder import exercise_facts, guess_facts
 from tools.notebooks import ANSWER, WIDGET
