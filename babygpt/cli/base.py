@@ -1,15 +1,14 @@
-"""What the commands share: groups that load a command when it is called, errors, and flags."""
+"""Tools that the commands share: lazy groups, errors in one line, and options."""
 
 from __future__ import annotations
 
-import errno
 import sys
 import traceback
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,15 +19,14 @@ from click.core import ParameterSource
 
 from babygpt.config import SAVE_EVERY, require_seed
 from babygpt.errors import BadInput
-from babygpt.files import claim, require_writable
-from babygpt.screen import say, silence
+from babygpt.files import file_lock, require_writable
+from babygpt.screen import echo
 from babygpt.stopping import Ended, ended_by_signals
 
 Command = Callable[..., None]
-Callback = Callable[[click.Context, click.Parameter, str], list[Any]]
-# What is wrong with what was asked for, or with the machine; whatever else is raised is a fault of ours.
-USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)
+USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # of the input or of the machine
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
+PATH = click.Path(path_type=Path)
 
 
 class CommandGroup(click.Group):
@@ -58,12 +56,12 @@ class CommandGroup(click.Group):
         return {**self.own, **ChainMap(*(point.load() for point in registered))}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands' names, those that are imported when called first."""
+        """List the commands' names, those that are imported when called first."""
         return [*self.lazy, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, imported if need be; None if there is none."""
-        table = self.own if cmd_name in self.own else self.lazy
+        """Return the command of a name, imported if need be; None if there is none."""
+        table = self.own if cmd_name in self.own else self.lazy  # reads entry points only where it must
         if cmd_name not in table:
             if self.entry_points and table == self.own and find_spec("babygpt_course"):
                 raise click.UsageError(
@@ -90,14 +88,12 @@ class CommandGroup(click.Group):
             with ended_by_signals():
                 return super().invoke(ctx)
         except Ended as end:
-            say(end.line, error=True)
+            echo(end.line, error=True)
             raise
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
-            raise  # whoever read the output has had enough; or click's own affair
+            raise  # click ends these by itself
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                silence(sys.stdout)  # it may be what is full, and Python writes to it once more at its end
-            if (line := in_one_line(error)) is None:
+            if (line := user_error_line(error)) is None:
                 if not isinstance(error, ImportError):  # too little is installed
                     click.echo(OUR_FAULT, err=True)
                 raise
@@ -106,37 +102,25 @@ class CommandGroup(click.Group):
             raise click.ClickException(line) from error
 
 
-def in_one_line(error: Exception) -> str | None:
-    """What an error says to whoever typed the command; None if it is no fault of theirs or of the machine."""
-    said = " ".join(str(error).split())  # a path may hold a line end
+def user_error_line(error: Exception) -> str | None:
+    """Return an error's message in one line; None if neither the user nor the machine is at fault."""
+    line = " ".join(str(error).split())
     if isinstance(error, USER_ERRORS):
-        return said
-    from babygpt.memory import is_out_of_memory  # imports torch, and is needed seldom
+        return line
+    from babygpt.memory import is_out_of_memory  # imports torch
 
-    if is_out_of_memory(error):
-        return (
-            said
-            if said.startswith("out of memory")
-            else f"out of memory ({said[:200] or 'nothing was said'})"
-        )
-    return None
+    if not is_out_of_memory(error):
+        return None
+    return (
+        line if line.startswith("out of memory") else f"out of memory ({line[:200] or type(error).__name__})"
+    )
 
 
-class PathType(click.Path):
-    """click's type of a path, which itself fails on a null character with a plain ValueError."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; raises BadInput if no file can be called that."""
-        if "\0" in str(value):
-            raise BadInput(f"{value!r} holds a null character, which no path can")
-        return super().convert(value, param, ctx)
-
-
-PATH = PathType(path_type=Path)
+# ---------------------------------------------------------------- options
 
 
 def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
-    """A decorator that adds an option for every field of a dataclass that has a default.
+    """Return a decorator that adds an option for every field of a dataclass that has a default.
 
     config    the dataclass; a field that may be None takes a whole number
     skip      fields that get no option
@@ -144,92 +128,52 @@ def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Cal
     """
 
     def add(command: Command) -> Command:
-        wanted = [f for f in fields(config) if f.default is not MISSING and f.name not in skip]
-        for f in reversed(wanted):
+        for f in reversed(fields(config)):
+            if f.default is MISSING or f.name in skip:
+                continue
             default = defaults.get(f.name, f.default)
             kind = int if default is None else type(default)
-            command = click.option(
-                flag_of(f.name),
-                default=default,
-                type=kind,
-                is_flag=kind is bool,
-                show_default=kind is not bool,
-                help=f.metadata["help"],
-            )(command)
+            is_flag = kind is bool
+            about = {
+                "type": kind,
+                "is_flag": is_flag,
+                "show_default": not is_flag,
+                "help": f.metadata["help"],
+            }
+            command = click.option(flag_of(f.name), default=default, **about)(command)
         return command
 
     return add
 
 
 def fields_of(config: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a command's values that are fields of a dataclass, by name."""
+    """Return those of a command's values that are fields of a dataclass, by name."""
     return {f.name: values[f.name] for f in fields(config) if f.name in values}
 
 
 def flag_of(name: str) -> str:
-    """How a parameter is typed: batch_size as --batch-size."""
+    """Return the flag of a parameter: --batch-size for batch_size."""
     return f"--{name.replace('_', '-')}"
 
 
 def typed(ctx: click.Context, names: Iterable[str]) -> list[str]:
-    """Those of a command's parameters that were given on the command line."""
+    """Return those of a command's parameters that were given on the command line."""
     return [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
-def command_line() -> str:
-    """The command that runs, with all flags that were given, as it could be typed again."""
-    ctx = click.get_current_context()
-    words = [f"python -m babygpt compare {ctx.info_name}"]
-    unnamed = {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
-    for name in typed(ctx, ctx.params):
-        value = ctx.params[name]
-        words += [] if name in unnamed else [flag_of(name)]
-        if value is not True:
-            words.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
-    return " ".join(words)
-
-
 def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
-    """Say in one line which of these flags were given on the command line, for they change nothing there."""
+    """Warn in one line of those of these flags that were given, because they change nothing there."""
     given = [flag_of(name) for name in typed(ctx, names)]
     if given:
-        say(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", error=True)
-
-
-def require_writable_folder(folder: Path, flag: str) -> None:
-    """Raise BadInput naming the flag unless a folder is there, or can be made, and may be written to."""
-    refuse_unwritable(folder / "probe", flag, folder)
-
-
-@contextmanager
-def claimed(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> Iterator[None]:
-    """A context in which this process alone writes a file.
-
-    overwrite  whether one that is there may be replaced
-    ways       flags that allow it, for the message
-    Raises BadInput naming the flag if the file cannot or may not be written, or another process writes it.
-    """
-    refuse_unwritable(path, flag)
-    with claim(path):
-        if path.exists() and not overwrite:
-            raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
-        yield
-
-
-def refuse_unwritable(path: Path, flag: str, named: Path | None = None) -> None:
-    """Raise BadInput naming the flag, and the file or what is `named`, unless the file can be written."""
-    try:
-        require_writable(path, named)
-    except BadInput as error:
-        raise BadInput(f"{error}; choose another {flag}") from None
+        echo(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", error=True)
 
 
 def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], path: Path) -> None:
-    """Let the numbers that a run began with take the place of flags that were not given.
+    """Replace flags that were not given by the numbers that a run began with.
 
     values  of the command's flags, changed here
-    began   what the run in `path` says
-    Raises BadInput if a flag that was given says something else; the corpus may have moved.
+    began   numbers of the run in `path`
+    Raises BadInput if a flag that was given differs; the corpus may have moved.
     """
     given = typed(ctx, values)
     for name in sorted(began.keys() & values.keys()):
@@ -239,30 +183,16 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
             raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
 
 
-save_every_option = click.option(
-    "--save-every",
-    default=SAVE_EVERY,
-    show_default=True,
-    type=click.IntRange(0),
-    help="steps between checkpoints; 0 writes only at the end",
-)
-
-
-def list_of(kind: type[int] | type[float] | type[str]) -> Callback:
-    """A callback that parses values with commas between them; it raises BadInput for what is no number."""
+def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any]]:
+    """Return a callback that parses values with commas between them; it raises BadInput for other text."""
 
     def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
-        found = []
-        for part in (part.strip() for part in value.split(",")):
-            try:
-                found += [kind(part)] if part else []
-            except ValueError:
-                what = "whole numbers" if kind is int else "numbers"
-                raise BadInput(
-                    f"{flag_of(param.human_readable_name)} ({value}): {part!r} is not "
-                    f"one of {what} with commas between them"
-                ) from None
-        return found
+        try:
+            return [kind(part.strip()) for part in value.split(",") if part.strip()]
+        except ValueError as error:
+            flag, wrong = flag_of(param.human_readable_name), str(error).rpartition(": ")[2]
+            what = ("whole " if kind is int else "") + "numbers with commas between them"
+            raise BadInput(f"{flag} ({value}): {wrong} is not one of {what}") from None
 
     return parse
 
@@ -273,25 +203,60 @@ corpus_option = click.option(
     show_default=True,
     help="tales, plain-tales, tales-zh, recall, shakespeare, or a text file's path",
 )
+save_every_option = click.option(
+    "--save-every",
+    default=SAVE_EVERY,
+    show_default=True,
+    type=click.IntRange(0),
+    help="steps between checkpoints; 0 writes only at the end",
+)
 
 
 def check_seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    """A callback that raises BadInput for a seed that PyTorch's generators do not take."""
+    """Return a seed; raise BadInput if PyTorch's generators do not take it."""
     require_seed(value)
     return value
 
 
 def sampling_options(command: Command) -> Command:
-    """Add the options that say how much is written, and how its characters are drawn."""
+    """Add the options for the length of a text and for how its characters are drawn."""
+    shown = partial(click.option, show_default=True)
     for option in (
-        click.option(
-            "--seed", default=1337, show_default=True, callback=check_seed, help="seed of the draws"
-        ),
+        shown("--seed", default=1337, callback=check_seed, help="seed of the draws"),
         click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
-        click.option(
-            "--temperature", default=1.0, show_default=True, help="0 always takes the likeliest character"
-        ),
-        click.option("--tokens", default=200, show_default=True, help="characters to write in each text"),
+        shown("--temperature", default=1.0, help="0 always takes the likeliest character"),
+        shown("--tokens", default=200, help="characters to write in each text"),
     ):
         command = option(command)
     return command
+
+
+# ---------------------------------------------------------------- files that a command writes
+
+
+def refuse_unwritable(path: Path, flag: str) -> None:
+    """Raise BadInput naming the flag unless a file can be written."""
+    try:
+        require_writable(path)
+    except BadInput as error:
+        raise BadInput(f"{error}; choose another {flag}") from None
+
+
+def require_writable_folder(folder: Path, flag: str) -> None:
+    """Raise BadInput naming the flag unless files can be written into a folder."""
+    refuse_unwritable(folder / "results", flag)
+
+
+@contextmanager
+def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> Iterator[None]:
+    """Open a context in which this process alone may write a file.
+
+    overwrite  whether a file that exists may be replaced
+    ways       flags that allow it, for the message
+    Raises BadInput naming the flag if the file cannot or may not be written, or another process writes it.
+    """
+    refuse_unwritable(path, flag)
+    with file_lock(path):
+        if path.exists() and not overwrite:
+            raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
+        yield

@@ -8,7 +8,7 @@ import click
 
 from babygpt.cli.base import PATH
 from babygpt.errors import BadInput
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt_course.studies.figures import FIGURES, make_figure
 from babygpt_course.studies.sweep import in_turn
 from babygpt_course.studies.workers import cluster as jobs
@@ -58,6 +58,6 @@ def figures(
         raise BadInput(f"{error.name} is not installed: pip install 'babygpt[sweep]'") from None
     for name in names or FIGURES:
         try:
-            say(f"{name}: {make_figure(name, folder, redraw, results, how)}")
+            echo(f"{name}: {make_figure(name, folder, redraw, results, how)}")
         except KeyboardInterrupt:
             raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from babygpt import plots
 from babygpt.errors import BadInput
-from babygpt.files import claim, require_writable, write_atomically
+from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
     branch_share,
@@ -106,7 +106,7 @@ def make_figure(
     with ExitStack() as locks:
         for path in (picture, picture.with_suffix(".md"), *((store, partial) if measure else ())):
             require_writable(path)  # now, and not after minutes of training
-            locks.enter_context(claim(path))
+            locks.enter_context(file_lock(path))
         if measure:
             start = time.perf_counter()
             numbers = measure(keep_runs(partial, workers))

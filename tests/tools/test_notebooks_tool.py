@@ -147,7 +147,10 @@ def test_the_still_copy_inside_a_page_is_treated_like_any_picture(figure: str):
 # ---------------------------------------------------------------- from the shell
 
 
-@pytest.mark.parametrize("start", [["tools/notebooks.py"], ["-m", "tools.screenshots"]])
+@pytest.mark.parametrize(
+    "start",
+    [["tools/notebooks.py"], ["-m", "tools.screenshots"], ["-m", "benchmarks"]],
+)
 def test_it_starts_as_the_makefile_and_the_docs_say(start: list[str]):
     told = subprocess.run([sys.executable, *start, "--help"], cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
