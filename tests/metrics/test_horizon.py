@@ -1,4 +1,4 @@
-"""Hiding what is far: against the same model on shorter texts, and against attention counted by hand."""
+"""Hiding distant tokens, against the same model on shorter texts, and against attention counted by hand."""
 
 import numpy as np
 import pytest
@@ -64,3 +64,10 @@ def test_far_attention_is_counted_by_hand(awake, text):
 def test_a_distance_below_zero_is_refused(awake):
     with pytest.raises(ValueError, match=r"distance \(-1\) must be at least 0"):
         short_sighted(awake("v4"), -1)
+
+
+def test_hiding_keeps_the_precision_of_a_float64_model(awake, text):
+    model, idx = awake("v4").double(), text(2, T)
+    torch.testing.assert_close(short_sighted(model, T - 1)(idx), model(idx))
+    near = short_sighted(model, 2)(idx)
+    torch.testing.assert_close(near.float(), short_sighted(model.float(), 2)(idx), atol=1e-5, rtol=1e-4)
