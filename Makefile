@@ -20,7 +20,7 @@ unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 SLOW   := browser benchmarks cli course/claims course/notes course/studies faults hostile live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks book handout figures bench gpu smoke faults constraints clean
+.PHONY: help env lab test check lint format notebooks book handout figures bench gpu faults constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,13 +45,15 @@ lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go 
 	$(PY) -m jupyterlab --ServerApp.root_dir=. notebooks/00_start_here.ipynb $(ARGS)
 
 # One process per core, one thread each: two workers with two threads each fight over two cores.
+# All cells of a notebook need one kernel, so a file stays with one worker; tests/conftest.py puts the
+# longest files first.
 test: env  ## run every test and every notebook (ARGS="-k rope" for some)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --nbval --nbval-current-env \
-	  --nbval-cell-timeout=180 --nbval-sanitize-with=tests/sanitize.cfg $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --no-loadscope-reorder -m "not slow" \
+	  --nbval --nbval-cell-timeout=180 $(ARGS)
 
 # What takes long is left to `make test`: notebooks, the browser, trainings in processes of their own.
 check: lint  ## check style and types, and run the unit tests: two minutes, before every commit
-	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist=loadfile $(addprefix --ignore=tests/,$(SLOW)) tests $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist=loadfile -m "not slow" $(addprefix --ignore=tests/,$(SLOW)) tests $(ARGS)
 
 lint: env  ## check style and types
 	$(PY) -m ruff check .
@@ -81,12 +83,6 @@ bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no
 
 gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gpu.json
 	$(PY) -m benchmarks gpu --store --folder figures $(ARGS)
-
-# Needs no .venv but uv's own: each end gets an environment in a temporary folder, with the built wheel in it.
-smoke:  ## try oldest and newest Python with lowest and newest versions (ARGS="oldest" for one)
-	$(PYTHON) -m venv $(VENV)/uv
-	$(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv click
-	$(VENV)/uv/bin/python tools/smoke.py --uv "$(CURDIR)/$(VENV)/uv/bin/uv" $(ARGS)
 
 faults: env  ## plant every fault again, and list in docs/robustness.md what was survived
 	OMP_NUM_THREADS=1 $(PY) -m tools.faults
