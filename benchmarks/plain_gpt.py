@@ -69,7 +69,7 @@ def train_plain(
     rate: float = 1e-3,
     betas: tuple[float, float] = (0.9, 0.99),
 ) -> Iterator[Step]:
-    """AdamW, 100 steps of warm-up, cosine to a tenth, gradients clipped to 1.
+    """Train with AdamW: 100 steps of warm-up, cosine to a tenth, gradients clipped to 1.
 
     Matrices and tables decay by 0.1; gains and biases do not.
 
