@@ -2,10 +2,9 @@
 
 live     called again on the same Axes, a function moves what it drew before: a figure, or a frame of many
 static   a function draws once, on empty Axes
-answer   three matrices side by side, a figure of their own
-artists  what all are made of
-figure   figures that carry the course's look with them, and change none of Matplotlib's settings
-look     what that look is, option by option
+answer   a figure of three matrices beside each other
+artists  lines, images and texts that the drawing functions share
+style    colours, and the settings of all figures
 """
 
 from babygpt.plots.answer import answer_figure as answer_figure
