@@ -1,4 +1,4 @@
-"""What is measured of a trained model: losses, right answers, bounds, leakage, attention weights."""
+"""Measurements of a trained model: losses, right answers, bounds, leakage, attention weights."""
 
 from babygpt.metrics.answers import answer_log_probs as answer_log_probs
 from babygpt.metrics.answers import answer_losses as answer_losses

@@ -1,4 +1,4 @@
-"""What is inside a trained model, as arrays: attention weights, tables, kernels, gates."""
+"""Insides of a trained model as arrays: attention weights, heads, tables, kernels, gates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from babygpt.positions import Positions
 
 
 def attention_layers(model: LanguageModel) -> list[Attention]:
-    """The attention layers of a model, from the first to the last. Raises ValueError if it has none."""
+    """Return the attention layers of a model, first to last. Raises ValueError if it has none."""
     layers = [module for module in model.modules() if isinstance(module, Attention)]
     if not layers:
         raise BadInput(f"{type(model).__name__} has no attention, and so no heads; v3 to v7 have")
@@ -138,7 +138,7 @@ def bigram_table(model: BagOfTokens) -> np.ndarray:
 
 @torch.inference_mode()
 def position_votes(model: BagWithPositions) -> np.ndarray:
-    """What v2's table of positions adds to the logits, compared with the average position.
+    """Return what v2's table of positions adds to the logits, compared with the average position.
 
     returns  (block_size, vocab_size)  nats
     """
@@ -179,7 +179,7 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
 
 
 def gates_of(encoding: Encoding, positions: Positions) -> Tensor:
-    """What multiplies the keys of one text, before any norm.
+    """Return the factors of the keys of one text, before any norm.
 
     positions  (T,), with `masked` (1, T): alpha multiplies the rows that are MASK
     returns    (H or 1, T, D), or (H or 1, T, 2 D) with the sines after the cosines

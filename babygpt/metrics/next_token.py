@@ -104,7 +104,7 @@ def position_matched_change(
     every: int = 8,
     within: LanguageModel | None = None,
 ) -> tuple[float, float]:
-    """How much a model loses by reading past its window; below 0 if the longer context helps.
+    """Measure what a model loses by reading past its window; below 0 if the longer context helps.
 
     It is the mean of `position_matched_losses`: the loss of a target in the long window, minus the loss of
     the same target from the last block_size tokens. A model that looks no further back changes by 0.
@@ -118,7 +118,7 @@ def position_matched_change(
 
 
 class Recall(NamedTuple):
-    """How well values are recalled, for each of some distances.
+    """Accuracy and loss of recalled values at each distance.
 
     accuracy  (S,)  share of windows in which the value told is the likeliest of its kind; chance is 0.1
     loss      (S,)  mean loss on it among all characters, nats; one that knows of nothing but the kind
@@ -132,7 +132,7 @@ class Recall(NamedTuple):
 def recall_by_distance(
     model: LanguageModel, tokenizer: CharTokenizer, distances: Iterable[int], **windows: Any
 ) -> Recall:
-    """How well a model recalls a value that was told so many characters before it is asked.
+    """Measure how well a model recalls a value told a given number of characters before the question.
 
     Positions are counted from 0 in every window.
 
