@@ -1,4 +1,4 @@
-"""What encodings promise: of one query and one key, of codes that are added, of a gate's alpha and phase."""
+"""Promises of encodings: of scores, of codes that are added, of a gate's alpha and phase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models promise: who sees what, what becomes of the order, and that a cache changes nothing."""
+"""Promises of models: which tokens they see, whether order matters, and that a cache changes nothing."""
 
 from __future__ import annotations
 

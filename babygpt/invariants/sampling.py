@@ -1,4 +1,4 @@
-"""What every way of filling in promises, ours or a reader's own."""
+"""Promises of every sampler that fills in, ours or a reader's own."""
 
 from __future__ import annotations
 

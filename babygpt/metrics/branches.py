@@ -49,7 +49,7 @@ def parallel_loss(
 def interference_gap(
     model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
 ) -> float:
-    """How much higher the loss of texts is with n - 1 others in their sequence than alone.
+    """Measure how much higher the loss of texts is with n - 1 others in their sequence than alone.
 
     returns  nats per token; the arguments are those of `parallel_loss`
     """
@@ -95,7 +95,7 @@ def _one_by_one(batch: BranchBatch, n: int) -> Iterator[BranchBatch]:
 
 @torch.inference_mode()
 def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int = 32) -> float:
-    """How much branch 0's predictions change when all other branches hold other texts.
+    """Measure how much branch 0's predictions change when all other branches hold other texts.
 
     ids        (N,)  text to take them from
     n          branches of a sample, at least 2
@@ -127,7 +127,7 @@ def cosines(codes: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def code_similarity(model: Transformer, n: int) -> np.ndarray:
-    """How alike the codes of n branches are, whatever the tokens.
+    """Measure how alike the codes of n branches are, whatever the tokens.
 
     returns  (n, n)  cosine of the vectors that are added; of one key as it is rotated in each branch, where
              nothing is added
@@ -143,7 +143,7 @@ def code_similarity(model: Transformer, n: int) -> np.ndarray:
 
 @torch.inference_mode()
 def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
-    """How alike n branches look from inside, when all hold the same text.
+    """Compare n branches layer by layer, when all hold the same text.
 
     idx      (T,)  token ids
     n        branches

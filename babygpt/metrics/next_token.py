@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from babygpt.data.batches import cut, require_window
+from babygpt.data.recall import recall_windows
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import portions
 from babygpt.models.base import LanguageModel, require_causal
@@ -100,7 +104,7 @@ def position_matched_change(
     every: int = 8,
     within: LanguageModel | None = None,
 ) -> tuple[float, float]:
-    """How much a model loses by reading past its window; below 0 if the longer context helps.
+    """Measure what a model loses by reading past its window; below 0 if the longer context helps.
 
     It is the mean of `position_matched_losses`: the loss of a target in the long window, minus the loss of
     the same target from the last block_size tokens. A model that looks no further back changes by 0.
@@ -111,3 +115,49 @@ def position_matched_change(
     changes = (past - inside).mean(axis=1)
     error = float(changes.std(ddof=1)) / math.sqrt(n_windows) if n_windows > 1 else math.nan
     return float(changes.mean()), error
+
+
+class Recall(NamedTuple):
+    """Accuracy and loss of recalled values at each distance.
+
+    accuracy  (S,)  share of windows in which the value told is the likeliest of its kind; chance is 0.1
+    loss      (S,)  mean loss on it among all characters, nats; one that knows of nothing but the kind
+                    has at least ln 10 = 2.303
+    """
+
+    accuracy: np.ndarray
+    loss: np.ndarray
+
+
+def recall_by_distance(
+    model: LanguageModel, tokenizer: CharTokenizer, distances: Iterable[int], **windows: Any
+) -> Recall:
+    """Measure how well a model recalls a value told a given number of characters before the question.
+
+    Positions are counted from 0 in every window.
+
+    tokenizer  of the corpus "recall"
+    distances  from the value told to the value asked, in characters; each may exceed block_size
+    windows    as `recall_windows` takes them: n, length, seed, spacing, is_told
+    Raises ValueError if the model is not causal, for a position beyond its encoding, and as
+    `recall_windows` does.
+    """
+    require_causal(model)
+    found = [_recalled(model, tokenizer, distance, windows) for distance in distances]
+    return Recall(*(np.array(values) for values in zip(*found, strict=True)))
+
+
+@torch.inference_mode()
+def _recalled(
+    model: LanguageModel, tokenizer: CharTokenizer, distance: int, windows: dict[str, Any]
+) -> tuple[float, float]:
+    """Accuracy and mean loss at one distance."""
+    device = next(model.parameters()).device
+    found = recall_windows(tokenizer, distance, **windows)
+    positions = Positions.arange(found.tokens.shape[1], device=device)
+    right, losses = [], []
+    for some, values, answer in portions(model, *found):
+        logits = model(some.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
+        right.append(logits.gather(1, values).argmax(dim=-1) == answer)
+        losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
+    return float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())

@@ -25,7 +25,7 @@ from babygpt.sampling.next_token import sample_token
 
 @dataclass(frozen=True)
 class SecondThoughts:
-    """How often a text is reconsidered, and what in it.
+    """Settings of remasking: how often tokens are masked again, and which.
 
     n_steps   of the clock, at least 1; each at which something appears costs a look at the text
     strength  probability with which a visible token is masked again at a step, between 0 (never) and 1; near

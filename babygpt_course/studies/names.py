@@ -18,8 +18,8 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import END, Slot
 from babygpt.memory import portions
+from babygpt.metrics import ablate_heads
 from babygpt.metrics.answers import answer_losses, role_accuracy, whole_answer_accuracy
-from babygpt.metrics.heads import ablate_heads
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt_course.studies.paired import by_measurement

@@ -20,8 +20,8 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding
+from babygpt.metrics import recall_by_distance
 from babygpt.metrics.next_token import position_matched_change
-from babygpt.metrics.recall import recall_by_distance
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build

@@ -71,7 +71,7 @@ clock_guess = live.predict(
 clock_guess
 
 # %% [markdown]
-# Now try it: move **place of q**.
+# Now try it: move **position of q**.
 
 # %% tags=["answer"]
 live.rotary()

@@ -138,7 +138,7 @@ source(RelativeGaussian)
 # On the left K and its two parts, in powers of ten, where a Gaussian is a parabola. In the middle the scores of one random query and one random key at every pair of places: notebook 04 had stripes there. On the right the attention of the query at the red line, beside RoPE's own.
 #
 # - Leave **kernel** at *relative* and narrow both σ: the stripes stay, and fade away from the diagonal.
-# - Switch to *absolute*: only the corner at the start survives. Move **place of q** down and watch its attention flatten into an average.
+# - Switch to *absolute*: only the corner at the start survives. Move **position of q** down and watch its attention flatten into an average.
 # - Back to *relative*, and turn up *both* α by the same factor. The curve on the left rises. What happens on the right?
 
 # %%

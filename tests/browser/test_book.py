@@ -277,7 +277,7 @@ def test_a_control_by_itself_sends_the_others_to_rest_and_one_beside_it_does_not
     page.goto(address + LESSON)
     figure = page.locator("figure.recorded").filter(has=page.get_by_label("σ₁ (tokens)")).first
     sigma1, sigma2, place = (
-        figure.get_by_label(name) for name in ("σ₁ (tokens)", "σ₂ (tokens)", "place of q")
+        figure.get_by_label(name) for name in ("σ₁ (tokens)", "σ₂ (tokens)", "position of q")
     )
     rest = sigma1.input_value()
     for slider in (sigma1, sigma2):

@@ -14,10 +14,9 @@ from IPython import get_ipython
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from babygpt.live.answers import OneOf
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
-from babygpt.live.predictions import GUESSES, Guess, Tally
+from babygpt.live.predictions import GUESSES, Guess, OneOf, Tally
 from babygpt.live.view import View
 from babygpt.plots.artists import find_artist
 from babygpt_course.exercises import Exercise
