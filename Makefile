@@ -45,13 +45,15 @@ lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go 
 	$(PY) -m jupyterlab --ServerApp.root_dir=. notebooks/00_start_here.ipynb $(ARGS)
 
 # One process per core, one thread each: two workers with two threads each fight over two cores.
+# All cells of a notebook need one kernel, so a file stays with one worker; tests/conftest.py puts the
+# longest files first.
 test: env  ## run every test and every notebook (ARGS="-k rope" for some)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --nbval --nbval-current-env \
-	  --nbval-cell-timeout=180 --nbval-sanitize-with=tests/sanitize.cfg $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --no-loadscope-reorder -m "not slow" \
+	  --nbval --nbval-cell-timeout=180 $(ARGS)
 
 # What takes long is left to `make test`: notebooks, the browser, trainings in processes of their own.
 check: lint  ## check style and types, and run the unit tests: two minutes, before every commit
-	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist=loadfile $(addprefix --ignore=tests/,$(SLOW)) tests $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist=loadfile -m "not slow" $(addprefix --ignore=tests/,$(SLOW)) tests $(ARGS)
 
 lint: env  ## check style and types
 	$(PY) -m ruff check .

@@ -1,20 +1,19 @@
-"""Which processor the models run on."""
+"""Device, precision and number of threads that models compute with."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+import joblib
 import torch
 
 from babygpt.errors import BadInput
-from babygpt.quotas import MACHINE, available_cores, bound_cores
 
 
 def pick_device() -> torch.device:
-    """The fastest device at hand: CUDA, then Apple's MPS, then the CPU; or the one that BABYGPT_DEVICE names.
+    """Return the fastest device: CUDA, then Apple's MPS, then the CPU; or the one in BABYGPT_DEVICE.
 
-    Raises BadInput if it names one that is not here.
+    Raises BadInput if BABYGPT_DEVICE names a device that this machine lacks.
     """
     here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     usable = [name for name, there in here.items() if there]
@@ -25,27 +24,25 @@ def pick_device() -> torch.device:
 
 
 def mixed_precision(device: torch.device) -> torch.autocast:
-    """A context in which CUDA computes in bfloat16; elsewhere it changes nothing."""
+    """Return a context in which CUDA computes in bfloat16; elsewhere it changes nothing."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
-def use_allowed_threads(root: Path = MACHINE) -> None:
-    """Let PyTorch compute with no more threads than this process may use, unless somebody said how many.
+def use_allowed_threads() -> None:
+    """Let PyTorch compute with no more threads than this process may use, unless the user chose a number.
 
-    PyTorch looks at the machine and not at a container's quota. Threads that wait for one another while the
-    system holds one of them back take ten times as long as one thread alone. What was said counts: in
-    OMP_NUM_THREADS, in MKL_NUM_THREADS, or by torch.set_num_threads, if that is a number which PyTorch would
-    not have taken by itself.
-
-    root  the folder in which proc and sys are
+    PyTorch counts the machine's cores and not a container's quota. Threads that wait for one another while
+    the system holds one of them back take ten times as long as one thread alone.
     """
-    allowed = available_cores(root)
+    allowed = joblib.cpu_count()  # reads the container's quota and the cores that this process is bound to
     if torch.get_num_threads() > allowed and not threads_were_chosen():
         torch.set_num_threads(allowed)
 
 
 def threads_were_chosen() -> bool:
-    """Whether somebody said how many threads PyTorch should take, as far as one can see."""
-    cores = bound_cores()  # of which it takes all, or one thread of each, or of some, that runs two
-    said = any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
-    return said or not cores // 2 <= torch.get_num_threads() <= cores
+    """Whether the user chose how many threads PyTorch takes: by a variable or by torch.set_num_threads."""
+    if any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")):
+        return True
+    # By itself PyTorch takes a thread for each core, or for each physical core, of which there are half.
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return not bound // 2 <= torch.get_num_threads() <= bound

@@ -295,7 +295,7 @@ def with_an_exercise() -> NotebookNode:
     nb = good()
     report = new_output("execute_result", data={"text/plain": "Not yet: 2 of 2 to go."})
     nb.cells[4:4] = [
-        new_code_cell("from babygpt_course.exercises import branches"),
+        new_code_cell("from babygpt_course.exercises import lesson_06 as branches"),
         new_code_cell("branches.SEES"),
         new_code_cell("def sees(query, key, isolated):\n    return False"),
         new_code_cell("branches.SEES.check(sees)", outputs=[report]),

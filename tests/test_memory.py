@@ -39,7 +39,7 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken, largest_batch, objective_for
 from babygpt.sampling import continue_text, fill_in, generate
 from babygpt.training import train
-from babygpt_course.studies.lookup_task import Lookup
+from babygpt_course.studies.lookup import Lookup
 
 SHAPE = ModelConfig(11, block_size=16, n_layer=3, n_head=2, n_embd=16)
 CPU = torch.device("cpu")

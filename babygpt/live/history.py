@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import overload
 
 from babygpt.training import Step
-from babygpt.training.thinning import BUDGET, Thinning
+from babygpt.training.records import BUDGET, Thinning
 
 
 class History(Sequence[Step]):

@@ -1,4 +1,4 @@
-"""What no training may begin with: tokens that the model does not know, and another thread that trains it."""
+"""Checks around training: one trainer at a time on a model, and a model that knows every token."""
 
 from __future__ import annotations
 
@@ -13,38 +13,37 @@ from babygpt.errors import BadInput
 from babygpt.models.base import LanguageModel
 from babygpt.objectives import Objective
 
-BUSY: WeakKeyDictionary[LanguageModel, threading.Thread] = WeakKeyDictionary()  # model -> who is at it now
+TRAINERS: WeakKeyDictionary[LanguageModel, threading.RLock] = (
+    WeakKeyDictionary()
+)  # model -> its trainer's lock
 
 
 @contextmanager
 def alone_with(model: LanguageModel) -> Iterator[None]:
-    """A context in which this thread alone trains or validates a model; several trainings may take turns.
+    """Let this thread alone train or validate a model; several trainings of one model may take turns.
 
-    Raises BadInput if another thread is at it just now.
+    Raises BadInput if another thread is training it.
     """
-    me = threading.current_thread()
-    other = BUSY.setdefault(model, me)
-    if other is not me and other.is_alive():  # one that has died in a step will not come back
+    lock = TRAINERS.setdefault(model, threading.RLock())
+    if not lock.acquire(blocking=False):
         raise BadInput(
-            f"this {type(model).__name__} is being trained in another thread ({other.name}), which goes on: "
+            f"this {type(model).__name__} is being trained in another thread, which goes on: "
             "wait for its end, or give each training a model of its own"
         )
-    BUSY[model] = me
     try:
         yield
     finally:
-        BUSY.pop(model, None)
+        lock.release()
 
 
 def require_vocabulary(model: LanguageModel, objective: Objective) -> None:
     """Raise BadInput if an objective's text holds tokens that a model does not know.
 
-    Looks at the texts `train` and `val` of an objective that has them, and at `vocab_size` of one that draws
-    its own.
+    Reads the texts `train` and `val` of an objective that has them, else the `vocab_size` of the objective.
     """
-    parts = (getattr(objective, name, None) for name in ("train", "val"))
-    ends = [int(ids.max()) for ids in parts if isinstance(ids, Tensor) and len(ids)]
-    last = max(ends, default=getattr(objective, "vocab_size", 0) - 1)
+    texts = (getattr(objective, name, None) for name in ("train", "val"))
+    largest = [int(ids.max()) for ids in texts if isinstance(ids, Tensor) and len(ids)]
+    last = max(largest, default=getattr(objective, "vocab_size", 0) - 1)
     known = model.config.vocab_size
     if last >= known:
         raise BadInput(

@@ -1,17 +1,14 @@
-"""The training loop: a generator of records that knows nothing of plots or notebooks."""
+"""Training loop: it yields one record per step and knows nothing of plots, notebooks or files."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
@@ -19,36 +16,46 @@ from babygpt.device import mixed_precision, use_allowed_threads
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.base import LanguageModel
-from babygpt.objectives import Batch, Objective, ReadsInOrder, largest_batch
+from babygpt.objectives import Objective, largest_batch
 from babygpt.training.distributed import SINGLE_PROCESS, Team
 from babygpt.training.guard import alone_with, require_vocabulary
-from babygpt.training.optimizers import Moments, optimizers, require_moments, schedule
+from babygpt.training.optimizers import optimizers, schedule
 from babygpt.training.records import Step
 
-Steering = Callable[[int], Mapping[str, float]]  # the step about to be made -> what to set before it
-
-PLACE = "place."  # what the names of an objective's place begin with in a state of training
+Steering = Callable[[int], Mapping[str, float]]  # number of the next step -> numbers to set before it
 
 
 def no_steering(step: int) -> dict[str, float]:
-    """A steering that never sets anything."""
+    """Set nothing."""
     return {}
 
 
 def replay(history: Sequence[Step]) -> Steering:
-    """A steering that sets what an earlier run was set to: with its seed and threads, it is repeated."""
+    """Return a steering that repeats the changes of an earlier run."""
     changes = {step.step: step.changed for step in history if step.changed}
     return lambda step: changes.get(step, {})
 
 
-class Training:
-    """A model on its way through a plan, with everything that its next step depends on.
+def train(
+    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering = no_steering
+) -> Iterator[Step]:
+    """Train a model in place and yield a record after every step.
 
-    model      on any device; trained in place
-    objective  draws the batches and takes their loss
+    model      on any device; left as it is when the iteration stops
+    objective  draws the batches and computes their loss
     config     steps, batch size, learning rates, seed
-    team       the processes that share every batch; by default there is this one
-    Raises BadInput for a text with tokens that the model does not know, and what cannot fit into memory.
+    steering   called before every step: which of the encoding's numbers to set; `replay` repeats a run
+    Raises BadInput if the encoding has no such number, the model does not know all tokens or another thread
+    is training it, and FloatingPointError, with the step and what to try, if the loss is not finite.
+    """
+    yield from Training(model, objective, config).steps(steering)
+
+
+class Training:
+    """A model, and everything else that its next training step depends on.
+
+    The arguments are those of `train`, and `team`, the processes that share every batch.
+    Raises BadInput for a text with tokens that the model does not know, and for what cannot fit into memory.
     """
 
     def __init__(
@@ -60,193 +67,76 @@ class Training:
         require_memory_to_train(model, model.config, config, largest, team.world_size)
         self.model, self.objective, self.config, self.team = model, objective, config, team
         self.device = next(model.parameters()).device
-        self.generator = torch.Generator().manual_seed(config.seed)
+        self.loss = team.share(model, objective)
+        self.generator = torch.Generator().manual_seed(config.seed)  # draws the batches, on the CPU
         self.optimizers = optimizers(model, config)
-        self.peaks = [o.param_groups[0]["lr"] for o in self.optimizers]
-        self.loss = team.wrap(model, objective.loss)
+        self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         self.step, self.seconds, self.tokens = 0, 0.0, 0
         self.steered: dict[str, float] = {}
 
     def steps(self, steering: Steering = no_steering) -> Iterator[Step]:
-        """Make the steps that are left, yielding a record after each; what is raised is that of `train`."""
+        """Run the training loop: make the steps that are left and yield a record after each."""
         while self.step < self.config.steps:
-            yield self.with_validation(self.make_step(steering))
+            step = self.make_step(steering)
+            yield self.with_validation(step)
 
     def make_step(self, steering: Steering = no_steering) -> Step:
-        """Make one step of the optimizers; its record holds no validation loss yet.
+        """Make one training step and return its record, which holds no validation loss yet.
 
-        Raises BadInput if another thread trains the model just now.
+        Raises the errors of `train`.
         """
-        with alone_with(self.model):
-            return self._make_step(steering)
+        with alone_with(self.model):  # a second thread that trains this model is refused
+            start = time.perf_counter()
 
-    def _make_step(self, steering: Steering) -> Step:
-        start, drawn, place = time.perf_counter(), self.generator.get_state(), self._place()
-        try:
-            changed = self._steer(steering)
-            lr = self._set_rates()
+            # Steer: a slider of a live run may set a number of the encoding, such as the theta of RoPE.
+            changed = dict(steering(self.step + 1))
+            for name, number in changed.items():
+                self.model.encoding.steer(name, number)
+            self.steered |= changed
+
+            # Set the learning rates. Both optimizers follow one schedule, each from a peak of its own.
+            share = schedule(self.step, self.config)
+            for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
+                optimizer.param_groups[0]["lr"] = peak * share
+            lr = self.peaks[0] * share
+
+            # Draw a batch: (B, T) inputs, (B, T) targets, and whatever else the objective needs.
             batch = self.objective.batch(self.config.batch_size, self.generator)
-            loss = self._loss(batch)
-            value = self.team.all_sum(loss.detach()).item()
+
+            # Forward: the mean loss of the batch's targets, in nats.
+            with mixed_precision(self.device):
+                loss = self.loss(self.model, tuple(part.to(self.device) for part in batch))
+            value = loss.item()
             require_finite("loss", value, self.step + 1, lr)
-            self.model.zero_grad()  # whatever an interrupted run or a curious reader left there
-            (loss * self.team.world_size).backward()  # a team averages its gradients
-        except BaseException:
-            self.generator.set_state(drawn)  # a step that was not made has drawn nothing, and read nothing
-            self._seek(place)
-            raise
-        for optimizer in self.optimizers:
-            optimizer.step()
-        self.model.zero_grad()
-        self.step += 1
-        self.tokens += int((batch[1] != IGNORED).sum())
-        self.seconds += time.perf_counter() - start
-        return Step(self.step, value, lr, self.seconds, self.tokens, changed=changed)
 
-    def _steer(self, steering: Steering) -> dict[str, float]:
-        changed = dict(steering(self.step + 1))
-        for name, number in changed.items():
-            self.model.encoding.steer(name, number)
-        self.steered |= changed
-        return changed
+            # Backward. An interrupted run, or a curious reader, may have left gradients behind: clear them.
+            self.model.zero_grad()
+            loss.backward()
 
-    def _set_rates(self) -> float:
-        for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
-            optimizer.param_groups[0]["lr"] = peak * schedule(self.step, self.config)
-        return self.optimizers[0].param_groups[0]["lr"]
+            # Update the weights: Muon moves the blocks' matrices, AdamW everything else.
+            for optimizer in self.optimizers:
+                optimizer.step()
+            self.model.zero_grad()
 
-    def _loss(self, batch: Batch) -> Tensor:
-        """This process's part of a batch's loss; over the team the parts add up to all of it."""
-        mine = self.team.shard(batch)
-        with mixed_precision(self.device):
-            loss = self.loss(*to_device(mine, self.device))
-        if self.team.world_size == 1:
-            return loss
-        return loss * (self.objective.count(mine) / self.objective.count(batch))
-
-    def is_validated(self, step: Step) -> bool:
-        """Whether the validation loss is taken after this step: every eval_every, and after the last."""
-        every = self.config.eval_every
-        return step.step == self.config.steps or (every > 0 and step.step % every == 0)
+            # Record the step. Only this much counts as training time: validation comes after it.
+            self.step += 1
+            self.tokens += int((batch[1] != IGNORED).sum())
+            self.seconds += time.perf_counter() - start
+            return Step(self.step, value, lr, self.seconds, self.tokens, changed=changed)
 
     def with_validation(self, step: Step) -> Step:
-        """The record of the step just made, with validation loss and snapshot where `is_validated`."""
+        """Return the record of the step just made, with validation loss and snapshot where `is_validated`."""
         if not self.is_validated(step):
             return step
         with alone_with(self.model):
-            val_loss = self.team.broadcast(lambda: self.objective.validate(self.model))
+            val_loss = self.team.sum(self.objective.validate(self.model) if self.team.is_main else 0.0)
         require_finite("validation loss", val_loss, step.step, step.lr)
         return replace(step, val_loss=val_loss, snapshot=snapshot(self.model))
 
-    def state(self) -> dict[str, Any]:
-        """All that the next step depends on besides the weights: tensors, and what JSON can hold, by name.
-
-        The tensors are the optimizers' own, and change with the next step.
-        """
-        numbers = {"step": self.step, "seconds": self.seconds, "tokens": self.tokens}
-        state: dict[str, Any] = {**numbers, "steered": dict(self.steered)}
-        state["next_batch"] = self._next_batch(self.generator)
-        state["generator"] = self.generator.get_state()
-        state |= {PLACE + name: value for name, value in self._place().items()}
-        for i, optimizer in enumerate(self.optimizers):
-            for j, moments in optimizer.state_dict()["state"].items():
-                state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
-        return state
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to where `state` was taken, in a training with the same model, objective and plan.
-
-        The weights are not part of it. Numbers of an encoding that were steered and are no weights are set
-        again.
-        Raises BadInput, before anything is changed, if the state is none, does not fit, or if other batches
-        would follow than did then.
-        """
-        try:
-            generator, moments = self._validate(state)
-        except (KeyError, IndexError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-            raise BadInput(f"this state of training does not fit: {error!r}") from error
-        before, place = self._place(), {n[len(PLACE) :]: x for n, x in state.items() if n.startswith(PLACE)}
-        self._seek(place)
-        if self._next_batch(generator) != state.get("next_batch"):
-            self._seek(before)
-            raise BadInput(
-                "the next batch is not the one that this run would have drawn: "
-                "another text, another block_size or batch_size, or another babygpt"
-            )
-        self.generator.set_state(generator.get_state())
-        self.step, self.seconds, self.tokens = (state[name] for name in ("step", "seconds", "tokens"))
-        self.steered = dict(state["steered"])
-        for name, number in self.steered.items():
-            if not isinstance(getattr(self.model.encoding, name), Tensor):
-                self.model.encoding.steer(name, number)
-        for optimizer, held in zip(self.optimizers, moments, strict=True):
-            optimizer.load_state_dict(optimizer.state_dict() | {"state": held})
-
-    def _validate(self, state: Mapping[str, Any]) -> tuple[torch.Generator, list[Moments]]:
-        """The generator and each optimizer's moments that a state holds; raises anything if it is none."""
-        require_counts(state, self.config.steps)
-        for name, number in dict(state["steered"]).items():
-            self.model.encoding.require_steerable(name, number)
-        generator = torch.Generator()
-        generator.set_state(state["generator"])
-        moments: list[Moments] = [{} for _ in self.optimizers]
-        for key, value in state.items():
-            if key.startswith("optimizer."):
-                _, i, j, name = key.split(".", 3)
-                moments[int(i)].setdefault(int(j), {})[name] = value
-        for optimizer, held in zip(self.optimizers, moments, strict=True):
-            require_moments(optimizer, held, state["step"])
-        return generator, moments
-
-    def _next_batch(self, generator: torch.Generator) -> str:
-        """SHA-256 of the batch that a generator in this state draws next; all stays where it is."""
-        ahead, place = torch.Generator(), self._place()
-        ahead.set_state(generator.get_state())
-        total = hashlib.sha256()
-        for part in self.objective.batch(self.config.batch_size, ahead):
-            total.update(part.contiguous().numpy().tobytes())
-        self._seek(place)
-        return total.hexdigest()
-
-    def _place(self) -> dict[str, Any]:
-        """Where an objective stands that reads its text in order; nothing for any other."""
-        return self.objective.place() if isinstance(self.objective, ReadsInOrder) else {}
-
-    def _seek(self, place: dict[str, Any]) -> None:
-        if isinstance(self.objective, ReadsInOrder):
-            self.objective.seek(place)
-
-
-def train(
-    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering = no_steering
-) -> Iterator[Step]:
-    """Train a model in place, yielding a record after every step.
-
-    model      on any device; left as it is when the iteration stops
-    objective  draws the batches and takes their loss
-    config     steps, batch size, learning rates, seed
-    steering   asked before every step which of the encoding's numbers to set; `replay` repeats a run
-    Raises BadInput if the encoding has no such number, the model does not know all tokens, or another thread
-    trains it just now, and FloatingPointError, with the step and what to try, if the loss is not finite.
-    """
-    yield from Training(model, objective, config).steps(steering)
-
-
-def require_counts(state: Mapping[str, Any], steps: int) -> None:
-    """Raise BadInput unless the step, seconds and tokens of a state of training can be what they say."""
-    for name, kind in (("step", int), ("seconds", int | float), ("tokens", int)):
-        value = state[name]
-        if not isinstance(value, kind) or isinstance(value, bool) or not 0 <= value < math.inf:
-            raise BadInput(f"{name} ({value!r}) must be a number that is not negative")
-    if state["step"] > steps:
-        raise BadInput(f"step ({state['step']}) must lie between 0 and steps ({steps})")
-
-
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Move a batch to a device; to CUDA it goes from pinned memory, so that nothing waits for the copy."""
-    if device.type != "cuda":
-        return tuple(part.to(device) for part in batch)
-    return tuple(part.pin_memory().to(device, non_blocking=True) for part in batch)
+    def is_validated(self, step: Step) -> bool:
+        """Whether the validation loss is measured after this step: every `eval_every` and after the last."""
+        every = self.config.eval_every
+        return step.step == self.config.steps or (every > 0 and step.step % every == 0)
 
 
 def require_finite(name: str, value: float, step: int, lr: float) -> None:
@@ -259,12 +149,12 @@ def require_finite(name: str, value: float, step: int, lr: float) -> None:
 
 
 def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:
-    """Copies of the encoding's parameters by name, as arrays; empty where none is trained."""
+    """Return copies of the encoding's parameters by name; empty where none is trained."""
     return {name: p.detach().cpu().float().numpy().copy() for name, p in model.encoding.named_parameters()}
 
 
 def compile_in_place(model: LanguageModel, backend: str = "inductor") -> None:
-    """Let torch.compile make few kernels of a model's many; the names of its weights stay what they are.
+    """Let torch.compile fuse a model's kernels; the names of its weights stay as they are.
 
     backend  "inductor" for speed; "eager" and "aot_eager" need no compiler, and show that it can be traced
     Raises BadInput if nothing can be compiled on this machine.

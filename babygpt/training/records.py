@@ -1,22 +1,24 @@
-"""The record of a step of training, and ways to run through such records while a model trains."""
+"""Records of training steps, and progress bars that collect them while a model trains."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from tqdm import tqdm
 
 from babygpt.screen import Screen
-from babygpt.training.thinning import Thinning
+
+BUDGET = 64 * 2**20  # bytes of all snapshots of a run together
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether no run here shows a bar
 
 
 @dataclass(frozen=True)
 class Step:
-    """The record of one optimizer step.
+    """Record of one optimizer step.
 
     step      counted from 1
     loss      of its batch, before the step, in nats per token
@@ -25,7 +27,7 @@ class Step:
     tokens    seen up to here
     val_loss  on the validation text after the step, in nats per token, where it was measured
     snapshot  copies of the encoding's parameters after the step, where the validation loss was measured
-    changed   the encoding's numbers that somebody set just before the step
+    changed   numbers of the encoding that were set just before the step
     """
 
     step: int
@@ -38,9 +40,6 @@ class Step:
     changed: dict[str, float] = field(default_factory=dict)
 
 
-QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether no run here shows a bar
-
-
 def follow(
     steps: Iterator[Step], total: int, title: str = "", leave: bool = True, done: int = 0, show: bool = True
 ) -> list[Step]:
@@ -49,53 +48,73 @@ def follow(
     A bar that cannot be shown, on a screen that is closed or full, is no reason to stop.
 
     steps     what `train` yields
-    total     how many steps there will be
+    total     number of steps
     title     shown before the bar
     leave     whether the bar stays when the run is over
     done      steps made before these, in a run that goes on
     show      whether anything is shown at all
-    returns   all records, of large snapshots an even choice; if interrupted (Ctrl-C), those made so far
+    returns   all records, with an even choice of large snapshots; after Ctrl-C those made so far
     """
     history: list[Step] = []
     thinning, screen = Thinning(history), Screen(sys.stderr)
-    bar = tqdm(
-        total=total,
-        initial=done,
-        desc=title,
-        leave=leave,
-        file=screen,
-        mininterval=0.5,
-        disable=not show or QUIET.get(),
-    )
-    with bar:
+    hidden = not show or QUIET.get()
+    bar = {"total": total, "initial": done, "desc": title, "leave": leave, "disable": hidden}
+    with tqdm(**bar, file=screen, mininterval=0.5) as shown:
         try:
             for step in steps:
                 history.append(step)
                 thinning.note(len(history) - 1)
-                bar.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
-                bar.update()
+                shown.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
+                shown.update()
         except KeyboardInterrupt:
-            if not bar.disable:
+            if not hidden:
                 last = done + len(history)
-                bar.write(f"interrupted after step {last}; the model is kept as it is", screen)
+                shown.write(f"interrupted after step {last}; the model is kept as it is", screen)
     return history
 
 
-def interruptible(steps: Iterator[Step], stop: Callable[[], bool]) -> Iterator[Step]:
-    """The same steps; KeyboardInterrupt is raised after the first one after which `stop` returns True."""
-    for step in steps:
-        yield step
-        if stop():
-            raise KeyboardInterrupt
-
-
 def finish(steps: Iterator[Step], total: int, title: str = "", leave: bool = False) -> list[Step]:
-    """Run a training loop behind a progress bar to its very end; Ctrl-C raises, as for a measurement it must.
+    """Run a training loop behind a progress bar to its end, for a measurement that needs all of it.
 
     returns   all records; the arguments are those of `follow`
-    Raises KeyboardInterrupt if the run was interrupted: what is measured of a part of it would be wrong.
+    Raises KeyboardInterrupt if the run was interrupted.
     """
     history = follow(steps, total, title, leave)
     if len(history) < total:
         raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
     return history
+
+
+class Thinning:
+    """Drops snapshots from a run's records, so that the others span the run evenly and fit a budget.
+
+    The first and the last always stay. A record that loses its snapshot keeps all else.
+
+    records  of the run, by their index
+    budget   bytes; two snapshots stay even where they take more
+    """
+
+    def __init__(self, records: list[Step] | dict[int, Step], budget: int = BUDGET) -> None:
+        self.records, self.budget = records, budget
+        self.size, self.count, self.stride = 0, 0, 1
+        self.kept: dict[int, int] = {}  # number of a snapshot, counted from 0 -> index of its record
+
+    def note(self, index: int) -> None:
+        """Count the snapshot of the latest record, at this index, if it holds one, and thin if need be."""
+        if not (size := self._size(index)) or self.kept.get(self.count - 1) == index:
+            return
+        self._drop([n for n in self.kept if n == self.count - 1 and n % self.stride])
+        self.kept[self.count] = index
+        self.size, self.count = self.size + size, self.count + 1
+        while self.size > self.budget and len(self.kept) > 2:
+            self.stride *= 2  # every second one goes, and from now on every second one is kept
+            self._drop([n for n in self.kept if n % self.stride and n < self.count - 1])
+
+    def _size(self, index: int) -> int:
+        return sum(part.nbytes for part in self.records[index].snapshot.values())
+
+    def _drop(self, numbers: list[int]) -> None:
+        for n in numbers:
+            index = self.kept.pop(n)
+            self.size -= self._size(index)
+            self.records[index] = replace(self.records[index], snapshot={})

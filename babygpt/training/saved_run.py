@@ -1,4 +1,4 @@
-"""A run on disk: saved while it trains and before it is measured, by one process, and resumed from there.
+"""A training run and its checkpoint: saved while it trains and before it is measured, and resumed from there.
 
 Every command that trains goes through here.
 """
@@ -6,44 +6,44 @@ Every command that trains goes through here.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
+
+from torch import Tensor
 
 from babygpt.config import SAVE_EVERY, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.files import LONGEST_NAME
 from babygpt.memory import is_out_of_memory
-from babygpt.stopping import deferred_signals
+from babygpt.objectives import ReadsInOrder
+from babygpt.stopping import Ended, deferred_signals
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.loop import Training
-from babygpt.training.records import Step, follow, interruptible
+from babygpt.training.records import Step, follow
 
-NOT_SAVED = "nothing was saved yet"
-Measure = Callable[[], dict[str, Any]]
+PLACE = "place."  # begins the names of an objective's reading position in a state of training
 
 
 @dataclass
 class SavedRun:
-    """A training and the file that its checkpoints are written to; `claim` that file first.
+    """A training and the file of its checkpoints. Lock that file first.
 
     path       of the checkpoint
     version    such as "v4"
     training   the run itself
-    tokenizer  of what it learns from
-    info       what the checkpoint says of the run, the same from its first checkpoint to its last
-    overwrite  whether a file that is there may be replaced; a run's own may always be
-    options    what was chosen of the model's encoding when it was built
-    resume     how a user makes this run go on
+    tokenizer  of the text that it learns from
+    info       description of the run, the same from its first checkpoint to its last
+    overwrite  whether a file that is there may be replaced; the run's own may always be
+    options    of the model's encoding, as they were given to `build`
+    resume     tells a user how to make this run go on
     curve      validation losses so far, each with the step after which it was measured
+    saved_step step of the last checkpoint, 0 if there is none
     """
 
     path: Path
@@ -55,171 +55,161 @@ class SavedRun:
     options: dict[str, Any] = field(default_factory=dict)
     resume: str = "the same command goes on with --resume, and without --overwrite"
     curve: list[list[float]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.training.team.advice = self.advice
-        self.saved_step = self.training.step  # of what stands there, if the run goes on
-        self.seen, self.digest = stamp(self.path), checkpoints.stored_digest(self.path)
-        self.pauses: list[float] = []  # seconds between steps of this session
-
-    # ------------------------------------------------------------ training
+    saved_step: int = 0
 
     def train(self, save_every: int = SAVE_EVERY, title: str = "", leave: bool = True) -> bool:
-        """Train to the end, or until a signal asks to stop; either way, what was learned is saved.
+        """Train to the end, or until a signal asks to stop; then save the last step that was made.
 
         save_every  steps between checkpoints; 0 writes only at the end
-        returns     whether it came to the end, and nobody asked to stop
-        Raises `Ended` if the system asked the process to end, or somebody pressed Ctrl-C twice; MemoryError,
-        in one line, if the memory did not do; and what `save` and `Training.steps` raise.
+        returns     whether the run came to its end and no signal asked to stop
+        Raises `Ended` if the system asked the process to end, and the errors of `save` and `Training`.
         """
         training, team = self.training, self.training.team
         total = training.config.steps
-        with deferred_signals() as stop, self.memory_in_one_line():
-            steps = interruptible(self.steps(save_every), lambda: team.any(bool(stop)))
-            made = follow(steps, total, title or self.version, leave, training.step, team.is_main)
-            self.pauses = [b.seconds - a.seconds for a, b in pairwise(made)]
+        with deferred_signals() as noted, self.errors_with_advice():
+            steps = self.steps(save_every, noted)
+            follow(steps, total, title or self.version, leave, training.step, team.is_main)
             if training.step > self.saved_step:
                 self.save()
-            if team.any(stop.is_urgent):
-                raise stop.end(self.advice())
-        return training.step == total and not stop
+        for number in noted:
+            if number != signal.SIGINT:  # after Ctrl-C, measure what was learned; otherwise end at once
+                raise Ended(number, self.advice())
+        return training.step == total and not noted
 
-    def steps(self, save_every: int) -> Iterator[Step]:
-        """Train, saving every `save_every` steps and after the last, before anything is measured."""
+    def steps(self, save_every: int, noted: list[int]) -> Iterator[Step]:
+        """Train and save every `save_every` steps and after the last, before the step is validated.
+
+        Raises KeyboardInterrupt after the first step by which a signal was noted, in any of the processes.
+        """
         training = self.training
-        last = Step(training.step, 0.0, 0.0, training.seconds, training.tokens)
-        if training.step and not self.is_measured():  # it was killed after it had saved
+        total = training.config.steps
+        if training.step and not self.is_measured():  # it was killed between saving and validating
+            last = Step(training.step, 0.0, 0.0, training.seconds, training.tokens)
             self.note(training.with_validation(last))
-        while training.step < training.config.steps:
+
+        while training.step < total:
             step = training.make_step()
-            if step.step == training.config.steps or (save_every and step.step % save_every == 0):
+            if step.step == total or (save_every and step.step % save_every == 0):
                 self.save()
             step = training.with_validation(step)
             self.note(step)
             yield step
+            if training.team.sum(len(noted)):
+                raise KeyboardInterrupt
 
-    def seconds_per_step(self) -> float:
-        """What a step takes: the median of this session's, or where it made none the mean of all."""
-        return median(self.pauses) if self.pauses else self.training.seconds / self.training.step
+    def complete(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Measure the trained model, save it once more with the result, and return the result.
 
-    def is_measured(self) -> bool:
-        """Whether the validation loss after the last step is known."""
-        return bool(self.curve) and self.curve[-1][0] == self.training.step
+        measure   returns numbers that JSON can hold, by name; they are added to the checkpoint's info
+        Raises `Ended` after Ctrl-C, and the errors of `train`: then the checkpoint stands as it was.
+        """
+        try:
+            with self.errors_with_advice():
+                found = measure()
+                self.save(finished=self.training.step == self.training.config.steps, **found)
+        except KeyboardInterrupt:
+            raise Ended(signal.SIGINT, f"not all was measured; {self.advice()}") from None
+        return found
 
     def note(self, step: Step) -> None:
         """Keep the validation loss of a step, if it has one."""
         if step.val_loss is not None:
             self.curve.append([step.step, step.val_loss])
 
-    def complete(self, measure: Measure) -> dict[str, Any]:
-        """Measure what was trained, which may be interrupted, and save it once more with what was found.
+    def is_measured(self) -> bool:
+        """Whether the validation loss after the last step is known."""
+        return bool(self.curve) and self.curve[-1][0] == self.training.step
 
-        measure   returns numbers that JSON can hold, by name; they are added to the checkpoint's info
-        returns   these numbers
-        Raises `Ended` if a signal broke into the measuring, MemoryError as `train` does: then the checkpoint
-        stands as it was saved before.
-        """
-        with deferred_signals() as stop, self.memory_in_one_line():
-            try:
-                with stop.interruptible():
-                    found = measure()
-            except KeyboardInterrupt:
-                raise stop.end(f"not all was measured; {self.advice()}") from None
-            self.save(finished=self.training.step == self.training.config.steps, **found)
-            if stop:
-                raise stop.end(f"all was measured and saved at {self.path}")
-        return found
-
-    @contextmanager
-    def memory_in_one_line(self) -> Iterator[None]:
-        """A context in which too little memory raises a MemoryError that says what stands where."""
-        try:
-            yield
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            where = f"out of memory after step {self.training.step} ({said})"
-            raise MemoryError(f"{where}; {self.advice()}. A smaller batch_size needs less") from error
-
-    # ------------------------------------------------------------ the file
+    def seconds_per_step(self) -> float:
+        """Return the mean time of the steps made so far, in seconds."""
+        return self.training.seconds / self.training.step
 
     def save(self, finished: bool = False, **measured: Any) -> None:
         """Write the checkpoint, with the state of training unless it is finished.
 
         measured  numbers that are added to the checkpoint's info
-        Raises FloatingPointError if the last step has made a weight nan, and BadInput if somebody else has
-        replaced the file meanwhile: then it is left as it is, and this run is saved beside it.
+        Raises FloatingPointError if the last step has ruined a weight; the file stays as it was.
         """
         training = self.training
         if training.team.is_main:
             info = {**self.info, "steps_done": training.step, "curve": self.curve, **measured}
-            state = None if finished else training.state()
+            state = None if finished else training_state(training)
             made = Checkpoint(self.version, training.model, self.tokenizer, info, self.options, state)
-            try:
-                self._write(made)
-            except checkpoints.NanWeights as error:
-                raise FloatingPointError(
-                    f"after step {training.step} {error}; it is not saved, and {self.advice()}. "
-                    "Try a smaller lr_matrix and lr_other, or a longer warmup"
-                ) from None
-            except OSError as error:
-                raise OSError(f"after step {training.step} {error}; {self.advice()}") from error
-            self.seen, self.digest = stamp(self.path), checkpoints.stored_digest(self.path)
+            checkpoints.save(self.path, made, self.overwrite)
         self.saved_step, self.overwrite = training.step, True
 
-    def _write(self, made: Checkpoint) -> None:
-        if self.is_ours():
-            checkpoints.save(self.path, made, self.overwrite)
-            return
-        stem = os.fsencode(self.path.stem)[:LONGEST_NAME].decode(errors="ignore")
-        beside = self.path.with_stem(f"{stem}-{self.training.step}-{os.getpid()}")
-        checkpoints.save(beside, made)
-        raise BadInput(
-            f"{self.path} was replaced by somebody else while this run trained, and is left as it is; "
-            f"what this run learned, to step {self.training.step}, stands at {beside}"
-        )
-
-    def is_ours(self) -> bool:
-        """Whether what stands at the path is what this run saw or wrote there last, or nothing."""
-        found = stamp(self.path)
-        if found is None or found == self.seen:
-            return True
-        return self.digest is not None and checkpoints.stored_digest(self.path) == self.digest  # only touched
+    @contextmanager
+    def errors_with_advice(self) -> Iterator[None]:
+        """Let errors of the machine say, in one line, which step was saved and how to go on."""
+        try:
+            yield
+        except Exception as error:
+            kind: type[Exception] = type(error)
+            hint = ""
+            if is_out_of_memory(error):
+                kind, hint = MemoryError, ". A smaller batch_size needs less memory"
+            elif isinstance(error, RuntimeError) and self.training.team.world_size > 1:
+                kind = ChildProcessError  # gloo raises it when the connection to another process ends
+            elif not isinstance(error, OSError | FloatingPointError):
+                raise
+            reason = (str(error).strip().splitlines() or [kind.__name__])[0]
+            raise kind(f"stopped after step {self.training.step}: {reason}; {self.advice()}{hint}") from error
 
     def advice(self) -> str:
-        """Where the run's last checkpoint stands, read from it: another process may have written it."""
-        try:
-            saved = checkpoints.load(self.path)
-        except (BadInput, MemoryError, RuntimeError):
-            return NOT_SAVED
-        if saved.training is None or differing(saved, self.info):
-            return NOT_SAVED
-        return f"the checkpoint of step {saved.info['steps_done']} stands at {self.path}: {self.resume}"
+        """Return a sentence that says which step was saved last, and how the run goes on."""
+        if not self.saved_step:
+            return "nothing was saved yet"
+        return f"the checkpoint of step {self.saved_step} stands at {self.path}: {self.resume}"
 
 
-def stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is replaced: its number, size and time of change; None if there is none."""
+def training_state(training: Training) -> dict[str, Any]:
+    """Return all that the next step depends on besides the weights: tensors, and what JSON can hold, by name.
+
+    The tensors are the optimizers' own, and change with the next step.
+    """
+    state: dict[str, Any] = {name: getattr(training, name) for name in ("step", "seconds", "tokens")}
+    state |= {"steered": dict(training.steered), "generator": training.generator.get_state()}
+    if isinstance(training.objective, ReadsInOrder):
+        state |= {PLACE + name: value for name, value in training.objective.place().items()}
+    for i, optimizer in enumerate(training.optimizers):
+        for j, moments in optimizer.state_dict()["state"].items():
+            state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
+    return state
+
+
+def restore(training: Training, state: Mapping[str, Any]) -> None:
+    """Bring a training with the same model, objective and plan to where `training_state` was taken.
+
+    Weights are no part of a state. Steered numbers that are no weights, such as theta, are set again.
+    Raises BadInput if the state does not fit.
+    """
     try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def differing(saved: Checkpoint, info: dict[str, Any]) -> list[str]:
-    """Names of what a checkpoint does not say as `info` does, once that has been through JSON as well."""
-    return [name for name, x in json.loads(json.dumps(info)).items() if saved.info.get(name) != x]
-
-
-# ---------------------------------------------------------------- going on
+        training.step, training.seconds, training.tokens = state["step"], state["seconds"], state["tokens"]
+        training.generator.set_state(state["generator"])
+        if isinstance(training.objective, ReadsInOrder):
+            place = {name.removeprefix(PLACE): x for name, x in state.items() if name.startswith(PLACE)}
+            training.objective.seek(place)
+        for i, optimizer in enumerate(training.optimizers):
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name in (name for name in state if name.startswith(f"optimizer.{i}.")):
+                _, _, j, moment = name.split(".")
+                moments.setdefault(int(j), {})[moment] = state[name]
+            if training.step and len(moments) != len(optimizer.param_groups[0]["params"]):
+                raise BadInput(f"it holds moments of {len(moments)} parameters of {type(optimizer).__name__}")
+            optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})
+        training.steered = dict(state["steered"])
+        for name, number in training.steered.items():
+            if not isinstance(getattr(training.model.encoding, name), Tensor):
+                training.model.encoding.steer(name, number)
+    except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        raise BadInput(f"this state of training does not fit: {error!r}") from error
 
 
 def load_unfinished(path: Path, version: str) -> tuple[Checkpoint, dict[str, Any]]:
     """Read the checkpoint of a run that is to be resumed.
 
     returns   the checkpoint, and the numbers that the run began with by the names of their flags
-    Raises BadInput if there is no such run, if it is finished, or one of another version.
+    Raises BadInput if there is no such run, if it is finished, or if it is of another version.
     """
     saved = checkpoints.load(path)
     try:
@@ -238,33 +228,34 @@ def load_unfinished(path: Path, version: str) -> tuple[Checkpoint, dict[str, Any
 
 
 def load_own(path: Path, version: str, info: dict[str, Any]) -> Checkpoint | None:
-    """What an earlier call of the same command left at a path, finished or not; None if nothing is there.
+    """Read what an earlier call of the same command left at a path, finished or not; None without a file.
 
-    info  what the checkpoint of this very run says of it
-    Raises BadInput, naming the file, if anything else is there: it is the user's.
+    info  the description that a checkpoint of this very run carries
+    Raises BadInput, naming the file, if it belongs to another run.
     """
     if not path.exists():
         return None
     saved = checkpoints.load(path)
-    different = differing(saved, info)
-    if saved.version != version or different:
-        what = f"its {different[0]} differs" if different else f"a {saved.version}"
+    wanted = json.loads(json.dumps(info))  # JSON turns tuples into lists
+    differing = [name for name, value in wanted.items() if saved.info.get(name) != value]
+    if saved.version != version or differing:
+        what = f"its {differing[0]} differs" if differing else f"a {saved.version}"
         raise BadInput(f"{path} is of another run ({what}) than the one to be made; move it away")
     return saved
 
 
 def go_on(run: SavedRun, saved: Checkpoint) -> None:
-    """Take a run up where its checkpoint stands; the model is the checkpoint's own.
+    """Continue a run from its checkpoint, whose model it trains.
 
-    Raises BadInput if its state of training does not fit.
+    Raises BadInput if the checkpoint's state of training does not fit.
     """
     if saved.training is not None:
-        run.training.restore(saved.training)
+        restore(run.training, saved.training)
     run.curve = list(saved.info.get("curve", []))
     run.saved_step, run.overwrite = run.training.step, True
 
 
 def require_same_text(path: Path, saved: Checkpoint, corpus: Corpus) -> None:
-    """Raise BadInput unless a run learned from just this text; where it lies does not matter."""
+    """Raise BadInput unless a run learned from just this text; its path does not matter."""
     if saved.info.get("text") != corpus.fingerprint():
         raise BadInput(f"--corpus ({corpus.name}) is another text than the run in {path} began with")

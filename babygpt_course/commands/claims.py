@@ -1,4 +1,4 @@
-"""`claims`: what the source notes say, and what became of it."""
+"""`claims`: measure the claims of the source notes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def claims(notes: tuple[str, ...]) -> None:
 
 
 def describe(claim: Claim, finding: Finding) -> Iterator[str]:
-    """The lines that tell of one claim: its verdict first, then whatever is known of it."""
+    """Yield the lines about one claim: the verdict first, then quote, translation, scope and reason."""
     yield f"{MARKS[finding.verdict]} {finding.verdict}: {claim.text}  [{finding.value:.4g}]"
     parts = {
         "note": claim.quote,

@@ -1,9 +1,9 @@
-"""`compare encodings` and `compare generation`: by the flags of note 000. `stretch` has a file of its own."""
+"""`compare encodings` and `compare generation`, with the flags of note 000."""
 
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,29 +23,26 @@ from babygpt.cli.base import (
     save_every_option,
 )
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt.data.corpus import NAMES, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.screen import say
-from babygpt.tables import format_mean_sd
 from babygpt.training.checkpoint import Checkpoint
-from babygpt_course.commands.corpora import common_corpus
 from babygpt_course.commands.parallel import locate
-from babygpt_course.commands.stretch import stretch
-from babygpt_course.notes import generations, report
+from babygpt_course.notes import comparison_report as report
 from babygpt_course.notes.ablation import Ablation, AblationConfig, parse_variant, run_ablation, short_name
-from babygpt_course.notes.generations import GenerationConfig
-from babygpt_course.notes.scorer import STEPS, find_scorer
-
-JUDGE = Path("weights") / "judge.safetensors"
+from babygpt_course.notes.curriculum import require_same_characters
+from babygpt_course.notes.generations import (
+    GenerationConfig,
+    compare_generations,
+    load_denoiser,
+    table_lines,
+)
 
 
 @click.group()
 def compare() -> None:
-    """Compare how models learn, write, or read on."""
-
-
-compare.add_command(stretch)
+    """Compare how models learn and write."""
 
 
 @compare.command()
@@ -74,17 +71,17 @@ def encodings(
     pictures val_loss_curve.png and summary_bars.png in ablation_plots/, and the weights of every run in
     weights/ablation/.
 
-    The same command again, after Ctrl-C or worse, goes on where it stopped: finished runs are left as they
-    are, another goes on from its last checkpoint. A second terminal with the same --out-dir shares the work.
-    More seeds and variants can be added that way; for anything else, choose another --out-dir.
+    After Ctrl-C or a crash, the same command goes on: it skips finished runs and continues an unfinished one
+    from its last checkpoint. It can also add seeds and variants. For other settings choose another --out-dir.
 
-    The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, which
-    made 8 or 9 steps a second.
+    The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, at 8
+    or 9 steps a second.
     """
-    for folder in (out_dir, out_dir / "ablation_plots", out_dir / "weights" / "ablation"):
+    pictures = out_dir / "ablation_plots"
+    for folder in (out_dir, pictures, out_dir / "weights" / "ablation"):
         require_writable_folder(folder, "--out-dir")  # now, and not after the first run
     for name in report.PICTURES:
-        refuse_unwritable(out_dir / "ablation_plots" / name, "--out-dir")
+        refuse_unwritable(pictures / name, "--out-dir")
     names = [parse_variant(name) for name in variants]
     text = load_corpus(corpus, with_mask=True)
     ablation = Ablation(
@@ -101,7 +98,7 @@ def encodings(
         raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
         say(line)
-    for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
+    for path in (ablation.results_path, *report.draw_report(results, pictures)):
         say(f"wrote {path}")
 
 
@@ -115,12 +112,6 @@ def encodings(
 @click.option("--output", required=True, type=PATH, help="where the results go, as JSON")
 @click.option("--overwrite", is_flag=True, help="replace an output that is there already")
 @click.option("--corpus", help="where the prompts come from  [default: what the models were trained on]")
-@click.option(
-    "--judge",
-    type=PATH,
-    help=f"a v4 that tells how likely a text is  [default: {JUDGE}, trained if it is not there]",
-)
-@click.option("--judge-steps", default=STEPS, show_default=True, help="steps of a judge that is trained here")
 @click.option("--alpha-grid", default="", callback=list_of(float), help="also with these alphas, as 0,0.3,1")
 @click.option("--threshold-grid", default="", callback=list_of(float), help="also with these thresholds")
 def generation(
@@ -129,8 +120,6 @@ def generation(
     output: Path,
     overwrite: bool,
     corpus: str | None,
-    judge: Path | None,
-    judge_steps: int,
     alpha_grid: list[float],
     threshold_grid: list[float],
     **values: Any,
@@ -141,39 +130,30 @@ def generation(
 
     Prompts are windows of the validation text; their true continuations are measured too, as a yardstick.
     distinct, repeat_3gram and entropy (nats) are taken over characters, and over words if the corpus has
-    spaces. judge_nll is how unlikely a v4 finds the text, judge_entropy how unsure it is as it reads, both
-    in nats per character: a text that goes in circles is low in both, and its own entropy is low too.
+    spaces.
 
-    The note's command takes one core up to 20 seconds for each model, and the judge 2 minutes, once.
+    The note's command takes one core up to 20 seconds for each model.
     """
     with claimed(output, "--output", overwrite):
-        if judge is None and not JUDGE.exists():
-            require_writable_folder(JUDGE.parent, "folder to work in, or say --judge")
         config = GenerationConfig(**fields_of(GenerationConfig, values))
         paths = (locate(rope_weights), locate(polar_weights))
         models = load_models(paths, config)
-        require_grids(models, alpha_grid, threshold_grid)
-        text = common_corpus(corpus, dict(zip(paths, models.values(), strict=True)), with_mask=True)
-        generations.prompt_windows(text, config)  # refuses a short text before a judge is trained
-        try:
-            scorer = find_scorer(judge, JUDGE, text, judge_steps)
-        except KeyboardInterrupt:
-            raise click.ClickException("interrupted; the same command goes on with the judge") from None
-        found = generations.compare_generations(text, models, scorer.checkpoint.model, config)
-        points = generations.measure_grid(
-            text, models, scorer.checkpoint.model, config, alpha_grid, threshold_grid
-        )
+        if alpha_grid and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
+            raise BadInput(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
+        text = common_corpus(corpus, dict(zip(paths, models.values(), strict=True)))
+        found = compare_generations(text, models, config, alpha_grid, threshold_grid)
         weights = dict(zip(models, map(str, paths), strict=True))
         about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
-        results = {**about, "weights": weights, "judge": scorer.describe(), **found, "grid": points}
-        print_generations(results)
+        results = {**about, "weights": weights, **found}
+        for line in table_lines(results):
+            say(line)
         write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
         say(f"wrote {output}")
 
 
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
-    """Load the two models, called by their variants, or by their files where these are the same."""
-    loaded = [generations.load_denoiser(path) for path in paths]
+    """Load the two models, named by their variants, or by their files if these are the same."""
+    loaded = [load_denoiser(path, config) for path in paths]
     names = [short_name(model.version) for model in loaded]
     if names[0] == names[1]:
         names = [path.stem for path in paths]
@@ -182,29 +162,25 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
     for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
         if (name := short_name(one.version)) != flag:
             say(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
-        generations.require_fitting_prompt(one.model, config, path)
     return dict(zip(names, loaded, strict=True))
 
 
-def require_grids(models: dict[str, Checkpoint], alphas: list[float], thresholds: list[float]) -> None:
-    """Raise BadInput for an alpha that no model has, or numbers that none can have."""
-    if alphas and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
-        raise BadInput(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
-    for flag, values in (("alpha", alphas), ("threshold", thresholds)):
-        for value in values:
-            if not math.isfinite(value) or (flag == "threshold" and value < 0):
-                raise BadInput(f"--{flag}-grid: {value} must be a finite number, and no threshold negative")
+def common_corpus(name: str | None, models: Mapping[Path, Checkpoint]) -> Corpus:
+    """Load the corpus of a name, or the one that all models were trained on, with a MASK token.
 
-
-def print_generations(results: dict[str, Any]) -> None:
-    """Print the judge, the table, and the grid."""
-    judge = results["judge"]
-    say(f"judge: {judge['path']}, validation loss {judge['val_loss']:.3f} nats per character")
-    for line in generations.report_lines(results):
-        say(line)
-    for point in results["grid"]:
-        alpha = "" if point["alpha"] is None else f", alpha {point['alpha']:g}"
-        where = f"{point['model']}{alpha}, threshold {point['confidence_threshold']:g}"
-        measures = ("repeat_3gram_chars", "tokens_per_step", "judge_nll", "judge_entropy")
-        values = (f"{name} {format_mean_sd(point['measures'][name])}" for name in measures)
-        say(f"{where}: {', '.join(values)}")
+    models  path of each checkpoint -> the checkpoint
+    Raises BadInput if no name is given and the models were trained on several corpora or on a file outside of
+    this folder, and for a model that knows other characters.
+    """
+    named = {str(one.info.get("corpus", "tales")): path for path, one in models.items()}
+    if name is None and len(named) > 1:
+        on = " and ".join(f"{path} was trained on {corpus}" for corpus, path in named.items())
+        raise BadInput(f"{on}: say which --corpus to use")
+    own, path = next(iter(named.items()))
+    # A checkpoint from somebody else must not make us read any file of this machine.
+    if name is None and own not in NAMES and not Path(own).resolve().is_relative_to(Path.cwd().resolve()):
+        raise BadInput(f"{path} names a corpus outside of this folder, {own}: say --corpus if you mean it")
+    text = load_corpus(own if name is None else name, with_mask=True)
+    for path, one in models.items():
+        require_same_characters(one.tokenizer, text.tokenizer, path)
+    return text

@@ -1,4 +1,4 @@
-"""`pretrain` and `parallel-generate`: several texts at once, by the flags of note 002."""
+"""`pretrain` and `parallel-generate`: several texts in one sequence, with the flags of note 002."""
 
 from __future__ import annotations
 
@@ -33,19 +33,18 @@ from babygpt.screen import say
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.saved_run import load_unfinished, require_same_text
-from babygpt_course.notes import pretrain as stages
-from babygpt_course.notes.epochs import EpochConfig
-from babygpt_course.notes.pretrain import CodeConfig, Stage
+from babygpt_course.notes import curriculum
+from babygpt_course.notes.curriculum import CodeConfig, EpochConfig, Stage
 
-PREFIXES = ("fpe_", "learned_", "branch_stride", "branch_share")  # of what is chosen of a code
-PE_ALIASES = {"rope": "rope2d"}  # what note 002 calls a code that has another name here
+PREFIXES = ("fpe_", "learned_", "branch_stride", "branch_share")  # of flags that belong to one code
+PE_ALIASES = {"rope": "rope2d"}  # name in note 002 -> name here
 
 
 def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, float]:
-    """The two learning rates that the note's one stands for: AdamW's is as given, Muon's in proportion.
+    """Turn the note's one learning rate into two: AdamW's as given, Muon's in proportion.
 
-    returns   the settings, none where no rate was given; says in one line what they are
-    Raises BadInput if one of the two was given too.
+    returns  the settings, which are also printed; none if no rate was given
+    Raises BadInput if one of the two rates was given too.
     """
     if rate is None:
         return {}
@@ -66,7 +65,7 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
 @click.command()
 @click.option(
     "--pe",
-    type=click.Choice([*stages.VERSION_BY_PE, *PE_ALIASES]),
+    type=click.Choice([*curriculum.VERSION_BY_PE, *PE_ALIASES]),
     default="rope",
     show_default=True,
     help="what tells branches apart: a Fourier code, 2-D RoPE (rope or rope2d), learned vectors, or nothing",
@@ -114,7 +113,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
       --init-weight weights/stage2 --out-dir weights/stage3
     """
     folder = out_dir or Path("weights") / f"pretrain-{PE_ALIASES.get(flags['pe'], flags['pe'])}"
-    path = folder / stages.CHECKPOINT_NAME
+    path = folder / curriculum.CHECKPOINT_NAME
     with claimed(path, "--out-dir", overwrite=True):
         require_empty(folder, resume)
         saved = resume_flags(ctx, path, flags) if resume else None
@@ -122,17 +121,16 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
         if saved:
             require_same_text(path, saved, stage.corpus)
         elif flags["init_weight"]:
-            stages.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
-        info = {"corpus": flags["corpus"], "flags": {name: plain(value) for name, value in flags.items()}}
+            curriculum.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
+        info = {"corpus": flags["corpus"], "flags": as_json(flags)}
         run = stage.saved_run(path, info, saved)
         run.train(save_every)
-        losses = run.complete(stage.measure)
-        report(stage, run.training.step, losses, stage.corpus.floor)
+        print_stage(stage, run.training.step, run.complete(stage.measure))
         say(f"wrote {path}")
 
 
 def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
-    """Make the stage that the flags describe; say which of them play no part."""
+    """Build the stage that the flags describe; warn of flags that have no effect."""
     pe = PE_ALIASES.get(flags["pe"], flags["pe"])
     warn_other_codes(ctx, pe)
     text = load_corpus(flags["corpus"], flags["chars"])
@@ -140,47 +138,47 @@ def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
     code, epochs = CodeConfig(**fields_of(CodeConfig, flags)), EpochConfig(**fields_of(EpochConfig, flags))
     chosen = {**flags, **split_learning_rate(ctx, flags["learning_rate"])}
     settings = {name: v for name, v in fields_of(TrainConfig, chosen).items() if name != "batch_size"}
-    return stages.prepare_stage(text, pe, config, code, epochs, **settings)
+    return curriculum.prepare_stage(text, pe, config, code, epochs, **settings)
 
 
-def plain(value: Any) -> Any:
-    """A flag's value as JSON can hold it."""
-    return str(value) if isinstance(value, Path) else value
+def as_json(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the flags with paths as text."""
+    return {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
 
 
 def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Checkpoint:
-    """Read the run in `path`, and let its flags take the place of those that were not given.
+    """Load the run in `path`, and replace flags that were not given by the run's.
 
-    Raises BadInput if a flag that was given says something else, or this is no run that can go on.
+    Raises BadInput if a given flag differs from the run's, or if the run cannot continue.
     """
     pe = checkpoints.load(path).info.get("flags", {}).get("pe", flags["pe"])
-    saved, _ = load_unfinished(path, stages.VERSION_BY_PE[PE_ALIASES.get(pe, pe)])
-    given = {name: plain(value) for name, value in flags.items()}
+    saved, _ = load_unfinished(path, curriculum.VERSION_BY_PE[PE_ALIASES.get(pe, pe)])
+    given = as_json(flags)
     adopt(ctx, given, saved.info.get("flags", {}), path)
     flags |= given
     return saved
 
 
 def require_empty(folder: Path, resume: bool) -> None:
-    """Raise BadInput unless a folder is empty, or holds a run that is to go on."""
+    """Raise BadInput unless a folder is empty, or holds a run to resume."""
     if not resume:
         held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
-        if stages.CHECKPOINT_NAME in held:
+        if curriculum.CHECKPOINT_NAME in held:
             raise BadInput(f"{folder} holds a run already; choose another --out-dir, or say --resume")
         if held:
             raise BadInput(f"{folder} holds something already; choose another --out-dir")
 
 
 def locate(path: Path) -> Path:
-    """The checkpoint that a path or the note's name for one means; prints which file that is."""
-    found = stages.find_checkpoint(path)
+    """Return the checkpoint that a path or the note's name stands for; print which file it is."""
+    found = curriculum.find_checkpoint(path)
     if found != path:
         say(f"{path}: reading {found}", error=True)
     return found
 
 
 def warn_other_codes(ctx: click.Context, pe: str) -> None:
-    """Say which flags were given that belong to another branch code than `pe`."""
+    """Warn of flags that belong to another branch code than `pe`."""
     own = {
         "fpe": ("fpe_", "branch_stride"),
         "rope2d": ("branch_stride", "branch_share"),
@@ -191,9 +189,9 @@ def warn_other_codes(ctx: click.Context, pe: str) -> None:
     warn_unused(ctx, [name for name in codes if not name.startswith(own[pe])], f"with --pe {pe}")
 
 
-def report(stage: Stage, steps: int, losses: dict[str, float], floor: float | None) -> None:
-    """Print what was trained, and by how much the loss grows with other texts beside."""
-    low, high = stage.objective.n_branches
+def print_stage(stage: Stage, steps: int, losses: dict[str, float]) -> None:
+    """Print what was trained, and how much the loss rises with other texts in the sequence."""
+    (low, high), floor = stage.objective.n_branches, stage.corpus.floor
     many = f"{low} to {high} branches" if low < high else f"{low} branch{'es' * (low > 1)}"
     say(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
     known = f" (floor {floor:.3f})" if floor else ""
@@ -228,7 +226,7 @@ def parallel_generate(
     loaded = checkpoints.load(path)
     if not VERSIONS[loaded.version].branches:
         raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
-    stages.require_codes(loaded.model, branches)
+    curriculum.require_codes(loaded.model, branches)
     prompts = encode_prompts(loaded.tokenizer, prompt, branches)
     require_memory_for_branches(loaded.model, branches, min(map(len, prompts)))
     draw = torch.Generator().manual_seed(seed)
@@ -238,7 +236,7 @@ def parallel_generate(
 
 
 def encode_prompts(tokenizer: CharTokenizer, prompts: tuple[str, ...], n: int) -> list[torch.Tensor]:
-    """The token ids of n prompts; a line end where fewer were given."""
+    """Return the token ids of n prompts; the missing ones are a line end."""
     if len(prompts) > n:
         raise BadInput(f"{len(prompts)} prompts are more than {n} branches")
     if len(prompts) < n and "\n" not in tokenizer.ids:

@@ -1,8 +1,12 @@
-"""What an exercise is: a task, checks that look at an answer, hints one by one, and a solution."""
+"""Exercises: a task, checks that test an answer, hints one by one, a picture and a solution."""
 
 from __future__ import annotations
 
+import ast
 import copy
+import inspect
+import io
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,24 +15,24 @@ from numbers import Integral
 from typing import Any
 
 import torch
-from torch import Generator
+from matplotlib.figure import Figure
+from torch import Generator, Tensor
 
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
-from babygpt_course.exercises.compare import difference, shown
-from babygpt_course.exercises.guard import OutOfTime, within
-from babygpt_course.exercises.pasting import needed_imports
-from babygpt_course.exercises.picture import Drawn, Picture, apart, numbers
+from babygpt_course.exercises.compare import describe, difference, truth, unchanged, wrong_shape
+from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
+Test = Callable[[Any, Generator], object]
 
 
 class Wrong(Exception):
-    """Raised by a check: what is wrong with the answer, in a sentence, with the input that shows it."""
+    """Raised by a check: a sentence that says what is wrong, with the input that shows it."""
 
 
 class Unusable(Wrong):
-    """Raised by a check for an answer that none of the other checks can make anything of."""
+    """Raised by a check if no later check can use the answer either."""
 
 
 class Words(str):
@@ -43,48 +47,84 @@ class Words(str):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that is asked of an answer.
+    """One requirement of an exercise.
 
-    asked  in a few words
-    look   is given the answer and a seeded random generator, and raises `Wrong` if the thing is not so
+    requirement  in a few words
+    test         given an answer and a seeded random generator, raises Wrong if the answer does not meet it
     """
 
-    asked: str
-    look: Callable[[Any, Generator], None]
+    requirement: str
+    test: Test
+
+    @property
+    def asked(self) -> str:  # old name
+        return self.requirement
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a checker found: one row for each thing asked.
+    """Result of all checks.
 
-    rows     (✓ or ✗, what was asked, what is wrong)
-    printed  how the answer's own output begins
+    rows    (✓ or ✗, the requirement, what is wrong) for each check
+    output  the beginning of what the answer printed
     """
 
     rows: Sequence[tuple[str, str, str]]
-    printed: str = ""
+    output: str = ""
 
     @property
     def solved(self) -> bool:
-        return all(mark == MARKS["holds"] for mark, *_ in self.rows)
+        return not self.failed
 
     @property
     def failed(self) -> list[str]:
-        """What was asked and is not so."""
-        return [asked for mark, asked, _ in self.rows if mark != MARKS["holds"]]
+        """Requirements that the answer does not meet."""
+        return [requirement for mark, requirement, _ in self.rows if mark != MARKS["holds"]]
 
     def _verdict(self) -> str:
         return "Solved." if self.solved else f"Not yet: {len(self.failed)} of {len(self.rows)} to go."
 
     def __repr__(self) -> str:
         lines = ["  ".join(part for part in row if part) for row in self.rows]
-        printed = [f"Your code printed: {self.printed}"] if self.printed else []
-        return "\n".join([*lines, *printed, self._verdict()])
+        output = [f"Your code printed: {self.output}"] if self.output else []
+        return "\n".join([*lines, *output, self._verdict()])
 
     def _repr_html_(self) -> str:
         table = Table(("", "asked", "what is wrong"), self.rows, 3)._repr_html_()
-        printed = f"<p>Your code printed: <code>{escape(self.printed)}</code></p>" if self.printed else ""
-        return f"{table}{printed}<p><b>{self._verdict()}</b></p>"
+        output = f"<p>Your code printed: <code>{escape(self.output)}</code></p>" if self.output else ""
+        return f"{table}{output}<p><b>{self._verdict()}</b></p>"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How to draw an answer beside the solution.
+
+    matrix  calls an answer on an input of its own, and returns the matrix to draw: (rows, columns)
+    x, y    labels of the columns and the rows
+    """
+
+    matrix: Callable[[Any], Tensor]
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Figure of an answer, the solution and their difference, which a notebook shows.
+
+    words  the difference
+    """
+
+    figure: Figure
+    words: str
+
+    def __repr__(self) -> str:
+        return f"Yours, the wanted one, and the difference: {self.words}"
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        file = io.BytesIO()
+        self.figure.savefig(file, format="png")
+        return file.getvalue(), {"alt": repr(self)}
 
 
 @dataclass
@@ -95,12 +135,13 @@ class Exercise:
     task      what to do, in Markdown
     level     "warm-up", "core" or "stretch"
     minutes   that it takes
-    checks    what is asked, the most basic first; they see the answer one after the other
+    checks    what is required, the most basic first; each tests the answer by itself
     hints     from the vaguest to the plainest
-    stub      what the learner begins with, as it stands in the notebook: a function, a class or a value
+    stub      a function, class or value that does what the beginning in the notebook does
     answer    the solution, likewise; the source of a function or class is shown
+    mistakes  sentence that tells the learner -> answer of somebody who makes this mistake
     seconds   that a check may take; more than a few for one that trains
-    picture   what of an answer can be drawn, where that says more than words
+    picture   how to draw an answer, where that says more than words
     """
 
     name: str
@@ -111,8 +152,9 @@ class Exercise:
     hints: Sequence[str]
     stub: Any
     answer: Any
+    mistakes: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = SECONDS
-    picture: Picture | None = None
+    picture: Comparison | None = None
     given: int = field(default=0, repr=False)  # hints already given
 
     def __repr__(self) -> str:
@@ -122,87 +164,129 @@ class Exercise:
         return f"**{self.name}** · {self.level} · about {self.minutes} minutes\n\n{self.task}"
 
     def check(self, attempt: Any) -> Report:
-        """Look at an answer, whatever it is and does.
-
-        attempt  a function, a class or a value, as the task says
-        returns  ✓ or ✗ for each thing asked, and for ✗ what is wrong
-        """
+        """Test an answer, whatever it is and does, and report on each requirement. Never raises."""
         rows: list[tuple[str, str, str]] = []
-        printed = ""
-        for number, check in enumerate(self.checks):
-            draw = Generator().manual_seed(number)
-            with torch.random.fork_rng(devices=[]):
-                _, error, output = within(self.seconds, partial(check.look, attempt, draw))
-            rows.append((MARKS["fails" if error else "holds"], check.asked, sentence(error, self.seconds)))
-            printed = printed or " / ".join(output.split("\n")[:3]).strip(" /")
+        beginning = ""
+        for seed, check in enumerate(self.checks):
+            test = partial(check.test, attempt, Generator().manual_seed(seed))
+            _, error, output = run_with_timeout(self.seconds, test)
+            rows.append((MARKS["fails" if error else "holds"], check.requirement, self._explain(error)))
+            beginning = beginning or " / ".join(output.split("\n")[:3]).strip(" /")
             if isinstance(error, Unusable | OutOfTime):
-                rows += [
-                    (MARKS["fails"], later.asked, "not looked at") for later in self.checks[number + 1 :]
-                ]
+                later = self.checks[seed + 1 :]
+                rows += [(MARKS["fails"], check.requirement, "not looked at") for check in later]
                 break
-        return Report(rows, printed)
+        return Report(rows, beginning)
 
-    def draw(self, attempt: Any) -> Drawn | Words:
-        """Yours, the wanted one, and the difference; in words why not, where there is nothing to draw."""
-        if self.picture is None:
+    def _explain(self, error: BaseException | None) -> str:
+        """Return what a check raised as the report puts it; an empty text if it raised nothing."""
+        if isinstance(error, OutOfTime):
+            return f"did not come to an end within {self.seconds:g} seconds"
+        if error is None or isinstance(error, Wrong):
+            return str(error or "")
+        return f"your code raised {type(error).__name__}: {describe(str(error))}"
+
+    def draw(self, attempt: Any) -> Drawing | Words:
+        """Draw an answer, the solution and their difference; say why, where there is nothing to draw."""
+        picture = self.picture
+        if picture is None:
             return Words("This exercise has no picture: `check` says it in words.")
-        make = partial(self.picture.matrix, attempt)
-        yours, error, _ = within(self.seconds, partial(numbers, make))
-        wanted = numbers(partial(self.picture.matrix, self.answer))
+        wanted = as_matrix(picture.matrix(self.answer))
+        yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(picture.matrix(attempt)))
         if error is None and yours.shape != wanted.shape:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
         if error is not None:
-            return Words(f"There is nothing to draw yet: {sentence(error, self.seconds)}")
-        differ, labels = apart(yours, wanted), (self.picture.x, self.picture.y)
-        return Drawn(answer_figure(yours.numpy(), wanted.numpy(), differ, *labels), differ)
+            return Words(f"There is nothing to draw yet: {self._explain(error)}")
+        wrong = ~yours.isclose(wanted, 1e-5, 1e-4)
+        words = "No difference"
+        if number := int(wrong.sum()):
+            furthest = (yours - wanted)[wrong].abs().nan_to_num(torch.inf).max()
+            words = f"{number} of {wrong.numel()} differ, by up to {furthest:.2g}"
+        figure = answer_figure(yours.numpy(), wanted.numpy(), words, picture.x, picture.y)
+        return Drawing(figure, words)
 
     def hint(self) -> Words:
-        """One more hint each time; after the last one, all is said."""
+        """Return one more hint each time, until there are no more."""
         if self.given == len(self.hints):
             return Words("There are no more hints. `solution()` shows one way to do it.")
         self.given += 1
         return Words(f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}")
 
     def solution(self) -> Source | Any:
-        """One way to do it: its source, with what it imports, as a notebook's cell; or the value."""
+        """Return the source of the solution with its imports, ready to paste into a cell; or its value."""
         if not callable(self.answer):
             return self.answer
-        shown_source = source(self.answer)
-        text = shown_source.text.replace("_answer(", "(")
-        imports = needed_imports(text, self.answer.__module__)
-        shown_source.text = "\n".join([*imports, *(["", ""] if imports else []), text])
-        return shown_source
+        cell = source(self.answer)
+        text = cell.text.replace("_answer(", "(")
+        imports = needed_imports(text, sys.modules[self.answer.__module__])
+        cell.text = "\n".join([*imports, "", "", text] if imports else [text])
+        return cell
 
 
-def sentence(error: BaseException | None, seconds: float) -> str:
-    """What a check raised, as the report says it; nothing for nothing."""
-    if error is None:
-        return ""
-    if isinstance(error, OutOfTime):
-        return f"did not come to an end within {seconds:g} seconds"
-    if isinstance(error, Wrong):
-        return str(error)
-    return f"your code raised {type(error).__name__}: {shown(str(error))}"
+def exercise(text: str, checks: Mapping[str, Test], **rest: Any) -> Exercise:
+    """Make an exercise from its text, as a lesson writes it down.
+
+    text    "Name (level, 5 minutes)", then the task, then a list of hints; a blank line between the three
+    checks  requirement -> test
+    rest    stub, answer and the other fields of Exercise
+    """
+    title, task, hints = inspect.cleandoc(text).split("\n\n")
+    name, _, effort = title.removesuffix(" minutes)").rpartition(" (")
+    level, minutes = effort.split(", ")
+    lines = [" ".join(hint.split()) for hint in f"\n{hints}".split("\n- ")[1:]]
+    tests = [Check(*pair) for pair in checks.items()]
+    return Exercise(name, " ".join(task.split()), level, int(minutes), tests, lines, **rest)
+
+
+def as_matrix(value: Any) -> Tensor:
+    """Return a real matrix in float32. Raises Wrong if the value is something else."""
+    matrix = torch.as_tensor(value).detach().cpu()
+    if matrix.dim() != 2 or matrix.is_complex():
+        raise Wrong(f"{matrix.dtype} of shape {tuple(matrix.shape)} is no matrix")
+    return matrix.float()
+
+
+def needed_imports(text: str, home: Any) -> list[str]:
+    """Return the import lines that some code from the module `home` needs."""
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    lines = []
+    for node in ast.parse(inspect.getsource(home)).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
+            used -= {alias.asname or alias.name for alias in node.names}
+            lines += [ast.unparse(node)] if node.names else []
+    own = sorted(name for name in used if name in vars(home))
+    return lines + ([f"from {home.__name__} import {', '.join(own)}"] if own else [])
+
+
+# ------------------------------------------------------------ what checks are made of
 
 
 def ask(attempt: Callable[..., Any], *given: Any, what: str) -> Any:
-    """Call the learner's function on copies of some inputs.
+    """Call the learner's function on copies of some inputs, and return what it returned.
 
-    given    the inputs
-    what     they are, for the sentence: "x of shape (1, 2)"
-    returns  what it returned
-    Raises Wrong if it raises, or writes into what it was given; Unusable if it is no function.
+    what  describes the inputs in a sentence: "x of shape (1, 2)"
+    Raises Wrong if it raises, or writes into its inputs; Unusable if it is no function.
     """
     if not callable(attempt):
-        raise Unusable(f"this should be a function, and is {shown(attempt)}")
+        raise Unusable(f"this should be a function, and is {describe(attempt)}")
     copies = copy.deepcopy(given)
     try:
         got = attempt(*copies)
     except Exception as error:
-        raise Wrong(f"for {what} it raised {type(error).__name__}: {shown(str(error))}") from error
+        raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
     if not all(unchanged(a, b) for a, b in zip(copies, given, strict=True)):
         raise Wrong(f"for {what} it changed what it was given; work on a copy")
     return got
+
+
+def require_equal(
+    got: Any, want: Any, what: str, mistakes: Mapping[str, Any] | None = None, atol: float = 1e-4
+) -> None:
+    """Raise Wrong if two values differ, with the sentence of a known mistake if its value came out."""
+    if text := difference(got, want, atol):
+        known = (sentence for sentence, wrong in (mistakes or {}).items() if not difference(got, wrong, atol))
+        raise Wrong(f"for {what} {text}" + next((f". {sentence}" for sentence in known), ""))
 
 
 def expect(
@@ -215,52 +299,50 @@ def expect(
 ) -> Any:
     """Call the learner's function on copies of some inputs, and compare what it returns.
 
-    given     the inputs
-    want      what it should return
-    what      the inputs are, for the sentence
-    mistakes  what to tell the learner -> what somebody gets who makes that well-known mistake
-    returns   what it returned
-    Raises Wrong if that is something else.
+    what      describes the inputs in a sentence
+    mistakes  sentence that tells the learner -> a wrong value, or the function that returns it
+    returns   what the learner's function returned
+    Raises Wrong if that differs from `want`.
     """
     got = ask(attempt, *given, what=what)
-    if text := difference(got, want, atol):
-        told = (said for said, wrong in (mistakes or {}).items() if not difference(got, wrong, atol))
-        raise Wrong(f"for {what} {text}" + next((f". {said}" for said in told), ""))
+    wrong = {text: f(*given) if callable(f) else f for text, f in (mistakes or {}).items()}
+    require_equal(got, want, what, wrong, atol)
     return got
 
 
+def require_tensors(got: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:
+    """Return the tensors of an answer, detached. Raises Wrong unless they have these shapes, in order."""
+    if not isinstance(got, tuple | list) or len(got) != len(shapes):
+        names = ", ".join(shapes)
+        raise Wrong(f"for {what} came out: {describe(got)}; should be {len(shapes)} tensors: {names}")
+    for (name, shape), part in zip(shapes.items(), got, strict=True):
+        if text := wrong_shape(part, shape):
+            raise Wrong(f"for {what} the {name}: {text}")
+    return [torch.as_tensor(part).detach() for part in got]
+
+
+def require_bool(got: Any, what: str) -> bool:
+    """Return a truth value. Raises Wrong if an answer returned something else."""
+    value = truth(got)
+    if value is None:
+        raise Wrong(f"for {what} came out: {describe(got)}; should be True or False")
+    return value
+
+
 def whole_number(value: Any, least: int, most: int) -> int:
-    """A whole number that a learner gave as an answer. Raises Unusable if it is none, or out of bounds."""
+    """Return an answer that is a whole number. Raises Unusable if it is none, or out of bounds."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise Unusable(f"this should be a whole number, and is {shown(value)}")
-    number = int(value)
-    if not least <= number <= most:
-        raise Unusable(f"this should lie between {least} and {most}, and is {number}")
-    return number
+        raise Unusable(f"this should be a whole number, and is {describe(value)}")
+    if not least <= int(value) <= most:
+        raise Unusable(f"this should lie between {least} and {most}, and is {int(value)}")
+    return int(value)
 
 
 def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
-    """Texts that a learner gave as an answer.
-
-    number  of texts that there should be, if that is fixed
-    Raises Unusable if they are none.
-    """
+    """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
     wanted = f"{number or 'some'} texts in a tuple or list"
     if not isinstance(value, tuple | list) or not all(type(text) is str for text in value):
-        raise Unusable(f"this should be {wanted}, and is {shown(value)}")
+        raise Unusable(f"this should be {wanted}, and is {describe(value)}")
     if len(value) != number if number else not value:
         raise Unusable(f"this should be {wanted}, and there are {len(value)}")
     return tuple(value)
-
-
-def unchanged(one: Any, other: Any) -> bool:
-    """Whether a tensor, a module, or a list or dict of these still holds what its copy holds."""
-    if isinstance(one, torch.nn.Module):
-        return unchanged(dict(one.state_dict()), dict(other.state_dict()))
-    if isinstance(one, torch.Tensor):
-        return one.shape == other.shape and bool((one == other).all())
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(unchanged, one, other))
-    return True

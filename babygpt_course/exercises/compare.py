@@ -1,4 +1,4 @@
-"""What a checker says of an answer that is not the wanted one."""
+"""Compare an answer with the reference, and put the difference in words."""
 
 from __future__ import annotations
 
@@ -9,57 +9,78 @@ import torch
 from torch import Tensor
 
 SHOWN = 6  # numbers of a tensor that are printed
+NO_RETURN = "came out: None. Is a `return` missing?"
 
 
-def shown(value: Any, most: int = SHOWN) -> str:
-    """A value in at most a line: shapes for what is large, the first numbers, no endless text.
+def describe(value: Any, most: int = SHOWN) -> str:
+    """Return a value as text of at most one line.
 
-    Never raises: a value whose own text cannot be had is named by its type.
+    most     numbers of a tensor that are printed; a large one gets its shape too
+    returns  never raises: a value whose own `repr` fails is named by its type
     """
     try:
-        if isinstance(value, np.ndarray):
-            value = torch.as_tensor(value)
-        if isinstance(value, Tensor):
-            return shown_tensor(value, most)
-        if isinstance(value, float):
-            return f"{value:.4g}"
-        text = " ".join(repr(value).split())
+        if isinstance(value, Tensor | np.ndarray):
+            tensor = torch.as_tensor(value).detach()
+            numbers = tensor.flatten()[:most].tolist()
+            listed = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in numbers)
+            if tensor.dim() == 0:
+                return listed
+            if tensor.dim() == 1 and len(tensor) <= most:
+                return f"[{listed}]"
+            return f"{tuple(tensor.shape)} [{listed}{', …' if tensor.numel() > most else ''}]"
+        text = f"{value:.4g}" if isinstance(value, float) else " ".join(repr(value).split())
     except Exception:
         return f"something of type {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def shown_tensor(value: Tensor, most: int = SHOWN) -> str:
-    """A tensor in a line: its numbers if they are few, otherwise its shape and its first ones."""
-    numbers = value.detach().flatten()[:most].tolist()
-    listed = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in numbers)
-    if value.dim() == 0:
-        return listed
-    if value.numel() <= most and value.dim() == 1:
-        return f"[{listed}]"
-    return f"{tuple(value.shape)} [{listed}{', …' if value.numel() > most else ''}]"
-
-
 def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
-    """Say how an answer differs from the wanted one, or nothing.
+    """Return how an answer differs from the reference; an empty text if they agree.
 
-    got      whatever the learner's code returned
-    want     a tensor, a number, a truth value, a text, or a tuple or list of these
-    atol     how far numbers may be apart
-    returns  "" if they agree; otherwise what came out, and what should have
+    got   whatever the learner's code returned
+    want  a tensor, a number, a truth value, a text, or a tuple or list of these
+    atol  by how much numbers may differ
     """
     if got is None and want is not None:
-        return "came out: None. Is a `return` missing?"
+        return NO_RETURN
     if isinstance(want, bool | str):
-        same = truth(got) is want if isinstance(want, bool) else type(got) is str and got == want
-        return "" if same else f"came out: {shown(got)}; should be: {shown(want)}"
-    if isinstance(want, tuple | list):
-        return _difference_of_parts(got, want, atol)
-    return _difference_of_numbers(got, want, atol)
+        agree = truth(got) is want if isinstance(want, bool) else type(got) is str and got == want
+        return "" if agree else f"came out: {describe(got)}; should be: {describe(want)}"
+    if not isinstance(want, tuple | list):
+        return difference_of_numbers(got, want, atol)
+    if not isinstance(got, tuple | list) or len(got) != len(want):
+        return f"came out: {describe(got)}; should be {len(want)} things: {describe(want)}"
+    parts = [difference(g, w, atol) for g, w in zip(got, want, strict=True)]
+    found = (f"number {i + 1} of {len(want)} {text}" for i, text in enumerate(parts) if text)
+    return next(found, "")
+
+
+def difference_of_numbers(got: Any, want: Any, atol: float) -> str:
+    """Return how a number or a tensor differs from the reference: shape, type, then the first entry."""
+    wanted = torch.as_tensor(want).detach().cpu()
+    try:
+        numbers = torch.as_tensor(got).detach().cpu()
+    except Exception:
+        return f"came out: {describe(got)}; should be: {describe(wanted)}"
+    if numbers.shape != wanted.shape:
+        return f"came out: shape {tuple(numbers.shape)}; should be shape {tuple(wanted.shape)}"
+    if numbers.is_complex() != wanted.is_complex() or numbers.dtype == torch.bool != wanted.dtype:
+        return f"came out: numbers of type {numbers.dtype}; should be {wanted.dtype}"
+    kind = torch.complex128 if wanted.is_complex() else torch.float64
+    wrong = ~numbers.to(kind).isclose(wanted.to(kind), 1e-5, atol) | numbers.isnan()
+    if not wrong.any():
+        return ""
+    if numbers.dim() and numbers.isnan().any():
+        return f"came out: {int(numbers.isnan().sum())} numbers that are nan; should be: {describe(wanted)}"
+    if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):
+        return f"came out: {describe(numbers)}; should be: {describe(wanted)}"
+    first = tuple(wrong.nonzero()[0].tolist())
+    index = ", ".join(map(str, first))
+    return f"at [{index}] came out: {describe(numbers[first])}; should be: {describe(wanted[first])}"
 
 
 def truth(value: Any) -> bool | None:
-    """A truth value, also where it comes as NumPy's or as a tensor of one; None for anything else."""
+    """Return a truth value, also one of NumPy or a tensor of one; None for anything else."""
     if isinstance(value, np.bool_) or (
         isinstance(value, Tensor) and value.dtype == torch.bool and value.dim() == 0
     ):
@@ -68,49 +89,27 @@ def truth(value: Any) -> bool | None:
 
 
 def wrong_shape(got: Any, shape: tuple[int, ...]) -> str:
-    """Say that something is no tensor of this shape, or nothing.
-
-    got      whatever the learner's code returned
-    returns  "" if it is one, whatever its numbers are; otherwise what came out, and what should have
-    """
+    """Return in what way `got` is no tensor of this shape; an empty text if it is one."""
     if got is None:
-        return "came out: None. Is a `return` missing?"
+        return NO_RETURN
     try:
-        have = tuple(torch.as_tensor(got).shape)
+        found = tuple(torch.as_tensor(got).shape)
     except Exception:
-        return f"came out: {shown(got)}; should be a tensor of shape {shape}"
-    return "" if have == shape else f"came out: shape {have}; should be shape {shape}"
+        return f"came out: {describe(got)}; should be a tensor of shape {shape}"
+    return "" if found == shape else f"came out: shape {found}; should be shape {shape}"
 
 
-def _difference_of_parts(got: Any, want: tuple[Any, ...] | list[Any], atol: float) -> str:
-    if not isinstance(got, tuple | list) or len(got) != len(want):
-        return f"came out: {shown(got)}; should be {len(want)} things: {shown(want)}"
-    found = [(i, difference(g, w, atol)) for i, (g, w) in enumerate(zip(got, want, strict=True))]
-    return next((f"number {i + 1} of {len(want)} {text}" for i, text in found if text), "")
+def unchanged(one: Any, other: Any) -> bool:
+    """Whether a tensor, a module, or a list or dict of these still holds what its copy holds."""
+    if isinstance(one, torch.nn.Module):
+        one, other = dict(one.state_dict()), dict(other.state_dict())
+    if isinstance(one, Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(unchanged, one, other))
+    return True
 
 
-def _difference_of_numbers(got: Any, want: Any, atol: float) -> str:
-    wanted = torch.as_tensor(want).detach()
-    try:
-        numbers = torch.as_tensor(got).detach().cpu()
-    except Exception:
-        return f"came out: {shown(got)}; should be: {shown(wanted)}"
-    if numbers.shape != wanted.shape:
-        return (
-            f"came out: shape {tuple(numbers.shape)}; should be shape {tuple(wanted.shape)}"
-            if wanted.dim() or numbers.dim()
-            else f"came out: {shown(got)}"
-        )
-    if numbers.is_complex() != wanted.is_complex() or numbers.dtype == torch.bool != wanted.dtype:
-        return f"came out: numbers of type {numbers.dtype}; should be {wanted.dtype}"
-    kind = torch.complex128 if wanted.is_complex() else torch.float64
-    apart = ~numbers.to(kind).isclose(wanted.cpu().to(kind), 1e-5, atol) | numbers.isnan()
-    if not apart.any():
-        return ""
-    if numbers.dim() and numbers.isnan().any():
-        return f"came out: {int(numbers.isnan().sum())} numbers that are nan; should be: {shown(wanted)}"
-    if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):
-        return f"came out: {shown(numbers)}; should be: {shown(wanted)}"
-    first = tuple(apart.nonzero()[0].tolist())
-    at = ", ".join(map(str, first))
-    return f"at [{at}] came out: {shown(numbers[first])}; should be: {shown(wanted[first])}"
+shown = describe  # old name

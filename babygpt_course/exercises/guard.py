@@ -1,12 +1,12 @@
-"""Running code that a learner wrote: whatever it does, it ends, and nothing of ours is changed by it."""
+"""Run a learner's code with a time limit, and leave the kernel as it was."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import io
 import random
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,76 +14,65 @@ from typing import Any
 import numpy as np
 import torch
 
-KEPT_CHARACTERS = 600  # of what the learner's code prints
+OUTPUT_LIMIT = 600  # characters that are kept of what the learner's code prints
+PATIENCE = 0.5  # seconds that an interrupted thread gets to end
 
 
 class OutOfTime(BaseException):
-    """Raised inside the learner's code when its time is over; no `except Exception` holds it up."""
+    """Raised inside the learner's code when its time is over. No `except Exception` catches it."""
 
 
-class Printed(io.TextIOBase):
-    """Takes what is printed, and keeps its beginning."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def writable(self) -> bool:
-        return True
+class Beginning(io.StringIO):
+    """Text stream that keeps only the beginning of what is written to it."""
 
     def write(self, text: str) -> int:
-        if len(self.text) < KEPT_CHARACTERS:
-            self.text = (self.text + text)[:KEPT_CHARACTERS]
+        super().write(text[: max(0, OUTPUT_LIMIT - self.tell())])
         return len(text)
 
 
 @contextlib.contextmanager
-def global_state_kept() -> Iterator[None]:
-    """Put back the random generators, and PyTorch's default type and threads, as they were."""
+def preserved_state() -> Iterator[None]:
+    """Restore the random generators, and PyTorch's default type and number of threads."""
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002  the global one, which a learner may seed
-    dtype, recursion = torch.get_default_dtype(), sys.getrecursionlimit()
-    threads = torch.get_num_threads()
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     try:
         yield
     finally:
         torch.set_rng_state(torch_state)
-        np.random.set_state(numpy_state)  # noqa: NPY002
         random.setstate(python_state)
+        np.random.set_state(numpy_state)  # noqa: NPY002
         torch.set_default_dtype(dtype)
-        sys.setrecursionlimit(recursion)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
 
 
-def within(seconds: float, work: Callable[[], Any]) -> tuple[Any, BaseException | None, str]:
-    """Run `work` in a thread of its own, for so long at most.
+def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, BaseException | None, str]:
+    """Run `work` in a thread of its own, and interrupt it when its time is over.
 
-    seconds  after which it is interrupted; inside one long call of a library it is left behind instead
-    returns  what it returned, what it raised (OutOfTime if it did not end), and how its output begins
+    seconds  after which OutOfTime is raised in the thread; one long call of a library is left behind instead
+    returns  the value of `work`, the exception (OutOfTime if it did not end), the beginning of its output
     """
-    returned: list[Any] = []
-    raised: list[BaseException] = []
-    printed = Printed()
+    # PyTorch imports this at the first optimizer. An interrupted import would leave half a module behind.
+    importlib.import_module("torch._dynamo")
+    values: list[Any] = []
+    errors: list[BaseException] = []
+    output = Beginning()
 
     def run() -> None:
         try:
-            returned.append(work())
-        except BaseException as error:  # SystemExit too: nothing a learner writes ends the kernel
-            raised.append(error)
+            values.append(work())
+        except BaseException as error:  # SystemExit too: a learner's exit() must not end the kernel
+            errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
-    with global_state_kept(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    with preserved_state(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         thread.start()
         thread.join(seconds)
         if thread.is_alive():
-            interrupt(thread)
-    if returned:
-        return returned[0], None, printed.text
-    return None, raised[0] if raised else OutOfTime(), printed.text
-
-
-def interrupt(thread: threading.Thread, patience: float = 0.5) -> None:
-    """Raise OutOfTime in another thread, and wait a moment for it to end."""
-    ident = ctypes.c_ulong(thread.ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(OutOfTime))
-    thread.join(patience)
+            ident = ctypes.c_ulong(thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(OutOfTime))
+            thread.join(PATIENCE)
+    if values:
+        return values[0], None, output.getvalue()
+    return None, errors[0] if errors else OutOfTime(), output.getvalue()

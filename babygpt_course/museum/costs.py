@@ -1,13 +1,9 @@
-"""What each bug of the museum costs in training, from several seeds; stored, since it takes minutes.
-
-`write_costs()` measures it anew.
-"""
+"""Cost of each bug of the museum in training, from several seeds; stored, since measuring takes minutes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +12,7 @@ from babygpt.tables import Table
 from babygpt_course.museum.exhibits import EXHIBITS
 from babygpt_course.museum.museum import Museum
 
-STORED = "costs.json"
+STORED = Path(__file__).with_name("costs.json")
 SEEDS = (0, 1, 2, 3)
 LAST = 10  # steps at the end whose losses are averaged
 
@@ -24,14 +20,14 @@ Costs = dict[str, Any]
 
 
 def ending(losses: Sequence[float]) -> float:
-    """Where a training ends: the mean loss of its last steps."""
+    """Return the mean loss of the last steps of a training."""
     return sum(losses[-LAST:]) / len(losses[-LAST:])
 
 
 def measure_costs(museums: Sequence[Museum]) -> Costs:
     """Train every exhibit and its healthy twin in museums of different seeds.
 
-    returns  steps and seeds; "ends" and "twins": exhibit -> where it and its twin end, a seed each
+    returns  steps and seeds; "ends" and "twins": exhibit -> `ending` of it and of its twin, one per seed
     """
     ends = {e.name: [round(ending(m.losses(e.make)), 4) for m in museums] for e in EXHIBITS}
     twins = {e.name: [round(ending(m.losses(e.healthy)), 4) for m in museums] for e in EXHIBITS}
@@ -43,25 +39,24 @@ def write_costs() -> None:
     """Measure and store them: about five minutes on two cores."""
     corpus = load_corpus()
     costs = measure_costs([Museum(corpus, seed) for seed in SEEDS])
-    Path(__file__).with_name(STORED).write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
+    STORED.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
 
 
 def load_costs() -> Costs:
-    """What was stored; see `measure_costs`."""
-    return dict(json.loads((files("babygpt_course.exercises") / STORED).read_text(encoding="utf-8")))
+    """Return the stored result of `measure_costs`."""
+    return dict(json.loads(STORED.read_text(encoding="utf-8")))
 
 
 def differences(costs: Costs) -> dict[str, list[float]]:
-    """How much higher each exhibit's training ends than its twin's: exhibit -> nats, a seed each."""
+    """Return by how much each exhibit's training ends higher than its twin's: exhibit -> nats per seed."""
     pairs = {name: zip(ends, costs["twins"][name], strict=True) for name, ends in costs["ends"].items()}
     return {name: [a - b for a, b in pair] for name, pair in pairs.items()}
 
 
 def cost_table(costs: Costs) -> Table:
-    """The exhibits by what they cost, the dearest first: the mean of the seeds, the least and the most."""
-    found = sorted(differences(costs).items(), key=lambda item: -sum(item[1]))
+    """Return the exhibits by their cost, the highest first: mean, minimum and maximum over the seeds."""
     rows = [
         (name, f"{sum(d) / len(d):+.2f}", f"{min(d):+.2f} to {max(d):+.2f}" if any(d) else "the same curve")
-        for name, d in found
+        for name, d in sorted(differences(costs).items(), key=lambda item: -sum(item[1]))
     ]
     return Table(("exhibit", "ends higher by (nats)", f"from {len(costs['seeds'])} seeds"), rows, stable=3)

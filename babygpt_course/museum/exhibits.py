@@ -1,23 +1,213 @@
-"""What hangs in the museum of bugs: what each specimen does, why nobody noticed, and where it was met."""
+"""Exhibits of the museum of bugs: small models with a few wrong lines each, and their labels.
+
+The loss of every one falls. `promises.py` measures what it breaks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property, partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from babygpt.config import ModelConfig
-from babygpt.encodings import Rotary, Sinusoidal
-from babygpt.invariants import Promise
-from babygpt_course.museum import specimens
-from babygpt_course.museum.evidence import PROMISES, trains_alike, wake
-from babygpt_course.museum.specimens import Reader, rotary, sinusoidal
+from babygpt.encodings import Encoding, Rotary, Sinusoidal
+from babygpt.encodings.rotary import angles, rotate_pairs
+from babygpt.encodings.sinusoidal import sinusoid
+from babygpt.models.base import KVCache
+from babygpt.models.transformer import Attention, Block, Context, Transformer
+from babygpt.positions import Positions
 
-Make = Callable[[ModelConfig], Reader]
-SHAPE = ModelConfig(12, block_size=32, n_layer=2, n_head=2, n_embd=32)  # of what is measured
+# ---------------------------------------------------------------- a healthy model
+
+
+class Specimen(Transformer):
+    """A causal Transformer that finds the positions of its tokens itself; the last token id is padding."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        """Return the positions of tokens (B, T) that follow `n_read` others.
+
+        Padding is not counted. It gets a position after all tokens, where no token may look.
+        """
+        real = idx != self.config.vocab_size - 1
+        if bool(real.all()):
+            return Positions.arange(idx.shape[1], n_read, idx.device)
+        return Positions((real.cumsum(dim=-1) - 1).masked_fill(~real, idx.shape[1]))
+
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        if positions is None:
+            positions = self.positions(idx, cache.length if cache else 0)
+        return super().forward(idx, positions, cache)
+
+
+def rotary(
+    config: ModelConfig, encoding: type[Rotary] = Rotary, model: type[Specimen] = Specimen
+) -> Specimen:
+    """A model with RoPE; healthy, unless it is given another encoding or model."""
+    return model(config, encoding(config.head_dim))
+
+
+def sinusoidal(
+    config: ModelConfig, encoding: type[Sinusoidal] = Sinusoidal, model: type[Specimen] = Specimen
+) -> Specimen:
+    """A model with the fixed table of sines and cosines; healthy, unless it is given another part."""
+    return model(config, encoding(config.n_embd))
+
+
+# ---------------------------------------------------------------- encodings that are wrong
+
+
+class AlongHeads(Rotary):
+    """RoPE for queries of shape (B, T, H, D), given queries of shape (B, H, T, D)."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        time = torch.arange(q.shape[1], device=q.device)
+        angle = angles(time, q.shape[-1], self.theta)[:, None]  # (H, 1, D / 2)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+class MixedLayouts(Rotary):
+    """Angles laid out for pairs (i, i + D/2), rotation of the pairs (2i, 2i + 1)."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        half = angles(positions.time, q.shape[-1], self.theta)  # (T, D / 2)
+        angle = torch.cat((half, half), dim=-1)  # (T, D)
+
+        def rotate(x: Tensor) -> Tensor:
+            turned = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+            return (x * angle.cos() + turned * angle.sin()).to(x.dtype)
+
+        return rotate(q), rotate(k)
+
+
+class LostMinus(Rotary):
+    """(a, b) becomes (a cos + b sin, b cos + a sin)."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        half = angles(positions.time, q.shape[-1], self.theta)  # (T, D / 2)
+        angle = half.repeat_interleave(2, dim=-1)  # (T, D)
+
+        def rotate(x: Tensor) -> Tensor:
+            turned = torch.stack((x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+            return (x * angle.cos() + turned * angle.sin()).to(x.dtype)
+
+        return rotate(q), rotate(k)
+
+
+class ShortNumbers(Rotary):
+    """Positions take the type of everything else in the model: bfloat16."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time.bfloat16(), q.shape[-1], self.theta)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+class Clamped(Rotary):
+    """Angles come from a table of 32 rows, and the last row serves all positions beyond it."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time.clamp(max=31), q.shape[-1], self.theta)
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+class AbsoluteKernel(Rotary):
+    """RoPE times K(m), where m is the position of the token."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        angle = angles(positions.time, q.shape[-1], self.theta)
+        m2 = positions.time.double() ** 2
+        kernel = 0.7 * torch.exp(-m2 / (2 * 5.0**2)) + 0.3 * torch.exp(-m2 / (2 * 20.0**2))
+        kernel = (kernel if kernel.dim() == 1 else kernel[:, None])[..., None]  # (T, 1) or (B, 1, T, 1)
+        return rotate_pairs(q, angle) * kernel.to(q), rotate_pairs(k, angle) * kernel.to(k)
+
+
+class CosineAlone(Rotary):
+    """Channel k of the token at position i times cos(i theta^(-k/D))."""
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        gate = angles(positions.time, 2 * q.shape[-1], self.theta).cos().to(q)  # (T, D)
+        return q * gate, k * gate
+
+
+class Twice(Sinusoidal):
+    """The code is added by the embedding, and once more by the caller."""
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        x = super().embed(x, positions)
+        return super().embed(x, positions)
+
+
+class AlongBatch(Sinusoidal):
+    """A code for inputs of shape (T, B, C), given inputs of shape (B, T, C)."""
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        time = torch.arange(x.shape[0], device=x.device)
+        return x + sinusoid(time, self.n_embd, self.theta)[:, None].to(x.dtype)  # (B, 1, C)
+
+
+class MissingColon(Sinusoidal):
+    """table[T] was written where table[:T] was meant."""
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        time = torch.tensor(x.shape[1], device=x.device)
+        return x + sinusoid(time, self.n_embd, self.theta).to(x.dtype)  # (C,)
+
+
+# ---------------------------------------------------------------- models that are wrong
+
+
+class RestartsInCache(Specimen):
+    """Counts the tokens that it is given now, not those it has read."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        return super().positions(idx, 0)
+
+
+class CountsPadding(Specimen):
+    """Hides padding, and counts it."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        real = idx != self.config.vocab_size - 1
+        if bool(real.all()):
+            return super().positions(idx, n_read)
+        time = torch.arange(idx.shape[1], device=idx.device).expand_as(idx)
+        return Positions(time.masked_fill(~real, idx.shape[1]))
+
+
+class OneTooMany(Specimen):
+    """A mask with its diagonal one step too high."""
+
+    def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
+        return super().attn_masks(Positions(queries.time + 1), keys)
+
+
+class Unscaled(Attention):
+    """Attention that forgets to divide its scores by the root of the head's width."""
+
+    def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().qkv(x, context)
+        return q * q.shape[-1] ** 0.5, k, v
+
+
+class WithoutScale(Specimen):
+    """A model with `Unscaled` in every block, which begins with the weights of the healthy one."""
+
+    def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
+        super().__init__(config, encoding)
+        for block in self.modules():
+            if isinstance(block, Block):
+                block.attention.__class__ = Unscaled  # the weights stay, the arithmetic changes
+
+
+# ---------------------------------------------------------------- labels
+
+Make = Callable[..., Specimen]  # given a ModelConfig
+SHAPE = ModelConfig(12, block_size=32, n_layer=2, n_head=2, n_embd=32)  # of the models that are measured
 
 
 @dataclass(frozen=True)
@@ -27,235 +217,165 @@ class Exhibit:
     name     what it is called
     does     what the code does, in a sentence
     unseen   why nobody noticed, in a sentence
-    thing    the class or function that is wrong; its source is shown
-    make     makes a model with it
-    healthy  makes the same model without it
-    met      where it was met: (what stands there, address), or "" for a source note
+    part     the wrong encoding or model; None if nothing is wrong
+    met      where it was met: owner/repository/issues/number or .../pull/number, remark; or a note
+    healthy  makes the model without it
+    shown    the code that is shown, if it is not that of `part`
     """
 
     name: str
     does: str
     unseen: str
-    thing: Any
-    make: Make
-    healthy: Make
-    met: Sequence[tuple[str, str]]
+    part: type[Any] | None
+    met: str = ""
+    healthy: Make = rotary
+    shown: type[Any] | None = None
+
+    @cached_property
+    def make(self) -> Make:
+        """Makes a model with it."""
+        if self.part is None:
+            return self.healthy
+        kind = "model" if issubclass(self.part, Specimen) else "encoding"
+        return partial(self.healthy, **{kind: self.part})
+
+    @property
+    def thing(self) -> Any:
+        """The class or function whose source is shown."""
+        return self.shown or self.part or self.healthy
 
     def plaque(self) -> str:
-        """Its two sentences and where it was met, as Markdown."""
-        places = (f"[{what}]({address})" if address else what for what, address in self.met)
-        where = f" Met in: {'; '.join(places)}." if self.met else ""
+        """Return its two sentences and where it was met, as Markdown."""
+        where = f" Met in: {'; '.join(map(link, self.met.split('; ')))}." if self.met else ""
         return f"**{self.name}**: {self.does} {self.unseen}{where}"
 
 
-@cache
-def measured(exhibit: Exhibit, promise: str) -> Promise:
-    """What a specimen, filled with noise, keeps of one of PROMISES."""
-    with torch.inference_mode():
-        return PROMISES[promise](wake(exhibit.make(SHAPE)), wake(exhibit.healthy(SHAPE)))
+def link(place: str) -> str:
+    """Return one of the places where an exhibit was met, as Markdown."""
+    address, _, remark = place.partition(", ")
+    if address.count("/") != 3:
+        return place
+    _, repository, kind, number = address.split("/")
+    what = {"issues": "issue", "pull": "pull request"}[kind]
+    return f"[{repository}, {what} {number}{remark and ', ' + remark}](https://github.com/{address})"
 
 
-def row(exhibit: Exhibit) -> dict[str, bool]:
-    """Which of all PROMISES an exhibit keeps."""
-    return {promise: measured(exhibit, promise).holds for promise in PROMISES}
-
-
-@cache
-def asleep(exhibit: Exhibit) -> bool:
-    """Whether it leaves training as it is; see `trains_alike`."""
-    with torch.inference_mode():
-        return trains_alike(wake(exhibit.make(SHAPE)), wake(exhibit.healthy(SHAPE)))
-
-
-GITHUB = "https://github.com/"
 EXHIBITS: tuple[Exhibit, ...] = (
     Exhibit(
         "nothing wrong",
         "A model with RoPE, as notebook 04 builds it.",
         "It hangs here because a doctor who never meets a healthy patient finds an illness in everyone.",
-        rotary,
-        rotary,
-        rotary,
-        (),
+        None,
     ),
     Exhibit(
         "wrong axis",
         "RoPE turns a token by the number of its head, because the code takes axis 1 for time.",
         "Both axes are counted from 0 and the shapes fit, so nothing complains.",
-        specimens.AlongHeads,
-        lambda c: Reader(c, specimens.AlongHeads(c.head_dim)),
-        rotary,
-        (
-            (
-                "xformers, issue 841, with the axes in another order",
-                GITHUB + "facebookresearch/xformers/issues/841",
-            ),
-            ("open_lm, issue 4", GITHUB + "mlfoundations/open_lm/issues/4"),
-        ),
+        AlongHeads,
+        "facebookresearch/xformers/issues/841, with the axes in another order; "
+        "mlfoundations/open_lm/issues/4",
     ),
     Exhibit(
         "mixed layouts",
         "The angles are laid out for channels (i, i + D/2), and the pairs that turn are (2i, 2i + 1).",
         "Each half is right in some library, and the model learns to live with the mixture.",
-        specimens.MixedLayouts,
-        lambda c: Reader(c, specimens.MixedLayouts(c.head_dim)),
-        rotary,
-        (
-            ("transformers, issue 47328", GITHUB + "huggingface/transformers/issues/47328"),
-            (
-                "how-to-train-your-gpt, issue 6, the other way round",
-                GITHUB + "raiyanyahya/how-to-train-your-gpt/issues/6",
-            ),
-            ("source note 001, the Python code", ""),
-        ),
+        MixedLayouts,
+        "huggingface/transformers/issues/47328; "
+        "raiyanyahya/how-to-train-your-gpt/issues/6, the other way round; source note 001, the Python code",
     ),
     Exhibit(
         "a lost minus",
         "A pair (a, b) becomes (a cos + b sin, b cos + a sin), where one sine should be subtracted.",
         "At place 0 it is right, and further on it is still a smooth function of the place.",
-        specimens.LostMinus,
-        lambda c: Reader(c, specimens.LostMinus(c.head_dim)),
-        rotary,
-        (
-            (
-                "labml's annotated RoPE, pull request 193, where it was lost in a comment",
-                GITHUB + "labmlai/annotated_deep_learning_paper_implementations/pull/193",
-            ),
-            (
-                "and a minus that may be lost without harm: nanochat, pull request 489",
-                GITHUB + "karpathy/nanochat/pull/489",
-            ),
-        ),
+        LostMinus,
+        "labmlai/annotated_deep_learning_paper_implementations/pull/193, where it was lost in a comment; "
+        "karpathy/nanochat/pull/489, a minus that may be lost without harm",
     ),
     Exhibit(
         "positions in bfloat16",
         "Positions get the type of the weights, and bfloat16 has no whole number between 256 and 258.",
         "No window of training was that long.",
-        specimens.ShortNumbers,
-        lambda c: Reader(c, specimens.ShortNumbers(c.head_dim)),
-        rotary,
-        (
-            ("gpt-neox, pull request 1016, on 256 and 257", GITHUB + "EleutherAI/gpt-neox/pull/1016"),
-            ("transformers, pull request 29285", GITHUB + "huggingface/transformers/pull/29285"),
-            ("Megatron-LM, issue 535, for float16", GITHUB + "NVIDIA/Megatron-LM/issues/535"),
-        ),
+        ShortNumbers,
+        "EleutherAI/gpt-neox/pull/1016, on 256 and 257; huggingface/transformers/pull/29285; "
+        "NVIDIA/Megatron-LM/issues/535, for float16",
     ),
     Exhibit(
         "silent clamp",
         "A table has a row for each place of the window, and its last row serves every place beyond.",
         "Whoever reads on gets finite numbers and no error.",
-        specimens.Clamped,
-        lambda c: Reader(c, specimens.Clamped(c.head_dim, c.block_size)),
-        rotary,
-        (
-            ("JAX, pull request 7595, on indices past an array's end", GITHUB + "jax-ml/jax/pull/7595"),
-            ("source note 003, which sizes its table at 32768 rows so as never to get there", ""),
-        ),
+        Clamped,
+        "jax-ml/jax/pull/7595, on indices past an array's end; "
+        "source note 003, which sizes its table at 32768 rows so as never to get there",
     ),
     Exhibit(
         "kernel of the place",
         "RoPE is multiplied by a Gaussian of the place m, where a distance m − n was meant.",
         "In a short window the loss still falls: early tokens are merely louder than late ones.",
-        specimens.KernelOfThePlace,
-        lambda c: Reader(c, specimens.KernelOfThePlace(c.head_dim)),
-        rotary,
-        (("source note 001, the definition of K(m)", ""),),
+        AbsoluteKernel,
+        "source note 001, the definition of K(m)",
     ),
     Exhibit(
         "the sine left out",
         "Each channel is multiplied by a cosine of its place; the sine that makes it a turn is left out.",
         "At place 0 it is right, and cosines of two places still know something of their distance.",
-        specimens.CosineAlone,
-        lambda c: Reader(c, specimens.CosineAlone(c.head_dim)),
-        rotary,
-        (("source note 000, section 2.1", ""),),
+        CosineAlone,
+        "source note 000, section 2.1",
     ),
     Exhibit(
         "codes added twice",
         "The embedding adds the sinusoid, and the model that calls it adds it again.",
         "The sum is a code as before, only louder; in a short training the loss even gains by it.",
-        specimens.Twice,
-        lambda c: Reader(c, specimens.Twice(c.n_embd)),
+        Twice,
+        "gaasher/I-JEPA/issues/4",
         sinusoidal,
-        (("I-JEPA, issue 4", GITHUB + "gaasher/I-JEPA/issues/4"),),
     ),
     Exhibit(
         "codes along the batch",
         "The sinusoid is added along the first axis, which is the batch here and was time elsewhere.",
         "Every text still gets a code, all of its tokens the same.",
-        specimens.AlongBatch,
-        lambda c: Reader(c, specimens.AlongBatch(c.n_embd)),
+        AlongBatch,
+        "songyangco/GETNext/issues/2, a question still open",
         sinusoidal,
-        (("GETNext, issue 2, a question still open", GITHUB + "songyangco/GETNext/issues/2"),),
     ),
     Exhibit(
         "one code for all",
         "A missing colon, table[T] for table[:T], gives every token the code of the text's length.",
         "Broadcasting makes the shapes fit.",
-        specimens.MissingColon,
-        lambda c: Reader(c, specimens.MissingColon(c.n_embd)),
+        MissingColon,
+        "DiffPoseTalk/DiffPoseTalk/issues/20",
         sinusoidal,
-        (("DiffPoseTalk, issue 20", GITHUB + "DiffPoseTalk/DiffPoseTalk/issues/20"),),
     ),
     Exhibit(
         "cache restarts",
         "With a cache, each new token is told that it stands at place 0.",
         "Training never uses a cache, so no loss can show it.",
-        specimens.RestartsInCache,
-        lambda c: specimens.RestartsInCache(c, Rotary(c.head_dim)),
-        rotary,
-        (
-            ("mlx-vlm, issue 1983", GITHUB + "Blaizzy/mlx-vlm/issues/1983"),
-            ("moeut, pull request 6", GITHUB + "RobertCsordas/moeut/pull/6"),
-        ),
+        RestartsInCache,
+        "Blaizzy/mlx-vlm/issues/1983; RobertCsordas/moeut/pull/6",
     ),
     Exhibit(
         "padding counted",
         "Padding on the left is hidden from attention, but counted: the first real token is not at place 0.",
         "Training packs its windows full, and only a batch of prompts is padded.",
-        specimens.CountsPadding,
-        lambda c: specimens.CountsPadding(c, Sinusoidal(c.n_embd)),
+        CountsPadding,
+        "TransformerLensOrg/TransformerLens/issues/1609, where one padding takes a loss of GPT-2 "
+        "from 4.5 to 13.6; "
+        "ndif-team/nnsight/pull/673; huggingface/transformers/issues/33095, under RoPE, which forgives it",
         sinusoidal,
-        (
-            (
-                "TransformerLens, issue 1609, where one padding takes a loss of GPT-2 from 4.5 to 13.6",
-                GITHUB + "TransformerLensOrg/TransformerLens/issues/1609",
-            ),
-            ("nnsight, pull request 673", GITHUB + "ndif-team/nnsight/pull/673"),
-            (
-                "transformers, issue 33095, under RoPE, which forgives it",
-                GITHUB + "huggingface/transformers/issues/33095",
-            ),
-        ),
     ),
     Exhibit(
         "mask off by one",
         "The mask's diagonal is one step too high, and every token sees the next.",
         "The loss falls better than ever.",
-        specimens.OneTooMany,
-        lambda c: specimens.OneTooMany(c, Rotary(c.head_dim)),
-        rotary,
-        (
-            (
-                "GPT-SoVITS, issue 965, where the diagonal is in dispute",
-                GITHUB + "RVC-Boss/GPT-SoVITS/issues/965",
-            ),
-            (
-                "what a look ahead does to the loss: transformers, issue 48745",
-                GITHUB + "huggingface/transformers/issues/48745",
-            ),
-        ),
+        OneTooMany,
+        "RVC-Boss/GPT-SoVITS/issues/965, where the diagonal is in dispute; "
+        "huggingface/transformers/issues/48745, on the loss of models that look ahead",
     ),
     Exhibit(
         "dropped scale",
         "Scores are not divided by the root of the head's width.",
         "Attention is sharper than it should be, and a model learns all the same.",
-        specimens.Unscaled,
-        specimens.without_scale,
-        rotary,
-        (
-            ("mlc-llm, pull request 3426", GITHUB + "mlc-ai/mlc-llm/pull/3426"),
-            ("cntkx, issue 10, where only the root was missing", GITHUB + "delzac/cntkx/issues/10"),
-        ),
+        WithoutScale,
+        "mlc-ai/mlc-llm/pull/3426; delzac/cntkx/issues/10, where only the root was missing",
+        shown=Unscaled,
     ),
 )

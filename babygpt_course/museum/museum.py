@@ -1,9 +1,9 @@
-"""The museum of bugs: models whose loss falls, and which promise tells what is wrong with them."""
+"""The museum of bugs: models whose loss falls, and the promises that tell what is wrong with them."""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import combinations
@@ -18,20 +18,19 @@ from babygpt.invariants import Promise
 from babygpt.objectives import NextToken
 from babygpt.tables import MARKS, Source, Table, source
 from babygpt.training import train
-from babygpt_course.museum.evidence import PROMISES
-from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, Make, asleep, measured, row
-from babygpt_course.museum.specimens import Reader
+from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, Make, Specimen
+from babygpt_course.museum.promises import PROMISES, hidden_in_training, measured, row
 
 
 def fits(exhibit: Exhibit, answers: Mapping[str, bool]) -> bool:
-    """Whether an exhibit keeps and breaks what these answers say."""
+    """Return whether an exhibit keeps and breaks the promises as these answers say."""
     return all(measured(exhibit, promise).holds == kept for promise, kept in answers.items())
 
 
 def fewest(exhibit: Exhibit) -> dict[str, bool]:
-    """The fewest promises whose answers fit this exhibit and no other: promise -> whether it is kept.
+    """Return the fewest promises whose answers fit this exhibit and no other: promise -> whether it is kept.
 
-    One who knows the answer finds it; one who does not may need more.
+    A player who does not know the answer may need more.
     """
     own, rows = row(exhibit), [row(other) for other in EXHIBITS if other is not exhibit]
     for size in range(1, len(own) + 1):
@@ -41,12 +40,18 @@ def fewest(exhibit: Exhibit) -> dict[str, bool]:
     raise RuntimeError(f"{exhibit.name} has the row of another exhibit")
 
 
+def marked(answers: Mapping[str, bool]) -> str:
+    """Return answers as text: "growth ✗, sides ✓"."""
+    return ", ".join(f"{name} {mark(kept)}" for name, kept in answers.items())
+
+
 def mark(kept: bool) -> str:
     return MARKS["holds" if kept else "fails"]
 
 
-def require_known(what: str, name: object, known: list[str]) -> str:
-    """A name as it is written here, whatever its capitals. Raises BadInput with all that there are."""
+def require_known(what: str, name: object, names: Iterable[str]) -> str:
+    """Return a name as it is written here, whatever its capitals. Raises BadInput with all that there are."""
+    known = list(names)
     wanted = " ".join(name.lower().split()) if isinstance(name, str) else ""
     if wanted not in known:
         near = get_close_matches(wanted[:100], known, 1)
@@ -55,14 +60,9 @@ def require_known(what: str, name: object, known: list[str]) -> str:
     return wanted
 
 
-def counted(number: int, what: str) -> str:
-    """A number with a noun, as in "2 promises"."""
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a name given to a case.
+    """The museum's answer to a name given to a case.
 
     right  True or False, or None if the answers so far fit several exhibits, and no name is taken
     why    in a sentence
@@ -76,6 +76,13 @@ class Verdict:
         return f"{first}: {self.why}"
 
 
+class Plaque(str):
+    """A text in Markdown, shown as such in a notebook."""
+
+    __repr__ = str.__str__
+    _repr_markdown_ = str.__str__
+
+
 @dataclass
 class Case:
     """A model without a label. `ask` what it promises, `name` what is wrong with it.
@@ -83,7 +90,7 @@ class Case:
     number    under which it hangs
     exhibit   what it is; a player does not look
     museum    where it hangs, and is trained
-    answers   promise -> what was measured, for each that was asked
+    answers   promise -> its measurement, for each that was asked
     wrong     how many names were given that the answers exclude
     hints     how often `hint` was asked
     solved    whether it was named
@@ -91,18 +98,17 @@ class Case:
     """
 
     number: int
-    exhibit: Exhibit = field(repr=False)
-    museum: Museum = field(repr=False)
-    answers: dict[str, Promise] = field(default_factory=dict, repr=False)
-    wrong: int = field(default=0, repr=False)
-    hints: int = field(default=0, repr=False)
-    solved: bool = field(default=False, repr=False)
-    revealed: bool = field(default=False, repr=False)
+    exhibit: Exhibit
+    museum: Museum
+    answers: dict[str, Promise] = field(default_factory=dict)
+    wrong: int = 0
+    hints: int = 0
+    solved: bool = False
+    revealed: bool = False
 
     def __repr__(self) -> str:
-        asked = ", ".join(f"{name} {mark(promise.holds)}" for name, promise in self.answers.items())
         label = self.exhibit.name if self.open else "no label"
-        return f"case {self.number}, {label}; asked: {asked or 'nothing'}"
+        return f"case {self.number}, {label}; asked: {marked(self.kept()) or 'nothing'}"
 
     @property
     def open(self) -> bool:
@@ -115,35 +121,32 @@ class Case:
         ours, healthy = (self.museum.losses(make) for make in (self.exhibit.make, self.exhibit.healthy))
         return {f"case {self.number}": ours, "its healthy twin": healthy}
 
-    def model(self) -> Reader:
-        """The model as it is before its training, the same at each call."""
+    def model(self) -> Specimen:
+        """Return the model as it is before its training, the same at each call."""
         return self.museum.fresh(self.exhibit.make)
 
+    def kept(self) -> dict[str, bool]:
+        """Return the answers so far: promise -> whether it is kept."""
+        return {name: promise.holds for name, promise in self.answers.items()}
+
     def ask(self, *names: str) -> Table:
-        """Measure one promise or several. What is asked after the case is open is not counted.
+        """Measure one promise or several. Questions are not counted after the case is open.
 
         names    some of the museum's promises, such as "shift"
         returns  ✓ or ✗ for each, with the number that decides
-        Raises BadInput, before anything is measured, for a promise that there is not.
+        Raises BadInput, before anything is measured, for an unknown promise.
         """
-        known = [require_known("promise", name, list(PROMISES)) for name in names]
+        known = [require_known("promise", name, PROMISES) for name in names]
         if not known:
             raise BadInput(f"ask for one of {', '.join(PROMISES)}")
         found = {name: measured(self.exhibit, name) for name in known}
         if not self.open:
             self.answers |= found
-        rows = [
-            (mark(p.holds), name, p.statement, f"{p.value:.2g}", f"{p.limit:.2g}")
-            for name, p in found.items()
-        ]
+        rows = [(mark(p.holds), n, p.statement, f"{p.value:.2g}", f"{p.limit:.2g}") for n, p in found.items()]
         return Table(("", "asked", "the promise", "measured", "allowed"), rows, stable=3)
 
-    def kept(self) -> dict[str, bool]:
-        """What was asked so far: promise -> whether it is kept."""
-        return {name: promise.holds for name, promise in self.answers.items()}
-
     def hint(self) -> Table:
-        """All exhibits that fit what was asked so far: name, and what it does. The score counts hints."""
+        """Return all exhibits that fit the answers so far: name, and what it does. The score counts hints."""
         self.hints += not self.open
         left = [(e.name, e.does) for e in EXHIBITS if fits(e, self.kept())]
         return Table(("still fits", "what it does"), left, stable=2)
@@ -153,14 +156,14 @@ class Case:
 
         guess    one of the museum's names
         returns  right or wrong with the reason; no name is taken while the answers fit several exhibits
-        Raises BadInput for a name that there is not.
+        Raises BadInput for an unknown name.
         """
         wanted = require_known("exhibit", guess, [exhibit.name for exhibit in EXHIBITS])
         if self.revealed:
             return Verdict(None, f"it was revealed: {self.exhibit.name}")
         exhibit = next(e for e in EXHIBITS if e.name == wanted)
         for promise, kept in self.kept().items():
-            if measured(exhibit, promise).holds != kept:
+            if not fits(exhibit, {promise: kept}):
                 self.wrong += not self.solved
                 verbs = ("keeps", "breaks") if kept else ("breaks", "keeps")
                 return Verdict(False, f"this model {verbs[0]} {promise!r}, and {wanted!r} {verbs[1]} it")
@@ -173,25 +176,26 @@ class Case:
 
     def _score(self) -> str:
         best, n = fewest(self.exhibit), len(self.answers)
-        which = ", ".join(f"{name} {mark(kept)}" for name, kept in best.items())
-        enough = "the fewest there can be" if n == len(best) else f"{len(best)} would have done, as {which}"
-        spent = [counted(n, "promise") + " asked"]
-        spent += [counted(self.wrong, "wrong name")] * bool(self.wrong)
-        spent += [counted(self.hints, "hint")] * bool(self.hints)
-        return f"{self.exhibit.name}, with {' and '.join(spent)}; {enough}"
+        enough = f"{len(best)} would have done, as {marked(best)}"
+        if n == len(best):
+            enough = "the fewest there can be"
+        spent = f"{n} promise{'s' * (n != 1)} asked"
+        for number, what in ((self.wrong, "wrong name"), (self.hints, "hint")):
+            spent += f" and {number} {what}{'s' * (number != 1)}" if number else ""
+        return f"{self.exhibit.name}, with {spent}; {enough}"
 
     def reveal(self) -> str:
-        """Give up: what it is."""
+        """Give up, and return its name."""
         self.revealed = not self.solved
         return self.exhibit.name
 
     def plaque(self) -> Plaque:
-        """What stands under the glass. Raises BadInput before the case is solved or revealed."""
+        """Return the text under the glass. Raises BadInput before the case is solved or revealed."""
         self._require_open("plaque")
         return Plaque(self.exhibit.plaque())
 
     def source(self) -> Source:
-        """The code that is wrong. Raises BadInput before the case is solved or revealed."""
+        """Return the code that is wrong. Raises BadInput before the case is solved or revealed."""
         self._require_open("source")
         return source(self.exhibit.thing)
 
@@ -200,21 +204,8 @@ class Case:
             raise BadInput(f"the {what} of case {self.number} is covered: name() it first, or reveal() it")
 
 
-@dataclass(frozen=True)
-class Plaque:
-    """A text in Markdown, shown as such in a notebook."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_markdown_(self) -> str:
-        return self.text
-
-
 class Museum:
-    """All exhibits in an order that tells nothing.
+    """All exhibits in random order.
 
     corpus  on which they are trained, each when its curve is first looked at
     seed    of the order, and of every training
@@ -235,41 +226,38 @@ class Museum:
         return f"a museum of {len(self.cases)} cases, {solved} of them solved, {revealed} given up"
 
     def case(self, number: int) -> Case:
-        """One of the cases, counted from 1. Raises BadInput for a number under which nothing hangs."""
+        """Return one of the cases, counted from 1. Raises BadInput for another number."""
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(self.cases):
             raise BadInput(f"case ({number!r}) must be a whole number from 1 to {len(self.cases)}")
         return self.cases[number - 1]
 
     def promises(self) -> Table:
-        """All that can be asked: its name, what it says, and what is measured."""
-        rows = [
-            (name, measured(EXHIBITS[0], name).statement, (measure.__doc__ or "").strip())
-            for name, measure in PROMISES.items()
-        ]
-        return Table(("ask for", "the promise", "what is measured"), rows, stable=3)
+        """Return all promises: name, statement, and what is measured."""
+        named = [(n, measured(EXHIBITS[0], n).statement, str(m.__doc__)) for n, m in PROMISES.items()]
+        return Table(("ask for", "the promise", "what is measured"), named, stable=3)
 
     def catalogue(self) -> Table:
-        """All that may hang here: its name, and what it does."""
+        """Return all exhibits: name, and what it does."""
         return Table(("name", "what it does"), [(e.name, e.does) for e in EXHIBITS], stable=2)
 
     def key(self) -> Table:
-        """Which exhibit keeps which promise, and how few of them tell it from all others: the answers."""
-        rows = [(e.name, *(mark(kept) for kept in row(e).values()), str(len(fewest(e)))) for e in EXHIBITS]
+        """Return the answers: which exhibit keeps which promise, and how few tell it from all others."""
+        rows = [(e.name, *map(mark, row(e).values()), str(len(fewest(e)))) for e in EXHIBITS]
         return Table(("exhibit", *PROMISES, "fewest"), rows, stable=len(PROMISES) + 2)
 
     def sleepers(self) -> int:
-        """How many bugs leave training as it is: on its windows, their logits are a healthy model's."""
-        return sum(asleep(exhibit) for exhibit in EXHIBITS if exhibit.make is not exhibit.healthy)
+        """Count the bugs that leave training as it is: on its windows, their logits are a healthy model's."""
+        return sum(hidden_in_training(exhibit) for exhibit in EXHIBITS if exhibit.part)
 
-    def fresh(self, make: Make) -> Reader:
-        """A model of this corpus before its training; every one begins alike."""
+    def fresh(self, make: Make) -> Specimen:
+        """Return a model of this corpus before its training, always from the same random numbers."""
         shape = SHAPE.__dict__ | {"vocab_size": self.corpus.tokenizer.vocab_size + 1}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return make(ModelConfig(**shape))
 
     def losses(self, make: Make) -> list[float]:
-        """The loss of each step of training a model, in nats per character."""
+        """Return the loss of each step of training a model, in nats per character."""
         if make not in self.trained:
             steps = train(self.fresh(make), self.objective, self.plan)
             self.trained[make] = [step.loss for step in steps]

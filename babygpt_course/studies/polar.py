@@ -1,4 +1,4 @@
-"""The note's gate and its repairs, one by one: what each is worth, beside RoPE and other rivals."""
+"""Studies of note 000's gate: what each of its repairs is worth, and how a text fills in."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from babygpt.metrics.diffusion import nelbo
 from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.sampling import fill_in
+from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, by_measurement, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
 
 REPAIRS = {
     "v7-polar": "as written",
@@ -34,15 +35,15 @@ WITHOUT_ALPHA = ("v7-keys", "v7-quadrature", "v7")  # trained once more with alp
 HIDDEN_SHARE = 0.75  # of the text of a trajectory
 EVERY = 20  # steps of which a curve's point is the mean
 MOMENTS = 9  # of a trajectory, in its figure
+SCALE = Scale()
+TRAJECTORY_SCALE = Scale(steps=600)
 
 
 def measure_polar(
+    workers: Workers = in_turn,
+    scale: Scale = SCALE,
     versions: Sequence[str] = (*REPAIRS, *RIVALS),
     without_alpha: Sequence[str] = WITHOUT_ALPHA,
-    seeds: tuple[int, ...] = SEEDS,
-    steps: int = 400,
-    block_size: int = 64,
-    n_chars: int = 400_000,
 ) -> Results:
     """Train every version on the plain tales with the same windows and masks, from several seeds.
 
@@ -50,56 +51,60 @@ def measure_polar(
              a seed; "curves": version -> [step, training loss], means over EVERY steps and over seeds;
              "without alpha": version -> validation loss with alpha = 1, one a seed
     """
-    corpus = load_corpus("plain-tales", n_chars, with_mask=True)
-    config, objective = small_config(corpus, block_size), MaskedDiffusion(corpus, block_size)
+    corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
+    config, objective = small_config(corpus, scale.block_size), MaskedDiffusion(corpus, scale.block_size)
     unsteered = {f"{v}, α = 1": v for v in without_alpha}
 
     def run(name: str, seed: int) -> dict[str, Any]:
         version, options = unsteered.get(name, name), {"alpha": 1.0} if name in unsteered else {}
-        plan, title = TrainConfig(steps, batch_size=16, seed=seed), f"{name}, seed {seed}"
+        plan, title = TrainConfig(scale.steps, batch_size=16, seed=seed), f"{name}, seed {seed}"
         model, history = train_from_seed(version, config, objective, plan, title, **options)
-        losses = np.array([step.loss for step in history])[: steps // EVERY * EVERY]
+        losses = np.array([step.loss for step in history])[: scale.steps // EVERY * EVERY]
         return {
             "val_loss": round(float(history[-1].val_loss or 0.0), 4),
             "nelbo": round(nelbo(model, corpus.val)[0], 4),
             "curve": losses.reshape(-1, EVERY).mean(axis=1),
         }
 
-    found = sweep((*versions, *unsteered), seeds, run)
+    found = sweep((*versions, *unsteered), scale.seeds, run, workers)
     of_versions = by_measurement({v: found[v] for v in versions}, "val_loss", "nelbo", "curve")
-    curves = {v: np.mean(each, axis=0) for v, each in of_versions.pop("curve").items()}
+    curves = {}
+    for version, each in of_versions.pop("curve").items():
+        means = enumerate(np.mean(each, axis=0), start=1)
+        curves[version] = [[EVERY * i, round(float(x), 4)] for i, x in means]
     return {
-        **{"steps": steps, "seeds": list(seeds), "block_size": block_size, "floor": corpus.floor},
-        **of_versions,
-        "curves": {
-            v: [[EVERY * (i + 1), round(float(x), 4)] for i, x in enumerate(curve)]
-            for v, curve in curves.items()
+        **{
+            "steps": scale.steps,
+            "seeds": list(scale.seeds),
+            "block_size": scale.block_size,
+            "floor": corpus.floor,
         },
+        **of_versions,
+        "curves": curves,
         "without alpha": {version: found[name]["val_loss"] for name, version in unsteered.items()},
     }
 
 
 def measure_trajectory(
-    version: str = "v7", seed: int = SEEDS[0], steps: int = 600, block_size: int = 64, n_chars: int = 400_000
+    workers: Workers = in_turn, scale: Scale = TRAJECTORY_SCALE, version: str = "v7"
 ) -> Results:
-    """Train a model, hide most of a text it has never seen, and note when each character comes back.
+    """Train a model, hide most of a text it has never seen, and record when each character appears.
 
+    workers  not used: one model is trained
     returns  settings and "text"; for each of its characters "when" (step, 0 for what was given) and "sure"
              (the probability that the model gave it then)
     """
-    corpus = load_corpus("plain-tales", n_chars, with_mask=True)
-    objective = MaskedDiffusion(corpus, block_size, val_windows=1)
-    plan = TrainConfig(steps, batch_size=16, seed=seed)
-    model, _ = train_from_seed(version, small_config(corpus, block_size), objective, plan)
+    corpus, seed = load_corpus("plain-tales", scale.n_chars, with_mask=True), scale.seeds[0]
+    objective = MaskedDiffusion(corpus, scale.block_size, val_windows=1)
+    plan = TrainConfig(scale.steps, batch_size=16, seed=seed)
+    model, _ = train_from_seed(version, small_config(corpus, scale.block_size), objective, plan)
     draw = torch.Generator().manual_seed(0)
-    hidden = torch.rand(block_size, generator=draw) < HIDDEN_SHARE
-    idx = corpus.val[:block_size].masked_fill(hidden, mask_token_id(model))
+    hidden = torch.rand(scale.block_size, generator=draw) < HIDDEN_SHARE
+    idx = corpus.val[: scale.block_size].masked_fill(hidden, mask_token_id(model))
     filled = fill_in(model, idx[None], temperature=0.0)
     return {
-        "version": version,
-        "steps": steps,
-        "seed": seed,
-        "original": corpus.tokenizer.decode(corpus.val[:block_size]),
+        **{"version": version, "steps": scale.steps, "seed": seed},
+        "original": corpus.tokenizer.decode(corpus.val[: scale.block_size]),
         "text": corpus.tokenizer.decode(filled.tokens[0]),
         "when": filled.when[0].tolist(),
         "sure": [round(float(p), 4) for p in filled.confidence[0]],
@@ -107,7 +112,7 @@ def measure_trajectory(
 
 
 def draw_polar(figure: Figure, results: Results) -> None:
-    """The note's gate repaired step by step, beside its rivals: loss of each seed, and while training."""
+    """Draw the loss of each seed for the gate and its repairs, beside rivals; and the loss in training."""
     losses, curves = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
     names, found = {**REPAIRS, **RIVALS}, results["val_loss"]
     written, repaired, rope = (np.mean(found[v]) for v in ("v7-polar", "v7", "v7-rope"))
@@ -126,7 +131,7 @@ def draw_polar(figure: Figure, results: Results) -> None:
 
 
 def draw_trajectory(figure: Figure, results: Results) -> None:
-    """One text, a row for each of some steps: what has appeared, coloured by how sure the model was."""
+    """Draw a text in a row for each of some steps, its characters coloured by their probability."""
     text, steps = results["text"], max(results["when"])
     when, sure = np.array(results["when"]), np.array(results["sure"])
     moments = np.unique(np.linspace(0, steps, MOMENTS).round().astype(int))

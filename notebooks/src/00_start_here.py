@@ -47,11 +47,11 @@ from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.doctor import checks, report
-from babygpt_course.exercises import start
-from babygpt_course.studies.results import load_results
 from babygpt.metrics import role_accuracy
 from babygpt.sampling import generate
 from babygpt.tables import Table
+from babygpt_course.exercises import lesson_00 as start
+from babygpt_course.studies.results import load_results
 
 plots.set_style()
 

@@ -25,14 +25,14 @@ import torch
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
-from babygpt_course.claims import findings
 from babygpt.data import CharTokenizer
-from babygpt_course.exercises import bag_of_tokens
 from babygpt.metrics import answer_log_probs, role_accuracy
 from babygpt.models.bag_of_tokens import BagOfTokens
 from babygpt.sampling import generate
 from babygpt.tables import Table, source
 from babygpt.training import train
+from babygpt_course.claims import findings
+from babygpt_course.exercises import lesson_01 as bag_of_tokens
 
 # %% [markdown]
 # ## A table small enough to check by hand

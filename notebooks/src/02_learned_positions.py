@@ -22,15 +22,15 @@ import torch
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
-from babygpt_course.claims import findings
 from babygpt.data import CharTokenizer, batches, load_corpus
 from babygpt.encodings import LearnedPositions
-from babygpt_course.exercises import learned_positions
 from babygpt.metrics import role_accuracy
 from babygpt.models.bag_of_tokens import BagWithPositions
 from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
 from babygpt.training import train
+from babygpt_course.claims import findings
+from babygpt_course.exercises import lesson_02 as learned_positions
 
 plots.set_style()
 

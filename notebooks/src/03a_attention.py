@@ -27,9 +27,9 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live
 from babygpt.data.batches import cut
 from babygpt.data.corpus import from_grammar, load_corpus
 from babygpt.data.grammar import Grammar
-from babygpt_course.exercises.attention import ATTENTION, BLOCK, HALF_BLIND
 from babygpt.models.transformer import Attention, Transformer
 from babygpt.tables import Table, source
+from babygpt_course.exercises.lesson_03a import ATTENTION, BLOCK, HALF_BLIND
 
 plots.set_style()
 

@@ -29,9 +29,9 @@ from babygpt.data.batches import cut, line_starts
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
-from babygpt_course.exercises import sinusoidal
-from babygpt_course.studies.results import load_results
 from babygpt.tables import Table, source
+from babygpt_course.exercises import lesson_03b as sinusoidal
+from babygpt_course.studies.results import load_results
 
 plots.set_style()
 

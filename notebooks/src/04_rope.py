@@ -27,12 +27,12 @@ import torch
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, metrics, plots
 from babygpt.data.batches import cut
 from babygpt.data.corpus import load_corpus
-from babygpt_course.studies.window_floor.floors import floor_by_position, gain_of_longer_text
 from babygpt.encodings.rotary import Rotary, angles, rotate, rotate_pairs
-from babygpt_course.exercises import rope
-from babygpt_course.studies.results import load_results
 from babygpt.tables import Table, source
 from babygpt.training import follow, train
+from babygpt_course.exercises import lesson_04 as rope
+from babygpt_course.studies.results import load_results
+from babygpt_course.studies.window_floor import floor_by_position, gain_of_longer_text
 
 plots.set_style()
 

@@ -25,16 +25,16 @@ import numpy as np
 import torch
 
 from babygpt import Branches, ModelConfig, TrainConfig, build, invariants, live, load_corpus, metrics, plots
-from babygpt_course.claims import findings
 from babygpt.data.batches import collate, interleave
 from babygpt.encodings import fourier, rotary
-from babygpt_course.exercises import branches
-from babygpt_course.studies.branches import CODES, draw_branches
-from babygpt_course.studies.results import load_results
-from babygpt_course.studies.strides import by_share, by_stride, draw_strides, losses_among_two
 from babygpt.positions import Positions, causal_mask
 from babygpt.sampling import generate_parallel
 from babygpt.tables import Table, source
+from babygpt_course.claims import findings
+from babygpt_course.exercises import lesson_06 as branches
+from babygpt_course.studies.branches import CODES, draw_branches
+from babygpt_course.studies.results import load_results
+from babygpt_course.studies.strides import by_share, by_stride, draw_strides, losses_among_two
 
 # %% [markdown]
 # ## Two texts, one row

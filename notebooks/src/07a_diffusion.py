@@ -24,14 +24,14 @@ import numpy as np
 import torch
 
 from babygpt import ModelConfig, TrainConfig, build, invariants, live, load_corpus, metrics, plots
-from babygpt_course.exercises import diffusion
-from babygpt_course.studies import who
-from babygpt_course.studies.results import load_results
 from babygpt.metrics import answer_bounds, exact_nelbo, masked_losses, role_accuracy
 from babygpt.metrics import text as ngrams
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.sampling import SecondThoughts, by_confidence, fill_in, rewrite
 from babygpt.tables import Table, source
+from babygpt_course.exercises import lesson_07a as diffusion
+from babygpt_course.studies import who
+from babygpt_course.studies.results import load_results
 
 plots.set_style()
 

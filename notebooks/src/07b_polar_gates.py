@@ -25,14 +25,14 @@ import numpy as np
 import torch
 
 from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, metrics, plots
-from babygpt_course.claims import findings, polar_gates
 from babygpt.encodings import polar, rotary
-from babygpt_course.exercises import polar_gates as gate_exercises
+from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
+from babygpt.tables import Table, source
+from babygpt_course.claims import findings, polar_gates
+from babygpt_course.exercises import lesson_07b as gate_exercises
 from babygpt_course.studies import lookup
 from babygpt_course.studies.polar import REPAIRS, draw_polar
 from babygpt_course.studies.results import load_results
-from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
-from babygpt.tables import Table, source
 
 plots.set_style()
 

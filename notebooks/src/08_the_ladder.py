@@ -24,17 +24,16 @@ from statistics import fmean, mean, median, stdev
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
-from babygpt_course.claims import CLAIMS, tally
 from babygpt.encodings import Rotary
-from babygpt_course.exercises import ladder
+from babygpt.tables import Table, source
+from babygpt_course.claims import CLAIMS, tally
+from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.studies.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder
 from babygpt_course.studies.paired import decided_side
 from babygpt_course.studies.results import load_results
-from babygpt.tables import Table, source
 
 plots.set_style()
 
@@ -444,7 +443,7 @@ ladder.LONGER
 
 
 # %%
-def longer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
+def longer(near: torch.Tensor, far: torch.Tensor, least: int) -> tuple[float, float]:
     """How much the loss changes in longer windows: over all tokens, and over those that can be compared."""
     return float(far.mean() - near.mean()), float(far.mean() - near.mean())
 

@@ -28,11 +28,11 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, follow, live, me
 from babygpt.data.corpus import load_corpus, recall_corpus
 from babygpt.data.recall import Spacing
 from babygpt.encodings import Interpolated, NTKAware, YaRN
-from babygpt_course.exercises import stretching as tasks
-from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch_claims import CLAIMS, seeds_for, values, verdict
 from babygpt.models.stretching import stretched
 from babygpt.tables import Table, source
+from babygpt_course.exercises import lesson_10 as tasks
+from babygpt_course.studies.results import load_results
+from babygpt_course.studies.stretch import CLAIMS, seeds_for, values, verdict
 
 plots.set_style()
 
@@ -614,4 +614,4 @@ tasks.FORGETS.check(forgets)
 # %% [markdown]
 # ## What comes next
 #
-# Stretch a model of your own: `python -m babygpt compare stretch` takes a checkpoint ([the shell](../docs/shell.md)), and [the study](../docs/results.md) has every number. The encodings of this page, T5, KERPLE, FIRE, xPos and the stretched RoPEs, stand on the same ladder as the seven: [08 · The ladder](08_the_ladder.ipynb) is where one of your own meets them. And if a number here surprises you, read [09 · The museum of bugs](09_museum_of_bugs.ipynb) once more, and then check it.
+# Stretch a model of your own: `stretched(model, method, factor)` takes any model with RoPE, and [the study](../docs/results.md) has every number. The encodings of this page, T5, KERPLE, FIRE, xPos and the stretched RoPEs, stand on the same ladder as the seven: [08 · The ladder](08_the_ladder.ipynb) is where one of your own meets them. And if a number here surprises you, read [09 · The museum of bugs](09_museum_of_bugs.ipynb) once more, and then check it.

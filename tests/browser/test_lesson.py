@@ -14,7 +14,7 @@ from tools.notebooks import fold
 
 SETUP, ASK, NUMBER, MEASURE, TELL, SEES, STUB, CHECK, DRAW, HINT, TALLY = range(11)
 CELLS = (
-    "from babygpt import live\nfrom babygpt_course.exercises import branches",
+    "from babygpt import live\nfrom babygpt_course.exercises import lesson_06 as branches",
     'first = live.predict("Which is longer?", ["a mile", "a kilometre", "neither"])\nfirst',
     'second = live.predict("By how much?", low=0, high=100, unit="%")\nsecond',
     'print("it is", 1609, "metres")\nfirst.compare("a mile")',

@@ -14,7 +14,7 @@ from babygpt.errors import BadInput
 
 HEAVY = {"torch", "numpy", "matplotlib", "IPython", "ipywidgets"}
 GROUPS = ["", "compare"]
-COMPARISONS = ["compare encodings", "compare generation", "compare stretch"]
+COMPARISONS = ["compare encodings", "compare generation"]
 LEAVES = [*(name for name in COMMANDS if name != "compare"), *COMPARISONS]
 
 

@@ -36,6 +36,7 @@ from babygpt.encodings import (
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 from babygpt.training import Training, replay, train
+from babygpt.training.saved_run import restore, training_state
 
 SHAPE = ModelConfig(vocab_size=11, block_size=12, n_layer=2, n_head=2, n_embd=16)
 C, D, H = SHAPE.n_embd, SHAPE.head_dim, SHAPE.n_head
@@ -338,9 +339,9 @@ def test_a_steered_stride_is_restored_as_a_whole_number(corpus: Corpus, objectiv
         next(steps)
     again = Training(fresh, objective, PLAN)
     fresh.load_state_dict(trained.state_dict())
-    state = deepcopy(training.state())
+    state = deepcopy(training_state(training))
     state["steered"] = json.loads(json.dumps(state["steered"]))
-    again.restore(state)
+    restore(again, state)
     assert fresh.encoding.stride == 8
     assert type(fresh.encoding.stride) is int
     assert [s.loss for s in again.steps()] == [s.loss for s in steps]

@@ -71,7 +71,7 @@ def small_figure(steps: int = FIGURE_STEPS) -> None:
         assert results["v4"]["loss"]
 
     small_pictures()
-    study = figures.Study(draw, lambda: sweep(("v3", "v4"), (1, 2), run))
+    study = figures.Study(draw, lambda workers: sweep(("v3", "v4"), (1, 2), run, workers))
     figures.FIGURES["roles"] = study
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from babygpt.live.history import History
 from babygpt.training import Step
-from babygpt.training.thinning import Thinning
+from babygpt.training.records import Thinning
 
 PLAIN = st.builds(
     Step, st.integers(1, 2**40), st.floats(0, 9), st.floats(0, 1), st.floats(0, 1e6), st.integers(0, 2**60)

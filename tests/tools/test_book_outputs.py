@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from babygpt import live
 from babygpt.live.predictions import Guess
-from babygpt_course.exercises import rope
+from babygpt_course.exercises import lesson_04 as rope
 from tools.book.outputs import Page, key_of
 from tools.book.recorder import exercise_facts, guess_facts
 from tools.notebooks import ANSWER, WIDGET

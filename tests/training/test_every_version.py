@@ -1,7 +1,8 @@
-"""Every version without a GPU: no tensor stays behind on the processor, and torch.compile takes it whole."""
+"""Tests of every version: it trains, is saved and resumed, stays on one device, and can be compiled."""
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,9 +15,10 @@ from babygpt.encodings import fourier, learned
 from babygpt.models.base import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
-from babygpt.training import compile_in_place
-from babygpt.training.muon import Muon
-from babygpt.training.optimizers import optimizers
+from babygpt.training import Training, compile_in_place
+from babygpt.training.checkpoint import Checkpoint, load, save
+from babygpt.training.optimizers import Muon, optimizers
+from babygpt.training.saved_run import restore, training_state
 
 BLOCK = 16
 # They read the positions to refuse those that their table has no row for; torch.compile breaks off there.
@@ -47,6 +49,36 @@ def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_goes_on_from_a_file_as_if_it_had_never_stopped(
+    version: str, task: Callable[[str], Task], corpora: dict[bool, Corpus], tmp_path: Path
+) -> None:
+    """Every parameter moves, and the file brings back everything that the next step depends on."""
+    tokenizer, plan = corpora[VERSIONS[version].masks].tokenizer, TrainConfig(steps=4, batch_size=4, seed=0)
+    model, objective, _ = task(version)
+    if version == "fire":
+        model.encoding.log_threshold.data.fill_(1.0)  # a threshold below one token has no gradient
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    training = Training(model, objective, plan)
+    for _ in range(2):
+        training.make_step()
+    for name, p in model.named_parameters():
+        assert not torch.equal(p, before[name]), name
+    path = tmp_path / "run.safetensors"
+    save(path, Checkpoint(version, model, tokenizer, {"seeds": [1]}, training=training_state(training)))
+    expected = list(training.steps())
+
+    loaded = load(path)
+    assert (loaded.version, type(loaded.model), loaded.info) == (version, type(model), {"seeds": [1]})
+    again = Training(loaded.model, objective, plan)
+    restore(again, loaded.training or {})
+    assert [(s.step, s.loss, s.lr, s.tokens, s.val_loss) for s in again.steps()] == [
+        (s.step, s.loss, s.lr, s.tokens, s.val_loss) for s in expected
+    ]
+    for name, p in loaded.model.state_dict().items():
+        assert torch.equal(p, model.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_nothing_of_a_step_is_left_on_another_device(
     version: str, task: Callable[[str], Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +102,7 @@ def test_torch_compile_takes_a_version_whole_and_changes_nothing(
     version: str, task: Callable[[str], Task]
 ) -> None:
     model, objective, batch = task(version)
-    expected = objective.loss(model, batch)
+    expected, names = objective.loss(model, batch), model.state_dict().keys()
     torch._dynamo.reset()
     counters.clear()
     compile_in_place(model, "eager")  # traced, and run as it was: Inductor would take minutes for them all
@@ -78,4 +110,5 @@ def test_torch_compile_takes_a_version_whole_and_changes_nothing(
         warnings.simplefilter("ignore")  # about .item(), for those that read positions
         found = objective.loss(model, batch)
     assert found.item() == pytest.approx(expected.item(), abs=1e-5)
+    assert model.state_dict().keys() == names
     assert bool(counters["graph_break"]) == (version in READ_POSITIONS)

@@ -1,8 +1,9 @@
-"""The loop: repeatable, honest about failure, and it leaves nothing behind."""
+"""Tests of the training loop: it learns, repeats itself, records what it did, and stops for a reason."""
 
 import math
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -17,7 +18,6 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.training import Step, Training, compile_in_place, finish, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
-from babygpt_course.studies.lookup_task import Lookup
 
 BLOCK = 24
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
@@ -86,16 +86,12 @@ class Interrupted(NextToken):
 # ---------------------------------------------------------------- learning
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_training_lowers_the_loss_and_moves_every_parameter(make, task, version: str) -> None:
+@pytest.mark.parametrize("version", ["v1", "v4", "v6", "v7"])  # each body and each objective
+def test_training_lowers_the_loss(make, task, version: str) -> None:
     model, objective = make(version), task(version)
-    loss, before = objective.validate(model), weights(model)
+    loss = objective.validate(model)
     *_, last = train(model, objective, TrainConfig(steps=40, batch_size=8, seed=0))
     assert last.val_loss < loss - (0.1 if VERSIONS[version].masks else 0.5)  # holes teach more slowly
-    for name, p in model.named_parameters():
-        rests = (version, name) == ("v7-polar", "encoding.phi")  # a finding of notebook 07b
-        assert torch.equal(p, before[name]) == rests, name
-        assert torch.isfinite(p).all(), name
 
 
 def test_v1_lands_on_the_exact_bigram_floor() -> None:
@@ -144,41 +140,21 @@ def test_same_seed_same_curve(make, task, version: str) -> None:
     assert same(weights(models[0]), weights(models[1]))
 
 
-def test_another_seed_draws_other_batches(make, objective: NextToken) -> None:
-    losses = []
-    for seed in (0, 1):
-        plan = TrainConfig(steps=3, batch_size=4, seed=seed)
-        losses.append([s.loss for s in train(make("v4"), objective, plan)])
-    assert losses[0][1:] != losses[1][1:]
-
-
-def test_global_random_numbers_are_neither_used_nor_set(make, objective: NextToken) -> None:
-    """A slider that samples while a model trains must not change the run, nor be changed by it."""
-    model = make("v4")
-    quiet = [s.loss for s in train(make("v4"), objective, PLAN)]
-    before = torch.random.get_rng_state()
-    noisy = []
-    for step in train(model, objective, PLAN):
-        assert torch.equal(torch.random.get_rng_state(), before)
-        torch.rand(7)  # somebody else's sample
-        before = torch.random.get_rng_state()
-        noisy.append(step.loss)
-    assert noisy == quiet
-
-
-def test_measuring_in_between_changes_nothing(make, objective: NextToken) -> None:
-    quiet = [s.loss for s in train(make("v4"), objective, PLAN)]
-    plan = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0, eval_every=1)
-    assert [s.loss for s in train(make("v4"), objective, plan)] == quiet
-
-
-def test_gradients_from_before_play_no_part(make, objective: NextToken) -> None:
-    """Someone looked at a gradient in a cell above, or a run was interrupted in the middle."""
-    clean = [s.loss for s in train(make("v4"), objective, PLAN)]
-    model = make("v4")
+def test_only_the_seed_changes_a_run(make, objective: NextToken) -> None:
+    """Neither validation, nor gradients of another cell, nor a slider that samples while a model trains."""
+    plain = [s.loss for s in train(make("v4"), objective, PLAN)]
+    model, disturbed = make("v4"), []
     for p in model.parameters():
         p.grad = torch.randn_like(p)
-    assert [s.loss for s in train(model, objective, PLAN)] == clean
+    before = torch.random.get_rng_state()
+    for step in train(model, objective, replace(PLAN, eval_every=1)):
+        assert torch.equal(torch.random.get_rng_state(), before)
+        torch.rand(7)
+        before = torch.random.get_rng_state()
+        disturbed.append(step.loss)
+    assert disturbed == plain
+    other = [s.loss for s in train(make("v4"), objective, replace(PLAN, seed=1))]
+    assert other[1:] != plain[1:]
 
 
 # ---------------------------------------------------------------- the records
@@ -189,13 +165,6 @@ def test_records_count_what_was_done(make, objective: NextToken) -> None:
     assert [s.step for s in steps] == [1, 2, 3, 4, 5, 6]
     assert [s.tokens for s in steps] == [4 * BLOCK * n for n in range(1, 7)]
     assert all(later.seconds > s.seconds > 0 for s, later in pairwise(steps))
-
-
-def test_first_loss_is_that_of_the_untrained_model(make, objective: NextToken) -> None:
-    """A fresh Transformer's logits are all equal, so its loss is log V whatever the batch."""
-    model = make("v4")
-    first = next(train(model, objective, PLAN))
-    assert first.loss == pytest.approx(math.log(model.config.vocab_size), abs=1e-5)
 
 
 @pytest.mark.parametrize(("every", "due"), [(0, [6]), (1, [1, 2, 3, 4, 5, 6]), (4, [4, 6]), (9, [6])])
@@ -254,17 +223,6 @@ def turning(changes: dict[int, dict[str, float]]):
     return steer, asked
 
 
-def test_who_steers_is_asked_before_every_step(make, objective: NextToken) -> None:
-    steer, asked = turning({})
-    steered = []
-    for step in train(make("v4"), objective, PLAN, steer):
-        assert asked == list(range(1, step.step + 1))
-        steered.append(step)
-    plain = list(train(make("v4"), objective, PLAN))
-    assert [s.loss for s in steered] == [s.loss for s in plain]
-    assert all(s.changed == {} for s in [*steered, *plain])
-
-
 @pytest.mark.parametrize(("version", "name", "value"), [("alibi", "steepness", 40.0), ("v3", "theta", 3.0)])
 def test_a_number_holds_from_its_step_on(
     make, objective: NextToken, version: str, name: str, value: float
@@ -292,29 +250,6 @@ def test_a_run_steered_as_an_earlier_one_repeats_it(make, objective: NextToken) 
     assert same(weights(first), weights(again))
     steering = replay(history)
     assert [steering(n) for n in (1, 2, 5, 6, 99)] == [{}, {"theta": 30.0}, {"theta": 700.0}, {}, {}]
-
-
-def test_a_learned_table_can_be_set_too(make, objective: NextToken) -> None:
-    model = make("learned")
-    steer, _ = turning({1: {"table": 0.0}})
-    steps = train(model, objective, PLAN, steer)
-    assert next(steps).changed == {"table": 0.0}
-    blank = make("learned")
-    torch.nn.init.zeros_(blank.encoding.table)
-    next(train(blank, objective, PLAN))
-    assert same(weights(model), weights(blank))
-
-
-def test_what_was_changed_is_recorded_as_it_was_then(make, objective: NextToken) -> None:
-    """One mapping, changed from step to step."""
-    knobs: dict[str, float] = {}
-
-    def steer(step: int) -> dict[str, float]:
-        knobs["steepness"] = float(step)
-        return knobs
-
-    history = list(train(make("alibi"), objective, PLAN, steer))
-    assert [s.changed["steepness"] for s in history] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: NextToken) -> None:
@@ -346,20 +281,11 @@ def test_poisoned_weight_stops_at_that_step_with_its_rate(make, objective: NextT
     steps = train(model, objective, PLAN)
     assert [next(steps).step for _ in range(3)] == [1, 2, 3]
     model.head.weight.data[0, 0] = math.nan
+    before = weights(model)
     with pytest.raises(FloatingPointError, match=r"loss is nan at step 4, learning rate") as caught:
         next(steps)
     assert f"{PLAN.lr_matrix * schedule(3, PLAN):.2g}" in str(caught.value)
-
-
-def test_no_step_is_taken_on_a_loss_that_is_not_finite(make, objective: NextToken) -> None:
-    model = make("v4")
-    steps = train(model, objective, PLAN)
-    next(steps)
-    model.head.weight.data[0, 0] = math.nan
-    before = weights(model)
-    with pytest.raises(FloatingPointError):
-        next(steps)
-    for name, p in model.state_dict().items():
+    for name, p in model.state_dict().items():  # no step was taken
         assert torch.equal(p.nan_to_num(99.0), before[name].nan_to_num(99.0)), name
 
 
@@ -383,18 +309,6 @@ def test_interrupt_keeps_the_records_and_the_model(
     expected = make("v4")
     list(islice(train(expected, objective, PLAN), 3))
     assert same(weights(model), weights(expected))
-
-
-def test_training_goes_on_after_an_interrupt_as_after_a_pause(
-    make, small_corpus: Corpus, objective: NextToken
-) -> None:
-    """What an interrupted step left behind does not leak into the next run."""
-    stopped, paused = make("v4"), make("v4")
-    follow(train(stopped, Interrupted(small_corpus, "backward"), PLAN), PLAN.steps)
-    stopped.token_embedding.weight._backward_hooks.clear()
-    list(islice(train(paused, objective, PLAN), 3))
-    again = [[s.loss for s in train(model, objective, PLAN)] for model in (stopped, paused)]
-    assert again[0] == again[1]
 
 
 def test_leaving_the_loop_early_leaves_a_model_that_works(make, objective: NextToken) -> None:
@@ -504,22 +418,7 @@ def test_a_model_too_small_for_a_text_is_refused(task, version: str) -> None:
         next(train(small, objective, PLAN))
 
 
-def test_a_model_too_small_for_rows_that_are_drawn_is_refused() -> None:
-    objective = Lookup()
-    small = build("v4", ModelConfig(objective.vocab_size - 1, 32, n_layer=1, n_head=2, n_embd=16))
-    with pytest.raises(BadInput, match=rf"token {objective.vocab_size - 1}, "):
-        next(train(small, objective, PLAN))
-
-
 # ---------------------------------------------------------------- compiled
-
-
-def test_a_compiled_model_learns_the_same_under_the_same_names(make, objective: NextToken) -> None:
-    plain, compiled = make("v4"), make("v4")
-    compile_in_place(compiled, "eager")  # traced, and run as it was
-    expected, got = list(train(plain, objective, PLAN)), list(train(compiled, objective, PLAN))
-    assert [s.loss for s in got] == pytest.approx([s.loss for s in expected], abs=1e-4)
-    assert compiled.state_dict().keys() == plain.state_dict().keys()
 
 
 def test_where_nothing_can_be_compiled_it_is_told(make) -> None:

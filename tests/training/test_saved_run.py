@@ -1,38 +1,48 @@
-"""A run that is saved: before it is measured, beside a file that moved on, and never over it."""
+"""Tests of saved runs: a run that was stopped goes on to the same weights, and errors take nothing away."""
 
+import errno
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner, Result
 
+import babygpt
+from babygpt.cli import main
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
-from babygpt.objectives import NextToken
-from babygpt.stopping import Ended
+from babygpt.objectives import Batch, NextToken
+from babygpt.stopping import Ended, deferred_signals
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.saved_run import SavedRun, go_on, load_own
+from babygpt.training.saved_run import SavedRun, go_on, load_own, restore, training_state
 
 INFO = {"corpus": "small", "many": (1, 2)}  # a tuple, which JSON makes a list of
+SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4"]
 
 
 @pytest.fixture
 def make(small_corpus: Corpus, tmp_path: Path) -> Callable[..., SavedRun]:
-    """A run of eight steps, validated every other, at its beginning or from where it was saved."""
+    """A run of v4 of eight steps, validated every other, from its beginning or from where it was saved."""
 
-    def fresh(objective: NextToken | None = None, **more: bool) -> SavedRun:
+    def fresh(objective: NextToken | None = None, name: str = "run") -> SavedRun:
         torch.manual_seed(0)
         config = ModelConfig(small_corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
         plan = TrainConfig(steps=8, batch_size=4, eval_every=2)
-        path = tmp_path / "run.safetensors"
-        saved = load_own(path, "v4", INFO) if not more else None
+        path = tmp_path / f"{name}.safetensors"
+        saved = load_own(path, "v4", INFO)
         model = saved.model if saved else build("v4", config)
         training = Training(model, objective or NextToken(small_corpus, 16), plan)
-        run = SavedRun(path, "v4", training, small_corpus.tokenizer, INFO, **more)
+        run = SavedRun(path, "v4", training, small_corpus.tokenizer, INFO)
         if saved:
             go_on(run, saved)
         return run
@@ -40,17 +50,31 @@ def make(small_corpus: Corpus, tmp_path: Path) -> Callable[..., SavedRun]:
     return fresh
 
 
-class Breaks(NextToken):
-    """An objective whose n-th validation raises something."""
+@pytest.fixture
+def whole(make) -> SavedRun:
+    """The run as it ends if nothing happens."""
+    run = make(name="whole")
+    assert run.train(save_every=2)
+    return run
 
-    def __init__(self, corpus: Corpus, nth: int, error: BaseException) -> None:
+
+class Disturbed(NextToken):
+    """An objective that calls a function when its n-th batch is drawn, or before its n-th validation."""
+
+    def __init__(self, corpus: Corpus, do: Callable[[], None], batch: int = 0, validation: int = 0) -> None:
         super().__init__(corpus, 16)
-        self.left, self.error = nth, error
+        self.do, self.batches, self.validations = do, batch, validation
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        self.batches -= 1
+        if self.batches == 0:
+            self.do()
+        return super().batch(batch_size, generator)
 
     def validate(self, model) -> float:
-        self.left -= 1
-        if self.left == 0:
-            raise self.error
+        self.validations -= 1
+        if self.validations == 0:
+            self.do()
         return super().validate(model)
 
 
@@ -58,34 +82,86 @@ def weights(run: SavedRun) -> list[bytes]:
     return [p.numpy().tobytes() for p in run.training.model.state_dict().values()]
 
 
-@pytest.mark.parametrize("nth", [1, 2, 4])
+def raises(error: BaseException) -> Callable[[], None]:
+    def act() -> None:
+        raise error
+
+    return act
+
+
+def presses(number: int, times: int = 1) -> Callable[[], None]:
+    return lambda: [os.kill(os.getpid(), number) for _ in range(times)] and None
+
+
+# ---------------------------------------------------------------- stopped, and gone on with
+
+
+NO_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory")
+DISTURBED = {
+    "memory in training": ({"batch": 5}, NO_MEMORY, MemoryError, 4),
+    "memory in validation": ({"validation": 2}, NO_MEMORY, MemoryError, 4),
+    "memory in the last validation": ({"validation": 4}, NO_MEMORY, MemoryError, 8),
+    "any other error": ({"batch": 6}, ZeroDivisionError(), ZeroDivisionError, 4),
+}
+
+
+@pytest.mark.parametrize("fault", DISTURBED)
 @pytest.mark.survives(
-    "the memory runs out, or anything else fails, while a model is measured",
-    "it was saved before; the same command goes on, and measures again",
+    "the memory runs out, or anything else fails, while a model trains or is measured",
+    "what was saved stands, and is named; the same command goes on to the same weights",
 )
-def test_it_is_saved_before_it_is_measured(make, small_corpus: Corpus, nth: int) -> None:
-    whole = make(overwrite=True)
-    assert whole.train(save_every=2)
-    wanted = weights(whole), whole.curve
-    whole.path.unlink()
-    broken = make(Breaks(small_corpus, nth, RuntimeError("DefaultCPUAllocator: can't allocate memory")))
-    with pytest.raises(MemoryError, match=f"step {2 * nth} .*the checkpoint of step {2 * nth} stands at"):
+def test_a_run_goes_on_after_an_error(make, whole, small_corpus: Corpus, fault: str) -> None:
+    where, error, raised, step = DISTURBED[fault]
+    broken = make(Disturbed(small_corpus, raises(error), **where))
+    with pytest.raises(raised) as caught:
         broken.train(save_every=2)
-    assert checkpoints.load(broken.path).info["steps_done"] == 2 * nth
+    if raised is MemoryError:
+        assert f"the checkpoint of step {step} stands at" in str(caught.value)
+    assert checkpoints.load(broken.path).info["steps_done"] == step
     again = make()
     assert again.train(save_every=2)
-    assert (weights(again), again.curve) == wanted
+    assert (weights(again), again.curve) == (weights(whole), whole.curve)
 
 
-def test_an_interrupted_measurement_leaves_what_was_saved(make) -> None:
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("presses_of", [1, 5])
+def test_ctrl_c_saves_the_step_it_came_in(make, whole, small_corpus: Corpus, presses_of: int) -> None:
+    stopped = make(Disturbed(small_corpus, presses(signal.SIGINT, presses_of), batch=3))
+    assert not stopped.train(save_every=0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert (stopped.training.step, stopped.saved_step) == (3, 3)
+    again = make()
+    assert again.train(save_every=0)
+    assert (weights(again), again.curve) == (weights(whole), whole.curve)
+
+
+def test_sigterm_saves_the_step_it_came_in_and_ends(make, whole, small_corpus: Corpus) -> None:
+    stopped = make(Disturbed(small_corpus, presses(signal.SIGTERM), batch=3))
+    with pytest.raises(Ended) as ended:
+        stopped.train(save_every=0)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert "ended by SIGTERM: the checkpoint of step 3 stands at" in ended.value.line
+    again = make()
+    assert again.train(save_every=0)
+    assert weights(again) == weights(whole)
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with deferred_signals() as noted:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert noted == []
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_an_interrupted_measurement_leaves_what_was_saved(make, whole) -> None:
     run = make()
     assert run.train(save_every=0)
-
-    def pressed() -> dict:
-        raise KeyboardInterrupt
-
     with pytest.raises(Ended) as ended:
-        run.complete(pressed)
+        run.complete(raises(KeyboardInterrupt()))
     assert ended.value.code == 130
     assert checkpoints.load(run.path).training is not None
     again = make()
@@ -93,48 +169,183 @@ def test_an_interrupted_measurement_leaves_what_was_saved(make) -> None:
     again.complete(lambda: {"val_loss": again.curve[-1][1]})
     done = checkpoints.load(run.path)
     assert done.training is None
-    assert done.info["val_loss"] == run.curve[-1][1]
+    assert done.info["val_loss"] == whole.curve[-1][1]
+
+
+def test_weights_that_a_step_has_ruined_do_not_take_the_place_of_good_ones(make) -> None:
+    run = make()
+    training = run.training
+    training.make_step()
+    run.save()
+    training.model.head.weight.data[0, 0] = 1e17
+    with pytest.raises(FloatingPointError, match=r"head.weight holds 1e\+17"):
+        run.save()
+    assert checkpoints.load(run.path).info["steps_done"] == 1
+
+
+def test_a_file_of_another_run_is_refused(make, whole) -> None:
+    for version, info in (("v3", INFO), ("v4", INFO | {"corpus": "other"}), ("v4", INFO | {"more": 1})):
+        with pytest.raises(BadInput, match="is of another run"):
+            load_own(whole.path, version, info)
+    assert load_own(whole.path, "v4", INFO) is not None
+    assert load_own(whole.path.with_name("none"), "v4", INFO) is None
+
+
+# ---------------------------------------------------------------- the state of a training
+
+
+def test_without_its_state_it_would_go_on_to_other_weights(make, whole) -> None:
+    """Else the tests above say nothing."""
+    again = make()
+    list(islice(again.training.steps(), 3))
+    fresh = Training(again.training.model, again.training.objective, again.training.config)
+    fresh.step = 3
+    list(fresh.steps())
+    assert weights(again) != weights(whole)
+
+
+def test_steered_numbers_that_are_no_weights_come_back(make) -> None:
+    """theta of RoPE is a plain float, which no state_dict holds."""
+    run = make()
+    run.training.make_step(lambda step: {"theta": 30.0})
+    run.save()
+    assert make().training.model.encoding.theta == 30.0
+
+
+def test_a_state_from_which_anything_is_missing_is_refused(make) -> None:
+    training = make().training
+    list(islice(training.steps(), 2))
+    state = training_state(training)
+    for left_out in (*state, "optimizer.0."):
+        part = {name: x for name, x in state.items() if not name.startswith(left_out)}
+        if left_out.endswith((".step", ".exp_avg", ".exp_avg_sq")):
+            continue  # PyTorch's own optimizer says so at its next step
+        with pytest.raises(BadInput, match="does not fit"):
+            restore(make().training, part)
+
+
+# ---------------------------------------------------------------- from the shell
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    return path
+
+
+def command(version: str, text: Path, out: Path, *more: object, steps: int = 8, every: int = 2) -> list[str]:
+    fixed = ["train", version, "--corpus", text, "--out", out, "--steps", steps, "--save-every", every]
+    return [str(a) for a in [*fixed, *SMALL, *more]]
+
+
+def run(args: list[str]) -> Result:
+    return CliRunner().invoke(main, args)
+
+
+def done(args: list[str]) -> None:
+    result = run(args)
+    assert result.exit_code == 0, result.output
+
+
+def refused(args: list[str], *parts: object) -> None:
+    """One line, exit status 1 or 2."""
+    result = run(args)
+    assert result.exit_code in (1, 2), result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    last = result.output.strip().splitlines()[-1]
+    for part in parts:
+        assert str(part) in last
+
+
+def holds(path: Path) -> tuple[dict, list[bytes]]:
+    """What the checkpoint of a finished run says of its learning, and its weights, bit by bit."""
+    loaded = checkpoints.load(path)
+    assert loaded.training is None
+    learned = {name: loaded.info[name] for name in ("steps_done", "curve", "val_loss")}
+    return learned, [p.numpy().tobytes() for p in loaded.model.state_dict().values()]
 
 
 @pytest.mark.survives(
-    "a checkpoint is replaced by somebody else while a run trains",
-    "it is left as it is; what the run learned is saved beside it, and that is said",
+    "kill -9 in the middle of training", "what was saved stands; with --resume it ends as if nothing happened"
 )
-def test_a_file_that_moved_on_is_left_alone(make) -> None:
-    run = make()
-    for step in run.steps(save_every=2):
-        if step.step == 4:
-            break
-    run.path.write_bytes(b"mine")
-    with pytest.raises(BadInput, match=r"replaced by somebody else .* to step 4, stands at (.*)") as said:
-        run.save()
-    assert run.path.read_bytes() == b"mine"
-    beside = Path(str(said.value).rsplit(" ", 1)[1])
-    assert checkpoints.load(beside).info["steps_done"] == 4
+def test_a_killed_run_goes_on_bit_for_bit(text: Path, tmp_path: Path) -> None:
+    out, whole = tmp_path / "killed.safetensors", tmp_path / "whole.safetensors"
+    env = {**os.environ, "PYTHONPATH": str(Path(babygpt.__file__).parents[1])}
+    args = command("v4", text, out, steps=400, every=1)
+    with subprocess.Popen(
+        [sys.executable, "-m", "babygpt", *args], env=env, stderr=subprocess.DEVNULL
+    ) as killed:
+        while not out.exists() and killed.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        killed.kill()
+    assert 0 < checkpoints.load(out).info["steps_done"] < 400
+    done([*args, "--resume"])
+    done(command("v4", text, whole, steps=400, every=0))
+    assert holds(out) == holds(whole)
 
 
-def test_a_file_that_was_only_touched_is_still_its_own(make) -> None:
-    run = make()
-    for step in run.steps(save_every=2):
-        if step.step == 4:
-            os.utime(run.path, (1, 1))
-    assert checkpoints.load(run.path).info["steps_done"] == 8
+@pytest.fixture
+def unfinished(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of v4 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
+    out, real, calls = tmp_path / "folder" / "run.safetensors", os.fsync, iter(range(1, 1000))
+
+    def full(handle: int) -> None:
+        if next(calls) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    with monkeypatch.context() as now:
+        now.setattr(os, "fsync", full)
+        refused(command("v4", text, out), out, "No space left", "untouched", "checkpoint of step 2 stands")
+    return out
 
 
-def test_a_file_of_the_longest_name_is_saved_beside_too(make, tmp_path: Path) -> None:
-    run = make()
-    run.path = tmp_path / ("n" * 243 + ".safetensors")
-    run.path.write_bytes(b"mine")
-    with pytest.raises(BadInput, match="stands at") as said:
-        run.save()
-    assert checkpoints.load(Path(str(said.value).rsplit(" ", 1)[1])).info["steps_done"] == 0
+def test_an_unfinished_run_writes_as_any_model_does(unfinished: Path) -> None:
+    result = run(["generate", str(unfinished), "--prompt", "the ", "--tokens", "5"])
+    assert result.exit_code == 0
+    assert result.output.startswith("the ")
 
 
-def test_a_run_of_other_numbers_is_not_taken_for_its_own(make) -> None:
-    run = make()
-    run.train(save_every=0)
-    for version, info in (("v3", INFO), ("v4", INFO | {"corpus": "other"}), ("v4", INFO | {"more": 1})):
-        with pytest.raises(BadInput, match="is of another run"):
-            load_own(run.path, version, info)
-    assert load_own(run.path, "v4", INFO) is not None
-    assert load_own(run.path.with_name("none"), "v4", INFO) is None
+def test_a_run_that_is_not_finished_is_not_overwritten(text: Path, unfinished: Path) -> None:
+    before = unfinished.read_bytes()
+    refused(command("v4", text, unfinished), "exists already", "--resume")
+    refused(command("v4", text, unfinished, "--resume", "--overwrite"), "choose one")
+    assert unfinished.read_bytes() == before
+
+
+def test_flags_left_out_are_those_of_the_run(text: Path, unfinished: Path) -> None:
+    done(["train", "v4", "--out", str(unfinished), "--resume"])
+    loaded = checkpoints.load(unfinished)
+    assert loaded.model.config.n_embd == 16
+    assert (loaded.info["train"]["steps"], loaded.info["corpus"]) == (8, str(text))
+
+
+@pytest.mark.parametrize(("flag", "value", "part"), [("--steps", 9, "with 8"), ("--n-embd", 32, "with 16")])
+def test_another_plan_or_shape_is_told(
+    text: Path, unfinished: Path, flag: str, value: float, part: str
+) -> None:
+    before = unfinished.read_bytes()
+    refused(command("v4", text, unfinished, "--resume", flag, value), flag, value, part, unfinished)
+    assert unfinished.read_bytes() == before
+
+
+def test_another_text_version_or_bound_is_told(text: Path, unfinished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("the cat sat on the mat. " * 39 + "the mat sat on the cat. ", encoding="utf-8")
+    refused(command("v4", other, unfinished, "--resume"), other, "another text")
+    refused(command("v3", text, unfinished, "--resume"), "a run of v4, not of v3")
+    refused(command("v4", text, unfinished, "--resume", "--bound"), "--bound (True)", "began with False")
+    moved = text.rename(tmp_path / "moved.txt")
+    done(command("v4", moved, unfinished, "--resume"))
+
+
+def test_what_is_no_run_is_told(text: Path, tmp_path: Path, unfinished: Path) -> None:
+    args = command("v4", text, unfinished, "--resume")
+    done(args)
+    refused(args, "is finished, after 8 of 8 steps", unfinished)
+    loaded = checkpoints.load(unfinished)
+    checkpoints.save(unfinished, loaded.__class__("v4", loaded.model, loaded.tokenizer), overwrite=True)
+    refused(args, "does not say how it was trained", unfinished)
+    refused(command("v4", text, tmp_path / "none.safetensors", "--resume"), "no checkpoint at")

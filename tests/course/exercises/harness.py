@@ -1,4 +1,4 @@
-"""What every exercise's tests say: its mutants, each with the things asked that it must fail."""
+"""Wrong answers to exercises, each with the requirements that it must fail."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Mutant:
     """A mistake that people make.
 
     exercise  it is an answer to
-    name      what the mistake is
+    name      a few words for the mistake
     answer    the wrong answer
-    fails     what is asked and not so, exactly
+    fails     the requirements that it does not meet, exactly
     says      a piece of the report that tells the learner what is wrong
     """
 
@@ -25,3 +25,14 @@ class Mutant:
     answer: Any
     fails: Sequence[str]
     says: str = ""
+
+
+def known(exercise: Exercise, name: str, fails: Sequence[str], says: str) -> Mutant:
+    """Return the mistake of the exercise's own table whose sentence contains `says`."""
+    (sentence,) = (text for text in exercise.mistakes if says in text)
+    return Mutant(exercise, name, exercise.mistakes[sentence], fails, sentence)
+
+
+def requirements(exercise: Exercise) -> list[str]:
+    """Return what an exercise requires, in order."""
+    return [check.requirement for check in exercise.checks]

@@ -1,4 +1,4 @@
-"""What checkers are made of: comparing answers, asking functions, and reading values that a learner gave."""
+"""The harness of exercises: comparing answers, calling functions, reading values, hints, pictures."""
 
 from dataclasses import replace
 
@@ -7,43 +7,37 @@ import pytest
 import torch
 from torch import nn
 
-from babygpt_course.exercises import start
-from babygpt_course.exercises.base import Unusable, Wrong, ask, expect, texts, whole_number
+from babygpt import plots
+from babygpt_course.exercises.base import Unusable, Wrong, ask, exercise, expect, texts, whole_number
 from babygpt_course.exercises.compare import difference, truth, wrong_shape
+from babygpt_course.exercises.lesson_00 import UNITS
+from babygpt_course.exercises.lesson_03a import ATTENTION
+
+UNEQUAL = [
+    (torch.tensor([0, 1]), torch.tensor([0.4, 1.4])),  # whole numbers are not rounded into agreement
+    (torch.tensor([0.0, torch.nan]), torch.tensor([0.0, 1.0])),
+    (torch.tensor([1.0, torch.inf]), torch.tensor([1.0, -torch.inf])),
+    (torch.tensor([1 + 1j]), torch.tensor([1.0])),
+    (1, True),
+    (True, 1.0),
+    ("1.0", 1.0),
+    ((1.0,), (1.0, 2.0)),
+]
+EQUAL = [
+    (np.float32(0.5), 0.5),
+    (np.array([1.0, 2.0]), torch.tensor([1.0, 2.0])),
+    (torch.tensor([1.0, -torch.inf]), torch.tensor([1.0, -torch.inf])),
+    (torch.tensor(0.5, requires_grad=True), 0.5),
+    (torch.tensor([3e6 + 1]), torch.tensor([3e6])),  # the last digit of a float32
+    (torch.tensor(True), True),
+    (np.bool_(False), False),
+    ([1.0, "a"], (1.0, "a")),
+]
 
 
-@pytest.mark.parametrize(
-    ("got", "want"),
-    [
-        (torch.tensor([0, 1]), torch.tensor([0.4, 1.4])),  # whole numbers are not rounded into agreement
-        (torch.tensor([0.0, torch.nan]), torch.tensor([0.0, 1.0])),
-        (torch.tensor([1.0, torch.inf]), torch.tensor([1.0, -torch.inf])),
-        (torch.tensor([1 + 1j]), torch.tensor([1.0])),
-        (1, True),
-        (True, 1.0),
-        ("1.0", 1.0),
-        ((1.0,), (1.0, 2.0)),
-    ],
-)
-def test_unequal_answers_differ(got, want):
-    assert difference(got, want)
-
-
-@pytest.mark.parametrize(
-    ("got", "want"),
-    [
-        (np.float32(0.5), 0.5),
-        (np.array([1.0, 2.0]), torch.tensor([1.0, 2.0])),
-        (torch.tensor([1.0, -torch.inf]), torch.tensor([1.0, -torch.inf])),
-        (torch.tensor(0.5, requires_grad=True), 0.5),
-        (torch.tensor([3e6 + 1]), torch.tensor([3e6])),  # the last digit of a float32
-        (torch.tensor(True), True),
-        (np.bool_(False), False),
-        ([1.0, "a"], (1.0, "a")),
-    ],
-)
-def test_equal_answers_do_not(got, want):
-    assert difference(got, want) == ""
+def test_only_equal_answers_have_no_difference():
+    assert all(difference(got, want) for got, want in UNEQUAL)
+    assert not any(difference(got, want) for got, want in EQUAL)
 
 
 def test_a_large_difference_is_named_by_its_place():
@@ -63,46 +57,89 @@ def test_a_truth_value_is_one_whatever_it_comes_in():
     assert [truth(x) for x in (1, "True", None, torch.tensor([True]), torch.tensor(1))] == [None] * 5
 
 
-def test_an_answer_that_changes_a_model_is_found_out():
-    def zero(model, some):
-        with torch.no_grad():
-            model.weight.zero_()
-
+def test_an_answer_may_not_change_its_inputs():
     model = nn.Linear(2, 2)
-    with pytest.raises(Wrong, match="work on a copy"):
-        ask(zero, model, [1], what="a model")
-    assert model.weight.any()  # it was a copy already
+    spoilers = [
+        lambda x: x["model"].weight.data.zero_(),
+        lambda x: x["tensor"].zero_(),
+        lambda x: x.pop("list"),
+        lambda x: x["list"].append(1),
+    ]
+    for spoil in spoilers:
+        with pytest.raises(Wrong, match="work on a copy"):
+            ask(spoil, {"model": model, "tensor": torch.ones(2), "list": [torch.ones(1)]}, what="a dict")
+    assert model.weight.any()  # what was spoilt was a copy
 
 
-@pytest.mark.parametrize(
-    "spoil", [lambda x: x["a"].zero_(), lambda x: x.pop("b"), lambda x: x["b"].append(1)]
-)
-def test_an_answer_that_changes_a_dict_is_found_out(spoil):
-    with pytest.raises(Wrong, match="work on a copy"):
-        ask(spoil, {"a": torch.ones(2), "b": [torch.ones(1)]}, what="a dict")
-
-
-def test_a_known_mistake_is_named():
+@pytest.mark.parametrize("wrong", [5, lambda x: x + 3])
+def test_a_known_mistake_is_named_by_its_value_or_its_function(wrong):
     with pytest.raises(Wrong, match=r"should be: 4\. You doubled it"):
-        expect(lambda x: 2 * x + 1, 2, want=4, what="2", mistakes={"Another": 7, "You doubled it": 5})
+        expect(lambda x: 2 * x + 1, 2, want=4, what="2", mistakes={"Another": 7, "You doubled it": wrong})
 
 
-@pytest.mark.parametrize("value", [True, 1.5, "3", None, torch.tensor(3), 0, 11])
-def test_what_is_no_whole_number_is_unusable(value):
-    with pytest.raises(Unusable):
-        whole_number(value, 1, 10)
+def test_an_answer_that_is_no_whole_number_or_no_pair_of_texts_is_unusable():
+    for value in (True, 1.5, "3", None, torch.tensor(3), 0, 11):
+        with pytest.raises(Unusable):
+            whole_number(value, 1, 10)
+    for value in ("ab", ["a", 1], [], ["a", "b", "c"], None, 3):
+        with pytest.raises(Unusable):
+            texts(value, 2)
 
 
-@pytest.mark.parametrize("value", ["ab", ["a", 1], [], ["a", "b", "c"], None, 3])
-def test_what_is_no_pair_of_texts_is_unusable(value):
-    with pytest.raises(Unusable):
-        texts(value, 2)
+def test_an_exercise_is_read_from_its_text():
+    made = exercise(
+        """Sums (twice) (core, 5 minutes)
+
+        Write
+        `sums`.
+
+        - First
+          hint.
+        - Second - last.
+        """,
+        checks={"adds": lambda *_: None},
+        stub=0,
+        answer=1,
+    )
+    assert (made.name, made.level, made.minutes, made.task) == ("Sums (twice)", "core", 5, "Write `sums`.")
+    assert made.hints == ["First hint.", "Second - last."]
+    assert made.check(1).rows == [("✓", "adds", "")]
 
 
 def test_hints_come_one_by_one_and_end_without_quotes():
-    exercise = replace(start.UNITS, given=0)
-    said = [exercise.hint() for _ in range(len(exercise.hints) + 2)]
-    assert [words.split(": ", 1)[-1] for words in said[:-2]] == list(exercise.hints)
-    assert said[0].startswith(f"1 of {len(exercise.hints)}: ")
-    assert said[-1] == said[-2] == repr(said[-1]) == said[-1]._repr_markdown_()
-    assert "no more hints" in said[-1]
+    fresh = replace(UNITS, given=0)
+    hints = [fresh.hint() for _ in range(len(fresh.hints) + 2)]
+    assert [words.split(": ", 1)[-1] for words in hints[:-2]] == list(fresh.hints)
+    assert hints[0].startswith(f"1 of {len(fresh.hints)}: ")
+    assert hints[-1] == hints[-2] == repr(hints[-1]) == hints[-1]._repr_markdown_()
+    assert "no more hints" in hints[-1]
+
+
+def test_checking_and_drawing_leave_the_random_generators_as_they_were():
+    def noisy(*given):
+        print("here I am")
+        np.random.seed(1)  # noqa: NPY002
+        torch.set_default_dtype(torch.float64)
+        return torch.rand(2), torch.rand(3)
+
+    before, theirs = torch.get_rng_state(), np.random.get_state()[1][:9].tolist()  # noqa: NPY002
+    report = ATTENTION.check(noisy)
+    ATTENTION.draw(noisy)
+    assert torch.equal(before, torch.get_rng_state())
+    assert np.random.get_state()[1][:9].tolist() == theirs  # noqa: NPY002
+    assert torch.get_default_dtype() == torch.float32
+    assert "Your code printed: here I am" in repr(report)
+
+
+def test_a_picture_has_alt_text_and_an_exercise_without_one_says_so():
+    drawing = ATTENTION.draw(ATTENTION.stub)
+    png, metadata = drawing._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert metadata == {"alt": repr(drawing)}
+    assert repr(drawing) == "Yours, the wanted one, and the difference: 74 of 144 differ, by up to 1"
+    assert "no picture" in UNITS.draw(UNITS.answer)
+
+
+def test_nan_is_drawn():
+    figure = plots.answer_figure(np.full((2, 2), np.nan), np.zeros((2, 2)), "Different", "x", "y")
+    assert (figure.axes[2].get_title(loc="left") or figure.axes[2].get_title()) == "Different"

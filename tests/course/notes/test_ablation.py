@@ -9,10 +9,11 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
 from babygpt.errors import BadInput
+from babygpt.files import claim
 from babygpt.models.versions import VERSIONS
 from babygpt.training import checkpoint
 from babygpt_course.notes import ablation as experiment
-from babygpt_course.notes import report
+from babygpt_course.notes import comparison_report as report
 from babygpt_course.notes.ablation import Ablation, AblationConfig, FixedBatches, parse_variant, version_of
 
 TEXT = "the cat sat on the mat. " * 60
@@ -55,7 +56,7 @@ def test_runs_are_made_seed_by_seed_with_weights_of_each(finished):
         loaded = checkpoint.load(at.folder / one["weights"])
         assert loaded.version == f"v7-{one['variant']}"
         assert loaded.info["steps_done"] == 4
-        objective = FixedBatches(at.corpus, 16, 2, 4)
+        objective = FixedBatches(at.corpus, 16, 8)
         assert objective.validate(loaded.model) == pytest.approx(one["val_loss"], abs=1e-6)
         assert [step for step, _ in one["curve"]] == [2, 4]
         assert one["curve"][-1][1] == one["val_loss"]
@@ -82,7 +83,7 @@ def test_variants_of_a_seed_see_the_same_batches(tmp_path, monkeypatch):
 
 def test_validation_batches_are_as_many_as_asked_for_and_always_the_same():
     corpus = from_text("text", TEXT, with_mask=True)
-    objective = FixedBatches(corpus, 16, 3, 5)
+    objective = FixedBatches(corpus, 16, 15)
     first, again = (list(objective.val_batches()) for _ in range(2))
     assert sum(len(inputs) for inputs, _, _ in first) == 15
     assert all(torch.equal(a[0], b[0]) for a, b in zip(first, again, strict=True))
@@ -131,7 +132,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, finished, monk
         pressed_in(now, step=2)
         with pytest.raises(KeyboardInterrupt):
             run(at)
-    assert report.load_runs(at.results_path)["runs"] == []
+    assert not at.results_path.exists()
     assert checkpoint.load(at.weights_path("rope", 1)).info["steps_done"] == 2
     results, said = run(at)
     assert said[0] == "rope, seed 1: goes on after step 2"
@@ -153,27 +154,6 @@ def weights(at):
     }
 
 
-def test_killed_between_weights_and_result_the_run_is_written_down_only(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.store
-
-    def killed(at, asked=(), run=None):
-        if run:
-            raise SystemExit
-        real(at, asked)
-
-    run(at, ["rope"], [1])
-    with monkeypatch.context() as now:
-        now.setattr(experiment, "store", killed)
-        with pytest.raises(SystemExit):
-            run(at, ["rope", "polar"], [1])
-    before = files(at)
-    assert made(report.load_runs(at.results_path)) == [("rope", 1)]
-    results, said = run(at, ["rope", "polar"], [1])
-    assert said == ["rope, seed 1: finished before"]
-    assert made(results) == [("rope", 1), ("polar", 1)]
-    assert files(at) == before
-
-
 @pytest.mark.parametrize("content", [b"half of it", None], ids=["damaged", "a run with other flags"])
 def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, finished, content):
     at = ablation(tmp_path / "new")
@@ -190,42 +170,20 @@ def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, fini
     assert not at.results_path.exists()
 
 
-def test_results_that_disappear_meanwhile_are_made_again(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.run_one
-
-    def meanwhile(*args):
-        found = real(*args)
-        if args[1] == "polar" and not gone:
-            gone.append(at.results_path.unlink())
-        return found
-
-    gone = []
-    monkeypatch.setattr(experiment, "run_one", meanwhile)
-    results, _ = run(at, ["rope", "polar"], [1])
-    assert gone
-    assert sorted(made(results)) == [("polar", 1), ("rope", 1)]
-
-
-def test_a_result_whose_weights_are_gone_is_kept_and_said(tmp_path):
+def test_a_second_process_in_the_folder_is_refused(tmp_path):
     at = ablation(tmp_path)
-    first, _ = run(at, ["rope"], [1])
-    at.weights_path("rope", 1).unlink()
-    again, said = run(at, ["rope"], [1])
-    assert again == first
-    assert said == ["rope, seed 1: finished before, though its weights are gone"]
+    with claim(at.results_path), pytest.raises(ValueError, match="ablation_results"):
+        run(at)
 
 
-def test_what_somebody_else_stored_meanwhile_is_kept(tmp_path, monkeypatch):
-    at, real = ablation(tmp_path), experiment.run_one
-
-    def meanwhile(*args):
-        found = real(*args)
-        monkeypatch.setattr(experiment, "run_one", real)
-        run(at, ["nope"], [7])
-        return found
-
-    monkeypatch.setattr(experiment, "run_one", meanwhile)
-    assert made(run(at, ["rope"], [1])[0]) == [("rope", 1), ("nope", 7)]  # in the order asked for
+def test_a_run_that_was_killed_before_its_row_was_stored_is_stored_from_its_checkpoint(tmp_path):
+    at = ablation(tmp_path)
+    run(at, ["rope", "polar"], [1])
+    wanted, before = json.loads(at.results_path.read_text()), files(at)
+    at.results_path.unlink()
+    results, _ = run(at, ["rope", "polar"], [1])
+    assert results == wanted
+    assert files(at) == before
 
 
 # ---------------------------------------------------------------- refusals

@@ -1,16 +1,14 @@
-"""Comparing what models write: the same prompts, numbers that are right, and a scorer that is known."""
+"""Comparing what models write: the same prompts for all, and right numbers."""
 
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt.data.corpus import from_text
-from babygpt.metrics.text import nll_and_entropy
+from babygpt.data.corpus import from_text, without_mask
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.tables import format_mean_sd
@@ -18,7 +16,6 @@ from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes import generations as experiment
 from babygpt_course.notes.generations import GenerationConfig
-from babygpt_course.notes.scorer import find_scorer, load_scorer, train_scorer, without_mask
 
 TEXT = "the cat sat on the mat. " * 60
 CONFIG = GenerationConfig(num_prompts=3, prompt_len=8, gen_len=20, temp=1.0, top_k=4, seed=5)
@@ -37,12 +34,6 @@ def models(corpus, wake):
         name: Checkpoint(f"v7-{name}", wake(build(f"v7-{name}", shape)), corpus.tokenizer)
         for name in ("rope", "last")
     }
-
-
-@pytest.fixture
-def scorer(corpus, wake):
-    shape = ModelConfig(len(corpus.tokenizer.characters), block_size=12, n_layer=1, n_head=2, n_embd=16)
-    return wake(build("v4", shape))
 
 
 # ---------------------------------------------------------------- prompts
@@ -71,8 +62,8 @@ def test_a_validation_text_too_short_is_refused(corpus):
 # ---------------------------------------------------------------- numbers
 
 
-def test_rows_hold_what_the_models_wrote_and_what_was_measured(corpus, models, scorer):
-    found = experiment.compare_generations(corpus, models, scorer, CONFIG)
+def test_rows_hold_what_the_models_wrote_and_what_was_measured(corpus, models):
+    found = experiment.compare_generations(corpus, models, CONFIG)
     truth = experiment.prompt_windows(corpus, CONFIG)
     assert list(found["rows"]) == ["rope", "last", "true"]
     assert found["prompts"] == [corpus.tokenizer.decode(row[:8]) for row in truth]
@@ -84,9 +75,6 @@ def test_rows_hold_what_the_models_wrote_and_what_was_measured(corpus, models, s
     steps = filled.when.amax(dim=1)
     assert rope["each"]["tokens_per_step"] == pytest.approx((20 / steps).tolist())
     assert rope["each"]["confidence"] == pytest.approx(filled.confidence[:, 8:].mean(1).tolist())
-    surprise, unsure = nll_and_entropy(scorer, filled.tokens, 8)
-    assert rope["each"]["judge_nll"] == pytest.approx(surprise.tolist())
-    assert rope["each"]["judge_entropy"] == pytest.approx(unsure.tolist())
     one = rope["texts"][0]
     assert rope["each"]["distinct_1_chars"][0] == len(set(one)) / 20
     spread = rope["measures"]["distinct_1_chars"]
@@ -95,10 +83,10 @@ def test_rows_hold_what_the_models_wrote_and_what_was_measured(corpus, models, s
     assert "tokens_per_step" not in found["rows"]["true"]["measures"]
 
 
-def test_the_same_seed_writes_the_same(corpus, models, scorer):
-    first, again = (experiment.compare_generations(corpus, models, scorer, CONFIG) for _ in range(2))
+def test_the_same_seed_writes_the_same(corpus, models):
+    first, again = (experiment.compare_generations(corpus, models, CONFIG) for _ in range(2))
     assert first == again
-    other = experiment.compare_generations(corpus, models, scorer, replace(CONFIG, top_k=1))
+    other = experiment.compare_generations(corpus, models, replace(CONFIG, top_k=1))
     assert other["rows"]["rope"]["texts"] != first["rows"]["rope"]["texts"]
     assert other["rows"]["true"] == first["rows"]["true"]
 
@@ -109,22 +97,11 @@ def test_words_are_counted_where_there_are_spaces_only():
     assert not [name for name in experiment.text_measures("我爱你", by_words=False) if "words" in name]
 
 
-def test_a_measure_that_a_text_has_not_is_left_out():
-    each = {"some": [math.nan, 1.0, 3.0], "none": [math.nan], "one": [2.0]}
-    row = experiment.result_row(each, texts=[])
-    assert row["measures"]["some"] == {"mean": 2.0, "sd": pytest.approx(2**0.5)}
-    assert row["measures"]["none"] == {"mean": None, "sd": None}
-    assert row["measures"]["one"] == {"mean": 2.0, "sd": None}
-    assert row["each"]["some"] == [None, 1.0, 3.0]
-    assert [format_mean_sd(row["measures"][name]) for name in each] == ["2.000 ± 1.414", "–", "2.000"]
-    json.dumps(row, allow_nan=False)
-
-
 # ---------------------------------------------------------------- the grid
 
 
-def test_the_grid_steers_alpha_and_puts_it_back(corpus, models, scorer):
-    points = experiment.measure_grid(corpus, models, scorer, CONFIG, [0.3, 2.0], [0.0, 0.9])
+def test_the_grid_steers_alpha_and_puts_it_back(corpus, models):
+    points = experiment.compare_generations(corpus, models, CONFIG, [0.3, 2.0], [0.0, 0.9])["grid"]
     assert [(p["model"], p["alpha"], p["confidence_threshold"]) for p in points] == [
         ("rope", None, 0.0),
         ("rope", None, 0.9),
@@ -141,39 +118,44 @@ def test_the_grid_steers_alpha_and_puts_it_back(corpus, models, scorer):
     )  # threshold 0: a step each
 
 
-def test_without_grids_there_are_no_points(corpus, models, scorer):
-    assert experiment.measure_grid(corpus, models, scorer, CONFIG) == []
-    only = experiment.measure_grid(corpus, models, scorer, CONFIG, thresholds=[0.5])
+def test_alpha_is_put_back_when_it_fails(corpus, models):
+    with pytest.raises(ValueError, match="finite"):
+        experiment.compare_generations(corpus, models, CONFIG, [0.5, math.nan])
+    assert models["last"].model.encoding.alpha == 0.3
+
+
+def test_without_grids_there_are_no_points(corpus, models):
+    assert experiment.compare_generations(corpus, models, CONFIG)["grid"] == []
+    only = experiment.compare_generations(corpus, models, CONFIG, thresholds=[0.5])["grid"]
     assert [(p["model"], p["alpha"]) for p in only] == [("rope", None), ("last", 0.3)]
 
 
-def test_alpha_is_put_back_when_it_fails(corpus, models, scorer):
-    with pytest.raises(ValueError, match="finite"):
-        experiment.measure_grid(corpus, models, scorer, CONFIG, [0.5, math.nan])
-    assert models["last"].model.encoding.alpha == 0.3
+def test_a_measure_that_a_text_does_not_have_is_left_out(corpus):
+    more = {"some": [math.nan, 1.0, 3.0], "none": [math.nan], "one": [2.0]}
+    row = experiment.result_row(experiment.prompt_windows(corpus, CONFIG), corpus.tokenizer, 8, more)
+    assert row["measures"]["some"] == {"mean": 2.0, "sd": pytest.approx(2**0.5)}
+    assert row["measures"]["none"] == {"mean": None, "sd": None}
+    assert row["measures"]["one"] == {"mean": 2.0, "sd": None}
+    assert row["each"]["some"] == [None, 1.0, 3.0]
+    assert [format_mean_sd(row["measures"][name]) for name in more] == ["2.000 ± 1.414", "–", "2.000"]
+    json.dumps(row, allow_nan=False)
 
 
 # ---------------------------------------------------------------- refusals
 
 
-def test_a_prompt_must_fit_beside_a_block(models):
-    model = models["rope"].model
-    experiment.require_fitting_prompt(model, CONFIG, Path("m"))
-    with pytest.raises(ValueError, match=r"prompt_len \(9\) must be at most 8: the window of m holds 16"):
-        experiment.require_fitting_prompt(model, replace(CONFIG, prompt_len=9), Path("m"))
-    experiment.require_fitting_prompt(model, replace(CONFIG, prompt_len=14, gen_len=2), Path("m"))
-
-
-def test_only_what_fills_in_is_loaded(tmp_path, corpus, scorer, models):
+def test_only_denoisers_whose_window_holds_prompt_and_block_are_loaded(tmp_path, corpus, wake, models):
     path = tmp_path / "v4.safetensors"
-    checkpoint.save(path, Checkpoint("v4", scorer, without_mask(corpus).tokenizer))
+    shape = ModelConfig(len(corpus.tokenizer.characters), block_size=12, n_layer=1, n_head=2, n_embd=16)
+    checkpoint.save(path, Checkpoint("v4", wake(build("v4", shape)), without_mask(corpus).tokenizer))
     with pytest.raises(ValueError, match="is a v4: it does not fill in masked tokens"):
-        experiment.load_denoiser(path)
+        experiment.load_denoiser(path, CONFIG)
     path = tmp_path / "rope.safetensors"
     checkpoint.save(path, models["rope"])
-    assert experiment.load_denoiser(path, corpus).version == "v7-rope"
-    with pytest.raises(ValueError, match="other characters"):
-        experiment.load_denoiser(path, from_text("other", "abc" * 100, with_mask=True))
+    assert experiment.load_denoiser(path, CONFIG).version == "v7-rope"
+    with pytest.raises(ValueError, match=r"prompt_len \(9\) must be at most 8: the window of .* holds 16"):
+        experiment.load_denoiser(path, replace(CONFIG, prompt_len=9))
+    experiment.load_denoiser(path, replace(CONFIG, prompt_len=14, gen_len=2))
 
 
 @pytest.mark.parametrize(
@@ -182,34 +164,3 @@ def test_only_what_fills_in_is_loaded(tmp_path, corpus, scorer, models):
 def test_flags_that_write_nothing_are_refused(flag, value):
     with pytest.raises(ValueError, match=rf"{flag} \({value}\)"):
         GenerationConfig(**{flag: value})
-
-
-# ---------------------------------------------------------------- the scorer
-
-
-def test_a_scorer_is_trained_once_and_knows_the_text_it_read(tmp_path, corpus):
-    path = tmp_path / "judge.safetensors"
-    first = find_scorer(None, path, corpus, steps=5)
-    assert first.checkpoint.version == "v4"
-    before = path.read_bytes()
-    again = find_scorer(None, path, corpus, steps=5)
-    assert path.read_bytes() == before
-    assert again.val_loss == pytest.approx(first.val_loss, abs=1e-6)
-    with pytest.raises(ValueError, match="was trained for 5 steps, not 9"):
-        find_scorer(None, path, corpus, steps=9)
-    other = from_text("other", TEXT + "the cat sat. " * 30, with_mask=True)
-    with pytest.raises(ValueError, match="was trained on another text than other; give --judge"):
-        find_scorer(None, path, other)
-    assert find_scorer(path, tmp_path / "none", other).path == path  # one's own may come from anywhere
-
-
-def test_a_scorer_reads_characters_and_predicts_the_next(tmp_path, corpus, models):
-    path = tmp_path / "rope.safetensors"
-    checkpoint.save(path, models["rope"])
-    with pytest.raises(ValueError, match="is a v7-rope; a judge predicts the next token"):
-        load_scorer(path, corpus)
-    stranger = train_scorer(tmp_path / "j.safetensors", from_text("other", "abc" * 100), steps=1).path
-    with pytest.raises(ValueError, match="other characters"):
-        load_scorer(stranger, corpus)
-    with pytest.raises(ValueError, match="no checkpoint at"):
-        load_scorer(tmp_path / "none", corpus)

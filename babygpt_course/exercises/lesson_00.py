@@ -1,0 +1,295 @@
+"""Exercises of notebook 00: the mirror of a story, units of a loss, the probability of a story, and luck."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.data.grammar import Grammar
+from babygpt.data.stories import Rule, read_template
+from babygpt.data.tales import chinese, english
+from babygpt_course.exercises.base import Wrong, ask, exercise, expect, require_equal, whole_number
+from babygpt_course.exercises.compare import difference
+from babygpt_course.exercises.draws import dice, integer
+
+
+# ---------------------------------------------------------------- The mirror of a story
+def mirror_answer(story: str, one: str, other: str) -> str:
+    """The same story with two names exchanged."""
+    return other.join(part.replace(other, one) for part in story.split(one))
+
+
+def words_exchanged(story: str, one: str, other: str) -> str:
+    """Exchange only names that stand between spaces: a known mistake."""
+    names = {one: other, other: one}
+    return " ".join(names.get(word, word) for word in story.split(" "))
+
+
+def mirrored_stories(draw: Generator, without_answer: bool = False) -> list[tuple[str, str, str, str, str]]:
+    """Draw stories in two languages, the shortest first: story, two of its names, its mirror, in words."""
+    rng, found = dice(draw), []
+    for grammar in (english(), chinese()):
+        for _ in range(6):
+            story = grammar.sample(rng)
+            if question := story.question():
+                one, other = question.answer, question.rival
+                end = len(question.prompt) - 1 if without_answer else None  # a prompt begins with a line end
+                text, mirror = story.text[:end], story.swap(one, other).text[:end]
+                found.append((text, one, other, mirror, f"{text!r} with {one!r} and {other!r}"))
+    return sorted(found, key=lambda case: len(case[0]))
+
+
+def keeps_characters(attempt: Any, draw: Generator) -> None:
+    for story, one, other, _, what in mirrored_stories(draw, without_answer=True):
+        got = ask(attempt, story, one, other, what=what)
+        if not isinstance(got, str):
+            raise Wrong(f"for {what} {difference(got, story)}")
+        if sorted(got) != sorted(story):
+            hint = ""
+            if got.strip() == words_exchanged(story, one, other).strip():
+                hint = ". A full stop may touch a name, and Chinese has no spaces"
+            elif one not in got or other not in got:
+                hint = ". Once the first name has become the second, nobody can tell which is which"
+            raise Wrong(f"for {what} came out: {got!r}, which holds other characters than the story{hint}")
+
+
+def comes_back(attempt: Any, draw: Generator) -> None:
+    for story, one, other, _, what in mirrored_stories(draw):
+        once = ask(attempt, story, one, other, what=what)
+        expect(attempt, once, one, other, want=story, what=f"the mirror of {what}")
+
+
+def exchanges(attempt: Any, draw: Generator) -> None:
+    for story, one, other, want, what in mirrored_stories(draw):
+        same = {"That is the story itself": story}
+        expect(attempt, story, one, other, want=want, what=what, mistakes=same)
+
+
+MIRROR = exercise(
+    """The mirror of a story (warm-up, 5 minutes)
+
+    Write `mirror(story, one, other)`: the same story, with the names `one` and `other` exchanged wherever
+    they stand. It should work for *ada chased ben.* with `ada` and `ben`, and for 我爱你。 with `我` and
+    `你`. No name is part of another word.
+
+    - `story.replace(one, other)` loses which of the names stood there. Try it on *ada chased ben.*
+    - Replace three times: the first name by a sign that no story holds, the second by the first, …
+    """,
+    checks={
+        "up to the answer, story and mirror hold the same characters": keeps_characters,
+        "the mirror of the mirror is the story": comes_back,
+        "the names are exchanged, everywhere and alone": exchanges,
+    },
+    stub=lambda story, one, other: story,
+    answer=mirror_answer,
+)
+
+
+# ---------------------------------------------------------------- Nats, bits, perplexity
+def units_answer(p: Tensor) -> tuple[float, float, float]:
+    """Nats and bits per character, and perplexity, of a text whose characters had probabilities p (T,)."""
+    nats = -p.log().mean().item()
+    return nats, nats / math.log(2), math.exp(nats)
+
+
+def unit_mistakes(p: Tensor) -> list[dict[str, float]]:
+    """Return the known mistakes in nats, bits and perplexity: sentence -> wrong value."""
+    nats = units_answer(p)[0]
+    more_bits = "A nat is more than a bit: e is larger than 2, so the number of bits is the larger one"
+    return [
+        {
+            "A loss is *minus* the logarithm": -nats,
+            "Per character: divide by their number": nats * len(p),
+            "Average the logarithms, not the probabilities": -p.mean().log().item(),
+        },
+        {more_bits: nats * math.log(2), "These are nats": nats},
+        {
+            "2 to the power of nats mixes the units": 2**nats,
+            "The mean of 1/p is not the exponential of the mean loss": (1 / p).mean().item(),
+            "The exponent is the loss per character, not of all of the text": math.exp(nats * len(p)),
+        },
+    ]
+
+
+def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
+    drawn = [torch.rand(n, generator=draw) * 0.9 + 0.05 for n in (3, 8, 40)]
+    for p in (torch.tensor([0.5]), torch.tensor([0.25, 0.5]), *drawn):
+        what = f"p = {[round(x, 3) for x in p.tolist()[:6]]}{' …' if len(p) > 6 else ''}"
+        got = ask(attempt, p, what=what)
+        if not isinstance(got, tuple | list) or len(got) != 3:
+            raise Wrong(f"for {what} came out: {got!r:.60}; should be three numbers: nats, bits, perplexity")
+        require_equal(got[number], units_answer(p)[number], what, unit_mistakes(p)[number])
+
+
+UNITS = exercise(
+    """Nats, bits, and how many candidates (warm-up, 5 minutes)
+
+    A model gave the characters of a text the probabilities `p`, a tensor (T,). Write `units(p)`, which
+    returns three numbers: the loss in nats per character, the same in bits per character, and the
+    *perplexity*: among how many equally likely characters a model with this loss hesitates.
+
+    - The loss is the mean of −ln p. All three numbers say the same thing.
+    - One bit is ln 2 nats. And who hesitates among n equal characters has a loss of ln n nats.
+    """,
+    checks={
+        "nats per character": partial(gives_unit, number=0),
+        "bits per character": partial(gives_unit, number=1),
+        "perplexity": partial(gives_unit, number=2),
+    },
+    stub=lambda p: (0.0, 0.0, 1.0),
+    answer=units_answer,
+)
+
+
+# ---------------------------------------------------------------- The probability of a story
+def story_log_prob_answer(holes: list[str], sizes: dict[str, int]) -> float:
+    """Log-probability in nats of a story whose holes are filled in this order, from lists of these sizes."""
+    total = 0.0
+    filled: dict[str, set[str]] = {}  # kind -> its holes that hold a word
+    for hole in holes:
+        kind = hole.split(".")[0]
+        before = filled.setdefault(kind, set())
+        if hole not in before:
+            total -= math.log(sizes[kind] - len(before))
+            before.add(hole)
+    return total
+
+
+def free_choices(holes: list[str], sizes: dict[str, int]) -> float:
+    """Take each hole for a free choice from its whole list: a known mistake."""
+    return -sum(math.log(sizes[hole.split(".")[0]]) for hole in holes)
+
+
+def few_holes(attempt: Any, draw: Generator, stories: list[str], if_free: str = "") -> None:
+    """Ask for the holes of some stories; `if_free` is for those who count choices as free that are not."""
+    for holes in map(str.split, stories):
+        sizes = {kind: integer(draw, 5, 60) for kind in dict.fromkeys(hole.split(".")[0] for hole in holes)}
+        want = story_log_prob_answer(holes, sizes)
+        mistakes = {"A probability is at most 1, so its logarithm is not above 0": -want}
+        mistakes |= {if_free: free_choices(holes, sizes)} if if_free else {}
+        what = f"holes {holes} and sizes {sizes}"
+        expect(attempt, holes, sizes, want=want, what=what, mistakes=mistakes)
+
+
+def story_with_scene(draw: Generator) -> tuple[list[str], dict[str, int], str, Grammar]:
+    """Draw a story with one scene: its holes in order, the length of each list, its text, its grammar."""
+    rng, whole = dice(draw), english()
+
+    def some(options: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(rng.sample(options, rng.randint(min(6, len(options)), min(40, len(options)))))
+
+    rules = {name: some(options) for name, options in whole.rules.items()}
+    rules |= {"gap": whole.rules["gap"], "scenes": whole.rules["scenes"]}
+    grammar = Grammar({kind: some(options) for kind, options in whole.words.items()}, rules)
+    before, after = rng.choice(grammar.rules["story"]).split("[gap]")
+    scene = rng.choice(grammar.rules["scene"])
+    free = {kind: rng.sample(words, len(words)) for kind, words in grammar.words.items()}
+    filled: dict[str, str] = {}
+    holes, story = ["[story]"], ""
+    for item in read_template(f"{before}. [gap][scenes][scene]{scene}. {after}"):
+        if isinstance(item, str):
+            story += item
+        elif isinstance(item, Rule):
+            holes.append(f"[{item.name}]")
+        else:
+            holes.append(f"{item.kind}.{item.var}".rstrip("."))  # "verb", or "name.a"
+            if holes[-1] not in filled:
+                filled[holes[-1]] = free[item.kind].pop()
+            story += filled[holes[-1]]
+    lists = grammar.words | {f"[{name}]": options for name, options in grammar.rules.items()}
+    sizes = {kind: len(lists[kind]) for kind in dict.fromkeys(hole.split(".")[0] for hole in holes)}
+    return holes, sizes, story, grammar
+
+
+def whole_stories(attempt: Any, draw: Generator) -> None:
+    for _ in range(8):
+        holes, sizes, story, grammar = story_with_scene(draw)
+        what = f"the story {story!r}, with holes {holes} and sizes {sizes},"
+        expect(attempt, holes, sizes, want=grammar.log_prob(story), what=what)
+
+
+RULES = ["[gap]", "[story] [gap] [scenes]"]
+AGAIN = ["verb verb", "name.b verb verb name.b"]
+NAMES = ["name.z name.a", "name.c name.w name.a name.b"]
+IF_AGAIN = "When a hole comes again, its word is known: that is no choice"
+IF_SHARED = "Two people never share a name, so each new one has fewer names to choose from"
+
+STORY = exercise(
+    """A story with a scene (core, 12 minutes)
+
+    A story is written by filling holes, one after the other: `[story]` is filled with a template, `name.a`
+    with a name, `[gap]` with one of its fillings, and so on. Above you took the logarithm of five choices;
+    now write `story_log_prob(holes, sizes)`: the logarithm of the probability, in nats, of any story with at
+    most one scene. `holes` are the story's holes in order, such as `["[story]", "name.a", "verb", "name.b",
+    "[gap]", "[scenes]", "[scene]", "name.z", …]`; `sizes` says how long each list is: `{"[story]": 36,
+    "name": 1920, "verb": 24, …}`. Every choice is fair. A hole that comes again holds the word that it held
+    before, and two holes of one kind (`name.a`, `name.b`) never hold the same word.
+
+    - The probability is a product of 1/n, one for each choice that was free. What is its logarithm?
+    - Keep, for each kind, the holes that are filled already. A hole among them adds nothing.
+    - A new hole of a kind of which k are filled takes `math.log(sizes[kind] - k)` away.
+    """,
+    checks={
+        "every choice of a rule counts": partial(few_holes, stories=RULES),
+        "a hole that comes again is no choice": partial(few_holes, stories=AGAIN, if_free=IF_AGAIN),
+        "two names are never the same": partial(few_holes, stories=NAMES, if_free=IF_SHARED),
+        "whole stories, as the grammar says": whole_stories,
+    },
+    stub=lambda holes, sizes: 0.0,
+    answer=story_log_prob_answer,
+)
+
+
+# ---------------------------------------------------------------- How many questions are enough
+MOST = 2000  # questions
+SHARE, LUCK = 60, 100  # per cent right; one in so many
+
+
+def lucky(n: int) -> float:
+    """Return the probability that tossed coins answer 60% or more of n questions."""
+    least = -(-SHARE * n // 100)
+    return sum(math.comb(n, right) for right in range(least, n + 1)) / 2**n
+
+
+def seldom_lucky(answer: Any, _: Generator) -> None:
+    chance = lucky(whole_number(answer, 1, MOST))
+    if chance * LUCK >= 1:
+        near = ". Nearly: 60% of n is seldom whole, so this goes up and down with n; try a few more"
+        coins = f"of a hundred coins that answer {answer} questions, {100 * chance:.2g} get 60% or more"
+        raise Wrong(coins + (near if chance * LUCK < 1.5 else ""))
+
+
+def not_too_many(answer: Any, _: Generator) -> None:
+    enough = next(n for n in range(1, MOST) if lucky(n) * LUCK < 1)
+    if whole_number(answer, 1, MOST) > 1.2 * enough:
+        luck = f"luck has {lucky(answer):.2g} by then"
+        raise Wrong(f"{answer} questions are enough, and many fewer are: {luck}")
+
+
+QUESTIONS = exercise(
+    """How many questions are enough? (stretch, 12 minutes)
+
+    A model answers 60% of your questions. Is that more than a coin does, or luck? Design the test: how many
+    questions must you ask, so that a *coin* gets 60% of them or more in fewer than one test of a hundred?
+    Each question is answered by a toss of its own. Work it out or toss coins (`torch.randint`). Your answer
+    is a whole number, at most a fifth above the smallest one that does.
+
+    - Toss 20 coins, ten thousand times. In how many of these tests are 12 or more heads? Then toss 100.
+    - `(torch.rand(10_000, n) < 0.5).double().mean(dim=1) >= 0.6` says which of ten thousand tests passed.
+    - The share of heads strays from one half by about 0.5/√n; 0.1 must be some 2.33 times as much. Then look
+      at a few numbers around that one.
+    """,
+    checks={
+        "it is a number of questions": lambda answer, _: whole_number(answer, 1, MOST),
+        "a coin seldom gets so far": seldom_lucky,
+        "and no question is wasted": not_too_many,
+    },
+    stub=0,
+    answer=132,
+)
+
+EXERCISES = (MIRROR, UNITS, STORY, QUESTIONS)

@@ -1,0 +1,279 @@
+"""Exercises of notebook 01: counting a loss, order in pairs, and a v1 whose weights are set by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt_course.exercises.base import Wrong, ask, exercise, expect, require_equal, require_tensors, texts
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import dice, integer
+
+
+# ---------------------------------------------------------------- A loss by counting
+def bigram_loss_answer(text: str) -> float:
+    """Loss in nats per prediction of the best bigram model of a text, on that text."""
+    pairs = Counter(pairwise(text))
+    first = Counter(text[:-1])
+    return -sum(n * math.log(n / first[a]) for (a, _), n in pairs.items()) / (len(text) - 1)
+
+
+def loss_by_table(text: str) -> float:
+    """Return the same loss from a table of counts, read off at each prediction; 0 without a prediction."""
+    if len(text) < 2:
+        return 0.0
+    letters = sorted(set(text))
+    ids = torch.tensor([letters.index(letter) for letter in text])
+    counts = torch.zeros(len(letters), len(letters), dtype=torch.float64)
+    counts.index_put_((ids[:-1], ids[1:]), torch.ones(1, dtype=torch.float64), accumulate=True)
+    log_probs = (counts / counts.sum(dim=1, keepdim=True)).log()
+    return abs(log_probs[ids[:-1], ids[1:]].mean().item())  # never -0
+
+
+def entropy(things: list[Any]) -> float:
+    return -sum(n * math.log(n / len(things)) for n in Counter(things).values()) / len(things)
+
+
+def last_counted(text: str) -> float:
+    pairs, first = Counter(pairwise(text)), Counter(text)
+    return -sum(n * math.log(n / first[a]) for (a, _), n in pairs.items()) / (len(text) - 1)
+
+
+def pairs_not_weighed(text: str) -> float:
+    pairs, first = Counter(pairwise(text)), Counter(text[:-1])
+    return -sum(math.log(n / first[a]) for (a, _), n in pairs.items()) / len(pairs)
+
+
+LAST_COUNTED = {
+    "The last character predicts nothing, so it does not count as a *first* of a pair": last_counted
+}
+LOSS_MISTAKES = {
+    "Divide by the number of predictions, which is one fewer than the characters": lambda text: (
+        loss_by_table(text) * (len(text) - 1) / len(text)
+    ),
+    "That is in bits": lambda text: loss_by_table(text) / math.log(2),
+    "Weigh each pair by how often it comes": pairs_not_weighed,
+    "That is the probability of a pair, not of the next character *after* this one": lambda text: entropy(
+        list(pairwise(text))
+    ),
+    "That looks at no character before": lambda text: entropy(list(text)),
+    "A loss is *minus* the logarithm": lambda text: -loss_by_table(text),
+}
+
+
+def without_doubt(attempt: Any, draw: Generator) -> None:
+    for period in ("ab", "abc", "abcde"):
+        text = period * integer(draw, 2, 6) + period[: integer(draw, 0, 2)]
+        expect(attempt, text, want=0.0, what=repr(text), mistakes=LAST_COUNTED)
+
+
+def two_characters(attempt: Any, draw: Generator) -> None:
+    for pattern in ("001", "00110", "0100110"):
+        letters = dice(draw).sample("abcdefgh", 2)
+        text = "".join(letters[int(i)] for i in pattern)
+        expect(attempt, text, want=loss_by_table(text), what=repr(text), mistakes=LOSS_MISTAKES)
+
+
+def any_text(attempt: Any, draw: Generator) -> None:
+    rng = dice(draw)
+    for n, alphabet in ((9, "abc"), (30, "efgh "), (300, "我你他爱。")):
+        text = "".join(rng.choices(alphabet, range(1, len(alphabet) + 1), k=n))
+        expect(attempt, text, want=loss_by_table(text), what=repr(text[:40]), mistakes=LOSS_MISTAKES)
+
+
+BIGRAM_LOSS = exercise(
+    """A loss by counting (core, 10 minutes)
+
+    Write `bigram_loss(text)`: the loss, in nats per prediction, that the *best* bigram model for this text
+    has on the text itself. Nothing is trained. A text of n characters holds n − 1 predictions.
+
+    - The best model says p(b after a) = (pairs ab) / (pairs that begin with a). Count both.
+    - `Counter(itertools.pairwise(text))` counts the pairs. Which characters begin a pair?
+    - Each pair costs −ln p(b after a), as often as it comes. At the end divide by n − 1.
+    """,
+    checks={
+        "a text without doubt costs nothing": without_doubt,
+        "two characters": two_characters,
+        "any text": any_text,
+    },
+    mistakes=LOSS_MISTAKES | LAST_COUNTED,
+    stub=lambda text: 0.0,
+    answer=bigram_loss_answer,
+)
+
+
+# ---------------------------------------------------------------- No doubt and much doubt
+LEAST, KINDS, DOUBT = 12, 3, 0.8
+
+
+def two_texts(answer: Any, _: Generator) -> None:
+    for text in texts(answer, 2):
+        if len(text) < LEAST or len(set(text)) < KINDS:
+            raise Wrong(f"{text!r} has {len(text)} characters, of {len(set(text))} kinds: too few")
+
+
+def anagrams(answer: Any, _: Generator) -> None:
+    one, other = map(Counter, texts(answer, 2))
+    if one != other:
+        more = f"the first has {dict(one - other)} more, and the second {dict(other - one)}"
+        raise Wrong(f"the two texts do not hold the same characters: {more}")
+
+
+def first_is_certain(answer: Any, _: Generator) -> None:
+    text = texts(answer, 2)[0]
+    followers: dict[str, set[str]] = {}
+    for a, b in pairwise(text):
+        followers.setdefault(a, set()).add(b)
+    for a, after in followers.items():
+        if len(after) > 1:
+            listed = " and ".join(map(repr, sorted(after)))
+            raise Wrong(f"v1 loses {loss_by_table(text):.3f} nats on {text!r}: after {a!r} come {listed}")
+
+
+def second_is_not(answer: Any, _: Generator) -> None:
+    text = texts(answer, 2)[1]
+    if loss_by_table(text) < DOUBT:
+        raise Wrong(f"v1 loses only {loss_by_table(text):.3f} nats per prediction on {text!r}")
+
+
+CERTAIN_TEXT = exercise(
+    f"""Same characters, no doubt and much doubt (core, 8 minutes)
+
+    Design two texts with the same characters, each as often: the best v1 for the first one loses *nothing*
+    on it, and the best v1 for the second one loses at least {DOUBT} nats per prediction. At least {LEAST}
+    characters each, of at least {KINDS} kinds. Your answer is a pair of texts; your `bigram_loss` tells you
+    how far you are.
+
+    - v1 has no doubt if each character has only one successor. What does such a text look like?
+    - A text that repeats itself: *abcabc…* Now put the same characters in a disorderly row.
+    - After each character, as many others as possible should come, each about equally often.
+    """,
+    checks={
+        f"two texts of {LEAST} characters, {KINDS} kinds or more": two_texts,
+        "they hold the same characters": anagrams,
+        "v1 loses nothing on the first": first_is_certain,
+        "v1 loses much on the second": second_is_not,
+    },
+    stub=("", ""),
+    answer=("abcabcabcabcabc", "aabbccacbabcbca"),
+)
+
+
+# ---------------------------------------------------------------- A v1 by hand
+def by_hand_answer(table: Tensor, bias: Tensor, n_embd: int) -> tuple[Tensor, Tensor]:
+    """Embedding (V, n_embd) and head (V, n_embd) of a v1 with this bias that has this bigram table."""
+    V = len(table)
+    logits = table.clamp(min=1e-30).log() - bias  # (V, V), without what the bias adds
+    embedding, head = torch.zeros(V, n_embd), torch.zeros(V, n_embd)
+    embedding[:, :V] = torch.eye(V)
+    head[:, :V] = logits.T
+    return embedding, head
+
+
+def drawn_tables(draw: Generator, zeros: bool) -> list[tuple[Tensor, Tensor, int]]:
+    """Draw bigram tables (V, V), a bias (V,) for each, and a number of channels, at least V."""
+    found = []
+    for V in (2, 3, 7):
+        table = torch.rand(V, V, generator=draw) + 0.1
+        if zeros:
+            table[torch.arange(V), torch.randperm(V, generator=draw)] = 0.0
+        bias = torch.randn(V, generator=draw)
+        found.append((table / table.sum(dim=1, keepdim=True), bias, V + integer(draw, 0, 4)))
+    return found
+
+
+def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
+    for table, bias, n_embd in drawn_tables(draw, zeros):
+        what = f"a table of {len(table)} characters, bias {describe(bias)} and n_embd {n_embd}"
+        shape = len(table), n_embd
+        got = ask(attempt, table, bias, n_embd, what=what)
+        embedding, head = require_tensors(got, what, {"embedding": shape, "head": shape})
+        logits = embedding.float() @ head.float().T + bias
+        if logits.isnan().any():
+            why = "ln 0 is −∞, and 0 times −∞ is no number: use a very small p"
+            raise Wrong(f"for {what} logits are nan. {why}")
+        mistakes = {
+            "The bias comes on top of your logits: take it off": table.log() + bias,
+            "That is the table of the character *before*: exchange rows and columns": (
+                (table.log() - bias).T + bias
+            ),
+            "Those are the probabilities as logits; where is the logarithm?": table + bias,
+        }
+        wrong = {sentence: logits.softmax(dim=-1) for sentence, logits in mistakes.items()}
+        require_equal(logits.softmax(dim=-1), table, f"{what} your v1's table", wrong)
+
+
+BY_HAND = exercise(
+    """A v1 by hand (core, 10 minutes)
+
+    Write `by_hand(table, bias, n_embd)`, which returns the embedding and the head's weight, both (V,
+    n_embd), of a v1 whose table is `table`: row a, column b is the probability of b after a. The head's bias
+    (V,) is given and is *not* zero, n_embd may be larger than V, and some pairs never come (probability 0).
+
+    - v1's logits are `embedding @ head.T + bias`, and their softmax should be the table. Work backwards.
+    - One channel for each character (an identity matrix), and zeros in the channels that are too many.
+    - The head then holds ln p − bias, transposed; `table.clamp(min=1e-30)` keeps ln 0 out.
+    """,
+    checks={
+        "tables in which all pairs are possible": partial(gives_tables, zeros=False),
+        "tables with pairs that never come": partial(gives_tables, zeros=True),
+    },
+    stub=lambda table, _, n_embd: (torch.zeros(len(table), n_embd), torch.zeros(len(table), n_embd)),
+    answer=by_hand_answer,
+)
+
+
+# ---------------------------------------------------------------- A v1 with few channels
+def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Embedding (V, n_embd), head (V, n_embd) and bias (V,) of a v1 with this table and few channels."""
+    logits = table.log()
+    logits = logits - logits.mean(dim=1, keepdim=True)  # a softmax does not see what a row shares
+    bias = logits.mean(dim=0)  # what all rows share
+    U, S, Vh = torch.linalg.svd(logits - bias)
+    root = S[:n_embd].sqrt()
+    return U[:, :n_embd] * root, Vh[:n_embd].T * root, bias
+
+
+def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
+    for V, n_embd in ((3, 1), (5, 2), (9, 4)):
+        E, W = torch.randn(2, V, n_embd, generator=draw, dtype=torch.float64)
+        bias = torch.randn(V, generator=draw, dtype=torch.float64) if with_bias else 0.0
+        table = (E @ W.T + bias).softmax(dim=-1)
+        what = f"a table of {V} characters and n_embd {n_embd}"
+        got = ask(attempt, table, n_embd, what=what)
+        shapes = {"embedding": (V, n_embd), "head": (V, n_embd), "bias": (V,)}
+        embedding, head, bias = (part.double() for part in require_tensors(got, what, shapes))
+        found = (embedding @ head.T + bias).softmax(dim=-1)
+        rank = torch.linalg.matrix_rank(table.log()).item()
+        hint = f"ln p itself has rank {rank}: what a row shares, and what all rows share, need no channel"
+        require_equal(found, table, f"{what} your v1's table", {hint: found})
+
+
+SQUEEZED = exercise(
+    """A v1 with few channels (stretch, 20 minutes)
+
+    With fewer channels than characters most tables are out of reach, and some are not. You are given a
+    `table` (V, V) that *some* v1 with `n_embd` channels has, n_embd below V, all probabilities above 0.
+    Write `squeezed(table, n_embd)`: embedding (V, n_embd), the head's weight (V, n_embd) and its bias (V,)
+    of such a v1, found without training.
+
+    - `embedding @ head.T` has rank n_embd at most. Which logits of the table have so low a rank?
+    - To each row of ln p you may add a number (the softmax cancels it), and to each column (the bias).
+    - Make all rows average 0, put the columns' means into the bias, and cut what remains in two with
+      `torch.linalg.svd`.
+    """,
+    checks={
+        "tables without a bias": partial(squeezes, with_bias=False),
+        "tables with a bias": partial(squeezes, with_bias=True),
+    },
+    stub=lambda table, n: (torch.eye(len(table))[:, :n], table.log().T[:, :n], torch.zeros(len(table))),
+    answer=squeezed_answer,
+)
+
+EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, BY_HAND, SQUEEZED)

@@ -1,0 +1,325 @@
+"""Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from babygpt_course.exercises.base import (
+    Comparison,
+    Unusable,
+    Wrong,
+    ask,
+    exercise,
+    expect,
+    require_bool,
+    require_tensors,
+    texts,
+)
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import dice, integer
+
+
+# ---------------------------------------------------------------- Windows from the second word
+def second_word_answer(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
+    """Windows (N, length) that begin at the second word of each line."""
+    starts, in_first_word = [], True
+    for i, token in enumerate(ids.tolist()):
+        if token == newline:
+            in_first_word = True
+        elif token == space and in_first_word:
+            starts.append(i + 1)
+            in_first_word = False
+    fitting = [start for start in starts if start + length <= len(ids)]
+    return ids[torch.tensor(fitting, dtype=torch.long)[:, None] + torch.arange(length)]
+
+
+def each_space(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
+    starts = (ids == space).nonzero()[:, 0] + 1
+    return ids[starts[starts + length <= len(ids)][:, None] + torch.arange(length)]
+
+
+def without_first_line(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
+    return second_word_answer(ids[int((ids == newline).nonzero()[0, 0]) :], newline, space, length)
+
+
+WINDOW_MISTAKES = {
+    "The first line begins where the text begins": without_first_line,
+    "Only the second word, not each one": each_space,
+}
+
+
+def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
+    """Ask for the windows of a drawn text with so many words in each line."""
+    rng = dice(draw)
+    drawn = [["".join(rng.choices("xyz", k=rng.randint(1, 4))) for _ in range(n)] for n in words]
+    text = "".join(" ".join(line) + "|" for line in drawn)
+    letters = rng.sample("xyz |", 5)
+    ids = torch.tensor([letters.index(c) for c in text])
+    for length in (1, 3, 6):
+        what = f"the text {text!r} (| is its line end) and length {length}"
+        given = ids, letters.index("|"), letters.index(" "), length
+        expect(attempt, *given, want=second_word_answer(*given), what=what, mistakes=WINDOW_MISTAKES)
+
+
+SECOND_WORD = exercise(
+    """Windows from the second word (core, 12 minutes)
+
+    Write `second_word(ids, newline, space, length)`: windows (N, length) of a text `ids` (T,), each of which
+    begins with the first character of a line's *second* word. One window for each line that has a second
+    word, in order, unless it would reach beyond the end of the text; it may well reach into the next lines.
+    `newline` and `space` are token ids.
+
+    - First find where they start: a list of numbers. The windows are the easy part.
+    - Walk through the text and remember whether you are still in the first word of a line.
+    - With the starts in a tensor: `ids[starts[:, None] + torch.arange(length)]`.
+    """,
+    checks={
+        "lines of two words": partial(windows_of, words=(2, 2, 2, 2)),
+        "lines of more words": partial(windows_of, words=(4, 2, 3, 5, 2)),
+        "lines of one word have no window": partial(windows_of, words=(1, 3, 1, 1, 2, 1, 3)),
+    },
+    mistakes=WINDOW_MISTAKES,
+    stub=lambda ids, newline, space, length: ids[:0].view(0, length),
+    answer=second_word_answer,
+)
+
+
+# ---------------------------------------------------------------- Who voted for what
+def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The votes of each token (V, V) and of each place (T, V), the latter 0 on average over the places."""
+    of_token, of_place = E @ W.T + b, P @ W.T
+    mean = of_place.mean(dim=0)
+    return of_token + mean, of_place - mean
+
+
+def v2_votes(attempt: Any, draw: Generator) -> Iterator[tuple[tuple[Tensor, ...], Tensor, Tensor, str]]:
+    """Draw weights of v2 in several sizes; yield them with the learner's two tables, and in words."""
+    for V, T, C in ((2, 3, 1), (4, 2, 3), (5, 7, 4)):
+        weights = [torch.randn(shape, generator=draw) + 0.5 for shape in ((V, C), (T, C), (V, C), (V,))]
+        what = f"V = {V} tokens, T = {T} places and C = {C} channels"
+        tables = {"votes of the tokens": (V, V), "votes of the places": (T, V)}
+        yield tuple(weights), *require_tensors(ask(attempt, *weights, what=what), what, tables), what  # type: ignore[misc]
+
+
+def votes_add_up(attempt: Any, draw: Generator) -> None:
+    for (E, P, W, b), of_token, of_place, what in v2_votes(attempt, draw):
+        excess = of_token + of_place[:, None] - (E + P[:, None]) @ W.T - b  # (T, V, V)
+        if not excess.abs().max() < 1e-4:
+            mistakes = {
+                ". The places' mean, taken from them, must go to the tokens": -(P @ W.T).mean(dim=0),
+                ". The bias is missing": -b,
+                ". The bias is there twice": b,
+            }
+            known = (sentence for sentence, x in mistakes.items() if (excess - x).abs().max() < 1e-4)
+            worst = describe(excess.flatten()[excess.abs().argmax()])
+            raise Wrong(f"for {what} token + place is not v2's logits: off by {worst}{next(known, '')}")
+
+
+def places_average_zero(attempt: Any, draw: Generator) -> None:
+    for _, _, of_place, what in v2_votes(attempt, draw):
+        mean = of_place.mean(dim=0)
+        if not mean.abs().max() < 1e-4:
+            raise Wrong(
+                f"for {what} the places vote {describe(mean)} on average; should be 0 for each character"
+            )
+
+
+def votes_differ(attempt: Any, draw: Generator) -> None:
+    for weights, _, of_place, what in v2_votes(attempt, draw):
+        want = votes_answer(*weights)[1]
+        got_step, step = of_place[1] - of_place[0], want[1] - want[0]
+        if not (got_step - step).abs().max() < 1e-4:
+            both = f"{describe(got_step)}; should be {describe(step)}"
+            raise Wrong(f"for {what} the votes of place 1 differ from those of place 0 by {both}")
+
+
+def votes_matrix(attempt: Any) -> Tensor:
+    """Return the votes of the places in a v2 of twelve places and eight characters: (T, V)."""
+    draw = Generator().manual_seed(0)
+    E, P, W, b = (torch.randn(shape, generator=draw) for shape in ((8, 3), (12, 3), (8, 3), (8,)))
+    return attempt(E, P, W, b)[1]
+
+
+VOTES = exercise(
+    """Who voted for what (core, 8 minutes)
+
+    v2's logits are `(E[token] + P[place]) @ W.T + b`. Write `votes(E, P, W, b)`, which returns two tables:
+    what each token votes (V, V) and what each place votes (T, V). Their sum must be the logits, and for each
+    candidate the votes of the places must be 0 on *average*, so that a vote says how much this place differs
+    from others.
+
+    - Multiply out: (e + p) Wᵀ + b is a part with e in it and a part with p in it. Where can b go?
+    - What you take from each place (the mean over the places) has to be given to somebody.
+    """,
+    checks={
+        "the two votes add up to v2's logits": votes_add_up,
+        "the places vote 0 on average": places_average_zero,
+        "places differ as they do in v2": votes_differ,
+    },
+    stub=lambda E, P, W, b: (torch.zeros(len(E), len(E)), torch.zeros(len(P), len(E))),
+    answer=votes_answer,
+    picture=Comparison(votes_matrix, "character voted for", "place"),
+)
+
+
+# ---------------------------------------------------------------- What can v2 say?
+def v2_can_answer(table: Tensor) -> bool:
+    """Whether some v2 gives these probabilities (T, V, V), of place, token and next token."""
+    logits = table.log()
+    logits = logits - logits.mean(dim=2, keepdim=True)  # a softmax does not see what a whole row shares
+    of_place, of_token = logits.mean(dim=1, keepdim=True), logits.mean(dim=0, keepdim=True)
+    rest = logits - of_place - of_token + logits.mean(dim=(0, 1))
+    return bool(rest.abs().max() < 1e-3)
+
+
+def drawn_votes(draw: Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    """Draw the votes of places (T, 1, V) and of tokens (1, V, V), the smallest first."""
+    for T, V in [(2, 2), (3, 4), (integer(draw, 4, 9), integer(draw, 4, 7))]:
+        yield torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
+
+
+def classify(attempt: Any, table: Tensor, want: bool, what: str) -> None:
+    """Ask whether v2 can have a table (T, V, V) of probabilities."""
+    what = f"T = {len(table)}, V = {table.shape[1]}: {what},"
+    got = require_bool(ask(attempt, table.double(), what=what), what)
+    if got != want:
+        hint = ". What all of a row of ln p shares does not count" if want else ""
+        row = f"Row by row it begins {describe(table.flatten())}"
+        raise Wrong(f"for {what} came out: {got}; should be: {want}. {row}{hint}")
+
+
+def yes_to_sums(attempt: Any, draw: Generator) -> None:
+    for place, token in drawn_votes(draw):
+        classify(attempt, (place + token).softmax(-1), True, "the softmax of a place's and a token's votes")
+        product = place.softmax(-1) * token.softmax(-1)
+        product = product / product.sum(dim=-1, keepdim=True)
+        classify(attempt, product, True, "probabilities multiplied, and divided by each row's sum")
+
+
+def yes_to_one(attempt: Any, draw: Generator) -> None:
+    for place, token in drawn_votes(draw):
+        bigram = (token + 0 * place).softmax(-1)
+        classify(attempt, bigram, True, "a bigram table, the same at every place")
+        by_place = (place + 0 * token).softmax(-1)
+        classify(attempt, by_place, True, "a table that does not care for the token")
+
+
+def no_to_means(attempt: Any, draw: Generator) -> None:
+    for place, token in drawn_votes(draw):
+        mean = ((3 * place).softmax(-1) + (3 * token).softmax(-1)) / 2
+        if not v2_can_answer(mean.double()):
+            classify(attempt, mean, False, "the mean of a place's and a token's probabilities")
+
+
+def no_to_exceptions(attempt: Any, draw: Generator) -> None:
+    for place, token in drawn_votes(draw):
+        logits = place + token
+        t, a, following = (integer(draw, 0, size) for size in logits.shape)
+        logits[t, a, following] += 1.0
+        exception = f"a sum, with one exception at place {t} after token {a}"
+        classify(attempt, logits.softmax(-1), False, exception)
+
+
+ADDITIVE = exercise(
+    """What can v2 say? (stretch, 20 minutes)
+
+    Somebody hands you a table of probabilities `table` (T, V, V): at place t, after token a, of each next
+    token, all above 0. Write `v2_can(table)`: `True` if some v2, with as many channels as it likes, has
+    exactly this table, and otherwise `False`. (Differences below 0.001 nats do not count.)
+
+    - v2 adds *logits*. Which logits belong to a probability? Any that differ from ln p by a row's constant.
+    - Make each row of ln p average 0. Then ask: is it a number for (t, next) plus one for (a, next)?
+    - In a sum, the step from place 0 to place t is the same for every token a. Compare these steps.
+    """,
+    checks={
+        "yes to votes that are added": yes_to_sums,
+        "yes to tables of the token alone, and of the place alone": yes_to_one,
+        "no to a mean of probabilities": no_to_means,
+        "no to one exception": no_to_exceptions,
+    },
+    stub=lambda table: True,
+    answer=v2_can_answer,
+)
+
+
+# ---------------------------------------------------------------- A text that v2 cannot learn
+MOST, GAP = 16, 0.3
+
+
+def equal_texts(answer: Any) -> tuple[str, ...]:
+    """Return the learner's texts. Raises Unusable if they are none, too many, or of different lengths."""
+    given = texts(answer)
+    lengths = sorted({len(text) for text in given})
+    if len(lengths) > 1:
+        raise Unusable(f"the texts should be equally long, and have {lengths} characters")
+    if not 2 <= lengths[0] <= MOST or len(given) > MOST:
+        raise Unusable(f"there should be 1 to {MOST} texts of 2 to {MOST} characters")
+    return given
+
+
+def best_v2_loss(given: tuple[str, ...]) -> float:
+    """Return the lowest loss of any v2 on the texts: a convex problem, solved by L-BFGS."""
+    letters = sorted(set("".join(given)))
+    ids = torch.tensor([[letters.index(letter) for letter in text] for text in given])
+    N, T, V = len(given), ids.shape[1] - 1, len(letters)
+    place, token, following = torch.arange(T).repeat(N), ids[:, :-1].flatten(), ids[:, 1:].flatten()
+    of_place = torch.zeros(T, V, dtype=torch.float64, requires_grad=True)
+    of_token = torch.zeros(V, V, dtype=torch.float64, requires_grad=True)
+    solver = torch.optim.LBFGS([of_place, of_token], max_iter=300, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        solver.zero_grad()
+        found = F.cross_entropy(of_place[place] + of_token[token], following)
+        found.backward()
+        return found
+
+    solver.step(loss)
+    return loss().item()
+
+
+def leaves_no_doubt(answer: Any, _: Generator) -> None:
+    followers: dict[tuple[int, str], Counter[str]] = {}
+    for text in equal_texts(answer):
+        for place, token in enumerate(text[:-1]):
+            followers.setdefault((place, token), Counter())[text[place + 1]] += 1
+    for (place, token), after in followers.items():
+        if len(after) > 1:
+            raise Wrong(f"at place {place}, after {token!r}, come {' and '.join(map(repr, sorted(after)))}")
+
+
+def v2_fails(answer: Any, _: Generator) -> None:
+    loss = best_v2_loss(equal_texts(answer))
+    if loss < GAP:
+        raise Wrong(f"the best v2 loses {loss:.2f} nats per prediction on it; should be {GAP} or more")
+
+
+BEYOND_V2 = exercise(
+    f"""A text that v2 cannot learn (stretch, 15 minutes)
+
+    Design a few texts, all equally long, in which place and token *together* leave no doubt about the next
+    character, while the best v2 loses {GAP} nats per prediction or more, however long it is trained. Your
+    answer is a list of up to {MOST} texts of up to {MOST} characters. (The checker finds the best v2 for
+    them, which takes a second.)
+
+    - v2 adds. What can no sum of two numbers say? Think of *either one or the other, and not both*.
+    - Let the token mean one thing at one place, and the opposite at the next. Two letters suffice.
+    - At place 0: a letter follows itself. At place 1: the other letter follows.
+    """,
+    checks={
+        "texts that are equally long": lambda answer, _: equal_texts(answer),
+        "place and token together leave no doubt": leaves_no_doubt,
+        "the best v2 is in doubt": v2_fails,
+    },
+    stub=[],
+    answer=["aab", "bba"],
+    seconds=20.0,
+)
+
+EXERCISES = (SECOND_WORD, VOTES, ADDITIVE, BEYOND_V2)

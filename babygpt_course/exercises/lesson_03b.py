@@ -1,0 +1,224 @@
+"""Exercises of notebook 03b: how alike places are, a head that looks back, and pairs it can do without."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect, require_tensors
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import integer
+
+
+# ---------------------------------------------------------------- How alike are two places?
+def likeness_answer(distance: int, n_embd: int, theta: float) -> float:
+    """Cosine between the sinusoid codes of two places `distance` tokens apart, without making a code."""
+    omega = theta ** (-torch.arange(0, n_embd, 2, dtype=torch.float64) / n_embd)
+    return (distance * omega).cos().mean().item()
+
+
+def without_2(distance: int, n_embd: int, theta: float) -> float:
+    halves = theta ** (-torch.arange(n_embd // 2, dtype=torch.float64) / n_embd)
+    return (distance * halves).cos().mean().item()
+
+
+LIKENESS_MISTAKES = {
+    "Divide by the length of both codes: each is √(n_embd/2) long": lambda distance, n_embd, theta: (
+        likeness_answer(distance, n_embd, theta) * n_embd / 2
+    ),
+    "There are n_embd/2 pairs, not n_embd": lambda *given: likeness_answer(*given) / 2,
+    "The frequency of pair i is θ^(−2i/n_embd), with a 2": without_2,
+}
+
+
+def is_likeness(attempt: Any, draw: Generator, sign: int) -> None:
+    """Compare with the cosine of two codes at places that are `sign` times a drawn distance apart."""
+    cases = [
+        (1, 2, 100.0),
+        (integer(draw, 2, 9), 8, 10_000.0),
+        (integer(draw, 10, 90), 2 * integer(draw, 5, 40), float(integer(draw, 20, 5000))),
+    ]
+    for distance, n_embd, theta in cases:
+        given = sign * distance, n_embd, theta
+        one, other = sinusoid(torch.tensor([700, 700 + given[0]]), n_embd, theta).double()
+        want = torch.cosine_similarity(one, other, dim=0).item()
+        what = f"distance {given[0]}, n_embd {n_embd} and theta {theta:g}"
+        expect(attempt, *given, want=want, what=what, mistakes=LIKENESS_MISTAKES)
+
+
+def likeness_matrix(attempt: Any) -> Tensor:
+    """Return the likeness at 64 distances, for five widths: (5, 64)."""
+    widths = (2, 8, 24, 48, 96)
+    return torch.tensor([[attempt(d, n_embd, 10_000.0) for d in range(64)] for n_embd in widths])
+
+
+LIKENESS = exercise(
+    """How alike are two places? (warm-up, 6 minutes)
+
+    Write `likeness(distance, n_embd, theta)`: the cosine between the sinusoid codes of two places that are
+    `distance` tokens apart. The places themselves you are not told. Do you need them?
+
+    - The dot product of two codes is a sum over the pairs, one cosine each. What is in the cosine?
+    - A code's length: each pair gives sin² + cos² = 1, so the dot product is divided by the number of pairs.
+    """,
+    checks={
+        "a place is like itself": partial(is_likeness, sign=0),
+        "two places, one after the other": partial(is_likeness, sign=1),
+        "and the other way round": partial(is_likeness, sign=-1),
+    },
+    mistakes=LIKENESS_MISTAKES,
+    stub=lambda distance, n_embd, theta: 1.0,
+    answer=likeness_answer,
+    picture=Comparison(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
+)
+
+
+# ---------------------------------------------------------------- A head that looks n tokens back
+def look_back_answer(n: int, n_embd: int) -> tuple[Tensor, Tensor]:
+    """Matrices (n_embd, n_embd) of the queries and of the keys of a head that looks n tokens back."""
+    back = torch.zeros(n_embd, n_embd)
+    for i, omega in enumerate(frequencies(n_embd).tolist()):
+        turn = torch.tensor(-n * omega)  # the code of m, turned into the code of m - n
+        pair = slice(2 * i, 2 * i + 2)
+        back[pair, pair] = torch.tensor([[turn.cos(), turn.sin()], [-turn.sin(), turn.cos()]])
+    return 100.0 * back, torch.eye(n_embd)
+
+
+def causal_softmax(scores: Tensor) -> Tensor:
+    later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+
+
+def head_scores(attempt: Any, n: int, n_embd: int, start: int, length: int) -> Tensor:
+    """Return the unmasked scores (T, T) of the learner's head on a text that begins at `start`."""
+    what = f"n = {n}, n_embd = {n_embd}"
+    shape = n_embd, n_embd
+    got = ask(attempt, n, n_embd, what=what)
+    shapes = {"matrix of the queries": shape, "matrix of the keys": shape}
+    to_q, to_k = (part.double() for part in require_tensors(got, what, shapes))
+    codes = sinusoid(torch.arange(start, start + length), n_embd).double()
+    scores = (codes @ to_q.T) @ (codes @ to_k.T).T / n_embd**0.5
+    if not scores.isfinite().all():
+        raise Wrong(f"for {what} some scores are not finite: {describe(scores[~scores.isfinite()])}")
+    return scores
+
+
+def looks_back(
+    attempt: Any, draw: Generator, itself: bool = False, least: float = 0.0, starts: tuple[int, int] = (0, 1)
+) -> None:
+    """Require that each token gives the token n before it the most weight, and at least so much."""
+    if itself:
+        cases = [(0, 2 * integer(draw, 4, 10))]
+    else:
+        cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 5, 12), 2 * integer(draw, 9, 20))]
+    start = integer(draw, *starts)
+    for n, n_embd in cases:
+        scores = head_scores(attempt, n, n_embd, start, n + 64)
+        weights = causal_softmax(scores)
+        for m in range(n, len(weights)):
+            found, share = int(weights[m].argmax()), float(weights[m, m - n])
+            token = f"for n = {n}, n_embd = {n_embd} the token at {start + m}"
+            if found != m - n:
+                ahead = m + n < len(scores) and int(scores[m].argmax()) == m + n
+                hint = f". Without the mask it looks {n} *ahead*: turn the other way round" if ahead else ""
+                raise Wrong(f"{token} looks {m - found} tokens back, should be {n}{hint}")
+            if share < least:
+                why = "the scores lie too close together: make them larger, and the softmax gets sharper"
+                raise Wrong(f"{token} gives the right one only {share:.0%} of its weight; {why}")
+
+
+LOOK_BACK = exercise(
+    """A head that looks n tokens back (stretch, 20 minutes)
+
+    Token m of a text has the code `sinusoid(torch.tensor(m), n_embd)`, and nothing else. Write
+    `look_back(n, n_embd)`, which returns two matrices (n_embd, n_embd): `to_q` and `to_k`. With
+    `q = code @ to_q.T` and `k = code @ to_k.T`, causal attention (scores divided by √n_embd) must give each
+    token's weight to the one n before it, at least 90% of it, at any place of the text. No training: you
+    know enough to write them down. `frequencies(n_embd)` are the angular frequencies.
+
+    - The code of m − n is the code of m, turned. Whose dot product with it is largest?
+    - Keys: the identity. Queries: a matrix that turns each pair (sin, cos) back by n times its frequency.
+    - One pair: `[[cos φ, sin φ], [−sin φ, cos φ]]` with φ = −n·ω takes (sin, cos) of m to those of m − n.
+      Then multiply the whole matrix until the softmax is sharp.
+    """,
+    checks={
+        "n = 0: each token looks at itself": partial(looks_back, itself=True),
+        "each token looks n back": looks_back,
+        "also far along the text": partial(looks_back, starts=(200, 3000)),
+        "and with 90% of its weight": partial(looks_back, starts=(0, 50), least=0.9),
+    },
+    stub=lambda n, n_embd: (torch.eye(n_embd), torch.eye(n_embd)),
+    answer=look_back_answer,
+    picture=Comparison(
+        lambda attempt: causal_softmax(head_scores(attempt, 5, 32, 0, 24)),
+        "token looked at",
+        "token that looks",
+    ),
+)
+
+
+# ---------------------------------------------------------------- Which pairs can it do without?
+WINDOW, PAIRS, SHARPNESS, MOST, LEAST = 64, 48, 20.0, 2, 0.9
+
+
+def kept_pairs(answer: Any) -> list[int]:
+    """Return the pairs that the learner keeps. Raises Unusable if they are none."""
+    if not isinstance(answer, list | tuple | set) or not answer or not all(type(i) is int for i in answer):
+        raise Unusable(f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}")
+    pairs = sorted(answer)
+    if len(set(pairs)) < len(pairs) or not 0 <= pairs[0] <= pairs[-1] < PAIRS:
+        numbers = f"different numbers from 0 to {PAIRS - 1}"
+        raise Unusable(f"pairs are {numbers}, and these are {describe(pairs)}")
+    return pairs
+
+
+def few_pairs(answer: Any, _: Generator) -> None:
+    if len(kept_pairs(answer)) > MOST:
+        raise Wrong(f"you keep {len(answer)} pairs; {MOST} are enough")
+
+
+def finds_previous(answer: Any, draw: Generator) -> None:
+    """Require that the head that asks for the place before its own finds it, with these pairs alone."""
+    pairs, start = kept_pairs(answer), integer(draw, 1, 500)
+    codes = sinusoid(torch.arange(start - 1, start + WINDOW), 2 * PAIRS).unflatten(-1, (PAIRS, 2))[:, pairs]
+    codes = codes.flatten(1).double()
+    weights = causal_softmax(SHARPNESS * codes[:-1] @ codes[1:].T)  # the query of place m: code of m - 1
+    shares = weights.diagonal(-1)
+    m, share = int(shares.argmin()) + 1, float(shares.min())
+    if share < LEAST:
+        weights[m, m - 1] = 0.0
+        rival = int(weights[m].argmax())
+        far = "the one right beside it: these pairs turn too slowly"
+        if abs(rival - (m - 1)) > 1:
+            away = abs(m - 1 - rival)
+            far = f"token {rival}, {away} away from it, where these pairs are back where they were"
+        raise Wrong(f"token {m} gives only {share:.0%} to the one before; its rival is {far}")
+
+
+FEWEST_PAIRS = exercise(
+    f"""Which pairs can it do without? (core, 12 minutes)
+
+    A previous-token head asks, at place m, with the code of m − 1, as on this page. The code has {PAIRS}
+    pairs (n_embd = {2 * PAIRS}, θ = 10000), the scores are {SHARPNESS:g} · code · code, the window has
+    {WINDOW} tokens. Silence pairs, all but {MOST}, so that *every* token from the second on still gives at
+    least {LEAST:.0%} of its weight to the one before it. Your answer is a list of the pairs that you keep,
+    numbered from 0 (the quickest) to {PAIRS - 1}. Try first, then search.
+
+    - A pair scores cos(d·ω) at d tokens from the right place. Where is that nearly 1, besides d = 0?
+    - A quick pair tells neighbours apart, and comes back after 2π/ω tokens. Who can tell *those* apart?
+    - There are 48 · 47 / 2 choices of two: let the computer try them all. `.check([a, b]).solved` is True or
+      False.
+    """,
+    checks={
+        f"at most {MOST} pairs": few_pairs,
+        f"each token gives {LEAST:.0%} of its weight to the one before": finds_previous,
+    },
+    stub=list(range(PAIRS)),
+    answer=[0, 9],
+)
+
+EXERCISES = (LIKENESS, LOOK_BACK, FEWEST_PAIRS)

@@ -1,0 +1,334 @@
+"""Exercises of notebook 05: repaired code, a kernel for each head, a width, and broken promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.encodings.gaussian import log_kernel
+from babygpt.encodings.rotary import rotate
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect
+from babygpt_course.exercises.compare import describe, difference, wrong_shape
+from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.require import Expected, aspect, usable
+
+Kernel = Callable[[Tensor], Tensor]
+LogKernel = Callable[[int, int], float]
+
+
+# ------------------------------------------------------------ the note's code, repaired
+def repaired_stub(x: Tensor, K: Kernel) -> Tensor:
+    dim, seq_len = x.shape[-1], x.shape[-2]
+    inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
+    freqs = torch.einsum("i,j->ij", torch.arange(seq_len).float(), inv_freq)
+    emb = torch.cat((freqs, freqs), dim=-1)
+    x1, x2 = x[..., ::2], x[..., 1::2]
+    partner = torch.stack((-x2, x1), dim=-1).flatten(-2)
+    return K(torch.arange(seq_len).float()) * (x * emb.cos() + partner * emb.sin())
+
+
+def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
+    """K(m) times the rotated x at m = 0, 1, ...: (..., T, D) -> (..., T, D)."""
+    dim, seq_len = x.shape[-1], x.shape[-2]
+    inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
+    freqs = torch.einsum("i,j->ij", torch.arange(seq_len).float(), inv_freq)
+    emb = freqs.repeat_interleave(2, dim=-1)  # the angles of neighbours, as partner has it
+    x1, x2 = x[..., ::2], x[..., 1::2]
+    partner = torch.stack((-x2, x1), dim=-1).flatten(-2)
+    scale = K(torch.arange(seq_len).float())[:, None]  # (T, 1): one for each place, not for each channel
+    return scale * (x * emb.cos() + partner * emb.sin())
+
+
+def rotated_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
+    """Yield the lengths and directions of the learner's vectors, beside those of a rotated x times K."""
+    for shape in ((3, 2), (2, 6, 4), (2, 3, 8, 8), (1, 2, 30, 6)):  # (..., T, D)
+        alphas = torch.rand(2, generator=draw) + 0.2
+        sigmas = 40 * torch.rand(2, generator=draw) + 5
+        kernel = partial(two_gaussians, alphas=alphas, sigmas=sigmas)
+        x, times = torch.randn(shape, generator=draw), torch.arange(shape[-2])
+        what = f"for x of shape {shape}, α {describe(alphas)}, σ {describe(sigmas)}"
+        got = ask(attempt, x, kernel, what=what.removeprefix("for "))
+        if text := wrong_shape(got, shape):
+            raise Wrong(f"{what} {text}")
+        ours, wanted = torch.as_tensor(got).detach(), rotate(x.view(1, -1, *shape[-2:]), times).view(shape)
+        ratio = ours.norm(dim=-1) / wanted.norm(dim=-1)
+        scale = kernel(times).expand_as(ratio)
+        hint = ""
+        if shape[-2] == shape[-1]:
+            hint = ". Does your K run along the places, or along the channels?"
+        elif not difference(ratio[..., 0], scale[..., 0], atol=1e-3):
+            hint = ". At place 0, where nothing is turned, it is right: does your rotation keep lengths?"
+        no_kernel = {"There is no K in it": torch.ones_like(ratio)}
+        layout = ". Angles and partners must be of one layout: here neighbours are partners"
+        one, other = (each / each.norm(dim=-1, keepdim=True) for each in (ours, wanted))
+        yield {
+            "finite": Expected(bool(ours.isfinite().all()), True, f"{what} all numbers are finite"),
+            "lengths": Expected(
+                ratio, scale, f"{what} lengths are multiplied wrongly:", no_kernel, hint, 1e-3
+            ),
+            "directions": Expected(
+                one, other, f"{what} the directions are not those of RoPE:", {}, layout, 1e-3
+            ),
+        }
+
+
+def two_gaussians(m: Tensor, alphas: Tensor, sigmas: Tensor) -> Tensor:
+    return log_kernel(m.float(), alphas.log(), sigmas.log()).exp()
+
+
+REPAIRED = exercise(
+    """Repair the specimen (core, 10 minutes)
+
+    The stub is the code of note 001, with the faults that can be seen in its numbers. Make `repaired(x, K)`
+    compute K(m) · R_m x for x of shape (…, T, D), whatever T and D are: row m of x, rotated as RoPE does at
+    place m = 0, 1, …, and multiplied by K(m). `K` is any kernel, a function that takes places (T,) and
+    returns (T,). Neighbouring channels stay partners, as in the stub's `partner`. Two lines have to change.
+
+    - K gives (T,), and x is (…, T, D). With which axis does PyTorch match a lone one?
+    - `K(…)[:, None]` is (T, 1). What remains is the mixture of two layouts from notebook 04.
+    - Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …
+    """,
+    checks={
+        "it runs, for every shape": aspect(rotated_cases, "finite"),
+        "every length is multiplied by K of its place": aspect(rotated_cases, "lengths"),
+        "the directions are RoPE's": aspect(rotated_cases, "directions"),
+    },
+    stub=repaired_stub,
+    answer=repaired_answer,
+)
+
+
+# ------------------------------------------------------------ a kernel for each head
+def head_bias_answer(alphas: Tensor, sigmas: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    """log K of each head (H, Tq, Tk); alphas and sigmas (H, 2), places of queries (Tq,) and keys (Tk,)."""
+    distance = (queries[:, None] - keys[None, :]).float()  # (Tq, Tk)
+    z = distance[..., None] / sigmas[:, None, None, :]  # (H, Tq, Tk, 2)
+    return torch.logsumexp(alphas.log()[:, None, None, :] - z**2 / 2, dim=-1)
+
+
+def compare_bias(
+    attempt: Any, draw: Generator, first: tuple[int, int, int], far: int, same: bool = False
+) -> None:
+    """Ask for (H, Tq, Tk) of three sizes, positions below `far`, and heads that are all alike or not."""
+    for H, Tq, Tk in (first, (2, 3, 4), (5, 4, 7)):
+        alphas = torch.rand(H, 2, generator=draw) + 0.1
+        sigmas = 12 * torch.rand(H, 2, generator=draw) + 1
+        queries, keys = (torch.randint(far, (n,), generator=draw).sort().values for n in (Tq, Tk))
+        if same:
+            alphas, sigmas = alphas[:1].expand(H, 2), sigmas[:1].expand(H, 2)
+        distance = (queries[:, None] - keys).float()
+        heads = zip(alphas.log(), sigmas.log(), strict=True)
+        want = torch.stack([log_kernel(distance, a, s) for a, s in heads])
+        z, weights = distance[..., None] / sigmas[:, None, None], alphas[:, None, None]
+        kernel = (weights * (-(z**2) / 2).exp()).sum(-1)
+        mistakes = {
+            "The exponent is −m²/(2σ²), with a 2": torch.logsumexp(weights.log() - z**2, -1),
+            "Where are the weights α?": torch.logsumexp(-(z**2) / 2, -1),
+            "Far away K is too small for a float, and log 0 is −∞: use torch.logsumexp": kernel.log(),
+        }
+        if kernel.max() > 0.01:
+            mistakes["That is K; a bias that joins the scores is log K"] = kernel
+        what = f"H = {H}, queries at {describe(queries)}, keys at {describe(keys)}"
+        expect(attempt, alphas, sigmas, queries, keys, want=want, what=what, mistakes=mistakes, atol=1e-3)
+
+
+def kernel_drawn(attempt: Any) -> Tensor:
+    """Return K of a narrow head and of a wide one, side by side, for 24 queries and keys: (Tq, 2 Tk)."""
+    alphas, sigmas = torch.tensor([[0.7, 0.3], [0.2, 0.8]]), torch.tensor([[1.0, 4.0], [3.0, 12.0]])
+    return torch.cat(list(attempt(alphas, sigmas, torch.arange(24), torch.arange(24)).exp()), dim=-1)
+
+
+HEAD_BIAS = exercise(
+    """A kernel for each head (core, 12 minutes)
+
+    v5 shares one kernel among all heads. Write `head_bias(alphas, sigmas, queries, keys)` with a kernel for
+    each: row h of `alphas` and of `sigmas`, both (H, 2), has the two weights and the two widths of head h.
+    `queries` (Tq,) and `keys` (Tk,) are places in the text, whole numbers in any order. Return log K_h(m − n)
+    for every head h, query at m and key at n, as (H, Tq, Tk), where K_h(x) = Σⱼ αₕⱼ exp(−x²/(2σₕⱼ²)). Places
+    may be thousands of tokens apart, and the bias must stay finite.
+
+    - First the distances, (Tq, Tk). Then give heads and scales an axis of their own: (H, Tq, Tk, 2).
+    - `sigmas[:, None, None, :]` is (H, 1, 1, 2), and meets `distance[..., None]`.
+    - log Σ α e^(−z²/2) = `torch.logsumexp(α.log() − z²/2, dim=-1)`, which never computes K itself.
+    """,
+    checks={
+        "heads that agree": partial(compare_bias, first=(1, 2, 2), far=15, same=True),
+        "each head its own kernel": partial(compare_bias, first=(2, 2, 2), far=15),
+        "thousands of tokens apart": partial(compare_bias, first=(1, 1, 2), far=5000),
+    },
+    stub=lambda alphas, sigmas, queries, keys: torch.zeros(len(alphas), len(queries), len(keys)),
+    answer=head_bias_answer,
+    picture=Comparison(kernel_drawn, "key, of the first head and then of the second", "query"),
+)
+
+# ------------------------------------------------------------ a width
+NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
+
+
+def width(answer: Any) -> float:
+    """Return the learner's σ. Raises Unusable if it is no number above 0."""
+    if isinstance(answer, torch.Tensor) and answer.dim() == 0:
+        answer = answer.item()
+    if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 < answer < math.inf:
+        raise Unusable(f"this should be a width above 0, in tokens, and is {describe(answer)}")
+    return float(answer)
+
+
+def keeps_the_name(answer: Any, _: Generator) -> None:
+    cost = NAME_AT**2 / (2 * width(answer) ** 2)
+    if cost > COST + 1e-9:
+        raise Wrong(
+            f"σ = {answer:g} costs a name {NAME_AT} tokens back {cost:.2f} nats; should be {COST} or less"
+        )
+
+
+def forgets_the_rest(answer: Any, _: Generator) -> None:
+    distance = torch.arange(LONG, dtype=torch.float64)
+    weights = (-(distance**2) / (2 * width(answer) ** 2)).softmax(dim=0)
+    share = float(weights[FAR:].sum())
+    if share > SHARE:
+        far = f"{FAR} tokens back and more"
+        raise Wrong(f"σ = {answer:g} leaves {share:.1%} of the weight {far}; should be {SHARE:.0%} or less")
+
+
+WIDTH = exercise(
+    f"""A width that keeps the name (core, 8 minutes)
+
+    One Gaussian of the distance, K(m) = exp(−m²/(2σ²)), whose logarithm is added to the scores. Design its
+    width σ for a text in which a name stands {NAME_AT} tokens back, and from {FAR} tokens back on there is
+    only noise. Two wishes: the name's score may lose at most {COST} nats; and if all {LONG} tokens of a text
+    have equal scores before K is added, the last one may give at most {SHARE:.0%} of its attention to tokens
+    {FAR} or more back. Your answer is a number, σ in tokens.
+
+    - The first wish gives a smallest σ: log K at the name's distance. The second gives a largest one.
+    - Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.
+    """,
+    checks={
+        "it is a width": usable(width),
+        "the name is heard": keeps_the_name,
+        "the noise is not": forgets_the_rest,
+    },
+    stub=5.0,
+    answer=41.0,
+)
+
+# ------------------------------------------------------------ broken promises
+NAMES = ("distance", "near", "finite")
+LAST = 500  # the last position
+
+
+def broken_answer(log_K: LogKernel) -> set[str]:
+    """Which of the promises "distance", "near" and "finite" a kernel breaks, at places from 0 to 500."""
+    found = set()
+    rows = {m: [log_K(m, n) for n in range(m, -1, -1)] for m in (20, 97, 250, 500)}  # from near to far
+    for row in rows.values():
+        if not all(math.isfinite(value) for value in row):
+            found.add("finite")
+        if any(further > nearer + 1e-6 for nearer, further in pairwise(row)):
+            found.add("near")
+    for row in rows.values():
+        for one, other in zip(row, rows[500], strict=False):
+            if one != other and not abs(one - other) < 1e-6:
+                found.add("distance")
+    return found
+
+
+def bell(m: int, sigma: float) -> float:
+    """Return the logarithm of a Gaussian."""
+    return -(m**2) / (2 * sigma**2)
+
+
+def kernels(draw: Generator) -> list[tuple[str, LogKernel, str]]:
+    """Kernels whose fault, if there is one, is easily seen: (name, log K, the promises that it breaks)."""
+    s = float(integer(draw, 30, 60))
+    steeper = "a slope that is steeper for later queries"
+    return [
+        ("a bell curve over the distance", lambda m, n: bell(m - n, s), ""),
+        ("ALiBi", lambda m, n: -abs(m - n) / s, ""),
+        ("nothing at all", lambda m, n: 0.0, ""),
+        ("the note's K(m) · K(n)", lambda m, n: bell(m, s) + bell(n, s), "distance near"),
+        ("a cosine of the distance", lambda m, n: math.cos((m - n) / s), "near"),
+        (steeper, lambda m, n: -(m - n) * (1 + m / 100) / s, "distance"),
+    ]
+
+
+def hidden_kernels(draw: Generator) -> list[tuple[str, LogKernel, str]]:
+    """Kernels whose fault shows far away only, or at some positions."""
+    s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
+    loud = f"the far past as loud as the present, from {wall} tokens on"
+
+    def underflow(m: int, n: int) -> float:
+        return math.log(math.exp(bell(m - n, s))) if bell(m - n, s) > -700 else -math.inf
+
+    return [
+        ("log of a K that is too small for a float", underflow, "finite"),
+        (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
+        (f"queries beyond {wall} taken for {wall}", lambda m, n: bell(min(m, wall) - n, s), "distance near"),
+        (loud, lambda m, n: bell(m - n, s) if m - n < wall else 0.0, "near"),
+        ("a slope for each hundred of keys", lambda m, n: -(m - n) / s - (m // 100 - n // 100), "distance"),
+    ]
+
+
+def examine(attempt: Any, draw: Generator, cases: Callable[..., Any], faulty: bool) -> None:
+    """Ask about the kernels that break a promise, or about those that keep all."""
+    for name, log_K, breaks in cases(draw):
+        if bool(breaks) != faulty:
+            continue
+        got = ask(attempt, log_K, what=name)
+        if not isinstance(got, set | frozenset | list | tuple) or not all(one in NAMES for one in got):
+            raise Wrong(f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
+        for promise in NAMES:
+            if promise in breaks and promise not in got:
+                shows = evidence(promise, log_K)
+                raise Wrong(f"for {name} you do not notice that {promise!r} is broken. {shows}")
+            if promise in got and promise not in breaks:
+                raise Wrong(f"for {name} you say that {promise!r} is broken, and it is kept")
+
+
+def evidence(promise: str, log_K: LogKernel) -> str:
+    """Return two numbers that show how a promise is broken, nearest to the start, in a sentence."""
+    for m in range(1, LAST + 1):
+        for n in range(m):
+            here, nearer, later = log_K(m, n), log_K(m, n + 1), log_K(LAST, LAST - m + n)
+            if promise == "finite" and not math.isfinite(here):
+                return f"log K({m}, {n}) is {here}"
+            if promise == "near" and here > nearer + 1e-3:
+                return (
+                    f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
+                )
+            if promise == "distance" and abs(here - later) > 1e-3:
+                return f"log K({m}, {n}) is {here:.3f}, log K({LAST}, {LAST - m + n}) is {later:.3f}"
+    return ""
+
+
+BROKEN = exercise(
+    f"""Which promise does it break? (stretch, 15 minutes)
+
+    A kernel is handed to you as a black box: `log_K(m, n)` returns the number that is added to the score of a
+    query at m and a key at n, for whole places from 0 to {LAST}, n not after m. Design the experiment:
+    `broken(log_K)` returns the *set* of the promises that this kernel breaks, by name. `"distance"`: it
+    depends on m − n only. `"near"`: for one query it never rises as the key moves further back. `"finite"`:
+    it is always a finite number. Differences below 0.000001 do not count, and two that are both −∞ are equal.
+    A kernel that keeps all three gets an empty set.
+
+    - One promise at a time. For `near`, take one query and walk from its own place back to 0.
+    - For `distance`, compare the walks of several queries, step by step. Late queries too.
+    - Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.
+    """,
+    checks={
+        "kernels that keep all three": partial(examine, cases=kernels, faulty=False),
+        "kernels that break one or two": partial(examine, cases=kernels, faulty=True),
+        "faults far away": partial(examine, cases=hidden_kernels, faulty=True),
+    },
+    stub=lambda log_K: set(),
+    answer=broken_answer,
+    seconds=30.0,
+)
+
+EXERCISES = (REPAIRED, HEAD_BIAS, WIDTH, BROKEN)

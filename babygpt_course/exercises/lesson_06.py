@@ -1,0 +1,329 @@
+"""Exercises of notebook 06: who sees whom, targets of woven texts, and two experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from numbers import Integral
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.data.batches import interleave
+from babygpt.errors import BadInput
+from babygpt.positions import Positions, causal_mask
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect, require_bool
+from babygpt_course.exercises.compare import describe, difference, truth
+from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.require import Expected, ask_parts
+
+
+# ------------------------------------------------------------ who sees whom
+def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
+    """Whether a token at (time, branch) may look at one at (time, branch)."""
+    own = query[1] == key[1]
+    if isolated:
+        return own and key[0] <= query[0]
+    return key[0] < query[0] or (own and key[0] == query[0])
+
+
+def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool) -> None:
+    """Ask about all pairs of some times and branches, within a branch or between two."""
+    for isolated in masks:
+        times, branches = (sorted({integer(draw, 0, 9) for _ in range(4)}) for _ in range(2))
+        tokens = list(product(times, [*branches, branches[-1] + 3]))
+        for query, key in product(tokens, repeat=2):
+            if (query[1] == key[1]) != own:
+                continue
+            at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
+            want = bool(causal_mask(at[0], at[1], isolated))
+            what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
+            got = ask(attempt, query, key, isolated, what=what)
+            hint = "True or False is asked for" if truth(got) is None else rule(query, key, isolated)
+            Expected(got, want, f"for {what}", hint=f". {hint}").require()
+
+
+def rule(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> str:
+    """Return the rule that decides about two tokens."""
+    if query == key:
+        return "A token sees itself"
+    if query[0] == key[0]:
+        return "What is written at the same moment was not there when the other was chosen"
+    if key[0] > query[0]:
+        return "Nobody sees what comes later"
+    if query[1] == key[1]:
+        return "A token sees its own past"
+    if isolated:
+        return "Isolated means: nothing of other branches"
+    return "With the open mask it sees the past of every branch"
+
+
+def sees_drawn(attempt: Any) -> Tensor:
+    """Return who sees whom among three branches of five tokens, woven: (15, 15)."""
+    tokens = list(product(range(5), range(3)))
+    return torch.tensor([[float(attempt(query, key, False)) for key in tokens] for query in tokens])
+
+
+SEES = exercise(
+    """Who sees whom? (warm-up, 5 minutes)
+
+    Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a pair
+    (time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, and
+    everything at strictly earlier times, of every branch. With `isolated=True` it sees itself and the past of
+    its own branch only.
+
+    - Three cases: the key's time is earlier, the same, later. Branches matter in one of them only.
+    - Open: earlier, or the very same token. Isolated: the same branch, and not later.
+    """,
+    checks={
+        "within a branch": partial(ask_pairs, masks=(False, True), own=True),
+        "between branches, with the open mask": partial(ask_pairs, masks=(False,), own=False),
+        "between branches, isolated": partial(ask_pairs, masks=(True,), own=False),
+    },
+    stub=lambda query, key, isolated: False,
+    answer=sees_answer,
+    picture=Comparison(sees_drawn, "key: times 0 to 4, three branches each", "query"),
+)
+
+
+# ------------------------------------------------------------ targets of woven texts
+def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
+    """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
+    target = torch.full_like(time, -1)
+    latest: dict[int, int] = {}  # branch -> where its latest token stands
+    for i, b in enumerate(branch.tolist()):
+        if b in latest:
+            target[latest[b]] = i
+        latest[b] = i
+    return target
+
+
+def ask_targets(
+    attempt: Any, draw: Generator, rows: tuple[tuple[int, ...], ...], staggered: bool = False
+) -> None:
+    """Ask about texts of these lengths; staggered ones begin at any time, under any branch numbers."""
+    for lengths in rows:
+        rng, n = dice(draw), len(lengths)
+        offsets = [rng.randint(0, 5) if staggered else 0 for _ in lengths]
+        numbers = rng.sample(range(9), n) if staggered else list(range(n))
+        row = interleave([torch.arange(length + 1) for length in lengths], offsets, numbers)
+        time, branch = row.time[0], row.branch[0]
+        later = time[:, None] < time  # (T, T)
+        own = (branch[:, None] == branch) & (time[:, None] + 1 == time)
+        want, next_time = (torch.where(some.any(1), some.int().argmax(1), -1) for some in (own, later))
+        count = torch.arange(len(time))
+        mistakes = {
+            "None is found. Two tensors are never the same key of a dictionary: branch.tolist()": want * 0
+            - 1,
+            "That is the next token of the row, of whatever text": torch.cat([count[1:], -torch.ones(1)]),
+            "The last token of a text has no target in the row: −1": torch.where(want < 0, count, want),
+            "That is the first token of the next time, of whatever text": next_time,
+        }
+        what = f"time {time.tolist()} and branch {branch.tolist()}"
+        expect(attempt, time, branch, want=want, what=what, mistakes=mistakes)
+
+
+TARGETS = exercise(
+    """The next token of one's own text (core, 10 minutes)
+
+    Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the row the
+    *index* of its target, the next token of its own text, and −1 where the row holds none. `time` and
+    `branch` are tensors (T,), and so is what you return. Texts may begin at different times, end at different
+    times, and have any branch numbers.
+
+    - In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?
+    - Go through the row (`branch.tolist()` gives plain numbers), and remember for each branch where its
+      latest token stands.
+    - When a token of a branch comes, it is the target of the one you remembered.
+    """,
+    checks={
+        "a single text": partial(ask_targets, rows=((1,), (4,))),
+        "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3))),
+        "texts that begin and end as they like": partial(
+            ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6)), staggered=True
+        ),
+    },
+    stub=lambda time, branch: torch.arange(len(time)) + 1,
+    answer=targets_answer,
+)
+
+
+# ------------------------------------------------------------ the cost of tags and of other texts
+def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
+    """Return the cost of the tags and that of the company, when n texts share a row under tags 0 to n − 1."""
+    alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
+    return alone - loss((0,)), loss(tuple(range(n))) - alone
+
+
+class Machine:
+    """Losses of a made-up model that pays for tags, for other texts in the row, or for both."""
+
+    def __init__(self, draw: Generator, tags: bool, company: bool) -> None:
+        self.plain = 0.5 + float(torch.rand((), generator=draw))
+        self.tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
+        self.company = 0.1 + float(torch.rand((), generator=draw)) if company else 0.0
+
+    def __call__(self, tags: tuple[int, ...]) -> float:
+        if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
+            raise BadInput(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
+        return self.plain + fmean(self.tag[tag] for tag in tags) + self.company * (len(tags) - 1)
+
+
+def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
+    for n in (2, 3, integer(draw, 4, 9)):
+        loss = Machine(draw, tags, company)
+        words = "two numbers: of the tags, of the company"
+        got = ask_parts(attempt, loss, n, what=f"n = {n}", number=2, words=words)
+        alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
+        together, zero = loss(tuple(range(n))), loss((0,))
+        mistakes = {
+            "That is the whole gap: how much of it would each text pay alone?": (together - zero, 0.0),
+            "Company is measured against the same tags, alone": (alone - zero, together - zero),
+            "All n tags count, not only the last": (last - zero, together - last),
+            "First the tags, then the company": (together - alone, alone - zero),
+            "Average over the tags": (n * alone - n * zero, together - n * alone),
+            "Average over the tags, do not add them up": (n * alone - zero, together - n * alone),
+        }
+        hint = next((f". {words}" for words, wrong in mistakes.items() if not difference(got, wrong)), "")
+        costs = [
+            f"{name} {'something' if paid else 'nothing'}"
+            for name, paid in (("tags cost", tags), ("company costs", company))
+        ]
+        for name, one, other in zip(("tags", "company"), got, (alone - zero, together - alone), strict=True):
+            what = f"for n = {n} and a model whose {costs[0]} and whose {costs[1]}, what the {name} cost"
+            Expected(one, other, what, hint=hint).require()
+
+
+SPLIT_GAP = exercise(
+    """Is it the company, or the tag? (core, 10 minutes)
+
+    Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample of the
+    training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures the mean loss
+    of texts that share a row under these tags, a tuple: `loss((0, 1, 2, 3))` of four, `loss((2,))` of one
+    alone under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* cost (alone, on average over
+    the tags 0 to n − 1, against alone under tag 0) and what the *company* costs. Together they are the gap,
+    `loss((0, …, n − 1)) − loss((0,))`.
+
+    - Which run has the tags and not the company? Make it, for each tag.
+    - Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.
+    """,
+    checks={
+        "a model that minds the tags only": partial(split, tags=True, company=False),
+        "a model that minds company only": partial(split, tags=False, company=True),
+        "a model that minds both": partial(split, tags=True, company=True),
+    },
+    stub=lambda loss, n: (loss(tuple(range(n))) - loss((0,)), 0.0),
+    answer=split_gap_answer,
+)
+
+# ------------------------------------------------------------ an experiment about the stride
+NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and what a model that minds pays at the nearer
+RUNS, MACHINES = 60, 24  # that may be trained for one answer, and models that are asked about
+LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.04  # nats, at most, up or down
+Runs = list[tuple[int, int, int]]  # stride, seed and steps of what was trained, in order
+
+
+def stride_matters_answer(train: Callable) -> bool:
+    """Whether models that `train(stride, seed, steps)` trains lose more at stride 1 than at stride 128."""
+    more = [train(1, seed, 400) - train(128, seed, 400) for seed in range(20)]  # only the stride varies
+    return sum(more) / len(more) > 0.03  # half of what it would be
+
+
+def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
+    """Ask about a made-up model that minds the stride or does not; return the answer and what was trained."""
+    key, effect = rng.random(), EFFECT if minds else 0.0
+    runs: Runs = []
+
+    def luck(most: float, *of: int) -> float:
+        return Random(f"{key} {of}").uniform(-most, most)  # equal for equal runs
+
+    def train(stride: Any, seed: Any, steps: Any) -> float:
+        for name, value, least in (("stride", stride, 1), ("seed", seed, 0), ("steps", steps, 1)):
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
+        if len(runs) >= RUNS:
+            raise BadInput(f"all {RUNS} runs are used up")
+        stride, seed, steps = int(stride), int(seed), int(steps)
+        runs.append((stride, seed, steps))
+        nearness = max(0.0, 1 - stride / FAR) / (1 - NEAR / FAR)
+        noise = luck(LUCK_OF_SEED, seed) + luck(LUCK_OF_RUN, stride, seed, steps)
+        return 1.0 + 60 / steps + effect * nearness + noise
+
+    got = require_bool(ask(attempt, train, what="a model"), "a model")
+    if not runs:
+        raise Unusable("it trained nothing")
+    return got, runs
+
+
+def like_with_like(attempt: Any, draw: Generator) -> None:
+    """Look at what was trained: both strides, from the same seeds, for the same steps."""
+    _, runs = experiment(attempt, dice(draw), minds=True)
+    (near, far), (near_steps, far_steps) = (
+        [sorted({run[at] for run in runs if run[0] == stride}) for stride in (NEAR, FAR)] for at in (1, 2)
+    )
+    if not near or not far:
+        strides = sorted({run[0] for run in runs})
+        raise Wrong(f"trained at strides {strides}; should be: at {NEAR} and at {FAR}, to compare the two")
+    if near_steps != far_steps:
+        raise Wrong(
+            f"stride {NEAR} was trained for {some(near_steps)} steps and {FAR} for {some(far_steps)}: "
+            "which of the two makes the loss?"
+        )
+    if near != far:
+        raise Wrong(
+            f"stride {NEAR} was trained from seeds {some(near)} and {FAR} from {some(far)}: "
+            "one set may have been luckier"
+        )
+
+
+def some(numbers: list[int]) -> str:
+    """Return the first few numbers as text."""
+    return ", ".join(map(str, numbers[:4])) + (", …" if len(numbers) > 4 else "")
+
+
+def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
+    """Ask about many models that all mind the stride, or all do not."""
+    rng = dice(draw)
+    does = f"loses {EFFECT} nats more at stride {NEAR}" if minds else "loses the same at any stride"
+    for number in range(1, MACHINES + 1):
+        got, runs = experiment(attempt, rng, minds)
+        if got == minds:
+            continue
+        pairs = len({run[1:] for run in runs if run[0] == NEAR} & {run[1:] for run in runs if run[0] == FAR})
+        hint = "Does it look at the mean over all pairs, and ask whether that is nearer to 0.06 or to 0?"
+        if pairs == 0:
+            hint = "No two runs differ in the stride alone"
+        elif pairs < 15:
+            hint = f"{pairs} pair{'s' if pairs > 1 else ''} of runs may all have been lucky; train more seeds"
+        raise Wrong(f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")
+
+
+STRIDE_MATTERS = exercise(
+    """Does the stride matter? (core, 12 minutes)
+
+    Design the experiment. `train(stride, seed, steps)` trains a model and gives its loss; the same three
+    numbers give the same loss again. You may train 60 times. Write `stride_matters(train)`: whether these
+    models lose more at stride 1 than at stride 128, `True` or `False`. Some models lose 0.06 nats more there,
+    the others nothing. Seeds differ by far more than that, and even two runs from one seed differ by up to
+    0.08 through luck. Decide first what you vary, what you hold, and how often you repeat it. (`train` is
+    made up, so that you need not wait; 100 to 1000 steps are fine.)
+
+    - Which two runs differ in the stride, and in nothing else?
+    - For one seed, `train(1, seed, 400) - train(128, seed, 400)` is part stride, part luck; and the mean of
+      luck is 0.
+    - Take the mean over 20 seeds, and ask whether it is nearer to 0.06 or to 0.
+    """,
+    checks={
+        "like is compared with like": like_with_like,
+        f"{MACHINES} models that mind the stride": partial(ask_verdicts, minds=True),
+        f"{MACHINES} models that do not": partial(ask_verdicts, minds=False),
+    },
+    stub=lambda train: train(1, 0, 400) > train(128, 1, 400),
+    answer=stride_matters_answer,
+)
+
+EXERCISES = (SEES, TARGETS, SPLIT_GAP, STRIDE_MATTERS)

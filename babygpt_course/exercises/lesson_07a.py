@@ -1,0 +1,269 @@
+"""Exercises of notebook 07a: a bound by enumeration, texts written at once, and an order of filling in."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.errors import BadInput
+from babygpt_course.exercises.base import Unusable, Wrong, ask, exercise, expect, texts
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.require import Expected, usable
+
+LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability
+
+
+# ------------------------------------------------------------ a bound by enumeration
+def nelbo_answer(log_prob: LogProb, n: int) -> float:
+    """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
+    total = 0.0
+    for size in range(1, n + 1):
+        for some in combinations(range(n), size):
+            masked = frozenset(some)
+            loss = -sum(log_prob(masked, i) for i in some)
+            total += loss / (size * math.comb(n, size))
+    return total
+
+
+def subsets(n: int) -> list[tuple[int, ...]]:
+    """Return all ways to mask some of n tokens."""
+    return [some for size in range(1, n + 1) for some in combinations(range(n), size)]
+
+
+def random_model(n: int, draw: Generator) -> LogProb:
+    """Return a model that gives each token a random probability for each way to mask the text."""
+    table = {(some, i): -3 * float(torch.rand((), generator=draw)) for some in subsets(n) for i in some}
+
+    def log_prob(masked: frozenset[int], i: int) -> float:
+        if (key := (tuple(sorted(masked)), i)) not in table:
+            raise BadInput(f"token {i} is not masked in {sorted(masked)}, so there is nothing to find out")
+        return table[key]
+
+    return log_prob
+
+
+def exact_model(n: int, draw: Generator) -> tuple[LogProb, float]:
+    """Return a model that knows the joint probabilities of n letters out of two, and −log p of 0…0."""
+    joint = torch.rand([2] * n, generator=draw, dtype=torch.float64) + 0.05
+    joint /= joint.sum()
+
+    def log_prob(masked: frozenset[int], i: int) -> float:
+        seen = joint[tuple(slice(None) if j in masked else 0 for j in range(n))]
+        left = seen.select(sorted(masked).index(i), 0).sum() / seen.sum()
+        return float(left.log())
+
+    return log_prob, -float(joint[(0,) * n].log())
+
+
+def ask_bounds(attempt: Any, draw: Generator, lengths: tuple[int, ...]) -> None:
+    for n in lengths:
+        log_prob = random_model(n, draw)
+        want, ways = nelbo_answer(log_prob, n), subsets(n)
+        losses = {some: -sum(log_prob(frozenset(some), i) for i in some) for some in ways}
+        mistakes = {
+            "That is all tokens masked at once; the NELBO asks for every way to mask some": losses[ways[-1]],
+            "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": (
+                sum(losses.values()) / len(ways)
+            ),
+            "The mean over the masked tokens of a way is its loss divided by l; each size l then counts "
+            "once, and n of these means make a text": want / n,
+            "A loss is *minus* the logarithm": -want,
+            "Sets of the same size share their weight: divide by C(n, l)": sum(
+                loss / len(some) for some, loss in losses.items()
+            ),
+        }
+        expect(attempt, log_prob, n, want=want, what=f"n = {n} tokens", mistakes=mistakes)
+
+
+def is_tight(attempt: Any, draw: Generator) -> None:
+    for n in (2, 3, 4):
+        log_prob, want = exact_model(n, draw)
+        what = f"n = {n} tokens and a model that knows the true probabilities"
+        expect(attempt, log_prob, n, want=want, what=what)
+
+
+NELBO = exercise(
+    """The bound of three tokens (core, 12 minutes)
+
+    Write `nelbo(log_prob, n)`, the exact NELBO of a text of n tokens: over *every* set of masked tokens that
+    is not empty, its loss times its weight. The loss of a set is the sum of −log p over its tokens. A set of
+    l tokens weighs 1 / (l · C(n, l)), where C(n, l) is how many sets of l tokens there are. `log_prob(masked,
+    i)` is the model's log-probability of the right token at i, when `masked` (a `frozenset` of positions from
+    0 to n − 1, i among them) is hidden. If the model knows the truth, the bound *is* −log p of the text.
+
+    - Three tokens have 7 sets: three of one token, three of two, one of three.
+    - `itertools.combinations(range(n), size)` lists the sets of one size, `math.comb(n, size)` counts them.
+    """,
+    checks={
+        "one token: there is one way": partial(ask_bounds, lengths=(1, 1)),
+        "two tokens": partial(ask_bounds, lengths=(2,)),
+        "three and more": partial(ask_bounds, lengths=(3, 4, 5)),
+        "no gap where the model knows the truth": is_tight,
+    },
+    stub=lambda log_prob, n: -sum(log_prob(frozenset(range(n)), i) for i in range(n)),
+    answer=nelbo_answer,
+)
+
+# ------------------------------------------------------------ texts that cannot be written at once
+MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
+
+
+def language(answer: Any) -> tuple[str, ...]:
+    """Return the learner's texts. Raises Unusable if they are too many, too long, or not of one length."""
+    given = texts(answer)
+    lengths = sorted({len(text) for text in given})
+    if len(lengths) > 1 or not 1 <= lengths[0] <= LETTERS:
+        raise Unusable(
+            f"the texts should all be equally long, 1 to {LETTERS} characters; lengths are {lengths}"
+        )
+    if len(given) > MOST or len(set(given)) < len(given):
+        raise Unusable(f"there should be at most {MOST} different texts; these are {describe(given)}")
+    return given
+
+
+def needs_all(answer: Any, _: Generator) -> None:
+    given = language(answer)
+    for i in range(len(given[0])):
+        if len({text[i] for text in given}) < 2:
+            raise Wrong(f"character {i} is {given[0][i]!r} in every text: that one is known from the start")
+
+
+def impossible_at_once(answer: Any, _: Generator) -> None:
+    given = language(answer)
+    chances = [Counter(text[i] for text in given) for i in range(len(given[0]))]
+    possible = sum(
+        math.prod(chance[letter] / len(given) for chance, letter in zip(chances, text, strict=True))
+        for text in given
+    )
+    if 1 - possible < IMPOSSIBLE:
+        raise Wrong(f"{1 - possible:.0%} of what is filled in at once is none of {describe(given)}")
+
+
+AT_ONCE = exercise(
+    f"""Texts that cannot be written at once (core, 8 minutes)
+
+    A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is drawn
+    with its true probability, and without looking at what the others become. Design a language for which this
+    goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} characters, and at no
+    place the same character in all of them), such that at least {IMPOSSIBLE:.0%} of what comes out in one
+    step is none of the texts. Your answer is a list of texts. (Written one character a step, none would be
+    wrong.)
+
+    - Think of *ab* and *ba*: what comes out if both characters are tossed for separately?
+    - The more a character depends on the others, the worse. More texts, or longer ones?
+    - Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?
+    """,
+    checks={
+        f"up to {MOST} texts of one length": usable(language),
+        "every character is in question": needs_all,
+        f"{IMPOSSIBLE:.0%} of the texts written at once are wrong": impossible_at_once,
+    },
+    stub=[],
+    answer=["aaaa", "bbbb"],
+)
+
+
+# ------------------------------------------------------------ from the left, as long as the model is sure
+def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
+    """Return the tokens that appear (B, T): leftmost holes of a text, at most `most`, while they are sure."""
+    number = masked.cumsum(dim=1)  # the first hole of a text is number 1
+    unsure = masked & (confidence < 0.9) & (number > 1)
+    stopped = unsure.cumsum(dim=1) > 0
+    return masked & (number <= most) & ~stopped
+
+
+def by_loops(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
+    """Return what `leftmost_answer` returns, found hole by hole."""
+    now = torch.zeros_like(masked)
+    for row, holes in enumerate(masked.tolist()):
+        at = [i for i, hole in enumerate(holes) if hole]
+        for count, i in enumerate(at[:most]):
+            if count and float(confidence[row, i]) < 0.9:
+                break
+            now[row, i] = True
+    return now
+
+
+def ask_holes(attempt: Any, masked: Tensor, confidence: Tensor, most: int) -> None:
+    sure = [[round(x, 2) for x in row] for row in confidence.tolist()]
+    small = f"masked {masked.int().tolist()}, confidence {sure}"
+    what = f"{small if masked.numel() <= 12 else f'texts of shape {tuple(masked.shape)}'} and most = {most}"
+    got, want = ask(attempt, masked, confidence, most, what=what), by_loops(masked, confidence, most)
+    hint = ""
+    if isinstance(got, Tensor) and got.shape == masked.shape:
+        now = got.bool()
+        rules = {
+            "What is no hole cannot appear": now & ~masked,
+            "The leftmost hole of a text always appears, or the writing never ends": masked.any(1)
+            & ~now.any(1),
+            f"More than {most} in one text": now.sum(1) > most,
+            "Whatever stands to the right of an unsure hole must wait": now & ~want,
+        }
+        hint = next((f". {rule}" for rule, broken in rules.items() if broken.any()), "")
+    Expected(got, want, f"for {what}", hint=hint).require()
+
+
+def draw_holes(draw: Generator, shape: tuple[int, int], share: float) -> tuple[Tensor, Tensor]:
+    """Return which tokens are holes, and a random number for each."""
+    masked = torch.rand(shape, generator=draw) < share
+    return masked, torch.rand(shape, generator=draw)
+
+
+def first_appears(attempt: Any, draw: Generator) -> None:
+    for shape in ((1, 3), (2, 4), (5, 9)):
+        masked, chance = draw_holes(draw, shape, 0.6)
+        ask_holes(attempt, masked, 0.5 * chance, integer(draw, 1, 4))
+
+
+def most_appear(attempt: Any, draw: Generator) -> None:
+    for shape in ((1, 4), (2, 5), (4, 12)):
+        masked, chance = draw_holes(draw, shape, 0.7)
+        ask_holes(attempt, masked, 0.95 + 0.05 * chance, integer(draw, 1, 4))
+
+
+def unsure_wait(attempt: Any, draw: Generator) -> None:
+    for shape in sorted(((1, 4), (2, 6), (6, 20)) * 4):
+        masked, chance = draw_holes(draw, shape, 0.8)
+        ask_holes(attempt, masked, torch.where(chance < 0.4, 0.85, 0.95), integer(draw, 3, 7))
+
+
+def no_holes(attempt: Any, draw: Generator) -> None:
+    for shape in ((1, 3), (3, 8)):
+        masked, chance = draw_holes(draw, shape, 0.5)
+        masked[0] = False
+        ask_holes(attempt, masked, chance, 2)
+
+
+LEFTMOST = exercise(
+    """An order of your own: from the left (stretch, 15 minutes)
+
+    Write `leftmost(masked, confidence, most)`: which holes are filled in now. `masked` (B, T) is True where a
+    hole is, `confidence` (B, T) says how sure the model is there. In each text the holes appear from left to
+    right: the leftmost one always, however unsure the model is of it; then the next ones as long as the model
+    is at least 0.9 sure of them, at most `most` in all. At the first of the next ones that is less sure the
+    text stops, and waits for the next step. Return (B, T), True where a token appears. A text without holes
+    has nothing to do.
+
+    - Number the holes of each text from the left: `masked.cumsum(dim=1)` does it for all texts at once.
+    - Where is a hole that is unsure, and not the first? From there on, nothing more appears.
+    - `(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.
+    """,
+    checks={
+        "the leftmost hole of each text appears": first_appears,
+        "at most so many": most_appear,
+        "an unsure hole stops those to its right": unsure_wait,
+        "texts without holes stay": no_holes,
+    },
+    stub=lambda masked, confidence, most: masked,
+    answer=leftmost_answer,
+)
+
+EXERCISES = (NELBO, AT_ONCE, LEFTMOST)

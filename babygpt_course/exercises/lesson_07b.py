@@ -1,0 +1,230 @@
+"""Exercises of notebook 07b: a product of gates, a fixed phase, and a head that looks to the right."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt_course.exercises.base import Comparison, Unusable, Wrong, exercise
+from babygpt_course.exercises.compare import describe, wrong_shape
+from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.require import Expected, ask_parts, usable
+
+
+# ------------------------------------------------------------ a product of gates
+def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
+    """cos(iω) · cos(jω) in two parts: one that knows i − j only, and one that knows i + j only."""
+    return math.cos((i - j) * omega) / 2, math.cos((i + j) * omega) / 2
+
+
+def two_parts(attempt: Any, i: int, j: int, omega: float) -> tuple[float, float]:
+    """Return the learner's two numbers. Raises Wrong if they are none."""
+    what = f"i = {i}, j = {j}, ω = {omega:.3f}"
+    got = ask_parts(attempt, i, j, omega, what=what, number=2, words="two numbers")
+    for part in got:
+        if text := wrong_shape(part, ()):
+            raise Wrong(f"for {what} {text}")
+    return float(got[0]), float(got[1])
+
+
+def draw_gates(draw: Generator) -> list[tuple[int, int, float]]:
+    """Return two positions and a frequency, five times."""
+    pairs = [(integer(draw, 0, 20), integer(draw, 20, 90)) for _ in range(5)]
+    return [(i, j, float(torch.rand((), generator=draw)) + 0.1) for i, j in pairs]
+
+
+def add_up(attempt: Any, draw: Generator) -> None:
+    for i, j, omega in draw_gates(draw):
+        want = math.cos(i * omega) * math.cos(j * omega)
+        what = f"for i = {i}, j = {j}, ω = {omega:.3f} the sum of both parts"
+        mistakes = {"Half of each, together": 2 * want}
+        Expected(sum(two_parts(attempt, i, j, omega)), want, what, mistakes).require()
+
+
+def knows_only(attempt: Any, draw: Generator, part: int, sign: int, which: str) -> None:
+    """Move j by a step, and i by the same step or by its opposite: one part must stay."""
+    for i, j, omega in draw_gates(draw):
+        step = integer(draw, 1, 30)
+        one, other = (two_parts(attempt, i + s, j + sign * s, omega)[part] for s in (0, step))
+        moved = f"i = {i}, j = {j}, ω = {omega:.3f}, both moved by {step}"
+        if sign < 0:
+            moved = f"i = {i} + {step}, j = {j} − {step}, ω = {omega:.3f}, an equal sum"
+        Expected(other, one, f"{moved}: the {which} part").require()
+
+
+PARTS = exercise(
+    """What a product of gates knows (warm-up, 5 minutes)
+
+    The note's gates give a score the factor cos(iω) · cos(jω), for a query at i and a key at j. Write
+    `parts(i, j, omega)`: this factor in two parts whose sum it is, the first a function of i − j only, the
+    second of i + j only. (`math` is Python's.)
+
+    - cos(a − b) = cos a cos b + sin a sin b. And cos(a + b)?
+    - Add the two formulas: the sines cancel, and 2 cos a cos b is left.
+    """,
+    checks={
+        "the parts add up to the product": add_up,
+        "the first knows the distance only": partial(knows_only, part=0, sign=1, which="first"),
+        "the second knows the sum only": partial(knows_only, part=1, sign=-1, which="second"),
+    },
+    stub=lambda i, j, omega: (math.cos(i * omega) * math.cos(j * omega), 0.0),
+    answer=parts_answer,
+)
+
+
+# ------------------------------------------------------------ a fixed phase, and α on keys
+def fixed_phase_stub(
+    q: Tensor, k: Tensor, positions: Tensor, omega: Tensor, masked: Tensor, alpha: float
+) -> tuple[Tensor, Tensor]:
+    wave = positions[:, None] * omega
+    gates = torch.cat([wave.cos(), wave.sin()], dim=-1)
+    return torch.cat([q, q], dim=-1) * gates, torch.cat([k, k], dim=-1) * gates
+
+
+def fixed_phase_answer(
+    q: Tensor, k: Tensor, positions: Tensor, omega: Tensor, masked: Tensor, alpha: float
+) -> tuple[Tensor, Tensor]:
+    """Quadrature gates with the keys' waves 45° ahead: q and k (B, H, T, D) -> (B, H, T, 2D) each."""
+    wave = positions[:, None] * omega  # (T, D)
+    ahead = wave + math.pi / 4
+    size = torch.where(masked, alpha, 1.0)[:, None, :, None]  # (B, 1, T, 1)
+    queries = torch.cat([q * wave.cos(), q * wave.sin()], dim=-1)
+    keys = torch.cat([k * ahead.cos(), k * ahead.sin()], dim=-1) * size
+    return queries, keys
+
+
+def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
+    """Compare scores (B, H, T, T) with their formula.
+
+    hidden  whether some tokens are MASK
+    """
+    for B, H, T, D in ((1, 1, 2, 1), (1, 2, 3, 2), (2, 3, 6, 4)):
+        q, k = torch.randn(2, B, H, T, D, generator=draw)
+        times = torch.randint(0, 40, (T,), generator=draw)
+        omega, alpha = torch.rand(D, generator=draw) + 0.1, float(torch.rand((), generator=draw)) * 0.5 + 0.1
+        masked = (torch.rand(B, T, generator=draw) < 0.5) & torch.tensor(hidden)
+        masked[:, 0] = hidden
+        what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:.2f}"
+        what += f", masked {masked.int().tolist()}" if hidden else ", nothing masked"
+        words = "two tensors: queries and keys"
+        got = ask_parts(attempt, q, k, times, omega, masked, alpha, what=what, number=2, words=words)
+        for name, part in zip(("queries", "keys"), got, strict=True):
+            if text := wrong_shape(part, (B, H, T, 2 * D)):
+                raise Wrong(f"for {what} the {name}: {text}")
+        queries, keys = (torch.as_tensor(part).detach().double() for part in got)
+        angle = (times[:, None] - times)[..., None] * omega  # (T, T, D)
+        products = q[..., :, None, :] * k[..., None, :, :]  # (B, H, T, T, D)
+        right, none, behind, radians = (
+            (products * (angle - phase).cos()).sum(dim=-1).double()
+            for phase in (math.pi / 4, 0.0, -math.pi / 4, 45.0)
+        )
+        size = torch.where(masked, alpha, 1.0)[:, None, :]  # (B, 1, T)
+        on_keys, on_queries = size[..., None, :], size[..., :, None]
+        mistakes = {
+            "The phases are missing: queries and keys have one wave": none * on_keys,
+            "The key's wave is ahead: its angle is *larger*": behind * on_keys,
+            "45 degrees are π/4: `cos` and `sin` take radians": radians * on_keys,
+            "Where is α?": right,
+            "α belongs to the keys. On queries it flattens the attention of those that must be filled in": (
+                right * on_queries
+            ),
+            "α is there twice: on queries as well as on keys": right * on_keys * on_queries,
+        }
+        Expected(queries @ keys.mT, right * on_keys, f"for {what} the scores", mistakes).require()
+
+
+def scores_drawn(attempt: Any) -> Tensor:
+    """Return scores of equal queries and keys at 24 positions, every sixth of them MASK: (T, T)."""
+    x, omega = torch.ones(1, 1, 24, 4), torch.tensor([0.6, 0.3, 0.2, 0.1])
+    masked = (torch.arange(24) % 6 == 5)[None]
+    queries, keys = attempt(x, x, torch.arange(24), omega, masked, 0.3)
+    return (queries @ keys.mT)[0, 0]
+
+
+FIXED_PHASE = exercise(
+    """45 degrees ahead (core, 12 minutes)
+
+    The stub has quadrature gates: a query at i is multiplied by cos(iω) and sin(iω), a key at j by cos(jω)
+    and sin(jω); `positions` (T,) holds the places, `omega` (D,) a frequency for each channel. Give them a
+    *fixed* phase: the wave of every key stands 45 degrees ahead of a query's at the same place, so that a
+    score is Σ q k cos(dω − π/4) with d = i − j. And give MASK tokens their gate: where `masked` (B, T) is
+    True, a **key** is multiplied by `alpha`; queries are not.
+
+    - Only the keys' wave changes: an angle is added to it. cos a cos b + sin a sin b = cos(a − b).
+    - `torch.where(masked, alpha, 1.0)` is (B, T); keys are (B, H, T, 2D).
+    """,
+    checks={
+        "the phase": partial(compare_scores, hidden=False),
+        "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
+    },
+    stub=fixed_phase_stub,
+    answer=fixed_phase_answer,
+    picture=Comparison(scores_drawn, "place of the key", "place of the query"),
+)
+
+# ------------------------------------------------------------ a head that looks to the right
+OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
+
+
+def phases(answer: Any) -> Tensor:
+    """Return the learner's phases (4,). Raises Unusable if they are not four finite numbers."""
+    try:
+        found = torch.as_tensor(answer, dtype=torch.float64).detach()
+    except Exception:
+        raise Unusable(f"this should be {len(OMEGA)} phases, and is {describe(answer)}") from None
+    if found.shape != (len(OMEGA),) or not found.isfinite().all():
+        raise Unusable(f"this should be {len(OMEGA)} finite phases, and is {describe(answer)}")
+    return found
+
+
+def scores_around(answer: Any) -> dict[int, float]:
+    """Return the score of each key, by how many tokens it stands to the right of the query."""
+    delta, omega = phases(answer), torch.tensor(OMEGA, dtype=torch.float64)
+    return {right: float((-right * omega - delta).cos().sum()) for right in range(-FAR, FAR + 1)}
+
+
+def breaks_the_mirror(answer: Any, _: Generator) -> None:
+    scores = scores_around(answer)
+    left, right = scores[-RIGHT], scores[RIGHT]
+    if right - left < LEAD:
+        hint = ". Mind the sign: a key to the right has d = i − j below 0" if right < left - LEAD else ""
+        raise Wrong(f"{RIGHT} to the left scores {left:.2f}, {RIGHT} to the right {right:.2f}{hint}")
+
+
+def looks_right(answer: Any, _: Generator) -> None:
+    scores = scores_around(answer)
+    second, best = sorted(scores, key=lambda right: scores[right])[-2:]
+    if best != RIGHT:
+        where = "at itself" if not best else f"{abs(best)} to the {'right' if best > 0 else 'left'}"
+        raise Wrong(f"the highest score ({scores[best]:.2f}) is {where}; should be {RIGHT} to the right")
+    lead = scores[best] - scores[second]
+    if lead < 0.1:
+        raise Wrong(f"{RIGHT} to the right is only {lead:.3f} ahead of the next best; should be 0.1 or more")
+
+
+LOOK_RIGHT = exercise(
+    f"""A head that looks two to the right (core, 10 minutes)
+
+    Quadrature gates are blind to left and right: every score is even in the distance. With a phase δ for each
+    channel a score is Σ cos(d·ω − δ), d = i − j (i the query, j the key; all contents are 1). Take four
+    channels with ω = {OMEGA}. Design the four phases so that of all keys from {FAR} to the left to {FAR} to
+    the right, the one *two to the right* has the highest score, by 0.1 or more. Your answer is a list of four
+    numbers.
+
+    - A cosine is highest where its angle is 0. At which d should all four angles be 0?
+    - Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.
+    """,
+    checks={
+        "four phases": usable(phases),
+        "left is not right": breaks_the_mirror,
+        "the key two to the right is highest": looks_right,
+    },
+    stub=[0.0, 0.0, 0.0, 0.0],
+    answer=[-2.0, -1.0, -0.5, -0.25],
+)
+
+EXERCISES = (PARTS, FIXED_PHASE, LOOK_RIGHT)

@@ -1,0 +1,335 @@
+"""Exercises of notebook 08: a paired verdict, a fair comparison of lengths, and an encoding of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from statistics import fmean, stdev
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.encodings.base import Encoding
+from babygpt.encodings.rotary import Rotary
+from babygpt.errors import BadInput
+from babygpt.invariants import cache_equals_full, causal
+from babygpt.metrics.next_token import loss_by_position
+from babygpt.models.transformer import Transformer
+from babygpt.objectives import NextToken
+from babygpt.positions import Positions
+from babygpt.training import train
+from babygpt_course.exercises.base import Unusable, Wrong, exercise
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import integer, randomize_
+from babygpt_course.exercises.require import Expected, ask_parts, aspect, usable
+
+
+# ------------------------------------------------------------ a verdict, in pairs
+def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
+    """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
+    gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
+    word = "better" if max(gaps) < 0 else "worse" if min(gaps) > 0 else "undecided"
+    return fmean(gaps), stdev(gaps), word
+
+
+def boards(draw: Generator) -> list[tuple[list[float], list[float]]]:
+    """Return losses of two models, seed by seed, for all kinds of verdicts; the seeds vary far more."""
+    found = []
+    for n, gap in ((3, -0.1), (3, 0.1), (4, 0.0), (5, -0.06), (2, 0.05), (6, 0.0), (3, -0.03)):
+        luck = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
+        noise = 0.02 * (torch.rand(n, generator=draw, dtype=torch.float64) - 0.5)
+        if not gap:
+            noise = 0.2 * (noise - noise.mean()) - 0.0005
+        found.append(((luck + gap + noise).tolist(), luck.tolist()))
+    return [*found, ([0.5, 0.4, 0.3], [0.5, 0.5, 0.4])]
+
+
+def verdict_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
+    """Yield the learner's mean, deviation and word for each board, beside the right ones."""
+    for ours, theirs in boards(draw):
+        listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
+        what = f"ours [{listed[0]}], theirs [{listed[1]}]"
+        words = "three things: mean, deviation, verdict"
+        got = ask_parts(attempt, ours, theirs, what=what, number=3, words=words)
+        mean, deviation, word = verdict_answer(ours, theirs)
+        gaps, n = [a - b for a, b in zip(ours, theirs, strict=True)], len(ours)
+        of_two = (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5
+        deviations = {
+            "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
+            "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
+            "That is for two models with no seed in common. First subtract, seed by seed": of_two,
+            "That is the error of the mean": deviation / n**0.5,
+        }
+        signs = ", ".join(f"{gap:+.3f}" for gap in gaps)
+        hint = f": the differences are {signs}"
+        if 0 in gaps:
+            hint += ". A tie is neither lower nor higher"
+        elif (got[2], word) in (("better", "worse"), ("worse", "better")):
+            hint += ". A lower loss is better"
+        ours_minus = {"Ours minus theirs": -mean}
+        yield {
+            "mean": Expected(got[0], mean, f"for {what} the mean difference", ours_minus, atol=1e-6),
+            "deviation": Expected(got[1], deviation, f"for {what} the deviation", deviations, atol=1e-6),
+            "word": Expected(got[2], word, f"for {what} the verdict", hint=hint),
+        }
+
+
+VERDICT = exercise(
+    """A verdict, in pairs (warm-up, 6 minutes)
+
+    Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in the same
+    order. Return three things: the mean of the differences (ours minus theirs), their standard deviation over
+    the seeds (a sample: divide by n − 1), and a word: `better` if ours has the lower loss in *every* seed,
+    `worse` if it has the higher one in every seed, otherwise `undecided`; a tie is neither lower nor higher.
+    (This is the first half of the page's rule. Whether the mean is far enough from zero is the other half,
+    and not asked here.)
+
+    - Subtract first: one difference for each seed. Everything else is asked of these.
+    - `statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.
+    """,
+    checks={
+        "the mean difference": aspect(verdict_cases, "mean"),
+        "its deviation, over pairs": aspect(verdict_cases, "deviation"),
+        "the word": aspect(verdict_cases, "word"),
+    },
+    stub=lambda ours, theirs: (fmean(ours) - fmean(theirs), stdev(ours), "better"),
+    answer=verdict_answer,
+)
+
+
+# ------------------------------------------------------------ longer windows, compared fairly
+def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
+    """Return the change of loss in longer windows: over all tokens, and over those that can be compared."""
+    change = far.view(near.shape) - near  # (W, n, T): the same tokens, read in one window and in n
+    return float(change.mean()), float(change[:, 1:, least:].mean())
+
+
+def longer_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
+    """Yield both changes for losses of short and long windows, with a poor start in each short one."""
+    for W, n, T in ((1, 2, 3), (2, 4, 5), (5, 3, 16)):
+        least = integer(draw, 1, T)
+        start = 2.0 / torch.arange(1, T + 1, dtype=torch.float64)
+        near = start + torch.rand(W, n, T, generator=draw, dtype=torch.float64)
+        far = near + 0.3 * torch.randn(W, n, T, generator=draw, dtype=torch.float64) - start
+        far[:, 0] = near[:, 0]  # the first short window is read alike
+        what, words = (
+            f"W = {W}, n = {n}, T = {T}, least = {least}",
+            "two numbers: of all tokens, of fair ones",
+        )
+        got = ask_parts(attempt, near, far.flatten(1), least, what=what, number=2, words=words)
+        change = far - near
+        everything, fair = longer_answer(near, far.flatten(1), least)
+        before = "A token at place p of its window has p tokens before it, from 0"
+        wrong = {
+            "That is the change over all tokens, poor starts and all": change,
+            "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
+            "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
+            f"{before}: you begin one too early": change[:, 1:, least - 1 :],
+            f"{before}: you begin one too late": change[:, 1:, least + 1 :],
+        }
+        means = {hint: float(tokens.mean()) for hint, tokens in wrong.items()}
+        names = ("the change over all tokens", "the fair change")
+        yield {
+            name: Expected(
+                one, want, f"for {what} {name}", {"It is far minus near": -want} | means, atol=1e-6
+            )
+            for name, one, want in zip(names, got, (everything, fair), strict=True)
+        }
+
+
+LONGER = exercise(
+    """Longer, compared fairly (core, 12 minutes)
+
+    A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and cut
+    into n short windows each, side by side, with losses `near` (W, n, T). A short window begins badly,
+    because little stands before its first tokens, and so a longer one *looks* better. Write `longer(near,
+    far, least)`, two numbers: the mean change, far minus near, over all tokens; and the fair change, over the
+    tokens that have at least `least` tokens before them in their own short window, and do not lie in the
+    first short window of their row (it is read alike both times).
+
+    - Bring both into one shape first: which token of `far` is `near[w, i, p]`?
+    - `far.view(near.shape)`: token p of short window i is token i·T + p of the long one.
+    - Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.
+    """,
+    checks={
+        "the change over all tokens": aspect(longer_cases, "the change over all tokens"),
+        "the fair change": aspect(longer_cases, "the fair change"),
+    },
+    stub=lambda near, far, least: (float(far.mean() - near.mean()),) * 2,
+    answer=longer_answer,
+)
+
+# ------------------------------------------------------------ an encoding of your own
+Make = Callable[[int, int], Encoding]  # head_dim, n_head
+SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
+INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
+
+
+class RoPESoFar(Rotary):
+    """RoPE, until you change it."""
+
+    def __init__(self, head_dim: int, n_head: int) -> None:
+        super().__init__(head_dim)
+        self.n_head = n_head
+
+
+class RoPEThatForgets(Rotary):
+    """RoPE, and scores that fall with the distance, in each head at a slope of its own."""
+
+    def __init__(self, head_dim: int, n_head: int) -> None:
+        super().__init__(head_dim)
+        self.n_head = n_head
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        distance = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (1, Tq, Tk)
+        slope = 0.25 ** torch.arange(1, self.n_head + 1, device=distance.device)
+        return -slope[:, None, None] * distance  # (H, Tq, Tk)
+
+
+@cache
+def small_world() -> tuple[Corpus, ModelConfig]:
+    """Return a text and a model so small that a training takes about a second."""
+    corpus = load_corpus("plain-tales", n_chars=60_000)
+    return corpus, ModelConfig(corpus.tokenizer.vocab_size, WINDOW, n_layer=1, n_head=2, n_embd=32)
+
+
+def new_encoding(make: Any) -> Encoding:
+    """Return a new encoding of the learner's. Raises Unusable if there is none."""
+    if not callable(make):
+        raise Unusable(f"this should be a class or a function, and is {describe(make)}")
+    config, called = small_world()[1], "called with (head_dim, n_head) it"
+    try:
+        one, other = (make(config.head_dim, config.n_head) for _ in range(2))
+    except Exception as error:
+        raise Unusable(f"{called} raised {type(error).__name__}: {describe(error)}") from error
+    if not isinstance(one, Encoding):
+        raise Unusable(f"{called} should return an Encoding, and returns {describe(one)}")
+    if one is other:
+        raise Unusable(
+            "it should return a new encoding each time: what one seed has learned is not the next one's"
+        )
+    return one
+
+
+def random_model(make: Any, draw: Generator, length: int) -> tuple[Transformer, Tensor]:
+    """Return a model with the learner's encoding and random weights, and a text of so many tokens."""
+    corpus, config = small_world()
+    model = Transformer(config, new_encoding(make))
+    randomize_(model, draw)
+    start = integer(draw, 0, len(corpus.val) - length)
+    return model.eval(), corpus.val[start : start + length]
+
+
+def keeps_causality(make: Any, draw: Generator) -> None:
+    model, ids = random_model(make, draw, TIMES * WINDOW)
+    try:
+        promises = causal(model, ids), cache_equals_full(model, ids)
+    except BadInput as error:
+        raise Wrong(f"a window of {len(ids)} must be possible. It refuses: {error}") from error
+    for promise in promises:
+        if not promise.holds:
+            raise Wrong(
+                f"broken: {promise.statement}. Measured {promise.value:.2g}, allowed {promise.limit:.0e}"
+            )
+
+
+@torch.inference_mode()
+def may_move(make: Any, draw: Generator) -> None:
+    model, ids = random_model(make, draw, WINDOW)
+    here = model(ids[None], Positions.arange(WINDOW))
+    for step in (1, integer(draw, 20, 90), integer(draw, 200, 900)):
+        try:
+            there = model(ids[None], Positions.arange(WINDOW, step))
+        except BadInput as error:
+            raise Wrong(f"broken: a text may begin at position {step}. It refuses: {error}") from error
+        change = float((there - here).abs().max())
+        if not change < 1e-3:
+            raise Wrong(
+                f"broken: only the distance counts. A text moved by {step} changes a logit by {change:.2g}"
+            )
+
+
+@torch.inference_mode()
+def is_still_rope(make: Make) -> bool:
+    """Return whether an encoding has nothing to train, and does with random weights what RoPE does."""
+    (mine, ids), (rope, _) = (
+        random_model(one, Generator().manual_seed(0), TIMES * WINDOW) for one in (make, RoPESoFar)
+    )
+    trains = any(True for _ in mine.encoding.parameters())
+    return not trains and bool((mine(ids[None]) - rope(ids[None])).abs().max() < 1e-4)
+
+
+def train_losses(make: Make, seed: int) -> tuple[float, float]:
+    """Return the loss late in the window of training, and from twice to four times its length."""
+    corpus, config = small_world()
+    torch.manual_seed(seed)
+    model = Transformer(config, make(config.head_dim, config.n_head))
+    recipe = TrainConfig(steps=STEPS, seed=seed)
+    for _ in train(model, NextToken(corpus, WINDOW), recipe):
+        pass
+    model.eval()
+    by_position = loss_by_position(model, corpus.val, TIMES * WINDOW, n_windows=48)
+    return float(by_position[WINDOW // 2 : WINDOW].mean()), float(by_position[2 * WINDOW :].mean())
+
+
+@cache
+def rope_losses(seed: int) -> tuple[float, float]:
+    return train_losses(RoPESoFar, seed)
+
+
+def beats_rope(make: Any, draw: Generator) -> None:
+    for promise in (keeps_causality, may_move):
+        try:
+            promise(make, draw)
+        except Wrong as error:
+            raise Wrong(f"not trained: a promise is broken ({error})") from error
+    if is_still_rope(make):
+        raise Wrong(
+            "not trained: with random weights it does what RoPE does. Change something; from then on this "
+            "check trains, which takes 10 to 20 seconds"
+        )
+    pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
+    inside, outside = ([mine[at] - rope[at] for mine, rope in pairs] for at in range(2))
+    signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
+    gaps = f"inside {signs[0]}, outside {signs[1]} nats"
+    result = f"trained from {len(SEEDS)} seeds, against RoPE: {gaps}"
+    if fmean(inside) > INSIDE:
+        raise Wrong(f"{result}. Inside the window it is worse")
+    if max(outside) >= 0:
+        raise Wrong(f"{result}. Outside it is not better in every seed")
+    if -fmean(outside) < NOISE * stdev(outside):
+        raise Wrong(f"{result}. Outside it is better on average, by no more than the noise of three seeds")
+
+
+OWN_ENCODING = exercise(
+    f"""An encoding of your own (stretch, 25 minutes)
+
+    Write an `Encoding` of your own: a class that is made with `(head_dim, n_head)`. It may add to the
+    embeddings (`embed`), change queries and keys (`transform_qk`) or add to the scores (`score_bias`). It
+    keeps three promises: it is causal, its cache changes nothing, and a whole text may move. And it beats
+    RoPE: the checker trains both from {len(SEEDS)} seeds on a tiny world (windows of {WINDOW}, {STEPS} steps)
+    and reads windows {TIMES} times as long. In the window of training it may lose {INSIDE} nats at most, on
+    average; beyond twice its length it must be better in every seed, and on average by {NOISE:g} standard
+    deviations of the differences. Begin with RoPE, as the stub does. (The first three checks answer at once.
+    **The last one trains, for 10 to 20 seconds**, on a busy machine for up to a minute; as long as a promise
+    is broken, or yours is still RoPE, it says so and does not train.)
+
+    - What does RoPE meet beyond its window that it has never seen? What would take its weight away?
+    - `score_bias(queries, keys)` returns what joins the scores, (H, Tq, Tk): let it fall with the distance.
+    - ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside it.
+    """,
+    checks={
+        "it makes encodings": usable(new_encoding),
+        "causal, with and without a cache": keeps_causality,
+        "a whole text may move": may_move,
+        "beats RoPE beyond its window, in three seeds": beats_rope,
+    },
+    stub=RoPESoFar,
+    answer=RoPEThatForgets,
+    seconds=300.0,
+)
+
+EXERCISES = (VERDICT, LONGER, OWN_ENCODING)

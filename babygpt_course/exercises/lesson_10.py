@@ -1,0 +1,372 @@
+"""Exercises of notebook 10: NTK-aware frequencies, YaRN, and an experiment that finds out who forgets."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from babygpt.errors import BadInput
+from babygpt_course.exercises.base import Comparison, Wrong, ask, exercise, require_bool
+from babygpt_course.exercises.compare import describe, difference, wrong_shape
+from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.require import Expected, ask_parts, aspect
+
+
+def uniform(draw: Generator, low: float, high: float) -> float:
+    """Return a number from low to high, of two decimals, as it will be printed."""
+    return round(low + (high - low) * float(torch.rand((), generator=draw)), 2)
+
+
+def slowings(frequencies: Tensor, attempt: Callable[[float], Any]) -> Tensor:
+    """Return how much slower each pair turns, as a power of 2, for the factors 1, 2, 4 ... 64: (7, P)."""
+    found = [torch.as_tensor(attempt(2.0**row)) for row in range(7)]
+    return (frequencies / torch.stack(found)).log2()
+
+
+# ------------------------------------------------------------ NTK
+def ntk_answer(head_dim: int, theta: float, factor: float) -> Tensor:
+    """RoPE's frequencies (head_dim/2,) in radians per token, for texts `factor` times as long."""
+    # Pair head_dim / 4 has the exponent -1/2, so the root of the base must grow by the factor.
+    base = theta * factor**2
+    return base ** (-torch.arange(0, head_dim, 2) / head_dim)
+
+
+def ntk_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
+    """Yield how many times slower the learner's pairs turn: the first, the one in the middle, and all."""
+    for head_dim in (4, 8, 16, 4 * integer(draw, 5, 20)):
+        theta, factor = float(integer(draw, 50, 50_000)), uniform(draw, 1.5, 16)
+        what = f"head_dim {head_dim}, theta {theta:.0f}, factor {factor:g}"
+        got = ask(attempt, head_dim, theta, factor, what=what)
+        if text := wrong_shape(got, (head_dim // 2,)):
+            raise Wrong(f"for {what} {text}")
+        pair, middle = torch.arange(head_dim // 2, dtype=torch.float64), head_dim // 4
+        slower = theta ** (-2 * pair / head_dim) / torch.as_tensor(got).detach()
+        wanted = factor ** (pair / middle)  # in equal ratios: 1 for the first, s in the middle
+        firsts = {
+            "That is position interpolation, which slows all of them": wanted[-1],
+            "Are these wavelengths? Frequencies are asked, in radians per token": 1 / (2 * math.pi),
+        }
+        middles = {
+            "It is as quick as it was": 1.0,
+            "It has become quicker": 1 / factor,
+            "That is what `theta * factor` does: the exponent of this pair is not -1": factor**0.5,
+            "That is the lesson's base, which slows the last pair so much": (
+                factor ** (middle / (len(pair) - 1))
+            ),
+        }
+        both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
+        ratio = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
+        times = "so many times slower:"
+        yield {
+            "first": Expected(slower[0], 1.0, f"for {what} the quickest pair is {times}", firsts, atol=1e-3),
+            "middle": Expected(
+                slower[middle], factor, f"for {what} pair {middle} is {times}", middles, atol=1e-3
+            ),
+            "all": Expected(slower, wanted, f"for {what} pairs are {times}", {}, ratio, 1e-3),
+        }
+
+
+def ntk_drawn(attempt: Any) -> Tensor:
+    frequencies = 500_000.0 ** (-torch.arange(0, 32, 2) / 32)
+    return slowings(frequencies, lambda factor: attempt(32, 500_000.0, factor))
+
+
+NTK = exercise(
+    r"""Two wishes and a base (core, 8 minutes)
+
+    The lesson's NTK-aware scaling slows only the very last pair by the whole `factor`; those before it, some
+    of which never finished a turn either, still reach new angles. Be more generous. A model was trained with
+    RoPE: pair $i$ turns by $\theta^{-2i/D}$ radians a token, $i = 0, 1, …, D/2 - 1$. Two wishes: the quickest
+    pair turns as before; and the one in the middle, $i = D/4$, turns exactly `factor` times more slowly. And
+    it stays RoPE: from each pair to the next, frequencies fall by one and the same ratio. Write
+    `ntk(head_dim, theta, factor)`, which returns the D/2 frequencies, the quickest first. `head_dim` is a
+    multiple of 4; the checker draws all three numbers.
+
+    - Whatever the base is, pair 0 turns by 1 radian a token: the first wish is kept if only the base changes.
+      The second wish then says which base.
+    - The pair in the middle has $i = D/4$. What is its exponent $-2i/D$?
+    - Solve $b^{-1/2} = \theta^{-1/2} / s$ for the new base $b$.
+    """,
+    checks={
+        "the quickest pair turns as before": aspect(ntk_cases, "first"),
+        "the one in the middle turns `factor` times more slowly": aspect(ntk_cases, "middle"),
+        "it is RoPE with another base": aspect(ntk_cases, "all"),
+    },
+    stub=lambda head_dim, theta, factor: theta ** (-torch.arange(0, head_dim, 2) / head_dim),
+    answer=ntk_answer,
+    picture=Comparison(ntk_drawn, "pair", "factor (powers of 2)"),
+)
+
+
+# ------------------------------------------------------------ YaRN
+def yarn_answer(
+    frequencies: Tensor, window: int, factor: float, fewest: float, most: float
+) -> tuple[Tensor, float]:
+    """YaRN's frequencies (P,) for texts `factor` times as long, and what it multiplies scores by."""
+    turns = window * frequencies / (2 * math.pi)
+    kept = ((turns - fewest) / (most - fewest)).clamp(0, 1)
+    # Queries and keys both get 1 + 0.1 ln(factor), and a score is a product of the two.
+    return frequencies * (kept + (1 - kept) / factor), (1 + 0.1 * math.log(factor)) ** 2
+
+
+def yarn_cases(attempt: Any, draw: Generator, low: float, high: float) -> Iterator[dict[str, Expected]]:
+    """Yield how many times slower the learner's pairs turn, and the number that multiplies scores.
+
+    low, high  limits of the pairs' turns in the window: 0 stands for no turn at all, 1 for `fewest` turns,
+               2 for `most`, and 3 for three times `most`
+    """
+    for pairs in (1, 2, 5):
+        window, s = integer(draw, 32, 4096), uniform(draw, 2, 16)
+        fewest, more = uniform(draw, 0.5, 4), uniform(draw, 2, 30)
+        mark = low + (high - low) * torch.rand(pairs, generator=draw, dtype=torch.float64)
+        most = round(fewest + more, 2)
+        turns = fewest * mark.clamp(max=1) + more * (mark - 1).clamp(0, 1) + 2 * most * (mark - 2).clamp(0)
+        turns = turns.sort(descending=True).values
+        what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, pairs that turn "
+        what += f"{describe(turns)} times in the window"
+        given = turns * 2 * math.pi / window, window, s, fewest, most
+        words = "two things, the frequencies and a number"
+        got, number = ask_parts(attempt, *given, what=what, number=2, words=words)
+        if text := wrong_shape(got, tuple(turns.shape)):
+            raise Wrong(f"for {what} {text}")
+
+        def slower(share: Tensor, s: float = s) -> Tensor:
+            return 1 / (share + (1 - share) / s)
+
+        def ramp(turns: Tensor, low: float = fewest, high: float = most) -> Tensor:
+            return ((turns - low) / (high - low)).clamp(0, 1)
+
+        kept, once = ramp(turns), 1 + 0.1 * math.log(s)
+        mistakes = {
+            "You left them as they were": slower(torch.ones_like(turns)),
+            "You slowed them by the whole factor": slower(torch.zeros_like(turns)),
+            "Is your ramp the wrong way round? Pairs that turn often keep their pace": slower(1 - kept),
+            "A turn is 2π radians": slower(ramp(2 * math.pi * turns)),
+            "Count turns in the window of training, not in the stretched one": slower(ramp(s * turns)),
+            "Mix the frequencies, not the wavelengths": kept + (1 - kept) * s,
+            "The share grows evenly with the turns, not with their logarithm": slower(
+                ramp(turns.log(), math.log(fewest), math.log(most))
+            ),
+            "A share is never below 0 or above 1": slower((turns - fewest) / (most - fewest)),
+        }
+        numbers = {
+            "Queries get it and keys get it; a score is a product of the two": once,
+            "Attention becomes sharper, so scores grow": 1 / once**2,
+            "ln is the natural logarithm, `math.log`": (1 + 0.1 * math.log10(s)) ** 2,
+        }
+        ratio, times = given[0] / torch.as_tensor(got).detach(), "they are so many times slower:"
+        yield {
+            "frequencies": Expected(ratio, slower(kept), f"for {what} {times}", mistakes, atol=1e-3),
+            "scores": Expected(number, once**2, f"for factor {s:g} the scores' number", numbers),
+        }
+
+
+def yarn_drawn(attempt: Any) -> Tensor:
+    frequencies = 10_000.0 ** (-torch.arange(0, 64, 2) / 64)
+    return slowings(frequencies, lambda factor: attempt(frequencies, 4096, factor, 1.0, 32.0)[0])
+
+
+YARN = exercise(
+    """What turned often stays (stretch, 12 minutes)
+
+    YaRN asks of each pair how often it turned in the `window` that the model was trained on. Write
+    `yarn(frequencies, window, factor, fewest, most)` for pairs of any `frequencies` (P,), in radians a token.
+    A pair that made `most` turns or more keeps its frequency. One that made `fewest` turns or fewer is
+    interpolated: it becomes `factor` times slower. In between, the share of the old frequency in the new one
+    grows evenly with the number of turns, from 0 to 1; the rest is the interpolated one. And attention
+    becomes sharper: queries and keys are *each* multiplied by 1 + 0.1 ln(`factor`). Return two things, the
+    new frequencies (P,) and the number by which the *scores* come to be multiplied. (This is the ramp of the
+    paper. The package's runs evenly over the pairs' numbers, as in the paper's code.)
+
+    - Turns first: a pair moves by `window * frequency` radians in a window. How many turns is that?
+    - The share that is kept is a straight line through 0 at `fewest` and 1 at `most`, cut off at both ends:
+      `.clamp(0, 1)`.
+    - New frequency: share · old + (1 − share) · old / factor. A score is the product of a query and a key,
+      and both were multiplied.
+    """,
+    checks={
+        "pairs that turned often keep their pace": aspect(
+            partial(yarn_cases, low=2.05, high=3), "frequencies"
+        ),
+        "pairs that never turned enough are interpolated": aspect(
+            partial(yarn_cases, low=0.3, high=0.9), "frequencies"
+        ),
+        "in between, the share grows with the turns": aspect(
+            partial(yarn_cases, low=1.1, high=1.9), "frequencies"
+        ),
+        "scores are multiplied as they should": aspect(partial(yarn_cases, low=0, high=3), "scores"),
+    },
+    stub=lambda frequencies, window, factor, fewest, most: (frequencies, 1.0),
+    answer=yarn_answer,
+    picture=Comparison(yarn_drawn, "pair", "factor (powers of 2)"),
+)
+
+# ------------------------------------------------------------ an experiment that finds out who forgets
+Reader = Callable[[str], str]
+Choose = Callable[..., str]  # key and notes of a text -> the digit that a reader gives
+KEYS, DIGITS = "ABCDEFGH", "0123456789"
+NOTE = re.compile(f"<([{KEYS}])([{DIGITS}])>")
+SHORTEST = 12  # distance that is asked about: there is room for two notes in between
+FIRST = 8  # characters at the beginning that some readers never forget
+QUESTIONS = 200  # of the checker's own, to show how a reader answers
+
+
+def forgets_answer(reader: Callable[[str], str], distance: int) -> bool:
+    """Whether a reader has forgotten a digit that it was told `distance` characters ago."""
+    right = 0
+    for _ in range(100):
+        key, earlier, later = random.sample("ABCDEFGH", 3)
+        digit, one, other = random.sample("0123456789", 3)
+        before = f"<{earlier}{one}>" + "." * random.randrange(100)
+        between = f"<{later}{other}>".ljust(distance - 4, ".")
+        right += reader(f"{before}<{key}{digit}>{between}[{key}") == digit
+    return right < 60
+
+
+class Note(NamedTuple):
+    """A digit that a text tells.
+
+    back   characters from it to the digit that is asked at the end
+    first  characters of the text up to it, and with it
+    """
+
+    key: str
+    digit: str
+    back: int
+    first: int
+
+
+def latest(keeps: Callable[[Note], bool]) -> Choose:
+    """Return the digit last told of the key, out of the notes that a reader keeps."""
+    return lambda key, notes: next((n.digit for n in reversed(notes) if n.key == key and keeps(n)), "")
+
+
+def only(key: str) -> Choose:
+    return latest(lambda note: note.key == key)
+
+
+def always(digit: str) -> Choose:
+    return lambda key, notes: digit
+
+
+def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose]:
+    """Return how readers choose a digit, given the key and the notes of a text; "" stands for a guess.
+
+    kind  "remembers", "forgets", or "pretends": forgets, and is right on texts that are all alike
+    """
+    half, near, far = distance // 2, distance - 2, distance + 2
+    everything = latest(lambda note: True)
+    if kind == "remembers":
+        return {
+            "one that keeps everything": everything,
+            f"one that reads {distance} characters back, no further": latest(lambda n: n.back <= distance),
+            f"one that keeps what was told {distance} characters back or more": latest(
+                lambda n: n.back >= distance
+            ),
+            "one that guesses once in 20 questions": lambda key, notes: (
+                "" if chance.random() < 0.05 else everything(key, notes)
+            ),
+        }
+    if kind == "forgets":
+        return {
+            "one that only guesses": lambda key, notes: "",
+            f"one that reads {half} characters back": latest(lambda n: n.back <= half),
+            f"one that reads {distance - 1} characters back": latest(lambda n: n.back < distance),
+            f"one that forgets only what is {near} to {far} characters back": latest(
+                lambda n: not near <= n.back <= far
+            ),
+        }
+    return {
+        "one that gives the digit told last, whatever its key": lambda key, notes: notes[-1].digit,
+        "one that gives the digit told first, whatever its key": lambda key, notes: notes[0].digit,
+        f"one that keeps the first {FIRST} characters of a text, and the last {half}": latest(
+            lambda n: n.first <= FIRST or n.back <= half
+        ),
+        **{f"one that always says {digit}": always(digit) for digit in DIGITS},
+        **{f"one that knows the digit of {key} only": only(key) for key in KEYS},
+    }
+
+
+def make_reader(choose: Choose, chance: random.Random) -> Reader:
+    """Return a reader that chooses a digit from the notes of a text, or guesses."""
+
+    def reader(text: str) -> str:
+        if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
+            end = describe(text[-12:]) if isinstance(text, str) else describe(text)
+            raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {end}")
+        notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
+        return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
+
+    return reader
+
+
+def evidence(reader: Reader, distance: int, rng: random.Random) -> str:
+    """Return how often a reader is right on the checker's own questions, and the shortest that it misses."""
+    wrong = []
+    for _ in range(QUESTIONS):
+        key, *others = rng.sample(KEYS, 3)
+        digit = rng.choice(DIGITS)
+        before, between = (f"<{other}{rng.choice(DIGITS)}>" for other in others)
+        filler = "." * rng.randrange(60)
+        text = f"{filler}{before}<{key}{digit}>{between}{'.' * (distance - 8)}[{key}"
+        if (answer := reader(text)) != digit:
+            wrong.append((text, answer))
+    right = f"Of {QUESTIONS} questions of the checker's it answers {QUESTIONS - len(wrong)} rightly"
+    if len(wrong) < QUESTIONS / 2:
+        return right
+    text, answer = min(wrong, key=lambda one: len(one[0]))
+    return f"{right}; asked {describe(text)} it says {answer}"
+
+
+def judge(attempt: Any, draw: Generator, kind: str) -> None:
+    """Raise Wrong for the first reader that the learner's experiment takes for what it is not."""
+    for distance in (SHORTEST, integer(draw, 20, 40), integer(draw, 60, 300)):
+        chance = dice(draw)
+        for name, choose in readers(kind, distance, chance).items():
+            what = f"{name} (distance {distance})"
+            reader = make_reader(choose, chance)
+            found = require_bool(ask(attempt, reader, distance, what=what), what)
+            if found is (kind == "remembers"):
+                verdict = "forgets" if found else "remembers"
+                shows = evidence(reader, distance, dice(draw))
+                raise Wrong(f"you find that this one {verdict}: {what}. {shows}")
+
+
+FORGETS = exercise(
+    f"""Does it forget? (core, 15 minutes)
+
+    You are handed a reader as a black box: `reader(text)` takes a text that ends in `[` and a key, such as
+    `"… [C"`, and returns the digit that it holds for the likeliest, a text of one character. In these texts a
+    note such as `<C7>` tells the digit of a key; keys are A to H, they share the digits 0 to 9, and of two
+    notes on one key the later counts. Everything else may be any text. Design the experiment:
+    `forgets(reader, distance)` returns True if the reader has forgotten what was told `distance` characters
+    ago, and False if it recalls it. Distances are counted from the digit told to the digit asked, as in
+    `"<C7>" + "." * (distance - 4) + "[C"`, and are at least {SHORTEST}. Readers are not perfect: if
+    everything about the text that may vary is drawn at random, one that recalls is right nine times in ten or
+    more, one that has forgotten three times in ten or less. And some are right on texts that are all alike,
+    for a reason that is no memory. A hundred questions a reader are enough.
+
+    - Ask many questions and count. What differs between two of your texts? What never does?
+    - How would you answer without reading the key: with the digit told last, or first, or always 7? Write
+      texts in which each of these is wrong.
+    - Draw the key and the digit, put a note on another key before and one in between, and now and then a long
+      stretch before all that. Compare the share of right answers with one half.
+    """,
+    checks={
+        "those that remember are let through": partial(judge, kind="remembers"),
+        "those that forget are caught": partial(judge, kind="forgets"),
+        "those that only seem to remember are caught": partial(judge, kind="pretends"),
+    },
+    stub=lambda reader, distance: reader("<C7>" + "." * (distance - 4) + "[C") != "7",
+    answer=forgets_answer,
+    seconds=20.0,
+)
+
+EXERCISES = (NTK, YARN, FORGETS)

@@ -1,0 +1,110 @@
+"""`analyze fourier`: its numbers against closed forms and note 002."""
+
+import math
+
+import pytest
+import torch
+
+from babygpt.encodings.fourier import branch_codes
+from babygpt.encodings.rotary import Rotary2D
+from babygpt.metrics.branches import cosines
+from babygpt.positions import Positions
+from babygpt_course.commands.analyze import code_numbers
+
+
+def test_orthogonal_codes_are_perfectly_conditioned() -> None:
+    numbers = code_numbers(5 * torch.eye(4))
+    assert numbers["condition number of the Gram matrix"] == pytest.approx(1)
+    assert numbers["cosine of the two most similar branches"] == 0
+    assert numbers["distance of neighbours, mean"] == pytest.approx(5 * math.sqrt(2))
+
+
+def test_equal_codes_cannot_be_told_apart() -> None:
+    numbers = code_numbers(torch.ones(3, 4))
+    assert numbers["condition number of the Gram matrix"] > 1e12
+    assert numbers["cosine of the two most similar branches"] == pytest.approx(1)
+
+
+def test_opposite_codes_are_the_most_similar_pair_there_is() -> None:
+    """Whose cosine, -1, must not lose against a branch and itself."""
+    numbers = code_numbers(torch.tensor([[1.0, 0], [-1, 0]]))
+    assert numbers["cosine of the two most similar branches"] == -1
+
+
+def test_condition_is_that_of_the_gram_matrix() -> None:
+    codes = torch.randn(4, 6, dtype=torch.float64)
+    eigenvalues = torch.linalg.eigvalsh(codes @ codes.T)
+    got = code_numbers(codes)["condition number of the Gram matrix"]
+    assert got == pytest.approx(float(eigenvalues[-1] / eigenvalues[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 9])
+def test_branch_0_meets_the_powers_of_two(n: int) -> None:
+    numbers = code_numbers(torch.randn(n, 16))
+    met = [int(name.split()[-1]) for name in numbers if name.startswith("cosine of branches 0 and")]
+    assert met == [b for b in (1, 2, 4, 8) if b < n]
+
+
+@pytest.mark.parametrize("stride", [1, 128, 4096])
+def test_fourier_and_turned_ones_are_equally_alike_on_equal_frequencies(stride: int) -> None:
+    """cos a cos b + sin a sin b = cos(a - b), whichever way it is made; a rotated (1, 1) is sqrt 2 longer."""
+    codes = branch_codes(32, 10_000.0, stride, 8)
+    ours, theirs = (cosines(code.double()) for code in codes.values())
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    steps = stride * (torch.arange(8)[:, None] - torch.arange(8)).double()
+    frequencies = 10_000.0 ** (-torch.arange(0, 32, 2).double() / 32)
+    assert torch.allclose(ours, (steps[..., None] * frequencies).cos().mean(dim=-1), atol=1e-5)
+
+
+def test_a_wider_stride_conditions_better() -> None:
+    near, far = (branch_codes(128, 10_000.0, stride, 8) for stride in (1, 128))
+    name = "condition number of the Gram matrix"
+    for kind in near:
+        assert code_numbers(far[kind])[name] < code_numbers(near[kind])[name]
+
+
+def test_a_whole_key_of_2d_rope_is_alike_as_half_its_pairs_say() -> None:
+    """Half of a head's pairs turn with the branch, by the frequencies of a head of half the width."""
+    c = code_numbers(branch_codes(16, 10_000.0, 128, 2)["2-D RoPE"])["cosine of branches 0 and 1"]
+    encoding, positions = Rotary2D(32, stride=128), Positions(torch.zeros(2), torch.tensor([0, 1]))
+    key, _ = encoding.transform_qk(*torch.ones(2, 1, 1, 2, 32), positions)
+    assert float(torch.cosine_similarity(*key[0, 0], dim=0)) == pytest.approx((1 + c) / 2, abs=1e-5)
+
+
+# ---------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def printed_numbers(run):
+    def numbers(*args):
+        result = run("analyze", "fourier", *args)
+        assert result.exit_code == 0, result.output
+        return dict(line.rsplit(maxsplit=1) for line in result.output.strip().splitlines())
+
+    return numbers
+
+
+def test_its_options_by_hand(printed_numbers):
+    """Width 2: the angle between neighbours is the stride itself, one radian."""
+    numbers = printed_numbers("--width", 2, "--stride", 1, "--branches", 2)
+    assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
+    assert numbers["2-D RoPE, branch pairs: cosine of branches 0 and 1"] == "0.5403"
+    assert "Fourier: cosine of branches 0 and 2" not in numbers
+
+
+def test_its_default_is_the_notes_width(printed_numbers):
+    """Note 002: L2距离17.4, at width 512 and stride 128."""
+    assert printed_numbers()["Fourier: distance of neighbours, mean"].startswith("17.4")
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["--stride", "0"], ["stride (0) must be at least 1"]),
+        (["--branches", "0"], ["branches (0) must be at least 1"]),
+        (["--branches", "1"], ["1 branches", "at least 2"]),
+        (["--width", "7"], ["width (7) must be even"]),
+    ],
+)
+def test_what_makes_no_code_is_refused(run, refused, args, parts):
+    refused(run("analyze", "fourier", *args), *parts)

@@ -1,0 +1,50 @@
+"""`claims`: what it prints of each claim, and how it counts."""
+
+import pytest
+
+from babygpt_course import claims as package
+from babygpt_course.claims import Claim, Finding
+
+
+@pytest.fixture
+def two_notes(monkeypatch):
+    """Three claims of two notes, of which two fail by one fault."""
+    monkeypatch.setattr(
+        package,
+        "CLAIMS",
+        (
+            Claim("000_a.txt", "gates turn", lambda: Finding("holds", 2.5, "they do"), "门转", "gates turn!"),
+            Claim(
+                "001_b.txt",
+                "K falls",
+                lambda: Finding("fails", 0.0, "it rises"),
+                quote="K 下降",
+                translation="K falls off",
+                reading="of position, not of distance",
+                scope="a head of 8",
+                fault="position for distance",
+            ),
+            Claim("001_b.txt", "K ends", lambda: Finding("fails", 1.0, "no"), fault="position for distance"),
+        ),
+    )
+
+
+def test_all_that_is_known_of_a_claim_is_printed(run, two_notes):
+    result = run("claims", "001")
+    assert result.exit_code == 0, result.output
+    assert "✗ fails: K falls  [0]" in result.stdout
+    told = ("K 下降", "K falls off", "of position, not of distance", "a head of 8", "it rises")
+    assert all(part in result.stdout for part in told)
+    assert "gates" not in result.stdout
+    assert result.stdout.rstrip().endswith("001: 0 hold, 0 depend, 2 fail, by 1 fault")
+
+
+def test_all_notes_are_counted_together(run, two_notes):
+    lines = run("claims").stdout.splitlines()
+    assert "000: 1 hold, 0 depend, 0 fail, by 0 faults" in lines
+    assert lines[-1] == "2 notes: 1 hold, 0 depend, 2 fail, by 1 fault"
+    assert [line for line in lines if line.startswith("====")] == ["==== 000_a.txt", "==== 001_b.txt"]
+
+
+def test_a_note_that_is_none_is_refused(run, refused, two_notes):
+    refused(run("claims", "007"), "no claim of note '007' among 000, 001")

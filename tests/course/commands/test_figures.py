@@ -1,0 +1,49 @@
+"""`figures`: files and options that are refused; tests/course/studies makes a study with it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '"text"', '{"roles": ', "<<<<<<< HEAD"])
+def test_a_damaged_file_of_results_is_refused_by_name(run, refused, tmp_path, content):
+    (tmp_path / "roles.json").write_text(content, encoding="utf-8")
+    refused(run("figures", "roles", "--folder", tmp_path, "--redraw"), "roles.json holds no results")
+
+
+def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    refused(run("figures", "roles", "--folder", tmp_path, "--results", file), f"{file} is a file")
+
+
+def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
+    """No command opens a window. It was a traceback as Matplotlib was imported."""
+    words = [sys.executable, "-m", "babygpt", "figures", "sinusoid", "--folder", str(tmp_path)]
+    environment = {**os.environ, "MPLBACKEND": "nonsense"}
+    assert subprocess.run(words, env=environment, capture_output=True, check=False).returncode == 0
+    assert (tmp_path / "sinusoid.png").exists()
+
+
+def test_a_command_leaves_the_environment_of_its_caller_alone(run):
+    """A kernel that a test started after it showed no figures: it had inherited the backend."""
+    before = dict(os.environ)
+    assert run("analyze", "fourier").exit_code == 0
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--workers", "0"], "workers (0) must be at least 1"),
+        (["--workers", "2", "--redraw"], "--redraw trains nothing"),
+        (["--cluster-option", "timeout_min=3"], "and belongs to a --cluster"),
+        (["--cluster", "local", "--cluster-option", "timeout_min"], "(timeout_min) must be NAME=VALUE"),
+        (["--cluster", "local", "--cluster-option", "no_such=1"], "cluster (local): "),
+    ],
+)
+def test_ways_of_making_runs_that_there_are_not_are_refused(run, refused, tmp_path, words, says):
+    refused(run("figures", "sinusoid", "--folder", tmp_path, *words), says)
+    assert not (tmp_path / "sinusoid.png").exists()

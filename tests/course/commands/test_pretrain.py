@@ -1,0 +1,289 @@
+"""`pretrain`: the curriculum of note 002."""
+
+from dataclasses import fields
+
+import pytest
+import torch
+
+from babygpt.data.corpus import load_corpus
+from babygpt.metrics.branches import parallel_loss
+from babygpt.positions import Positions
+from babygpt.training import checkpoint
+from babygpt_course.notes.curriculum import EpochConfig
+
+STAGES = (  # note 002, but for the script's name
+    "pretrain --pe fpe --epochs 2 --batch_size 4 --branches_per_sample 1 --branch_slice_count 8 "
+    "--branch_loop_all --branch_stride 128 --out_dir out/fpe_stage1",
+    "pretrain --pe fpe --epochs 3 --batch_size 4 --batch_by_samples --max_branches_per_sample 2 "
+    "--min_branches_per_sample 2 --branch_stride 128 --init_weight out/fpe_stage1/pretrain_512.pth "
+    "--out_dir out/fpe_stage2_2branch",
+    "pretrain --pe fpe --epochs 3 --batch_size 4 --batch_by_samples --max_branches_per_sample 4 "
+    "--min_branches_per_sample 2 --branch_stride 128 --init_weight out/fpe_stage2_2branch/pretrain_512.pth "
+    "--out_dir out/fpe_stage3_4branch",
+)
+
+
+def test_the_stages_of_note_002_run_as_written(run, small, tmp_path, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = [run(*stage.split(), "--corpus", corpus, *small[:-2]) for stage in STAGES]
+    for result in results:
+        assert result.exit_code == 0, result.output
+    for result, before in zip(results[1:], ("out/fpe_stage1", "out/fpe_stage2_2branch"), strict=True):
+        named = [line for line in result.output.splitlines() if "pretrain_512.pth" in line]
+        assert named == [f"{before}/pretrain_512.pth: reading {before}/pretrain.safetensors"]
+    # 71 texts of 12 characters in the 864 to train on: 142 by 4, then 213 by 8
+    assert "v6: 36 steps, 2.03 epochs, 1 branch a sample" in results[0].output
+    assert "v6: 27 steps, 3.04 epochs, 2 branches a sample" in results[1].output
+    assert "epochs, 2 to 4 branches a sample" in results[2].output
+    assert "interference gap" not in results[0].output
+    assert "interference gap" in results[2].output
+    written = "parallel_generate --model out/fpe_stage2_2branch/pretrain_512.pth --branches 2 --mode pretrain"
+    result = run(*written.split(), "--prompt", "the ", "--prompt", "cat ")
+    assert result.exit_code == 0, result.output
+
+
+def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monkeypatch):
+    """They say what the note's stages say, but for the folders."""
+    monkeypatch.chdir(tmp_path)
+    text = run("pretrain", "--help").output.replace("\\\n", "")
+    copied = [
+        line.split()[3:] for line in text.splitlines() if line.startswith("  python -m babygpt pretrain")
+    ]
+    assert len(copied) == len(STAGES)
+    for stage in copied:
+        result = run(*stage, "--corpus", corpus, "--max-steps", 2, *small)
+        assert result.exit_code == 0, result.output
+    folders = (stage[stage.index("--out-dir") + 1] for stage in copied)
+    ours = [checkpoint.load(tmp_path / f / "pretrain.safetensors").info["reading"] for f in folders]
+    keys = ("epochs", "batch_by_samples", "branch_slice_count", "branch_loop_all")
+    said = [tuple(info[key] for key in keys) for info in ours]
+    assert said == [(2, False, 8, True), (3, True, 1, False), (3, True, 1, False)]
+    read = [EpochConfig(**{f.name: info[f.name] for f in fields(EpochConfig)}) for info in ours]
+    assert [config.n_branches for config in read] == [(1, 1), (2, 2), (2, 4)]
+
+
+def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path, corpus):
+    """As note 002 writes it; and that it is 200 times smaller than what is usual here is said."""
+    result = pretrain(corpus, tmp_path / "out", "--learning_rate", "1e-4")
+    assert "AdamW at 0.0001, Muon at 0.00015, both 0.005 times their defaults" in result.stderr
+    plan = checkpoint.load(tmp_path / "out" / "pretrain.safetensors").info["train"]
+    assert (plan["lr_other"], plan["lr_matrix"]) == pytest.approx((1e-4, 1.5e-4))
+    both = pretrain(corpus, tmp_path / "no", "--learning-rate", "1e-4", "--lr-matrix", "0.1")
+    refused(both, "--learning-rate (0.0001) sets both", "leave out --lr-matrix")
+    refused(pretrain(corpus, tmp_path / "no", "--learning-rate", "0"), "lr_matrix (0.0) must be above 0")
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_code_is_2d_rope_unless_another_is_named(run, small, tmp_path, corpus):
+    """As note 002 has it: 使用Fourier PE（默认rope）."""
+    out = tmp_path / "out"
+    result = run("pretrain", "--corpus", corpus, "--out-dir", out, "--max-steps", 1, *small)
+    assert result.exit_code == 0, result.output
+    assert checkpoint.load(out / "pretrain.safetensors").version == "v6-rope2d"
+
+
+def test_a_learnable_code_may_follow_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
+    """It begins as the code that the weights know, so that at first nothing changes; never back."""
+    still = ["--learning-rate", 1e-12, "--max-branches-per-sample", 2, "--init-weight", pretrained]
+    rows = ["--fpe-max-positions", 300, "--other-code"]
+    result = pretrain(corpus, tmp_path / "next", "--fpe-learnable", *still, *rows)
+    assert result.exit_code == 0, result.output
+    before, after = (checkpoint.load(f / "pretrain.safetensors") for f in (pretrained, tmp_path / "next"))
+    at = Positions(torch.arange(8) // 2, torch.arange(8) % 2)
+    idx = torch.arange(8)[None]
+    assert torch.allclose(after.model(idx, at), before.model(idx, at), atol=1e-5)
+    assert after.model.encoding.table.shape == (300, 16)
+    later = ["--init-weight", tmp_path / "next", "--fpe-max-positions", 300]
+    refused(pretrain(corpus, tmp_path / "back", *later, "--other-code"), "learnable (False)", "(True)")
+    trained = pretrain(corpus, tmp_path / "more", *later, "--fpe-learnable")
+    assert trained.exit_code == 0, trained.output
+
+
+def test_a_later_stage_begins_where_the_earlier_ended(pretrain, tmp_path, corpus, pretrained):
+    """With a learning rate of next to nothing, the weights stay what they were."""
+    slow = ["--lr-matrix", 1e-12, "--lr-other", 1e-12]
+    result = pretrain(corpus, tmp_path / "next", "--init-weight", pretrained, *slow)
+    assert result.exit_code == 0, result.output
+    before, after = (
+        checkpoint.load(f / "pretrain.safetensors").model for f in (pretrained, tmp_path / "next")
+    )
+    for p, q in zip(before.parameters(), after.parameters(), strict=True):
+        assert torch.allclose(p, q, atol=1e-6)
+    assert any(p.abs().sum() > 0 for p in after.head.parameters())  # fresh ones are 0
+
+
+def test_a_checkpoint_says_what_was_chosen_and_measured(pretrain, tmp_path, corpus):
+    folder = tmp_path / "deep" / "out"
+    args = [
+        "--fpe-learnable",
+        "--fpe-theta",
+        50,
+        "--fpe-max-positions",
+        40,
+        "--branch-stride",
+        3,
+        "--seed",
+        5,
+    ]
+    result = pretrain(corpus, folder, *args, "--max-branches-per-sample", 3, "--isolated")
+    assert result.exit_code == 0, result.output
+    loaded = checkpoint.load(folder / "pretrain.safetensors")
+    chosen = {"stride": 3, "theta": 50.0, "max_positions": 40, "learnable": True, "isolated": True}
+    assert (loaded.version, loaded.options) == ("v6", chosen)
+    assert loaded.info["train"]["seed"] == 5
+    assert loaded.info["steps_done"] == 2
+    val = load_corpus(corpus).val
+    alone, beside = (parallel_loss(loaded.model, val, n, 12, 258) for n in (1, 3))
+    assert loaded.info["alone"] == pytest.approx(alone, abs=1e-5)
+    assert loaded.info["gap"] == pytest.approx(beside - alone, abs=1e-5)
+    assert f"alone {alone:.3f}" in result.output
+    assert f"with 3 branches {beside:.3f}" in result.output
+
+
+def test_2d_rope_may_give_another_share_of_its_pairs_to_the_branch(refused, pretrain, tmp_path, corpus):
+    share = ["--pe", "rope", "--branch-share", 0.25]
+    result = pretrain(corpus, tmp_path / "out", *share)
+    assert result.exit_code == 0, result.output
+    assert checkpoint.load(tmp_path / "out" / "pretrain.safetensors").model.encoding.branch_width == 2
+    later = pretrain(corpus, tmp_path / "next", "--pe", "rope", "--init-weight", tmp_path / "out")
+    refused(later, "branch_share (0.5)", "(0.25)")
+    assert "--branch-share plays no part" in pretrain(corpus, tmp_path / "fpe", *share[2:]).stderr
+
+
+@pytest.mark.parametrize(
+    ("pe", "version", "options"),
+    [
+        ("fpe", "v6", {"stride": 7, "theta": 10_000.0, "max_positions": 32_768, "learnable": False}),
+        ("rope2d", "v6-rope2d", {"stride": 7, "branch_share": 0.5}),
+        ("rope", "v6-rope2d", {"stride": 7, "branch_share": 0.5}),
+        ("learned", "v6-learned", {"max_branches": 8}),
+        ("none", "v6-none", {}),
+    ],
+)
+def test_each_code_is_a_version(pretrain, tmp_path, corpus, pe, version, options):
+    result = pretrain(corpus, tmp_path / "out", "--pe", pe, "--branch-stride", 7)
+    assert result.exit_code == 0, result.output
+    loaded = checkpoint.load(tmp_path / "out" / "pretrain.safetensors")
+    assert (loaded.version, loaded.options) == (version, {**options, "isolated": False})
+    assert ("--branch-stride plays no part" in result.output) == (pe in ("learned", "none"))
+
+
+def test_the_same_seed_trains_the_same_model(pretrain, contents, tmp_path, corpus):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        result = pretrain(corpus, tmp_path / name, "--seed", seed, "--max-branches-per-sample", 2)
+        assert result.exit_code == 0, result.output
+    first, again, other = (contents(tmp_path / n / "pretrain.safetensors") for n in "abc")
+    assert first == again
+    (_, weights), (_, others) = first, other
+    assert weights != others
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--branches-per-sample", "0"], ["0 branches", "at least 1"]),
+        (["--min-branches-per-sample", "3", "--max-branches-per-sample", "2"], ["at most 2", "at least 3"]),
+        (
+            ["--branches-per-sample", "2", "--max-branches-per-sample", "4"],
+            ["branches_per_sample (2)", "max_branches_per_sample (4)"],
+        ),
+        (
+            ["--branches-per-sample", "3", "--fpe-max-positions", "256"],
+            ["3 branches", "position 256", "0 to 255"],
+        ),
+        (["--pe", "learned", "--learned-rows", "2", "--branches-per-sample", "3"], ["3 branches", "0 to 1"]),
+        (["--length", "17"], ["17 tokens", "16 times"]),
+        (["--length", "0"], ["0 tokens"]),
+        (["--epochs", "0"], ["epochs (0) must be above 0"]),
+        (["--batch-size", "0"], ["batch_size (0) must be above 0"]),
+        (["--max-steps", "0"], ["max_steps (0) must be above 0"]),
+        (["--seed", str(2**64)], [f"seed ({2**64})"]),
+        (["--branch-stride", "0"], ["branch_stride (0) must be above 0"]),
+        (["--fpe-theta", "0"], ["fpe_theta (0.0) must be above 0"]),
+        (["--branch-slice-count", "0"], ["branch_slice_count (0) must be above 0"]),
+        (
+            ["--branch-slice-count", "50", "--branches-per-sample", "3"],
+            ["71 texts in 50 slices", "3 branches"],
+        ),
+        (["--branches-per-sample", "8"], ["7 texts", "8 branches"]),
+        (["--n-embd", "30", "--n-head", "4"], ["n_embd (30) must be divisible by n_head (4)"]),
+        (["--corpus", "no/such/file.txt"], ["no/such/file.txt"]),
+        (["--init-weight", "no/such/pretrain_512.pth"], ["no checkpoint at no/such/pretrain_512.pth"]),
+        (["--pe", "fourier"], ["fpe", "rope2d", "learned", "none"]),
+        (["--lr-other", "1e38", "--lr-matrix", "1e38", "--max-steps", "30"], ["loss is", "at step"]),
+    ],
+)
+def test_bad_input_to_pretrain_writes_nothing(refused, pretrain, tmp_path, corpus, extra, parts):
+    out = tmp_path / "deep" / "out"
+    refused(pretrain(corpus, out, *extra), *parts)
+    assert not out.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["pretrain.safetensors", "notes.txt"])
+def test_an_out_dir_that_holds_anything_is_left_alone(refused, pretrain, tmp_path, corpus, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    words = {"pretrain.safetensors": "holds a run already", "notes.txt": "holds something already"}
+    refused(pretrain(corpus, out), words[name], out, "--out-dir")
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
+
+
+def test_an_empty_out_dir_will_do_and_a_file_will_not(refused, pretrain, tmp_path, corpus):
+    (tmp_path / "out").mkdir()
+    assert pretrain(corpus, tmp_path / "out").exit_code == 0
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for out in (file, file / "below"):
+        refused(pretrain(corpus, out), f"{out / 'pretrain.safetensors'} cannot be made", f"{file} is a file")
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        (["--n-embd", "32"], ["n_embd (32)", "(16)"]),
+        (["--n-layer", "2"], ["n_layer (2)", "(1)"]),
+        (["--block-size", "20"], ["block_size (20)", "(16)"]),
+        (["--pe", "rope2d"], ["v6", "v6-rope2d", "not interchangeable"]),
+        (["--pe", "none"], ["v6", "v6-none", "not interchangeable"]),
+        (["--branch-stride", "64"], ["stride (64)", "(128)", "--other-code"]),
+        (["--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
+        (["--isolated"], ["isolated (True)", "(False)", "--other-code"]),
+        (["--fpe-learnable", "--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(refused, pretrain, tmp_path, corpus, pretrained, extra, parts):
+    source, out = pretrained / "pretrain.safetensors", tmp_path / "next"
+    before = source.read_bytes()
+    refused(pretrain(corpus, out, "--init-weight", pretrained, *extra), source, *parts)
+    assert source.read_bytes() == before
+    assert not out.exists()
+
+
+def test_weights_of_another_alphabet_are_refused(refused, pretrain, tmp_path, pretrained):
+    other = tmp_path / "other.txt"
+    other.write_text("the dog sat on the mat. " * 40, encoding="utf-8")
+    result = pretrain(str(other), tmp_path / "next", "--init-weight", pretrained)
+    refused(result, "other characters", "lacks 'dg'", "has 'c'")
+    assert not (tmp_path / "next").exists()
+
+
+def test_another_fixed_code_on_trained_weights_has_to_be_asked_for(pretrain, tmp_path, corpus, pretrained):
+    out = tmp_path / "next"
+    args = ["--init-weight", pretrained, "--branch-stride", 64, "--fpe-max-positions", 100, "--other-code"]
+    assert pretrain(corpus, out, *args).exit_code == 0
+    options = checkpoint.load(out / "pretrain.safetensors").options
+    assert (options["stride"], options["max_positions"]) == (64, 100)
+
+
+def test_init_weight_may_be_any_checkpoint_that_is_there(refused, pretrain, tmp_path, corpus, pretrained):
+    source = pretrained / "pretrain.safetensors"
+    moved = source.rename(tmp_path / "moved.safetensors")
+    assert pretrain(corpus, tmp_path / "next", "--init-weight", moved).exit_code == 0
+    for gone in (pretrained, pretrained / "pretrain_512.pth"):
+        refused(pretrain(corpus, tmp_path / "more", "--init-weight", gone), "no checkpoint", gone, source)
+    damaged = pretrained / "pretrain_512.pth"
+    damaged.write_bytes(b"a pickle")
+    refused(pretrain(corpus, tmp_path / "more", "--init-weight", damaged), "no safetensors file", damaged)
+    assert not (tmp_path / "more").exists()

@@ -1,0 +1,91 @@
+"""Mistakes in the exercises of notebook 00."""
+
+import math
+import re
+
+from babygpt_course.exercises.lesson_00 import (
+    MIRROR,
+    QUESTIONS,
+    STORY,
+    UNITS,
+    free_choices,
+    story_log_prob_answer,
+    unit_mistakes,
+    units_answer,
+    words_exchanged,
+)
+from tests.course.exercises.harness import Mutant, requirements
+
+RULES, AGAIN, OTHERS, STORIES = requirements(STORY)
+SAME, BACK, EXCHANGED = requirements(MIRROR)
+NATS, BITS, PERPLEXITY = requirements(UNITS)
+NUMBER, SELDOM, WASTED = requirements(QUESTIONS)
+
+
+def distinct_choices(holes, sizes):
+    return free_choices(list(dict.fromkeys(holes)), sizes)
+
+
+def without_rules(holes, sizes):
+    return story_log_prob_answer([hole for hole in holes if hole[0] != "["], sizes)
+
+
+def repeats_use_up(holes, sizes):
+    kinds = [hole.split(".")[0] for hole in holes]
+    new = [i for i, hole in enumerate(holes) if hole not in holes[:i]]
+    return -sum(math.log(sizes[kinds[i]] - kinds[:i].count(kinds[i])) for i in new)
+
+
+def one_by_one(story, one, other):
+    return story.replace(one, other).replace(other, one)
+
+
+def first_only(story, one, other):
+    (i, x), (j, y) = sorted([(story.index(one), one), (story.index(other), other)])
+    return story[:i] + y + story[i + len(x) : j] + x + story[j + len(y) :]
+
+
+def whole_words(story, one, other):
+    return re.sub(rf"\b({one}|{other})\b", lambda found: {one: other, other: one}[found[0]], story)
+
+
+def mean_first(p):
+    nats = -math.log(p.mean())
+    return nats, nats / math.log(2), math.exp(nats)
+
+
+def unit(name, number, fails, says):
+    def answer(p):
+        (wrong,) = (value for text, value in unit_mistakes(p)[number].items() if says in text)
+        return tuple(wrong if i == number else x for i, x in enumerate(units_answer(p)))
+
+    return Mutant(UNITS, name, answer, [fails], says)
+
+
+ALL = [RULES, AGAIN, OTHERS, STORIES]
+MUTANTS = [
+    Mutant(STORY, "repeats", free_choices, [AGAIN, OTHERS, STORIES], "no choice"),
+    Mutant(STORY, "none fewer", distinct_choices, [OTHERS, STORIES], "never share"),
+    Mutant(STORY, "rules forgotten", without_rules, [RULES, STORIES]),
+    Mutant(STORY, "no minus", lambda *given: -story_log_prob_answer(*given), ALL, "above 0"),
+    Mutant(STORY, "bits", lambda *given: story_log_prob_answer(*given) / math.log(2), ALL),
+    Mutant(STORY, "repeats use up names", repeats_use_up, [STORIES]),
+    Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "nobody can tell"),
+    Mutant(MIRROR, "the first place only", first_only, [EXCHANGED]),
+    Mutant(MIRROR, "words have borders", whole_words, [EXCHANGED]),
+    Mutant(MIRROR, "apart at spaces", words_exchanged, [SAME, EXCHANGED], "full stop"),
+    Mutant(MIRROR, "backwards", lambda story, one, other: story[::-1], [EXCHANGED]),
+    Mutant(MIRROR, "one way", lambda story, one, other: story.replace(one, other), [SAME, BACK, EXCHANGED]),
+    Mutant(UNITS, "mean of p", mean_first, [NATS, BITS, PERPLEXITY], "Average the logarithms"),
+    unit("of all of the text", 0, NATS, "divide"),
+    unit("no minus", 0, NATS, "*minus*"),
+    unit("times ln 2", 1, BITS, "larger"),
+    unit("2 to the nats", 2, PERPLEXITY, "mixes"),
+    unit("mean of 1/p", 2, PERPLEXITY, "mean of 1/p"),
+    Mutant(QUESTIONS, "one in twenty", 65, [SELDOM], "of a hundred coins"),
+    Mutant(QUESTIONS, "two deviations", 100, [SELDOM]),
+    Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "try a few more"),
+    Mutant(QUESTIONS, "notebook's 200", 200, [WASTED], "many fewer"),
+    Mutant(QUESTIONS, "a share", 0.6, [NUMBER, SELDOM, WASTED], "whole number"),
+    Mutant(QUESTIONS, "a few", 10, [SELDOM]),
+]

@@ -1,0 +1,82 @@
+"""Mistakes in the exercises of notebook 02."""
+
+import torch
+
+from babygpt_course.exercises.lesson_02 import (
+    ADDITIVE,
+    BEYOND_V2,
+    SECOND_WORD,
+    VOTES,
+    second_word_answer,
+    v2_can_answer,
+    votes_answer,
+)
+from tests.course.exercises.harness import Mutant, known, requirements
+
+TWO, MORE, ONE = LINES = requirements(SECOND_WORD)
+SUM, MEAN, DIFFER = requirements(VOTES)
+SUMS, ALONE, MEANS, EXCEPTION = requirements(ADDITIVE)
+EQUAL, SETTLED, DOUBT = requirements(BEYOND_V2)
+
+
+def by_lines(ids, newline, space, length, off=1, at_end=True):
+    """The first space after each line's start, even if it is in a later line."""
+    starts = [-1, *(ids == newline).nonzero()[:, 0].tolist()]
+    spaces = (ids == space).nonzero()[:, 0]
+    found = [int(spaces[spaces > s][0]) + off for s in starts if (spaces > s).any()]
+    found = [s for s in found if s + length <= len(ids)] if at_end else found
+    return ids[torch.tensor(found, dtype=torch.long)[:, None] + torch.arange(length)]
+
+
+def padded(ids, newline, space, length):
+    """Windows that reach beyond the end are kept, and filled with line ends."""
+    return second_word_answer(torch.cat([ids, torch.full((length,), newline)]), newline, space, length)
+
+
+def centred(E, P, W, b, axis=0):
+    of_place = P @ W.T
+    return E @ W.T + b, of_place - of_place.mean(dim=axis, keepdim=True)
+
+
+def bias_twice(E, P, W, b):
+    of_token, of_place = votes_answer(E, P, W, b)
+    return of_token + b, of_place
+
+
+def interaction(logits):
+    rest = logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1))
+    return rest.abs().max()
+
+
+def steps_of_first_tokens(table):
+    logits = table.log() - table.log().mean(-1, keepdim=True)
+    steps = logits - logits[:1]
+    return bool((steps[:, 0] - steps[:, 1]).abs().max() < 1e-3)
+
+
+MUTANTS = [
+    known(SECOND_WORD, "each space", [MORE, ONE], "not each one"),
+    known(SECOND_WORD, "the first line", [TWO, MORE], "first line begins"),
+    Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
+    Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), LINES),
+    Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
+    Mutant(SECOND_WORD, "filled up", padded, LINES),
+    Mutant(VOTES, "mean lost", centred, [SUM], "must go to the tokens"),
+    Mutant(VOTES, "other axis", lambda *a: centred(*a, axis=1), [SUM, MEAN, DIFFER]),
+    Mutant(VOTES, "no bias", lambda E, P, W, b: votes_answer(E, P, W, 0 * b), [SUM], "bias is missing"),
+    Mutant(VOTES, "bias twice", bias_twice, [SUM], "bias is there twice"),
+    Mutant(VOTES, "no mean taken", lambda E, P, W, b: (E @ W.T + b, P @ W.T), [MEAN], "on average"),
+    Mutant(VOTES, "all to the tokens", lambda E, P, W, b: (E @ W.T + b, 0 * P @ W.T), [SUM, DIFFER]),
+    Mutant(ADDITIVE, "ln p as it is", lambda t: bool(interaction(t.log()) < 1e-3), [SUMS]),
+    Mutant(ADDITIVE, "probabilities", lambda t: bool(interaction(t) < 1e-3), [SUMS, MEANS]),
+    Mutant(ADDITIVE, "two places", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
+    Mutant(ADDITIVE, "two tokens", steps_of_first_tokens, [EXCEPTION]),
+    Mutant(ADDITIVE, "never", lambda t: False, [SUMS, ALONE]),
+    Mutant(ADDITIVE, "exactly", lambda t: bool(interaction(t.log()) == 0), [SUMS, ALONE]),
+    Mutant(BEYOND_V2, "the notebook's", ["我爱你", "你爱我"], [SETTLED], "after '爱'"),
+    Mutant(BEYOND_V2, "the token says it", ["abcd", "bcda"], [DOUBT], "best v2 loses 0.00"),
+    Mutant(BEYOND_V2, "one place", ["ab", "ba"], [DOUBT]),
+    Mutant(BEYOND_V2, "not as long", ["aab", "bb"], [EQUAL, SETTLED, DOUBT], "equally long"),
+    Mutant(BEYOND_V2, "the past decides", ["aab", "bac"], [SETTLED]),
+    Mutant(BEYOND_V2, "one text", ["aabbabaababb"], [DOUBT]),
+]

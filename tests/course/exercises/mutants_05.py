@@ -1,0 +1,90 @@
+"""Mistakes in the exercises of notebook 05."""
+
+import math
+from functools import partial
+from itertools import pairwise
+
+import torch
+
+from babygpt_course.exercises.lesson_05 import BROKEN, HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
+from tests.course.exercises.harness import Mutant, requirements
+
+RUNS, SCALES, TURNS = requirements(REPAIRED)
+SAME, OWN, FAR = ALL = requirements(HEAD_BIAS)
+IS_WIDTH, NAME, NOISE = requirements(WIDTH)
+KEPT, FAULTY, FAR_AWAY = requirements(BROKEN)
+
+
+def specimen(x, K, column=True, layout="mixed", length=None):
+    D, T = x.shape[-1], x.shape[-2]
+    freqs = torch.arange(T).float()[:, None] * 10_000.0 ** (-torch.arange(0, D, 2) / D)
+    emb = freqs.repeat_interleave(2, dim=-1) if layout == "pairs" else torch.cat((freqs, freqs), dim=-1)
+    a, b = (x[..., : D // 2], x[..., D // 2 :]) if layout == "halves" else (x[..., ::2], x[..., 1::2])
+    partner = torch.cat((-b, a), -1) if layout == "halves" else torch.stack((-b, a), -1).flatten(-2)
+    scale = K(torch.arange(length or T).float())
+    return (scale[:, None] if column else scale) * (x * emb.cos() + partner * emb.sin())
+
+
+def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True, order=False):
+    if order:
+        queries, keys = torch.arange(len(queries)), torch.arange(len(keys))
+    distance = queries[:, None] - keys
+    power = -((distance[..., None] / sigmas[:, None, None]) ** 2) / two
+    power = power + (alphas.log()[:, None, None] if weights else 0)
+    found = power.logsumexp(-1) if safe else power.exp().sum(-1).log()
+    return found if log else found.exp()
+
+
+def broken(log_K, queries=(20, 97, 500), furthest=500, near=1e-6, one=False):
+    rows = {m: [log_K(m, n) for n in range(m, max(m - furthest, -1), -1)] for m in queries}
+    last = rows[max(rows)]
+    found = []
+    for row in rows.values():
+        if any(abs(a - b) > 1e-6 for a, b in zip(row, last, strict=False) if a != b):
+            found.append("distance")
+        if any(b > a + near for a, b in pairwise(row)):
+            found.append("near")
+        if not all(map(math.isfinite, row)):
+            found.append("finite")
+    return set(found[:1] if one else found)
+
+
+REPAIRED_MISTAKES = [
+    ("along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
+    ("length 128", lambda x, K: specimen(x, K, True, "pairs", 128), [RUNS, SCALES, TURNS]),
+    ("layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
+    ("lengths change", specimen, [SCALES, TURNS], "does your rotation keep lengths"),
+    ("half-split", lambda x, K: specimen(x, K, layout="halves"), [TURNS], "neighbours"),
+    ("no kernel", lambda x, K: repaired_answer(x, torch.ones_like), [SCALES], "no K in it"),
+    ("kernel alone", lambda x, K: K(torch.arange(x.shape[-2]))[:, None] * x, [TURNS]),
+]
+HEAD_BIAS_MISTAKES = [
+    ("K itself", partial(bias, log=False), ALL, "log K"),
+    ("no 2", partial(bias, two=1), ALL, "with a 2"),
+    ("underflow", partial(bias, safe=False), [FAR], "logsumexp"),
+    ("no weights", partial(bias, weights=False), ALL, "weights α"),
+    ("counted places", partial(bias, order=True), ALL),
+    ("one for all", lambda a, s, q, k: bias(a[:1], s[:1], q, k).expand(len(a), -1, -1), [OWN, FAR]),
+]
+WIDTH_MISTAKES = [
+    ("the note's", 20.0, [NAME], "2.00 nats"),
+    ("the 2 forgotten", 56.6, [NOISE], "leaves"),
+    ("1 nat", 28.3, [NAME]),
+    ("very wide", 1e9, [NOISE]),
+    ("a tensor, too wide", torch.tensor(80.0), [NOISE], "leaves"),
+    ("minus", -41.0, [IS_WIDTH, NAME, NOISE], "above 0"),
+]
+BROKEN_MISTAKES = [
+    ("near the start", partial(broken, queries=(5, 30)), [FAULTY, FAR_AWAY], "do not notice"),
+    ("near the query", partial(broken, furthest=40), [FAULTY, FAR_AWAY], "do not notice"),
+    ("one query", partial(broken, queries=(500,)), [FAULTY, FAR_AWAY], "'distance' is broken"),
+    ("the first only", partial(broken, one=True), [FAULTY, FAR_AWAY]),
+    ("must fall strictly", partial(broken, near=-1e-9), [KEPT, FAR_AWAY], "it is kept"),
+    ("all of them", lambda f: {"distance", "near", "finite"}, [KEPT, FAULTY, FAR_AWAY]),
+]
+MUTANTS = [
+    *(Mutant(REPAIRED, *mistake) for mistake in REPAIRED_MISTAKES),
+    *(Mutant(HEAD_BIAS, *mistake) for mistake in HEAD_BIAS_MISTAKES),
+    *(Mutant(WIDTH, *mistake) for mistake in WIDTH_MISTAKES),
+    *(Mutant(BROKEN, *mistake) for mistake in BROKEN_MISTAKES),
+]

@@ -1,0 +1,35 @@
+"""Each folder keeps its budget of lines and files, so that the packages stay small."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SKIPPED = {"_build", ".jupyter_cache", "__pycache__"}
+BUDGETS = {  # folders -> lines, files
+    ("babygpt",): (15_500, 134),
+    ("babygpt_course",): (15_000, 92),
+    ("tests",): (34_000, 214),
+    ("tools", "book", "benchmarks"): (7_700, 63),
+}
+
+
+def code_files(folder: str) -> list[Path]:
+    """Return the .py, .js and .css files of a folder."""
+    found = [path for end in ("py", "js", "css") for path in (ROOT / folder).rglob(f"*.{end}")]
+    return [path for path in found if not SKIPPED & set(path.parts)]
+
+
+@pytest.mark.parametrize(("folders", "budget"), BUDGETS.items(), ids=lambda value: str(value[0]))
+def test_the_folder_keeps_its_budget(folders: tuple[str, ...], budget: tuple[int, int]) -> None:
+    files = [path for folder in folders for path in code_files(folder)]
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
+    assert files
+    assert lines <= budget[0], f"{lines} lines in {folders}"
+    assert len(files) <= budget[1], f"{len(files)} files in {folders}"
+
+
+def test_no_file_name_occurs_more_than_twice_in_the_packages() -> None:
+    names = [path.name for folder in ("babygpt", "babygpt_course") for path in code_files(folder)]
+    often = {name: names.count(name) for name in names if name != "__init__.py" and names.count(name) > 2}
+    assert len(often) <= 12, often
