@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from PIL import Image
 
 from babygpt import live
 from babygpt.live.predictions import Guess
@@ -108,16 +104,3 @@ def test_an_exercise_has_its_hints_and_its_solution_below_the_cell_that_checks(t
     assert len(folds) == len(rope.HALF_SPLIT.hints) + 1
     assert "def half_split" in folds[-1].get_text()
     assert html_of(notebook.cells[1]).select_one("a[download]")["href"] == "04_rope.ipynb"
-
-
-def test_a_still_picture_is_stored_beside_the_page_with_its_words(tmp_path: Path):
-    file = io.BytesIO()
-    Image.fromarray(np.full((4, 6, 3), 255, np.uint8)).save(file, "PNG")
-    data = {"image/png": b64encode(file.getvalue()).decode(), "text/plain": "<Figure>"}
-    output = new_output("display_data", data=data, metadata={"image/png": {"alt": "White & empty"}})
-    page, notebook = convert(facts(), tmp_path, new_code_cell(outputs=[output]))
-    image = html_of(notebook.cells[0]).img
-    assert (image["alt"], image["width"], image["height"]) == ("White & empty", "6", "4")
-    (name,) = page.used
-    with Image.open(tmp_path / name) as picture:
-        assert picture.size == (6, 4)

@@ -13,7 +13,7 @@ from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
-from tools.book.documents import CodeHost, Site, copy_documents, rewrite_links, site
+from tools.book.documents import CodeHost, rewrite_links, site
 
 ROOT = Path(__file__).resolve().parents[2]
 FILTERS = ROOT / "book" / "static" / "filters.js"
@@ -43,6 +43,7 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
         ("[x](../docs/notes)", "figures/a.md", "[x]({tree}/docs/notes)", "[x](../docs/notes/README.md)"),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
         ("[x](../figures/lookup.png)", "docs/results.md", "[x](#picture-lookup)", "[x](#picture-lookup)"),
+        ("`[x](tools)`", "README.md", "`[x](tools)`", None),
     ],
 )
 def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
@@ -51,46 +52,6 @@ def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))
     assert rewrite_links(text, place, site(host=HOST)) == with_host.format(blob=blob, tree=tree)
     assert rewrite_links(text, place, site()) == (without or text)
-
-
-# ---------------------------------------------------------------- documents
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Site:
-    """A small repository."""
-    files = {
-        "README.md": "# Top\n\n[one](docs/one.md), [code](code.py), [folder](code)\n",
-        "docs/one.md": "# One\n\n[shown](../figures/a.png), [only linked](../figures/b.png)\n",
-        "docs/notes/README.md": "# Notes\n",
-        "docs/notes/000.md": "# Note 000\n",
-        "figures/README.md": "# Pictures\n\n![a](a.png) ![c](c.png)\n\nThe first and the third.\n",
-        "figures/a_b.md": "| a | b |\n",
-        "figures/a.png": "a",
-        "figures/b.png": "b",
-        "figures/c.png": "c",
-        "code.py": "",
-        "code/x.txt": "",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return site(tmp_path)
-
-
-def test_documents_become_pages_with_titles_anchors_and_contents(book: Site, tmp_path: Path):
-    copy_documents(tmp_path / "source", book)
-    read = {page: (tmp_path / "source" / page).read_text() for page in book.pages}
-    assert read["README.md"].startswith("---\norphan: true\n---\n# Top\n")
-    assert "[code](code.py), folder" in read["README.md"]
-    assert "[shown](#picture-a), [only linked](#picture-b)" in read["docs/one.md"]
-    assert "(picture-a)=\n(picture-c)=\n![a](a.png) ![c](c.png)" in read["figures/README.md"]
-    assert "(picture-b)=\n![only linked](b.png)" in read["figures/README.md"]
-    assert re.search(r"\{toctree\}\n:hidden:\n\n000\n```", read["docs/notes/README.md"])
-    assert read["figures/a_b.md"].startswith("# In numbers: a b\n\n| a | b |")
-    for copied in ("figures/a.png", "figures/b.png", "figures/c.png", "code.py"):
-        assert (tmp_path / "source" / copied).is_file()
-    assert not (tmp_path / "source" / "code").exists()
 
 
 # ---------------------------------------------------------------- the reference
