@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from babygpt.cli.base import (
+from babygpt.cli.options import (
     PATH,
     Command,
     CommandGroup,

@@ -20,7 +20,7 @@ from torch._dynamo.utils import counters
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.metrics.diffusion import nelbo
+from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import objective_for
 from babygpt.training import Step, compile_in_place, train

@@ -17,7 +17,7 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.live.run import Run, Trainer
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from benchmarks.timing import run_in_rounds
 from tools.browser.chromium import chromium

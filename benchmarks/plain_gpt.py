@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.data.batches import IGNORED
 from babygpt.encodings.base import Encoding
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.objectives import Objective
 from babygpt.positions import Positions
 from babygpt.training import Step

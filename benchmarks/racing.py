@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig, finite_number
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training
 from benchmarks.plain_gpt import train_plain

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
 from babygpt.training import Step, Training

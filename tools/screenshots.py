@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from babygpt.cli.base import PATH, USER_ERRORS
+from babygpt.cli.options import PATH, USER_ERRORS
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks

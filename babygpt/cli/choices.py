@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from babygpt.cli.base import Command, flag_of, list_of, typed
+from babygpt.cli.options import Command, flag_of, list_of, typed
 from babygpt.encodings.gaussian import KERNELS
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS

@@ -13,7 +13,8 @@ from typing import Any
 import click
 import torch
 
-from babygpt.cli.base import (
+from babygpt.cli.choices import chosen_options, encoding_options, options_of
+from babygpt.cli.options import (
     PATH,
     adopt,
     corpus_option,
@@ -24,12 +25,11 @@ from babygpt.cli.base import (
     save_every_option,
     warn_unused,
 )
-from babygpt.cli.choices import chosen_options, encoding_options, options_of
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.metrics.diffusion import nelbo
+from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, objective_for
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.invariants.base import Promise, logits_at, text_logits, unmasked
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.positions import Positions, causal_mask
 
 

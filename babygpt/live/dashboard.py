@@ -21,7 +21,7 @@ from babygpt.live.controls import DESCRIPTION, WIDE, Control, grid
 from babygpt.live.run import Run, State, Trainer
 from babygpt.live.view import View, close_all, weak_callback
 from babygpt.live.watches import Watch
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training.guard import require_vocabulary
 

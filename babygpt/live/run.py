@@ -16,7 +16,7 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.live.waiting import WaitInterrupted, wait_and_serve
 from babygpt.live.watches import Watch
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Branches, Objective
 from babygpt.quotas import available_cores
 from babygpt.training import Step, Training

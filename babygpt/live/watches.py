@@ -19,7 +19,6 @@ from babygpt.encodings.polar import Gated
 from babygpt.errors import BadInput
 from babygpt.live.controls import format_number
 from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.branches import code_similarity, layer_similarity, parallel_loss
 from babygpt.metrics.inspection import (
     attention_weights,
     bigram_table,
@@ -28,6 +27,7 @@ from babygpt.metrics.inspection import (
     phases_of,
     position_votes,
 )
+from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import fill_in
 

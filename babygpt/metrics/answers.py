@@ -14,7 +14,7 @@ from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel, require_causal
+from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
 ROWS = 64  # texts in a batch

@@ -11,7 +11,7 @@ from torch import Tensor
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.metrics.inspection import attention_weights
-from babygpt.metrics.next_token import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions

@@ -16,7 +16,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
-from babygpt.models.base import BagOfTokens, BagWithPositions, LanguageModel
+from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 

@@ -10,7 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
-from babygpt.models.base import KVCache, LanguageModel, resolve_positions
+from babygpt.models.language_model import KVCache, LanguageModel, resolve_positions
 from babygpt.positions import Positions, causal_mask
 
 

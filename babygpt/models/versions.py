@@ -11,7 +11,7 @@ from babygpt.encodings import Encoding, PerLayer
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_for_model
-from babygpt.models.base import BagOfTokens, BagWithPositions, LanguageModel
+from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.transformer import Transformer
 
 

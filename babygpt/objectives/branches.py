@@ -17,8 +17,8 @@ from babygpt.data.batches import (
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.memory import BatchShape
-from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy
 from babygpt.positions import Positions
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy
 from babygpt.positions import Positions
 
 VAL_WINDOWS = 60 * 64  # 60 batches of 64: masks are drawn, so a short text is measured again and again

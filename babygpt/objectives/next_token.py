@@ -8,8 +8,8 @@ from torch import Tensor
 from babygpt.data.batches import consecutive_windows, cut, line_starts, require_window
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel, require_causal
-from babygpt.objectives.base import Batch, MeanObjective, cross_entropy, next_token_losses
+from babygpt.models.language_model import LanguageModel, require_causal
+from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy, next_token_losses
 from babygpt.positions import Positions
 
 VALIDATION_SEED = 2**31  # no training uses it

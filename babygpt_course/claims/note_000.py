@@ -15,7 +15,7 @@ from babygpt.encodings import Encoding, ExactPhase, GatesLast, LearnedPhase, Pol
 from babygpt.encodings.polar import ALPHA
 from babygpt.invariants.encodings import phase_gradient
 from babygpt.metrics.text import distinct, repeated
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.transformer import norm, score_scale
 from babygpt.models.versions import build
 from babygpt.objectives import denoise

@@ -12,7 +12,7 @@ from babygpt.encodings.gaussian import ALPHAS, SIGMAS
 from babygpt_course.claims import note_001_kernels as measures
 from babygpt_course.claims.claim import Claim, Finding, decide
 from babygpt_course.claims.note_001_kernels import BUILT, LATE, NOTE, RANDOM, TWO_KERNELS
-from babygpt_course.studies.gaussian import BEYOND, relative_kernel
+from babygpt_course.studies.gaussian_training import BEYOND, relative_kernel
 from babygpt_course.studies.results import load_results
 
 FORMULA, DISTANCE = "v5-absolute fixed", "v5 fixed"  # α and σ as in the note's code, where none is trained

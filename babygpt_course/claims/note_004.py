@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
-from babygpt.models.base import BagOfTokens, BagWithPositions
+from babygpt.models.language_model import BagOfTokens, BagWithPositions
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from babygpt.cli.base import (
+from babygpt.cli.options import (
     PATH,
     corpus_option,
     fields_of,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from babygpt.cli.base import PATH
+from babygpt.cli.options import PATH
 from babygpt.errors import BadInput
 from babygpt.screen import echo
 from babygpt_course.studies.figures import FIGURES, make_figure

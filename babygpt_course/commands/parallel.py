@@ -8,7 +8,7 @@ from typing import Any
 import click
 import torch
 
-from babygpt.cli.base import (
+from babygpt.cli.options import (
     PATH,
     adopt,
     corpus_option,

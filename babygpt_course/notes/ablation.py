@@ -22,7 +22,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable, write_atomically
-from babygpt.metrics.diffusion import nelbo
+from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training

@@ -17,7 +17,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
-from babygpt.metrics.branches import parallel_loss
+from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import Branches
 from babygpt.positions import Positions

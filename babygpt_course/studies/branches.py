@@ -13,7 +13,13 @@ from matplotlib.figure import Figure
 from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.metrics.branches import evenly_spaced_texts, layer_similarity, leakage, parallel_loss, split_gap
+from babygpt.metrics.parallel_texts import (
+    evenly_spaced_texts,
+    layer_similarity,
+    leakage,
+    parallel_loss,
+    split_gap,
+)
 from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build

@@ -15,9 +15,9 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
-from babygpt.metrics.diffusion import answer_bounds, nelbo
-from babygpt.metrics.next_token import loss_by_position, position_matched_change
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.metrics.denoising import answer_bounds, nelbo
+from babygpt.metrics.losses import loss_by_position, position_matched_change
+from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Objective, objective_for
 from babygpt.positions import Positions

@@ -16,10 +16,10 @@ from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
-from babygpt.objectives.base import Batch, MeanObjective, next_token_losses
+from babygpt.objectives.objective import Batch, MeanObjective, next_token_losses
 from babygpt.positions import Positions
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, in_turn, sweep, train_with_curve

@@ -20,7 +20,7 @@ from babygpt.data.stories import END, Slot
 from babygpt.memory import portions
 from babygpt.metrics import ablate_heads
 from babygpt.metrics.answers import answer_losses, role_accuracy, whole_answer_accuracy
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results

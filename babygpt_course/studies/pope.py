@@ -13,8 +13,8 @@ from babygpt import plots
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.next_token import loss_by_position
-from babygpt.models.base import LanguageModel
+from babygpt.metrics.losses import loss_by_position
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import SHARPNESS, Attention, Block, Context
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken

@@ -17,7 +17,7 @@ from babygpt.data.corpus import Corpus, load_corpus, without_mask
 from babygpt.data.grammar import Grammar
 from babygpt.errors import BadInput
 from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.sampling.diffusion import Order

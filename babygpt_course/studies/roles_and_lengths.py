@@ -13,7 +13,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.next_token import loss_by_position, position_matched_change
+from babygpt.metrics.losses import loss_by_position, position_matched_change
 from babygpt.objectives import NextToken
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results

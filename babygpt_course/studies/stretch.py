@@ -21,7 +21,7 @@ from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding
 from babygpt.metrics import recall_by_distance
-from babygpt.metrics.next_token import position_matched_change
+from babygpt.metrics.losses import position_matched_change
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build

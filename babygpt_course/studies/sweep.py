@@ -19,7 +19,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import Objective
 from babygpt.training import Step, finish, train

@@ -18,12 +18,12 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.metrics.answers import answer_log_probs, role_accuracy
-from babygpt.metrics.diffusion import answer_bounds
-from babygpt.models.base import LanguageModel
+from babygpt.metrics.denoising import answer_bounds
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
-from babygpt.objectives.base import Batch
 from babygpt.objectives.diffusion import denoise, mask_token_id
+from babygpt.objectives.objective import Batch
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.roles_and_lengths import questions

@@ -30,7 +30,7 @@ from babygpt.models.transformer import norm
 from babygpt.tables import source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_05 as tasks
-from babygpt_course.studies import gaussian as gaussian_study
+from babygpt_course.studies import gaussian_training as gaussian_study
 
 plots.set_style()
 

@@ -31,7 +31,7 @@ from babygpt.tables import Table, source
 from babygpt_course.claims import findings, note_000
 from babygpt_course.exercises import lesson_07b as gate_exercises
 from babygpt_course.studies import lookup
-from babygpt_course.studies.polar import REPAIRS, draw_polar
+from babygpt_course.studies.polar_repairs import REPAIRS, draw_polar
 from babygpt_course.studies.results import load_results
 
 plots.set_style()

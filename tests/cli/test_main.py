@@ -9,8 +9,8 @@ import click
 import pytest
 
 from babygpt.cli import COMMANDS, main
-from babygpt.cli.base import OUR_FAULT
 from babygpt.cli.doctor import doctor
+from babygpt.cli.options import OUR_FAULT
 from babygpt.errors import BadInput
 
 HEAVY = {"torch", "numpy", "matplotlib", "IPython", "ipywidgets"}

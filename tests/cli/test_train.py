@@ -7,7 +7,7 @@ import torch
 
 from babygpt.cli import choices
 from babygpt.data.corpus import load_corpus
-from babygpt.metrics.diffusion import nelbo
+from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.training import checkpoint

@@ -24,7 +24,7 @@ from babygpt import live, plots
 from babygpt.config import TrainConfig
 from babygpt.live.run import Run, State, Trainer
 from babygpt.live.view import View
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt.plots.artists import find_artist
 

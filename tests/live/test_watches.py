@@ -14,8 +14,8 @@ from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.metrics import role_accuracy
-from babygpt.metrics.branches import code_similarity, layer_similarity, parallel_loss
 from babygpt.metrics.inspection import attention_weights, bigram_table, gates_of, position_votes
+from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
 from babygpt.models.versions import build
 from babygpt.plots.artists import find_artist
 from babygpt.positions import Positions

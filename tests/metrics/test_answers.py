@@ -16,7 +16,7 @@ from babygpt.metrics import (
     role_accuracy,
     whole_answer_accuracy,
 )
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
 
 TOKENIZER = CharTokenizer("\n .?abdehimntovw")

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from babygpt.data.batches import interleave
-from babygpt.metrics.branches import (
+from babygpt.metrics.parallel_texts import (
     code_similarity,
     evenly_spaced_texts,
     interference_gap,

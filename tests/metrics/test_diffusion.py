@@ -6,7 +6,7 @@ from itertools import combinations, permutations, product
 import pytest
 import torch
 
-from babygpt.metrics.diffusion import MOST_EXACT, exact_nelbo, masked_losses, nelbo
+from babygpt.metrics.denoising import MOST_EXACT, exact_nelbo, masked_losses, nelbo
 from babygpt.objectives import denoise
 
 MASK = 10

@@ -6,7 +6,7 @@ import torch
 
 from babygpt.metrics.horizon import cost_of_hiding, far_attention, short_sighted
 from babygpt.metrics.inspection import attention_weights
-from babygpt.metrics.next_token import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.positions import Positions
 
 T = 12

@@ -17,7 +17,7 @@ from babygpt.metrics import (
     position_matched_losses,
     recall_by_distance,
 )
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions

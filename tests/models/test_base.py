@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, LearnedPhase, Rotary2D
-from babygpt.models.base import BagOfTokens, BagWithPositions, KVCache, LanguageModel
+from babygpt.models.language_model import BagOfTokens, BagWithPositions, KVCache, LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import cross_entropy

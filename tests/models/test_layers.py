@@ -19,7 +19,7 @@ from babygpt.encodings import (
     Sinusoidal,
     rope_and_none,
 )
-from babygpt.models.base import KVCache
+from babygpt.models.language_model import KVCache
 from babygpt.models.transformer import Transformer, norm, score_scale
 from babygpt.models.versions import build
 from babygpt.positions import Positions

@@ -6,7 +6,7 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.encodings import ALiBi, Encoding, Interpolated, PerLayer, Rotary, YaRN
 from babygpt.errors import BadInput
-from babygpt.models.base import KVCache
+from babygpt.models.language_model import KVCache
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build

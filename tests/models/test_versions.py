@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.encodings import Encoding
 from babygpt.encodings.gaussian import AbsoluteGaussian
-from babygpt.models.base import BagOfTokens, BagWithPositions
+from babygpt.models.language_model import BagOfTokens, BagWithPositions
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.training.optimizers import optimizers

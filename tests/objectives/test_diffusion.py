@@ -13,7 +13,7 @@ from torch import nn
 from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.metrics.diffusion import exact_nelbo
+from babygpt.metrics.denoising import exact_nelbo
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
 from babygpt.objectives.diffusion import mask_out, mask_token_id, masking_rates
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 from babygpt.sampling import generate, generate_parallel

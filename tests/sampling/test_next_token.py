@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate, sample_token
 
 BLOCK = 16

@@ -8,7 +8,7 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live import Run, Scale, Watch, heads, roles, train
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import follow

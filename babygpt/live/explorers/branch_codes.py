@@ -13,7 +13,7 @@ from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.sinusoidal import frequencies
 from babygpt.live.controls import THETA, Control, Scale, Slider
 from babygpt.live.explorer import Explorer
-from babygpt.metrics.branches import cosines
+from babygpt.metrics.parallel_texts import cosines
 
 CONTROLS: tuple[Control, ...] = (
     Scale("stride", 128.0, 1.0, 8192.0, "stride (positions)"),

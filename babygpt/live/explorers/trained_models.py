@@ -23,8 +23,8 @@ from babygpt.live.controls import Choice, Control, Line, Scale, Slider, format_n
 from babygpt.live.explorer import Explorer
 from babygpt.live.watches import encode_masked
 from babygpt.metrics.inspection import attention_weights
-from babygpt.metrics.next_token import loss_by_position, position_matched_losses
-from babygpt.models.base import LanguageModel
+from babygpt.metrics.losses import loss_by_position, position_matched_losses
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.stretching import METHODS, stretched
 from babygpt.models.transformer import Transformer
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from babygpt.data.batches import interleave
-from babygpt.metrics.branches import interference_gap, leakage, parallel_loss
+from babygpt.metrics.parallel_texts import interference_gap, leakage, parallel_loss
 from babygpt_course.studies import branch_share, branches, strides
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import small_config

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS, Gaussian
-from babygpt_course.studies import gaussian
+from babygpt_course.studies import gaussian_training as gaussian
 from babygpt_course.studies.results import load_results
 
 TRAINED = {"v5", "v5-absolute", "v5 per head", "v5 per layer"}

@@ -11,7 +11,8 @@ from babygpt.config import ModelConfig
 from babygpt.models.transformer import Attention, Context, score_scale
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
-from babygpt_course.studies import polar, pope
+from babygpt_course.studies import polar_repairs as polar
+from babygpt_course.studies import pope
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import Scale
 

@@ -17,9 +17,9 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import cross_entropy
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
+from babygpt.objectives.objective import cross_entropy
 
 MOST_EXACT = 12  # holes: 4095 ways to mask them
 

@@ -17,7 +17,7 @@ from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.metrics.answers import role_accuracy
 from babygpt.metrics.horizon import cost_of_hiding, far_attention
 from babygpt.metrics.inspection import kernel_values, reach
-from babygpt.metrics.next_token import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt_course.studies.results import Results, load_results

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
-from babygpt.models.base import KVCache, LanguageModel, require_causal
+from babygpt.models.language_model import KVCache, LanguageModel, require_causal
 from babygpt.positions import Positions
 from babygpt.sampling.next_token import require_request, sample_token
 

@@ -13,7 +13,7 @@ from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.data.tokenizer import MASK
-from babygpt.metrics.diffusion import nelbo
+from babygpt.metrics.denoising import nelbo
 from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.sampling import fill_in

@@ -15,7 +15,7 @@ from babygpt.data.recall import recall_windows
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel, require_causal
+from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision
 from babygpt.memory import BatchShape, portions
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
 
