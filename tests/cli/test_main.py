@@ -4,6 +4,7 @@ import errno
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 
 import click
 import pytest
@@ -35,10 +36,21 @@ from babygpt.cli import main
 try:
     main({words})
 except SystemExit:
-    print(*{HEAVY} & sys.modules.keys(), "modules")
+    course = sorted(name for name in sys.modules if name.startswith("babygpt_course"))
+    print(*{HEAVY} & sys.modules.keys(), "modules", course)
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "modules"
+    table = [] if words == ["--version"] else ["babygpt_course", "babygpt_course.commands"]
+    assert result.stdout.splitlines()[-1] == f"modules {table}"
+
+
+def test_an_environment_from_before_the_move_is_told_what_to_run(run, monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: ())
+    monkeypatch.delitem(vars(main), "lazy", raising=False)  # a cached property
+    result = run("figures", "--help")
+    vars(main).pop("lazy", None)
+    assert result.exit_code == 2
+    assert "run `make env`" in result.stderr
 
 
 def test_the_help_lists_every_command_as_it_describes_itself(run):
