@@ -17,10 +17,10 @@ unexport JUPYTER_PATH JUPYTER_CONFIG_PATH JUPYTERLAB_DIR
 unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 
 # What `make check` leaves out, in tests/.
-SLOW   := browser benchmarks cli course/claims course/notes course/studies faults hostile live training test_wheel.py
+SLOW   := browser benchmarks cli course/claims course/notes course/studies faults live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks book handout figures bench gpu smoke faults constraints clean
+.PHONY: help env lab test check lint format notebooks book handout figures bench gpu constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -84,14 +84,6 @@ bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no
 gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gpu.json
 	$(PY) -m benchmarks gpu --store --folder figures $(ARGS)
 
-# Needs no .venv but uv's own: each end gets an environment in a temporary folder, with the built wheel in it.
-smoke:  ## try oldest and newest Python with lowest and newest versions (ARGS="oldest" for one)
-	$(PYTHON) -m venv $(VENV)/uv
-	$(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv click
-	$(VENV)/uv/bin/python tools/smoke.py --uv "$(CURDIR)/$(VENV)/uv/bin/uv" $(ARGS)
-
-faults: env  ## plant every fault again, and list in docs/robustness.md what was survived
-	OMP_NUM_THREADS=1 $(PY) -m tools.faults
 
 # uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
 # bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.

@@ -1,14 +1,14 @@
 """Small GPTs that differ in one thing: how they know where their tokens stand.
 
-These are the names that the notebooks use; everything else is a module away. Each is imported when it is
-first asked for, so that `import babygpt` and `python -m babygpt --help` need not wait for PyTorch.
+These are the names that the notebooks use. Each is imported when it is first used, so that `import babygpt`
+and `python -m babygpt --help` need not wait for PyTorch.
 """
 
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what type checkers and editors see; tests/test_package.py compares it with MODULES
+if TYPE_CHECKING:  # for type checkers and editors; tests/test_package.py compares it with MODULES
     from babygpt.config import ModelConfig as ModelConfig
     from babygpt.config import TrainConfig as TrainConfig
     from babygpt.data import CharTokenizer as CharTokenizer
@@ -45,10 +45,10 @@ MODULES = {  # name -> where it is defined
 
 __all__ = list(MODULES)
 
-if not TYPE_CHECKING:  # a type checker that saw this would believe in every name
+if not TYPE_CHECKING:  # a type checker that saw this would accept any name
 
     def __getattr__(name: str) -> Any:
-        """Import a name of MODULES, or a module of the package, when it is first asked for (PEP 562)."""
+        """Import a name of MODULES, or a module of the package, when it is first used (PEP 562)."""
         if name == "__version__":
             from importlib import metadata  # 0.1 s, which `--help` need not wait for
 
@@ -62,5 +62,5 @@ if not TYPE_CHECKING:  # a type checker that saw this would believe in every nam
 
 
 def __dir__() -> list[str]:
-    """What can be asked for, whether it was imported yet or not."""
+    """Return all names, imported yet or not."""
     return sorted({*globals(), *MODULES, "__version__"})

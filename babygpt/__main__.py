@@ -1,13 +1,14 @@
-"""`python -m babygpt`."""
+"""Run the commands: `python -m babygpt`."""
 
+import io
 import os
 import signal
+import sys
 
 from babygpt.cli import main
-from babygpt.screen import open_closed_streams, spell_unknown_letters
 
-open_closed_streams()
-spell_unknown_letters()
+if isinstance(sys.stdout, io.TextIOWrapper):
+    sys.stdout.reconfigure(errors="backslashreplace")  # Windows' code pages lack ✓ and Chinese
 os.environ["MPLBACKEND"] = "agg"  # no command opens a window, whatever the user's notebooks do
 try:
     main()

@@ -1,30 +1,27 @@
-"""The two sets of numbers that define a run: what the model is, and how it is trained."""
+"""The two sets of numbers that define a run: the shape of the model, and the plan of its training."""
 
 from __future__ import annotations
 
 import math
 import operator
 from dataclasses import dataclass, field, fields
-from reprlib import repr as short  # of a number of four hundred digits the first and the last
+from reprlib import repr as short  # shortens a number of hundreds of digits
 from typing import Any
 
 from babygpt.errors import BadInput
 
 
 def setting(default: Any, help: str) -> Any:
-    """A dataclass field with a default and the sentence that `--help` shows for it."""
+    """Return a dataclass field with a default and the sentence that `--help` shows for it."""
     return field(default=default, metadata={"help": help})
 
 
-BEYOND = 2**63  # what PyTorch cannot count to
+BEYOND = 2**63  # the first number that PyTorch's int64 cannot hold
 SAVE_EVERY = 100  # steps between two checkpoints of a run
 
 
 def whole_number(name: str, value: Any) -> int:
-    """A count as an int, whoever counted, NumPy or PyTorch too.
-
-    Raises BadInput, under this name, for what is none: 1.5 and 2.0, True, a text, nothing.
-    """
+    """Return a count of Python, NumPy or PyTorch as an int. Raise BadInput for 2.0, True, "3" and None."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -34,7 +31,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def finite_number(name: str, value: Any) -> float:
-    """A number as a float. Raises BadInput, under this name, for what is none, for nan and for infinity."""
+    """Return a number as a float. Raise BadInput for anything else, for nan and for infinity."""
     try:
         number = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -48,17 +45,14 @@ KINDS = {"int": whole_number, "float": finite_number}
 
 
 def settle_numbers(config: Any) -> None:
-    """Store every number of a dataclass as the int or float that its field is declared to be.
-
-    Raises BadInput for one that is something else.
-    """
+    """Store every number of a dataclass as the int or float that its field declares, or raise BadInput."""
     for f in fields(config):
         if f.type in KINDS:
             object.__setattr__(config, f.name, KINDS[f.type](f.name, getattr(config, f.name)))  # frozen
 
 
 def require_positive(config: Any, *names: str) -> None:
-    """Raise a ValueError naming the first of these fields that is not above zero, or 2^63 and more."""
+    """Raise BadInput naming the first of these fields that is not above 0, or is 2^63 or more."""
     for name in names:
         value = getattr(config, name)
         if not value > 0:  # refuses nan too
@@ -83,7 +77,7 @@ def require_seed(seed: int) -> None:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of a model; versions v1 and v2 use only the first, second and last number."""
+    """The shape of a model. Versions v1 and v2 use only the first, second and last number."""
 
     vocab_size: int = field(metadata={"help": "number of different tokens"})
     block_size: int = setting(192, "longest window the model is trained on, in tokens")
@@ -105,7 +99,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How a model is trained; the defaults are the course's."""
+    """The plan of a training. The defaults are the course's."""
 
     steps: int = setting(600, "number of optimizer steps")
     batch_size: int = setting(12, "windows in a batch")

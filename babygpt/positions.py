@@ -1,4 +1,4 @@
-"""Where each token stands: the one thing besides the token itself that an encoding may know."""
+"""Positions of tokens, which are all that an encoding knows besides the vectors, and the causal mask."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from babygpt.errors import BadInput
 
 @dataclass(frozen=True)
 class Positions:
-    """The position of each token of one sequence or of a batch, and what else tells tokens apart.
+    """The position of each token of one sequence or of a batch, its branch, and whether it is masked.
 
     time      (T,) or (B, T)  position in the text, in tokens, counted from 0
-    branch    (T,) or (B, T)  which of several parallel texts it belongs to, counted from 0, or None
+    branch    (T,) or (B, T)  number of the parallel text it belongs to, counted from 0, or None
     masked    (B, T)          whether it is the MASK token, or None
-    start     the first position, if time is known to be start, start + 1, ...: a mask can then be chosen
-              without reading the tensor, which on a GPU would mean waiting for it; else None
+    start     the first position, if time is known to be start, start + 1, ...; else None. With it, a mask is
+              chosen without reading the tensor, which on a GPU would mean waiting for it
     """
 
     time: Tensor
@@ -30,11 +30,11 @@ class Positions:
     def arange(
         cls, n: int, start: int = 0, device: torch.device | str | None = None, masked: Tensor | None = None
     ) -> Positions:
-        """Positions of n tokens in a row, the first at position `start`."""
+        """Return the positions of n tokens in a row, the first at position `start`."""
         return cls(torch.arange(start, start + n, device=device), masked=masked, start=start)
 
     def concat(self, more: Positions) -> Positions:
-        """These positions followed by others; branch and masked are kept if both have them."""
+        """Return these positions followed by others. Branch and masked are kept if both have them."""
 
         def join(one: Tensor | None, other: Tensor | None) -> Tensor | None:
             return None if one is None or other is None else torch.cat([one, other], dim=-1)
@@ -45,23 +45,20 @@ class Positions:
         return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 
     def select(self, at: Tensor) -> Positions:
-        """The positions of some tokens of one sequence.
-
-        at  (n,) their indices, or (T,) true where a token is wanted
-        """
+        """Return the positions of some tokens of one sequence: of (n,) indices, or of a (T,) mask."""
         branch, masked = (None if part is None else part[at] for part in (self.branch, self.masked))
         return Positions(self.time[at], branch, masked)
 
     def to(self, device: torch.device | str) -> Positions:
-        """The same positions on a device."""
+        """Return these positions on a device."""
         branch = None if self.branch is None else self.branch.to(device)
         masked = None if self.masked is None else self.masked.to(device)
         return Positions(self.time.to(device), branch, masked, self.start)
 
     def require_fit(self, size: torch.Size) -> None:
-        """Raise BadInput unless each part holds a number for each of (B, T) tokens, `masked` true or false.
+        """Raise BadInput unless each part has a number for each of (B, T) tokens, and `masked` is boolean.
 
-        Only floats are read, for whole numbers are always finite: nothing here waits for a GPU.
+        Only floats are read. Whole numbers are always finite, and reading them would wait for a GPU.
         """
         for name in ("time", "branch", "masked"):
             part = getattr(self, name)
@@ -89,7 +86,7 @@ class Positions:
         return self.branch is None and (self.start is not None or bool((self.time.diff(dim=-1) > 0).all()))
 
     def is_last_of(self, keys: Positions) -> bool:
-        """Whether this is known to be the last token of `keys`, a text of one token after the other."""
+        """Return whether this is known to be the last token of `keys`, a text without gaps."""
         if self.start is None or keys.start is None:
             return False
         return len(self) == 1 and self.start == keys.start + len(keys) - 1

@@ -1,4 +1,4 @@
-"""The benchmarks' one door: each command measures, prints one line of JSON last, stores it if asked to."""
+"""Commands that measure speed: each prints one line of JSON last, and stores it if asked to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from babygpt.cli.base import (
+from babygpt.cli.options import (
     PATH,
     Command,
     CommandGroup,
@@ -27,13 +27,15 @@ if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
 
 Results = Mapping[str, Any]
 TARGETS = {"recipe": 1.886, "diffusion": 2.565}  # losses that the races are run to
-MOST_THREADS = 1024  # each takes memory, and of more than there are cores none is of use
 
 
 @click.group(cls=CommandGroup, context_settings={"show_default": True})
 @click.option("--debug", is_flag=True, help="show where in the code an error was raised")
 def main(debug: bool) -> None:
     """Benchmarks; each prints one line of JSON last, and names the machine in it."""
+
+
+# ---------------------------------------------------------------- what all commands share
 
 
 def benchmark(measure: Callable[..., Results]) -> Command:
@@ -43,52 +45,36 @@ def benchmark(measure: Callable[..., Results]) -> Command:
     @click.option("--folder", default="benchmarks/results", type=PATH, help="where they are kept")
     @click.pass_context
     @functools.wraps(measure)
-    def command(
-        ctx: click.Context, store: bool, folder: Path, threads: int | None = None, **values: Any
-    ) -> None:
+    def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
         if store:
             require_writable_folder(folder, "--folder")  # now, and not after minutes
-        results = measure_here(ctx, functools.partial(measure, **values), values.get("device"))
+        from babygpt.files import write_atomically
+        from benchmarks.machine import CPU, describe_machine
+
+        start = time.perf_counter()
+        found = measure(**values)
+        minutes = round((time.perf_counter() - start) / 60, 1)
+        machine = describe_machine(values.get("device") or CPU)
+        results = {"command": command_line(ctx), "minutes": minutes, "machine": machine, **found}
         if store:
-            store_results(result_name(ctx), results, folder)
+            write_atomically(
+                folder / f"{result_name(ctx)}.json", (json.dumps(results, indent=1) + "\n").encode()
+            )
         click.echo(json.dumps(results))
 
     return command
 
 
-def measure_here(
-    ctx: click.Context, measure: Callable[[], Results], device: torch.device | None
-) -> dict[str, Any]:
-    """Run a measurement; its result comes with the command, the minutes it took, and the machine."""
-    from benchmarks.machine import CPU, describe_machine
-
-    start = time.perf_counter()
-    results = measure()
-    minutes = round((time.perf_counter() - start) / 60, 1)
-    machine = describe_machine(device or CPU)
-    return {"command": command_line(ctx), "minutes": minutes, "machine": machine, **results}
-
-
-def store_results(name: str, results: Results, folder: Path) -> Path:
-    """Write results to NAME.json in a folder, in place of earlier ones, and return the file's path."""
-    from babygpt.files import write_atomically
-
-    path = folder / f"{name}.json"
-    write_atomically(path, (json.dumps(results, indent=1) + "\n").encode())
-    return path
-
-
 def result_name(ctx: click.Context) -> str:
-    """The command's name, and whatever was chosen that makes it another measurement: step_v7."""
+    """Return the command's name with whatever makes it another measurement, such as step_v7."""
     version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
     chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
     chosen += [ctx.params[name] for name in ("race", "name") if name in ctx.params]
-    chosen += ["neighbour"] if ctx.params.get("neighbour") else []
     return "_".join([str(ctx.info_name), *chosen])
 
 
 def command_line(ctx: click.Context) -> str:
-    """The command with those typed options that change what is measured; of a path its last part."""
+    """Return the command with the typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
     given = typed(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
@@ -99,19 +85,8 @@ def command_line(ctx: click.Context) -> str:
     return " ".join(words)
 
 
-def set_threads(ctx: click.Context, option: click.Parameter, threads: int | None) -> int | None:
-    """Let PyTorch use so many threads from here on. Raises BadInput for a number that helps nobody."""
-    if threads is not None:
-        if not 1 <= threads <= MOST_THREADS:
-            raise BadInput(f"threads ({threads}) must lie between 1 and {MOST_THREADS}")
-        import torch
-
-        torch.set_num_threads(threads)
-    return threads
-
-
 def available_device(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
-    """The device of this name. Raises BadInput for CUDA without a GPU."""
+    """Return the device of this name. Raises BadInput for CUDA without a GPU."""
     import torch
 
     if name == "cuda" and not torch.cuda.is_available():
@@ -119,12 +94,13 @@ def available_device(ctx: click.Context, option: click.Parameter, name: str) -> 
     return torch.device(name)
 
 
-threads_option = click.option(
-    "--threads",
-    type=int,
-    callback=set_threads,
-    help="of PyTorch; as many as it takes if not given",
-)
+def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
+    """Return the device of this name. Raises BadInput without a GPU, except for a small rehearsal."""
+    if name == "cpu" and not ctx.params["small"]:
+        raise BadInput("device (cpu) must be cuda: without a GPU there is only a rehearsal, with --small")
+    return available_device(ctx, option, name)
+
+
 device_option = click.option(
     "--device",
     default="cpu",
@@ -134,23 +110,23 @@ device_option = click.option(
 )
 batch_option = click.option("--batch-size", default=12, help="windows in a batch")
 block_option = click.option("--block-size", default=64, help="tokens in a window")
-
-
 seeds_option = click.option(
     "--seeds", default="1337,2027,9001", callback=list_of(int), help="of the runs, with commas between"
 )
 
 
+# ---------------------------------------------------------------- the commands
+
+
 @main.command()
 @click.option("--presses", default=20, help="key presses of each slider, idle and training")
-@click.option("--notebooks", help="numbers of those to be run, such as 00,05; seven of them if not given")
-@click.option("--neighbour", is_flag=True, help="another process keeps a core busy while the notebooks run")
+@click.option("--notebooks", help="numbers of those to be run, such as 00,05; eight of them if not given")
 @benchmark
-def live(presses: int, notebooks: str | None, neighbour: bool) -> Results:
-    """How dashboards move in the notebooks, what they cost, how fast sliders answer (twelve minutes)."""
+def live(presses: int, notebooks: str | None) -> Results:
+    """Time dashboards and sliders in the notebooks, and what they cost a training (twelve minutes)."""
     from benchmarks.live import NOTEBOOKS, measure_live
 
-    return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS, neighbour)
+    return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS)
 
 
 @main.command()
@@ -159,7 +135,7 @@ def live(presses: int, notebooks: str | None, neighbour: bool) -> Results:
 @seeds_option
 @benchmark
 def recipe(corpus: str, target: float, seeds: list[int]) -> Results:
-    """Time to a validation loss: v4 by our recipe, and a GPT-2 by the plain one, as published and tuned."""
+    """Race to a validation loss: v4 by our recipe, and a GPT-2 by the plain one, as published and tuned."""
     from benchmarks.recipe import compare, prepare
 
     return compare(*prepare("recipe", corpus, target), seeds)
@@ -171,7 +147,7 @@ def recipe(corpus: str, target: float, seeds: list[int]) -> Results:
 @seeds_option
 @benchmark
 def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
-    """Time to a loss of masked diffusion with RoPE: our recipe, and the plain one, as published and tuned."""
+    """Race to a loss of masked diffusion with RoPE: our recipe, and the plain one, as published and tuned."""
     from benchmarks.recipe import compare, prepare
 
     return compare(*prepare("diffusion", corpus, target), seeds)
@@ -180,10 +156,10 @@ def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
 @main.command()
 @corpus_option
 @click.option("--race", default="recipe", type=click.Choice(list(TARGETS)), help="what it is in")
-@click.option("--name", default="ours", type=click.Choice(["ours", "pairs", "tuned"]), help="which is tuned")
+@click.option("--name", default="ours", type=click.Choice(["ours", "tuned"]), help="which is tuned")
 @benchmark
 def tune(corpus: str, race: str, name: str) -> Results:
-    """The rate, moments and length with which a recipe is quickest: ten runs, for ours and rival alike."""
+    """Find the rate, moments and length with which a recipe is quickest: ten runs, for each recipe alike."""
     from benchmarks import recipe as recipes
 
     prepared, _ = recipes.prepare(race, corpus, TARGETS[race])
@@ -191,52 +167,14 @@ def tune(corpus: str, race: str, name: str) -> Results:
 
 
 @main.command()
-@corpus_option
-@click.option("--longest", default=6, help="context to count, in tokens")
-@benchmark
-def counting(corpus: str, longest: int) -> Results:
-    """The loss that counting comes to, without a network: what the target of `recipe` is worth."""
-    from babygpt.data.corpus import load_corpus
-    from benchmarks.counting import measure_counting
-
-    return measure_counting(load_corpus(corpus), longest)
-
-
-@main.command()
-@corpus_option
-@click.option("--steps", default=280, help="of v4 as it is; all see as many tokens")
-@seeds_option
-@benchmark
-def ideas(corpus: str, steps: int, seeds: list[int]) -> Results:
-    """What some ideas for fewer steps are worth, each alone, from the same seeds."""
-    from babygpt.data.corpus import load_corpus
-    from benchmarks.ideas import try_ideas
-
-    return try_ideas(load_corpus(corpus), seeds, steps)
-
-
-@main.command()
-@corpus_option
-@click.option("--seconds", default=9.0, help="of training for each shape")
-@benchmark
-def shapes(corpus: str, seconds: float) -> Results:
-    """Deep or wide, few steps or many: v4 in eight shapes, each trained for the same time."""
-    from babygpt.data.corpus import load_corpus
-    from benchmarks.shapes import compare_shapes
-
-    return compare_shapes(load_corpus(corpus), seconds)
-
-
-@main.command()
 @click.option("--version", default="v4", help="the model to be trained")
 @batch_option
 @block_option
 @click.option("--rounds", default=20, help="of ten steps each")
-@threads_option
 @device_option
 @benchmark
 def step(**values: Any) -> Results:
-    """Time of each part of a training step, and what it reaches of the machine's matrix-multiply rate."""
+    """Time each part of a training step, and compare it with the machine's matrix-multiply rate."""
     from benchmarks.step import measure_step
 
     return measure_step(**values)
@@ -246,10 +184,9 @@ def step(**values: Any) -> Results:
 @click.option("--rounds", default=60, help="steps of each that are timed")
 @batch_option
 @block_option
-@threads_option
 @benchmark
 def encodings(**values: Any) -> Results:
-    """What each encoding adds to a training step, beside the same body without one (some three minutes)."""
+    """Time what each encoding adds to a training step of the same body without one (three minutes)."""
     from benchmarks.encodings import measure_encodings
 
     return measure_encodings(**values)
@@ -258,39 +195,18 @@ def encodings(**values: Any) -> Results:
 @main.command()
 @click.option("--rounds", default=3, help="how often everything is written")
 @click.option("--steps", default=600, help="how long v7 learns before it fills in")
-@threads_option
 @device_option
 @benchmark
 def generate(**values: Any) -> Results:
-    """Tokens per second with and without a cache, at 256 and 1024 tokens, and of filling in."""
+    """Count tokens per second with and without a cache, at 256 and 1024 tokens, and of filling in."""
     from benchmarks.generation import measure_generation
 
     return measure_generation(**values)
 
 
 @main.command()
-@click.option("--rounds", default=5, help="how often each of three trainings is timed")
-@click.option("--steps", default=200, help="of each training")
-@benchmark
-def quota(rounds: int, steps: int) -> Results:
-    """What a quota of one core takes from the speed that one core gives (as root, on Linux)."""
-    from benchmarks.quota import measure_quota
-
-    return measure_quota(rounds, steps)
-
-
-def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> torch.device:
-    """The device of this name. Raises BadInput without a GPU, but for a small rehearsal."""
-    from benchmarks.gpu import require_gpu
-
-    return require_gpu(name, ctx.params["small"])
-
-
-@main.command()
 @click.option("--corpus", default="shakespeare", help="text of the large model")
-@click.option(
-    "--small", is_flag=True, is_eager=True, help="tiny models and little of everything: a rehearsal"
-)
+@click.option("--small", is_flag=True, is_eager=True, help="tiny models and little of all: a rehearsal")
 @click.option(
     "--device",
     default="cuda",
@@ -300,18 +216,7 @@ def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> 
 )
 @benchmark
 def gpu(corpus: str, small: bool, device: torch.device) -> Results:
-    """All that a GPU should show: every version, compiled too, notebooks, a large model, dashboards."""
-    from benchmarks.gpu import FULL, SMALL, measure_gpu
+    """Measure all that a GPU should show: every version, notebooks, a large model, dashboards."""
+    from benchmarks.gpu import SMALL, Size, measure_gpu
 
-    return measure_gpu(device, corpus, SMALL if small else FULL)
-
-
-@main.command()
-@click.option("--minutes", default=60.0, help="how long to train under one dashboard")
-@click.option("--runs", default=50, help="then so many short runs, one after the other")
-@benchmark
-def memory(minutes: float, runs: int) -> Results:
-    """Whether long use makes memory grow: one long run under a dashboard, and many short ones."""
-    from benchmarks.memory import measure_memory
-
-    return measure_memory(minutes, runs)
+    return measure_gpu(device, corpus, SMALL if small else Size())

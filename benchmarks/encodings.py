@@ -29,7 +29,7 @@ def measure_encodings(
     n_chars: int = 50_000,
     **shape: int,
 ) -> dict[str, Any]:
-    """How much longer a training step is with an encoding than without, in the same body on the same windows.
+    """Measure how much longer a step is with an encoding than without, in the same body on the same windows.
 
     Each version and its baseline, which has no encoding, take their steps side by side. A version with
     branches reads two texts at once, and so does its baseline. `nope` is its own baseline, and shows how
@@ -64,7 +64,7 @@ def measure_encodings(
 
 
 def baseline_of(version: str) -> str:
-    """The version with the same body and no encoding."""
+    """Return the version with the same body and no encoding."""
     return MASKED_BASELINE if VERSIONS[version].masks else BASELINE
 
 
@@ -80,7 +80,7 @@ def start_training(
 
 
 def describe_times(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> dict[str, Any]:
-    """The part of `measure_encodings`' result that follows from times.
+    """Return the part of `measure_encodings`' result that follows from times.
 
     seconds  version -> those of its baseline and its own, round by round
     """

@@ -33,7 +33,7 @@ def measure_generation(
     n_chars: int = 50_000,
     **shape: int,
 ) -> dict[str, Any]:
-    """Tokens per second, left to right by v4 and filled in by v7.
+    """Measure tokens per second, left to right by v4 and filled in by v7.
 
     lengths  how many tokens v4 writes
     rounds   how often everything is measured; medians count
@@ -55,7 +55,7 @@ def measure_generation(
 def time_next_token(
     lengths: Sequence[int], rounds: int, device: torch.device, **shape: int
 ) -> dict[str, float]:
-    """Tokens per second of v4 with a cache and without, from one token on, all of it within its window.
+    """Measure tokens per second of v4 with a cache and without, all of it within its window.
 
     It is not trained: what it writes takes as long as any other text.
 
@@ -76,7 +76,7 @@ def time_next_token(
 
 
 def median_speeds(n: int, cached: Sequence[float], uncached: Sequence[float]) -> dict[str, float]:
-    """Tokens per second and their ratio, from the seconds that n tokens took each time."""
+    """Return tokens per second and their ratio, from the seconds that n tokens took each time."""
     quick, slow = median(cached), median(uncached)
     return {
         f"cached_{n}": round(n / quick, 1),
@@ -88,7 +88,7 @@ def median_speeds(n: int, cached: Sequence[float], uncached: Sequence[float]) ->
 def time_filling_in(
     tokens: int, rounds: int, plan: TrainConfig, device: torch.device, n_chars: int, **shape: int
 ) -> dict[str, dict[str, float]]:
-    """Tokens per second of v7 that continues a tale, half a window after the other.
+    """Measure tokens per second of v7 that continues a tale, half a window after the other.
 
     It is trained for a moment, because what it is sure of appears at once, and it must be sure of something.
 

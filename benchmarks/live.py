@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -17,10 +14,10 @@ from tqdm import tqdm
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.live.run import Run
-from babygpt.live.trainer import Trainer
-from babygpt.models.base import LanguageModel
+from babygpt.live.run import Run, Trainer
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from benchmarks.timing import run_in_rounds
 from tools.browser.chromium import chromium
@@ -29,80 +26,43 @@ from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 
-NOTEBOOKS = (
-    "00",
-    "01",
-    "03b",
-    "04",
-    "05",
-    "06",
-    "07a",
-    "07b",
-)  # those in which a learner watches a model learn
-WITH_SLIDERS = {"05": "gaussian", "07b": "polar"}  # the first explorer of those whose sliders are timed
+NOTEBOOKS = tuple("00 01 03b 04 05 06 07a 07b".split())  # those in which a learner watches a model learn
+WITH_SLIDERS = ("05", "07b")  # those whose sliders are timed
 STEPS, ROUNDS, N_CHARS = 400, 3, 60_000  # of a run whose speed is measured: as long as the notebooks'
-INTERACT = ".jp-CodeCell:has(.widget-interact)"
-KINDS = ("idle_ms", "training_ms", "usual_ms")  # of a slider's answer times
+KINDS = ("idle_ms", "training_ms")  # of a slider's answer times
 SPEEDS = "speeds.ipynb"
 PRINT_SPEEDS = "import json\nfrom benchmarks.live import speeds\nprint(json.dumps(speeds()))"
 TRAIN = "from benchmarks.live import train_v4\nrun = train_v4(steps=100_000)"
 STOP = "run.stop(); run.wait()"
-# An explorer's own measurement and drawing, shown the usual way.
-USE_INTERACT = """
-import matplotlib.pyplot as plt
-import numpy as np
-from ipywidgets import interact
-from babygpt import live
-
-explorer = live.{explorer}()
-for control in explorer.controls.values():
-    control.unobserve_all("value")
-size, axes = explorer.canvas.figure.get_size_inches(), explorer.canvas.axes
-widths = axes[0].get_gridspec().get_width_ratios()
-
-def show(**values):
-    fig, axes = plt.subplots(1, len(widths), figsize=size, width_ratios=widths, layout="constrained")
-    explorer.draw_on(*np.ravel(axes), explorer.measure(**values))
-    plt.show()
-
-interact(show, **explorer.controls);
-"""
 
 
-def measure_live(
-    presses: int, notebooks: Sequence[str] = NOTEBOOKS, neighbour: bool = False
-) -> dict[str, Any]:
-    """How every run of the notebooks moves, training speed kept, and the answer times of sliders.
+def measure_live(presses: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str, Any]:
+    """Measure how the notebooks' dashboards move, training speed kept, and the answer times of sliders.
 
     presses    key presses of each slider, idle and training
     notebooks  numbers of the notebooks that are run; sliders are timed in 05 and 07b, if they are among them
-    neighbour  whether another process keeps a core busy while the notebooks run
     returns    the worst dashboard's numbers of `recording.worst`; speed_kept, the steps per second with a
                dashboard over those without one; medians (ms) from key press to changed picture of the worst
-               slider, idle, while v4 trains, and with the usual interact + plt.show(); then each notebook
-               and each control for itself
+               slider, idle and while v4 trains; then each notebook and each control for itself
     Raises BadInput if there is no Chromium or no such notebook, or presses is below 1; RuntimeError with
     what went wrong in a cell.
     """
     if presses < 1:
         raise BadInput(f"presses ({presses}) must be at least 1")
     texts = {path.name: path.read_text(encoding="utf-8") for path in map(course_notebook, notebooks)}
-    served = {**texts, SPEEDS: notebook_text(PRINT_SPEEDS)}
     runs: dict[str, list[DashboardRun]] = {}
     controls: dict[str, dict[str, float]] = {}
-    with chromium() as browser, serve_notebooks(served) as address:
+    with chromium() as browser, serve_notebooks(texts) as address:
         for name in tqdm(texts, desc="notebooks", mininterval=5):
             with Notebook(browser, address, name) as notebook:
-                with busy_neighbour() if neighbour else nullcontext():
-                    runs[name] = record_runs(notebook)
+                runs[name] = record_runs(notebook)
                 if (number := name.split("_")[0]) in WITH_SLIDERS:
                     controls |= time_sliders(notebook, presses, number)
-        with Notebook(browser, address, SPEEDS) as notebook:
-            speed = printed_json(notebook, 0)
+    speed = measure_speeds()
     return {
         **worst([run for found in runs.values() for run in found]),
         "speed_kept": round(speed["shown"] / speed["alone"], 3),
-        **slowest(controls),
+        **{kind: max(times[kind] for times in controls.values()) for kind in KINDS if controls},
         "notebooks": {name: [asdict(run) for run in found] for name, found in runs.items()},
         "controls": controls,
     }
@@ -121,24 +81,19 @@ def record_runs(notebook: Notebook) -> list[DashboardRun]:
 
 
 def time_sliders(notebook: Notebook, presses: int, number: str) -> dict[str, dict[str, float]]:
-    """Answer times of each slider of a notebook's explorers: at rest, beside a training, and the usual way.
+    """Measure the answer times of each slider of a notebook, at rest and beside a training.
 
-    returns  for each slider, the medians of KINDS in ms; of the first explorer alone the usual one, too
+    returns  for each slider, the medians of KINDS in ms
     """
-    idle = press_sliders(notebook, presses, EXPLORER)
+    idle = press_sliders(notebook, presses)
     notebook.run(notebook.add_cell(TRAIN))
     wait_for_first_step(notebook)
-    training = press_sliders(notebook, presses, EXPLORER)
+    training = press_sliders(notebook, presses)
     notebook.run(notebook.add_cell(STOP))
-    notebook.run(notebook.add_cell(USE_INTERACT.format(explorer=WITH_SLIDERS[number])))
-    notebook.page.wait_for_selector(f"{INTERACT} img")
-    usual = press_sliders(notebook, presses, INTERACT)
-    by_kind = dict(zip(KINDS, (idle, training, usual), strict=True))
     return {
         f"{number}, explorer {nth}: {name}": {
             kind: round(statistics.median(times[nth, name]), 1)
-            for kind, times in by_kind.items()
-            if (nth, name) in times
+            for kind, times in zip(KINDS, (idle, training), strict=True)
         }
         for nth, name in idle
     }
@@ -150,42 +105,30 @@ def wait_for_first_step(notebook: Notebook) -> None:
     notebook.page.wait_for_function(f"/running.*step [1-9]/s.test({last}?.textContent)")
 
 
-def press_sliders(notebook: Notebook, presses: int, area: str) -> dict[tuple[int, str], list[float]]:
-    """Milliseconds to the answer of each slider, by area and name; one press before the others warms up."""
+def press_sliders(notebook: Notebook, presses: int) -> dict[tuple[int, str], list[float]]:
+    """Return milliseconds to the answer of each slider, by explorer and name; a first press warms up."""
     times: dict[tuple[int, str], list[float]] = {}
-    for nth in range(notebook.page.locator(area).count()):
-        for handle in notebook.sliders(area, nth):
+    for nth in range(notebook.page.locator(EXPLORER).count()):
+        for handle in notebook.sliders(EXPLORER, nth):
             answers = []
             for i in range(presses + 1):
-                answers.append(notebook.move_slider(area, handle.keys[i % 2], nth, handle.slider))
+                answers.append(notebook.move_slider(EXPLORER, handle.keys[i % 2], nth, handle.slider))
                 time.sleep(0.2)
             times[nth, handle.name] = answers[1:]
     return times
 
 
-def slowest(controls: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """For each kind of answer time, the slowest control's."""
-    by_kind = {kind: [times[kind] for times in controls.values() if kind in times] for kind in KINDS}
-    return {kind: max(found) for kind, found in by_kind.items() if found}
-
-
-def printed_json(notebook: Notebook, index: int) -> dict[str, float]:
-    """Run a cell, and read what it prints as JSON."""
-    notebook.run(index, timeout=600)
-    outputs = notebook.cells()[index]["outputs"]
+def measure_speeds() -> dict[str, float]:
+    """Measure `speeds` in a notebook's kernel, with the dashboards on a page."""
+    with (
+        chromium() as browser,
+        serve_notebooks({SPEEDS: notebook_text(PRINT_SPEEDS)}) as address,
+        Notebook(browser, address, SPEEDS) as notebook,
+    ):
+        notebook.run(0, timeout=600)
+        outputs = notebook.cells()[0]["outputs"]
     printed = "".join("".join(out["text"]) for out in outputs if out.get("name") == "stdout")
     return dict(json.loads(printed))
-
-
-@contextmanager
-def busy_neighbour() -> Iterator[None]:
-    """Another process that keeps one core busy while the context lasts."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 # ---------------------------------------------------------------- in the notebook's kernel
@@ -205,16 +148,16 @@ def train_unseen(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
 
 
 def speeds() -> dict[str, float]:
-    """Mean steps per second without a dashboard ("alone") and with one ("shown"), in alternation."""
+    """Return mean steps per second without a dashboard ("alone") and with one ("shown"), in alternation."""
     ways = {"alone": partial(steps_per_second, train_unseen), "shown": partial(steps_per_second, train_live)}
     found = run_in_rounds(ways, ROUNDS, "rounds")
     return {name: statistics.mean(values) for name, values in found.items()}
 
 
 def steps_per_second(start: Callable[[LanguageModel, Corpus, int], Run]) -> float:
-    """Steps per second from a run's first step to its last, in a cell that waits as `run.result()` does."""
+    """Return the steps per second of a run, in a cell that waits as `run.result()` does."""
     corpus = load_corpus("plain-tales", N_CHARS)
-    run = start(untrained_v4(corpus), corpus, STEPS)
+    run = start(untrained_v4(corpus).to(pick_device()), corpus, STEPS)
     run.wait_for_step(1)
     begin = time.perf_counter()
     run.wait_for_step(STEPS)

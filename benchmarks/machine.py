@@ -7,21 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import joblib
 import torch
-
-from babygpt.quotas import available_cores
 
 CPU = torch.device("cpu")
 
 
 def describe_machine(device: torch.device = CPU) -> dict[str, str | int]:
-    """Processor, cores this process may use, threads, device, system and versions; no names, no paths.
+    """Return processor, cores, threads, device, system and versions, without the names of host and user.
 
     device  where the measured model was
     """
     return {
         "processor": processor_name() or platform.processor() or platform.machine(),
-        "cores": available_cores(),
+        "cores": joblib.cpu_count(),
         "threads": torch.get_num_threads(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
@@ -32,7 +31,7 @@ def describe_machine(device: torch.device = CPU) -> dict[str, str | int]:
 
 
 def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's name as Linux or macOS gives it; empty where they give none, and on other systems."""
+    """Return the processor's name as Linux or macOS gives it; empty where they give none."""
     if cpuinfo.is_file():
         lines = [line.partition(":") for line in cpuinfo.read_text(encoding="utf-8").splitlines()]
         return next((name.strip() for key, _, name in lines if key.strip() == "model name"), "")

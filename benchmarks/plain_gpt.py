@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.data.batches import IGNORED
 from babygpt.encodings.base import Encoding
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.objectives import Objective
 from babygpt.positions import Positions
 from babygpt.training import Step
@@ -69,7 +69,7 @@ def train_plain(
     rate: float = 1e-3,
     betas: tuple[float, float] = (0.9, 0.99),
 ) -> Iterator[Step]:
-    """AdamW, 100 steps of warm-up, cosine to a tenth, gradients clipped to 1.
+    """Train with AdamW: 100 steps of warm-up, cosine to a tenth, gradients clipped to 1.
 
     Matrices and tables decay by 0.1; gains and biases do not.
 

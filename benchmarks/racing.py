@@ -1,4 +1,4 @@
-"""Runs that race to a loss: how each is trained, and the clock of each."""
+"""Runs that race to a loss, each by its own recipe and on its own clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig, finite_number
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training
 from benchmarks.plain_gpt import train_plain
@@ -98,13 +98,13 @@ class Racer:
         self.val_loss = self.race.objective.validate(self.model)
 
     def result(self) -> dict[str, Any]:
-        """Steps, loss and seconds so far, and whether the target was reached."""
+        """Return steps, loss and seconds so far, and whether the target was reached."""
         numbers = {"steps": self.step, "val": round(self.val_loss, 4), "seconds": round(self.seconds, 4)}
         return {**numbers, "reached": self.reached}
 
 
 def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> Iterator[Step]:
-    """The steps of a run, one by one, without any validation."""
+    """Return the steps of a run, one by one, without any validation."""
     if recipe.rate_other is None:
         return train_plain(
             model, race.objective, recipe.steps, race.batch_size, seed, recipe.rate, recipe.betas
@@ -113,17 +113,8 @@ def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> I
         recipe.steps, race.batch_size, lr_matrix=recipe.rate, lr_other=recipe.rate_other, seed=seed
     )
     training = Training(model, race.objective, plan)
-    with_options(training, muon=recipe.momentum)
+    training.optimizers[0].param_groups[0]["momentum"] = recipe.momentum  # Muon's; AdamW is the second
     return (training.make_step() for _ in range(recipe.steps))
-
-
-def with_options(
-    training: Training, muon: float | None = None, adamw: tuple[float, float] | None = None
-) -> None:
-    """Set the momentum of Muon, or both of AdamW."""
-    matrices, others = (optimizer.param_groups[0] for optimizer in training.optimizers)
-    matrices["momentum"] = muon or matrices["momentum"]
-    others["betas"] = adamw or others["betas"]
 
 
 def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = "") -> dict[str, Any]:
@@ -139,7 +130,7 @@ def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = 
 
 
 def describe(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as it is stored: without what the other kind of recipe has."""
+    """Return a recipe as it is stored: without what the other kind of recipe has."""
     left_out = ("rate_other", "momentum") if recipe.rate_other is None else ("betas",)
     stored = {name: value for name, value in asdict(recipe).items() if name not in left_out}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in stored.items()}

@@ -11,7 +11,6 @@ from typing import Any
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
-from benchmarks.pairs import build_with_pairs
 from benchmarks.plain_gpt import PlainGPT
 from benchmarks.racing import ROUNDS, Bodies, Race, Recipe, describe, run_race
 
@@ -24,27 +23,23 @@ BETAS = ({"betas": (0.9, 0.95)}, {"betas": (0.8, 0.95)})  # of AdamW, beside 0.9
 TUNED_FROM = {
     "recipe": {
         "ours": Recipe("ours", 2, 64, 520, 0.028, 0.014),
-        "pairs": Recipe("pairs", 2, 64, 340, 0.03, 0.07),
         "tuned": Recipe("plain", 2, 64, 1900, 0.01),
     },
     "diffusion": {
         "ours": Recipe("ours", 3, 64, 1120, 0.016, 0.016),
-        "pairs": Recipe("pairs", 3, 64, 800, 0.02, 0.04),
         "tuned": Recipe("plain", 3, 64, 3000, 0.006),
     },
 }
-# For a loss that is no record, a small model that makes many steps beats a large one (`shapes`). "ours",
-# "pairs" and "tuned" are what `tune` found from there, with equally many runs for each.
+# For a loss that is no record, a small model that makes many steps beats a large one. "ours" and "tuned"
+# are what `tune` found from there, with equally many runs for each.
 NEXT_RECIPES = {
     "ours": Recipe("ours", 2, 64, 440, 0.0392, 0.0196, momentum=0.9),
-    "pairs": Recipe("pairs", 2, 64, 340, 0.021, 0.049),
     "published": Recipe("plain", 4, 128, 2000, 0.001),
     "same_shape": Recipe("plain", 2, 64, 8000, 0.001),
     "tuned": Recipe("plain", 2, 64, 1900, 0.01, betas=(0.9, 0.95)),
 }
 DIFFUSION_RECIPES = {
     "ours": Recipe("ours", 3, 64, 960, 0.0224, 0.0224),
-    "pairs": Recipe("pairs", 3, 64, 680, 0.02, 0.04, momentum=0.9),
     "published": Recipe("plain", 4, 128, 2400, 0.001),
     "same_shape": Recipe("plain", 3, 64, 8000, 0.001),
     "tuned": Recipe("plain", 3, 64, 2560, 0.0084, betas=(0.8, 0.95)),
@@ -52,18 +47,17 @@ DIFFUSION_RECIPES = {
 
 
 def next_token_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) -> Race:
-    """v4, v4 with pairs, and a plain GPT-2, to a loss of the whole validation part of a text.
+    """Race v4 and a plain GPT-2 to a loss of the whole validation part of a text.
 
     target  nats per character
     """
-    ours, pairs = partial(build, "v4"), partial(build_with_pairs, "v4")
-    bodies: Bodies = {"ours": ours, "pairs": pairs, "plain": PlainGPT}
+    bodies: Bodies = {"ours": partial(build, "v4"), "plain": PlainGPT}
     vocab_size, objective = corpus.tokenizer.vocab_size, NextToken(corpus, block_size)
     return Race(bodies, objective, vocab_size, block_size, NEXT_BATCH, target)
 
 
 def diffusion_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) -> Race:
-    """Masked diffusion with RoPE, by our recipe and by the plain one, to a mean loss over masked tokens.
+    """Race masked diffusion with RoPE, by our recipe and by the plain one, to a mean loss over masked tokens.
 
     The plain recipe trains our body, for PyTorch's own layers have no RoPE.
 
@@ -71,8 +65,8 @@ def diffusion_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) 
             there are more, with a rate for each window and masks fixed by a seed
     target  nats
     """
-    ours, pairs = partial(build, "v7-rope"), partial(build_with_pairs, "v7-rope")
-    bodies: Bodies = {"ours": ours, "pairs": pairs, "plain": ours}
+    body = partial(build, "v7-rope")
+    bodies: Bodies = {"ours": body, "plain": body}
     vocab_size, objective = corpus.tokenizer.vocab_size, MaskedDiffusion(corpus, block_size)
     return Race(bodies, objective, vocab_size, block_size, DIFFUSION_BATCH, target)
 
@@ -84,7 +78,7 @@ RACES = {  # name -> makes it, who runs in it, whether its text has a MASK token
 
 
 def prepare(name: str, corpus: str, target: float) -> tuple[Race, dict[str, Recipe]]:
-    """One of the RACES over the text of this name, and the recipes that run in it."""
+    """Make one of the RACES over the text of this name, and the recipes that run in it."""
     make, recipes, with_mask = RACES[name]
     return make(load_corpus(corpus, with_mask=with_mask), target), recipes
 
@@ -92,11 +86,10 @@ def prepare(name: str, corpus: str, target: float) -> tuple[Race, dict[str, Reci
 def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> dict[str, Any]:
     """Race recipes from several seeds, and how many times as long as ours the plain ones took.
 
-    recipes  "ours", "pairs" and the RIVALS, each by its name
+    recipes  "ours" and the RIVALS, each by its name
     returns  target, seeds, "recipes"; "runs": for each what `run_race` returns, one for each seed;
-             "ratio_published", "ratio_same_shape", "ratio_tuned": medians over the seeds, and the same
-             "with_pairs"; "reached": for each recipe, how many of its runs did; where a rival did not,
-             its true ratio is larger
+             "ratio_published", "ratio_same_shape", "ratio_tuned": medians over the seeds; "reached": for
+             each recipe, how many of its runs did; where a rival did not, its true ratio is larger
     """
     found = [run_race(recipes, race, seed) for seed in seeds]
     runs = {name: [one[name] for one in found] for name in recipes}
@@ -105,26 +98,24 @@ def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> 
         "seeds": list(seeds),
         "recipes": {name: describe(recipe) for name, recipe in recipes.items()},
         "runs": runs,
-        **ratios(runs, "ours"),
-        "with_pairs": ratios(runs, "pairs"),
+        **ratios(runs),
         "reached": {name: sum(run["reached"] for run in each) for name, each in runs.items()},
     }
 
 
-def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]], ours: str) -> dict[str, float | None]:
-    """How many times the seconds of one recipe each rival took: the median over the seeds.
+def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
+    """Return how many times our seconds each rival took: the median over the seeds.
 
     None if a run of ours did not reach the target: there is nothing to compare then.
     """
-    if not all(run["reached"] for run in runs[ours]):
-        return {f"ratio_{rival}": None for rival in RIVALS}
-    by_seed = {
-        rival: [
-            theirs["seconds"] / mine["seconds"] for theirs, mine in zip(runs[rival], runs[ours], strict=True)
-        ]
-        for rival in RIVALS
-    }
-    return {f"ratio_{rival}": round(median(each), 2) for rival, each in by_seed.items()}
+    found: dict[str, float | None] = {f"ratio_{rival}": None for rival in RIVALS}
+    if all(run["reached"] for run in runs["ours"]):
+        for rival in RIVALS:
+            both = zip(runs[rival], runs["ours"], strict=True)
+            found[f"ratio_{rival}"] = round(
+                median(theirs["seconds"] / ours["seconds"] for theirs, ours in both), 2
+            )
+    return found
 
 
 # ---------------------------------------------------------------- as many runs for each
@@ -167,13 +158,13 @@ def tune(
 
 
 def with_rates(recipe: Recipe, share: float) -> Recipe:
-    """A recipe with all its rates multiplied."""
+    """Return a recipe with all its rates multiplied."""
     other = None if recipe.rate_other is None else float(f"{recipe.rate_other * share:.3g}")
     return replace(recipe, rate=float(f"{recipe.rate * share:.3g}"), rate_other=other)
 
 
 def soonest(tried: tuple[Recipe, Mapping[str, Any]]) -> tuple[bool, int, float]:
-    """Sorts runs: first those that reached the target with a round to spare, by steps; then by loss.
+    """Sort runs: first those that reached the target with a round to spare, by steps; then by loss.
 
     In its last round another seed may miss it. Of two that came there in the same round the lower one has
     room for a shorter length. Seconds do not count, which are the machine's affair: a step costs the same in

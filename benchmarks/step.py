@@ -1,28 +1,32 @@
-"""Where the time of a training step goes, and how much of it the machine spends multiplying matrices."""
+"""Time of each part of a training step, beside the machine's matrix-multiply rate."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch import Tensor
+from torch.utils import flop_counter
 from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import Objective, objective_for
-from babygpt.training import Training
+from babygpt.objectives import Batch, Objective, objective_for
+from babygpt.training import Step, Training
 from benchmarks.machine import CPU
-from benchmarks.profiling import REST, MeteredObjective, PartMeter, Parts, add_meter_hooks, count_flop
 from benchmarks.timing import device_clock, require_rounds
 
 STEPS_A_ROUND = 10
 SQUARES = {"cpu": (512, 1024), "cuda": (4096, 8192)}  # rows of matrices that show what a machine can do
 TIMEABLE_FLOP = {"cpu": 5e8, "cuda": 1e12}  # takes long enough for a clock
+Parts = dict[str, float]  # part of a step -> what it took
+REST = "rest"
 Product = tuple[int, int, int]  # of two matrices: rows, inner, columns
 
 
@@ -35,7 +39,7 @@ def measure_step(
     n_chars: int = 50_000,
     **shape: int,
 ) -> dict[str, Any]:
-    """Time and floating-point operations of each part of a training step, and how fast that is.
+    """Measure time and floating-point operations of each part of a training step, and how fast that is.
 
     version     the model to be trained, on tales
     batch_size  windows in a batch
@@ -45,7 +49,7 @@ def measure_step(
     shape       fields of ModelConfig other than the usual ones
     returns     "step_ms" and "ms" of each part, which add up to it, means over the middle half of all steps;
                 "gflop" of each part; "gflop_per_s"; "matmul_gflop_per_s", the medians of the products (rows x
-                inner x columns); "share": what the step reaches of the fastest; "operators": shares of time
+                inner x columns); "share": what the step reaches of the fastest
     Raises BadInput for a version that does not exist, or rounds below 1.
     """
     if version not in VERSIONS:
@@ -64,12 +68,11 @@ def measure_step(
     return {
         **{"version": version, "batch_size": batch_size, "block_size": block_size, "steps": len(seconds)},
         **describe_step(mean_of_middle_half(seconds), count_flop(training, meter), rates),
-        "operators": operator_shares(training),
     }
 
 
 def fixed_size_objective(version: str, text: Corpus, block_size: int) -> Objective:
-    """The objective of a version, with batches of one size: a window, or two texts as long as one."""
+    """Return the objective of a version, with batches of one size: a window, or two texts as long as one."""
     return objective_for(
         version,
         text,
@@ -81,7 +84,7 @@ def fixed_size_objective(version: str, text: Corpus, block_size: int) -> Objecti
 
 
 def products_to_time(config: ModelConfig, rows: int, device: torch.device) -> list[Product]:
-    """Matrix products worth timing: two large ones, and the model's own for this many rows (tokens)."""
+    """Return matrix products worth timing: two large ones, and the model's own for so many tokens."""
     C = config.n_embd
     return [(n, n, n) for n in SQUARES[device.type]] + [(rows, C, C), (rows, C, 4 * C), (rows, 4 * C, C)]
 
@@ -107,7 +110,7 @@ def time_rounds(
 
 
 def matmul_gflop_per_s(n: int, k: int, m: int, device: torch.device) -> float:
-    """GFLOP/s of a product of two matrices, (n, k) and (k, m), in the precision of training."""
+    """Measure GFLOP/s of a product of two matrices, (n, k) and (k, m), in the precision of training."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     a, b = torch.ones(n, k, device=device, dtype=dtype), torch.ones(k, m, device=device, dtype=dtype)
     out, flop = torch.mm(a, b), 2.0 * n * k * m
@@ -119,7 +122,7 @@ def matmul_gflop_per_s(n: int, k: int, m: int, device: torch.device) -> float:
 
 
 def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
-    """Mean of each part over those steps that are neither among the slowest quarter nor the fastest.
+    """Return the mean of each part over the steps without the slowest and the fastest quarter.
 
     Medians would not add up to the median; these means add up to theirs.
     """
@@ -129,7 +132,7 @@ def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
 
 
 def describe_step(seconds: Parts, flop: Parts, rates: Mapping[str, float]) -> dict[str, Any]:
-    """The part of `measure_step`'s result that follows from times, operations and the products' rates."""
+    """Return what follows from times, operations and the products' rates in `measure_step`'s result."""
     gflop_per_s = sum(flop.values()) / sum(seconds.values()) / 1e9
     return {
         "step_ms": round(1e3 * sum(seconds.values()), 3),
@@ -144,17 +147,92 @@ def describe_step(seconds: Parts, flop: Parts, rates: Mapping[str, float]) -> di
     }
 
 
-def operator_shares(training: Training, steps: int = STEPS_A_ROUND, most: int = 12) -> dict[str, float]:
-    """Share of the processor's time, or the GPU's, that each of PyTorch's operators takes, largest first."""
-    activities = [ProfilerActivity.CPU]
-    if training.device.type == "cuda":
-        activities.append(ProfilerActivity.CUDA)
-    run = training.steps()
-    with profile(activities=activities) as profiled:
-        for _ in range(steps):
-            next(run)
-    unit = "self_cpu_time_total" if training.device.type == "cpu" else "self_device_time_total"
-    times = {event.key: getattr(event, unit) for event in profiled.key_averages()}
-    total = sum(times.values())
-    largest = sorted(times, key=lambda name: -times[name])[:most]
-    return {name: round(times[name] / total, 3) for name in largest}
+# ---------------------------------------------------------------- the parts of a step
+
+
+class PartMeter:
+    """Divides what a training step takes among its parts; they always add up to the whole.
+
+    clock  a number that grows: seconds, usually
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock = self.count = clock
+        self.part, self.parts, self.since = REST, Parts(), 0.0
+
+    def enter(self, part: str) -> None:
+        """Note that this part of the step begins, and the one before it ends."""
+        now = self.count()
+        self.parts[self.part] = self.parts.get(self.part, 0.0) + now - self.since
+        self.part, self.since = part, now
+
+    def measure_step(self, steps: Iterator[Step], count: Callable[[], float] | None = None) -> Parts:
+        """Make the next of some training steps and return what its parts took.
+
+        count  another number that grows, to be used for this step in place of the clock
+        """
+        self.count = count or self.clock
+        self.part, self.parts, self.since = REST, {}, self.count()
+        next(steps)
+        self.enter(REST)
+        return self.parts
+
+
+class MeteredObjective:
+    """An objective that tells a meter when it draws a batch, takes a loss, and when backward begins."""
+
+    def __init__(self, objective: Objective, meter: PartMeter) -> None:
+        self.objective, self.meter = objective, meter
+        self.count, self.validate = objective.count, objective.validate
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        self.meter.enter("batch")
+        drawn = self.objective.batch(batch_size, generator)
+        self.meter.enter(REST)
+        return drawn
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        self.meter.enter("loss")
+        loss = self.objective.loss(model, batch)
+        self.meter.enter(REST)
+        loss.register_hook(lambda gradient: self.meter.enter("backward"))  # its own gradient comes first
+        return loss
+
+
+def add_meter_hooks(training: Training, meter: PartMeter) -> None:
+    """Have a meter told when the model's forward pass and each optimizer's step begin and end."""
+    training.model.register_forward_pre_hook(lambda *_: meter.enter("forward"))
+    training.model.register_forward_hook(lambda *_: meter.enter("loss"))
+    for optimizer in training.optimizers:
+
+        def begin(*_: Any, name: str = type(optimizer).__name__) -> None:
+            meter.enter(name)
+
+        optimizer.register_step_pre_hook(begin)
+        optimizer.register_step_post_hook(lambda *_: meter.enter(REST))
+
+
+def count_flop(training: Training, meter: PartMeter) -> Parts:
+    """Make the next training step, and return the floating-point operations of each of its parts."""
+    with flop_counter_with_attention() as counter:
+        return meter.measure_step(training.steps(), counter.get_total_flops)
+
+
+def flop_counter_with_attention() -> flop_counter.FlopCounterMode:
+    """Return PyTorch's counter of operations, with attention on the CPU, which it leaves out.
+
+    It counts where matrices are multiplied: a product and its sum are two; causal attention counts in full.
+    """
+
+    def forward(q: Any, k: Any, v: Any, *_: Any, **__: Any) -> int:  # shapes
+        return flop_counter.sdpa_flop_count(q, k, v)
+
+    def backward(gradient: Any, q: Any, k: Any, v: Any, *_: Any, **__: Any) -> int:
+        return flop_counter.sdpa_backward_flop_count(gradient, q, k, v)
+
+    aten = torch.ops.aten
+    formulas = {
+        aten._scaled_dot_product_flash_attention_for_cpu: forward,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: backward,
+    }
+    return flop_counter.FlopCounterMode(display=False, custom_mapping=formulas)

@@ -55,7 +55,7 @@ def run_in_rounds(
 def time_in_rounds(
     tasks: Mapping[str, Callable[[], object]], rounds: int, title: str, clock: Clock = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Seconds that each of several functions takes, round by round; see `run_in_rounds`."""
+    """Return the seconds that each of several functions takes, round by round; see `run_in_rounds`."""
 
     def timed(task: Callable[[], object]) -> Callable[[], float]:
         def seconds() -> float:
@@ -69,7 +69,7 @@ def time_in_rounds(
 
 
 def quartiles(values: Sequence[float]) -> list[float]:
-    """First quartile, median and third quartile of at least one value."""
+    """Return first quartile, median and third quartile of at least one value."""
     if len(values) == 1:
         return [values[0]] * 3
     return statistics.quantiles(values, n=4, method="inclusive")

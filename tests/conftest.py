@@ -14,7 +14,7 @@ from babygpt.data.batches import BranchBatch, interleave
 from babygpt.data.corpus import Corpus, from_grammar
 from babygpt.data.grammar import Grammar
 from babygpt.encodings import Encoding
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
 

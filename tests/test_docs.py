@@ -86,7 +86,7 @@ def test_every_command_that_is_named_is_there():
         assert len(named) > 4
         assert named <= set(group.list_commands(Context(group)))
     made = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M))
-    assert {"lab", "test", "check", "notebooks", "figures", "faults"} <= made <= set(targets)
+    assert {"lab", "test", "check", "notebooks", "figures"} <= made <= set(targets)
     assert {"env", "format", "constraints", "clean", "help"} <= set(targets)
 
 

@@ -1,4 +1,4 @@
-"""What nbgrader and otter-grader want of a notebook, written without either.
+"""Marks of nbgrader and otter-grader in a notebook, written without either.
 
 nbgrader reads `metadata.nbgrader` of a cell, schema version 3, and replaces what stands between
 `### BEGIN SOLUTION` and `### END SOLUTION` (nbgrader/preprocessors/clearsolutions.py, nbgraderformat/v3.py).
@@ -51,7 +51,7 @@ class Task:
 
 
 def statements(cell: NotebookNode) -> list[ast.stmt]:
-    """The statements of a code cell; none for one that is no plain Python."""
+    """Return the statements of a code cell; none for one that is no plain Python."""
     try:
         return ast.parse(cell.source).body if cell.cell_type == "code" else []
     except SyntaxError:
@@ -59,7 +59,7 @@ def statements(cell: NotebookNode) -> list[ast.stmt]:
 
 
 def exercises_imported(nb: NotebookNode) -> dict[str, Any]:
-    """What a notebook imports from babygpt_course.exercises: name -> exercise or module."""
+    """Return what a notebook imports from babygpt_course.exercises: name -> exercise or module."""
     names: dict[str, Any] = {}
     for statement in (s for cell in nb.cells for s in statements(cell)):
         text = ast.unparse(statement)
@@ -69,45 +69,40 @@ def exercises_imported(nb: NotebookNode) -> dict[str, Any]:
 
 
 def find_tasks(nb: NotebookNode) -> list[Task]:
-    """The exercises of a notebook, in order. Raises ValueError for one without a cell to answer in."""
+    """Return the exercises of a notebook, in order. Raises ValueError for one without a cell to answer in."""
     names, found = exercises_imported(nb), dict[str, Task]()
     for number, cell in enumerate(nb.cells):
-        body = statements(cell)
-        match body[-1] if body else None:
-            case ast.Expr(ast.Call(ast.Attribute(thing, "check"), [ast.Name(answer)], [])):
+        match statements(cell)[-1:]:
+            case [ast.Expr(ast.Call(ast.Attribute(thing, "check"), [ast.Name(answer)], []))]:
                 exercise = resolve(thing, names)
-                if exercise is not None and exercise.name not in found:
-                    own = [c for c in nb.cells[:number] if defined_in(c, answer) is not None]
-                    if not own:
-                        raise ValueError(f"no cell before its check fills {answer!r}, of {exercise.name!r}")
-                    found[exercise.name] = Task(exercise, ast.unparse(thing), answer, own[-1], cell)
-            case _:
-                pass
+                if exercise is None or exercise.name in found:
+                    continue
+                own = [one for one in nb.cells[:number] if defined_in(one, answer) is not None]
+                if not own:
+                    raise ValueError(f"no cell before its check fills {answer!r}, of {exercise.name!r}")
+                found[exercise.name] = Task(exercise, ast.unparse(thing), answer, own[-1], cell)
     return list(found.values())
 
 
 def resolve(thing: ast.expr, names: dict[str, Any]) -> Exercise | None:
-    """The exercise that an expression such as `start.STORY` or `STORY` names; None if it is none."""
+    """Return the exercise that an expression such as `start.STORY` or `STORY` names; None if it is none."""
+    found = None
     match thing:
         case ast.Name(name):
             found = names.get(name)
         case ast.Attribute(ast.Name(module), name):
             found = getattr(names.get(module), name, None)
-        case _:
-            found = None
     return found if isinstance(found, Exercise) else None
 
 
 def defined_in(cell: NotebookNode, name: str) -> ast.stmt | None:
-    """The last statement of a cell that gives a name its value: a function, a class or an assignment."""
+    """Return the last statement of a cell that gives a name its value: a function, class or assignment."""
     for statement in reversed(statements(cell)):
         match statement:
             case ast.FunctionDef(name=n) | ast.ClassDef(name=n) if n == name:
                 return statement
             case ast.Assign(targets=[ast.Name(n)]) | ast.AnnAssign(target=ast.Name(n)) if n == name:
                 return statement
-            case _:
-                pass
     return None
 
 
@@ -115,7 +110,7 @@ def defined_in(cell: NotebookNode, name: str) -> ast.stmt | None:
 
 
 def solved(task: Task, begin: str, end: str) -> str:
-    """The learner's cell with the solution in it, between two marks.
+    """Return the learner's cell with the solution in it, between two marks.
 
     A function keeps its own head and docstring; of the solution it gets the body. Anything else is replaced.
     """
@@ -135,7 +130,7 @@ def solved(task: Task, begin: str, end: str) -> str:
 
 
 def solution_body(task: Task) -> str:
-    """What a solution that is a function does, after its imports, without its head; empty for others."""
+    """Return the body of a solution that is a function, after its imports; empty for others."""
     if not callable(task.exercise.answer):
         return ""
     text = task.exercise.solution().text
@@ -148,7 +143,7 @@ def solution_body(task: Task) -> str:
 
 
 def whole(task: Task) -> str:
-    """The solution as a statement that fills the learner's name."""
+    """Return the solution as a statement that fills the learner's name."""
     if not callable(task.exercise.answer):
         return f"{task.answer} = {task.exercise.answer!r}"
     text = str(task.exercise.solution().text).rstrip()
@@ -156,8 +151,8 @@ def whole(task: Task) -> str:
     return text if name == task.answer else f"{text}\n\n\n{task.answer} = {name}"
 
 
-def asserted(task: Task, last: str) -> str:
-    """The check's cell with another last line."""
+def with_last_line(task: Task, last: str) -> str:
+    """Return the check's cell with another last line."""
     lines = task.check.source.splitlines()
     return "\n".join([*lines[: statements(task.check)[-1].lineno - 1], last])
 
@@ -169,20 +164,13 @@ def for_nbgrader(nb: NotebookNode, tasks: list[Task], _: str) -> None:
     """Make a notebook a source of nbgrader, in place: `nbgrader generate_assignment` makes the class's."""
     for task in tasks:
         task.own.source = solved(task, "### BEGIN SOLUTION", "### END SOLUTION")
-        checked = f"report = {task.called}.check({task.answer})\nassert report.solved, report"
-        task.check.source = asserted(task, checked)
-        marks = {"schema_version": 3, "task": False}
-        task.own.metadata["nbgrader"] = NotebookNode(
-            **marks, grade_id=task.name, grade=False, solution=True, locked=False
-        )
-        task.check.metadata["nbgrader"] = NotebookNode(
-            **marks,
-            grade_id=f"check-{task.name}",
-            grade=True,
-            solution=False,
-            locked=True,
-            points=task.points,
-        )
+        report = f"report = {task.called}.check({task.answer})\nassert report.solved, report"
+        task.check.source = with_last_line(task, report)
+        common = {"schema_version": 3, "task": False}
+        own = {"grade_id": task.name, "grade": False, "solution": True, "locked": False}
+        check = {"grade_id": f"check-{task.name}", "grade": True, "solution": False, "locked": True}
+        task.own.metadata["nbgrader"] = NotebookNode(common | own)
+        task.check.metadata["nbgrader"] = NotebookNode(common | check, points=task.points)
 
 
 def for_otter(nb: NotebookNode, tasks: list[Task], stem: str) -> None:
@@ -190,7 +178,7 @@ def for_otter(nb: NotebookNode, tasks: list[Task], stem: str) -> None:
     around: dict[str, tuple[list[str], list[str]]] = {}
     for task in tasks:
         task.own.source = solved(task, "# BEGIN SOLUTION", "# END SOLUTION")
-        task.check.source = asserted(task, f"{task.called}.check({task.answer}).solved")
+        task.check.source = with_last_line(task, f"{task.called}.check({task.answer}).solved")
         opened = f"# BEGIN QUESTION\nname: {task.name}\npoints: {task.points}"
         around[task.own.id] = [opened, "# BEGIN SOLUTION"], ["# END SOLUTION"]
         around[task.check.id] = ["# BEGIN TESTS"], ["# END TESTS", "# END QUESTION"]

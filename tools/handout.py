@@ -47,15 +47,8 @@ def reveals(cell: NotebookNode) -> bool:
     return shows or "solution" in cell.metadata.get("tags", [])
 
 
-def close_selftests(nb: NotebookNode) -> None:
-    """Take the answers out of a notebook's self-tests, in place."""
-    for cell in nb.cells:
-        if cell.cell_type == "markdown" and is_selftest(cell.source):
-            cell.source = without_answers(cell.source)
-
-
 def linked(notebook: Path, nb: NotebookNode) -> dict[Path, bytes]:
-    """The files of the course, other than notebooks, that a notebook links to: path below ROOT -> content."""
+    """Return the files, other than notebooks, that a notebook links to: path below ROOT -> content."""
     texts = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     found = {(notebook.parent / name).resolve() for name in LINK.findall(texts)}
     inside = (path for path in found if path.is_relative_to(ROOT) and path.suffix != ".ipynb")
@@ -63,7 +56,7 @@ def linked(notebook: Path, nb: NotebookNode) -> dict[Path, bytes]:
 
 
 def handout(notebooks: list[Path], grader: str | None = None, answers: bool = True) -> dict[Path, bytes]:
-    """All files of a handout: path in its folder -> content.
+    """Return all files of a handout: path in its folder -> content.
 
     notebooks  of the course
     grader     "nbgrader", "otter", or None for a class without either
@@ -78,8 +71,9 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
         except ValueError as error:
             raise click.ClickException(f"{path.name}: {error}") from None
         stripped(nb)
-        if not answers:
-            close_selftests(nb)
+        for cell in nb.cells:
+            if not answers and cell.cell_type == "markdown" and is_selftest(cell.source):
+                cell.source = without_answers(cell.source)
         files |= linked(path, nb)
         if grader:
             GRADERS[grader](nb, tasks, path.stem)

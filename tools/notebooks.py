@@ -35,7 +35,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 
 
 def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    """The notebooks called `names` (with or without .ipynb), or all that have either half."""
+    """Return the notebooks called `names` (with or without .ipynb), or all that have either half."""
     found = {path.stem for path in (*folder.glob("*.ipynb"), *folder.glob("src/*.py"))}
     wanted = {Path(name).stem for name in names} or found
     if unknown := sorted(wanted - found):
@@ -44,7 +44,7 @@ def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
 
 
 def saved(notebook: Path) -> dict[Path, int]:
-    """When the halves of a pair were last saved, for those that exist."""
+    """Return when the halves of a pair were last saved, for those that exist."""
     halves = (notebook, notebook.parent / "src" / f"{notebook.stem}.py")
     return {half: half.stat().st_mtime_ns for half in halves if half.exists()}
 
@@ -116,7 +116,7 @@ def tidy(data: dict[str, str]) -> None:
 
 
 def quantise(png: str) -> str:
-    """A picture with at most 256 colours; the same again where it has a palette, or would not be smaller.
+    """Return a picture with at most 256 colours; the same where it has a palette, or would not be smaller.
 
     A colour counts for the palette as the square root of its pixels: by their number alone the large areas
     would take it all, and the ramp of a colour bar would fall into bands.

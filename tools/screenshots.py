@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from babygpt.cli.base import PATH, USER_ERRORS
+from babygpt.cli.options import PATH, USER_ERRORS
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -73,25 +73,15 @@ def take_screenshots(folder: Path) -> list[Path]:
             for nth, name in enumerate(EXPLORERS):
                 paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))
         for name, path in trained.items():
+            area = f"{DASHBOARD}:has(img[alt^='training: {LIVE[name][1]}:'])"
             with Notebook(browser, address, path.name, SIZE) as notebook:
-                paths.append(picture_while_training(notebook, LIVE[name][1], folder / f"{name}.png"))
+                notebook.start_all()
+                try:
+                    notebook.page.wait_for_function(HAS_REACHED, arg=[area, SHARE], timeout=300_000)
+                finally:
+                    notebook.require_no_errors()
+                paths.append(notebook.picture(area, folder / f"{name}.png"))
     return paths
-
-
-def picture_while_training(notebook: Notebook, title: str, path: Path) -> Path:
-    """Run a notebook, and store the picture of one of its dashboards before the run has ended.
-
-    title  of the run
-    path   of the PNG file
-    Raises RuntimeError with what went wrong in a cell.
-    """
-    area = f"{DASHBOARD}:has(img[alt^='training: {title}:'])"
-    notebook.start_all()
-    try:
-        notebook.page.wait_for_function(HAS_REACHED, arg=[area, SHARE], timeout=300_000)
-    finally:
-        notebook.require_no_errors()
-    return notebook.picture(area, path)
 
 
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))

@@ -55,68 +55,54 @@ class Question:
         found = re.match(r"\*\*([a-z])\.\*\* \S", self.folds[0]) if self.folds else None
         return found[1] if found else ""
 
-    def problems(self) -> list[str]:
-        """What is wrong with the question, in words."""
-        found = []
-        letters = "abcdefgh"[: len(self.choices)]
-        if len(self.choices) == 1 or "".join(self.choices) != letters:
-            found.append(f"choices {list(self.choices)}; there should be a), b) and so on")
-        if len(self.folds) != 1:
-            found.append(f"{len(self.folds)} answers that fold out; there should be 1")
-        elif not self.choices:
-            pass
-        elif self.right not in self.choices:
-            found.append("its answer begins with none of the letters, as in **a.** Because …")
-        elif not any(f"*{letter}*" in self.folds[0] for letter in self.choices if letter != self.right):
-            found.append("its answer names no wrong choice, as in Tempting is *b*: …")
-        return [f"question {self.number}: {problem}" for problem in found]
-
 
 def is_selftest(source: str) -> bool:
     """Whether a Markdown cell holds a self-test."""
     return bool(HEADING.search(source))
 
 
-def questions(source: str) -> list[Question]:
-    """The questions of a self-test, in order."""
-    starts = list(NUMBER.finditer(text := section(source)))
-    ends = [*(start.start() for start in starts[1:]), len(text)]
-    parts = [text[start.end() : end] for start, end in zip(starts, ends, strict=True)]
-    return [
-        Question(int(start[1] or start[2]), dict(CHOICE.findall(part)), folds(part))
-        for start, part in zip(starts, parts, strict=True)
-    ]
-
-
 def section(source: str) -> str:
-    """What stands between the heading of a self-test and the next heading."""
+    """Return what stands between the heading of a self-test and the next heading."""
     text = HEADING.split(source, maxsplit=1)[-1]
     return re.split(r"^#+ ", text, maxsplit=1, flags=re.M)[0]
 
 
-def folds(text: str) -> list[str]:
-    """The texts that fold out."""
-    return [block or line for block, line in FOLD.findall(text)]
+def questions(source: str) -> list[Question]:
+    """Return the questions of a self-test, in order."""
+    _, *parts = NUMBER.split(section(source))
+    found = []
+    for starred, plain, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        folds = [block or line for block, line in FOLD.findall(text)]
+        found.append(Question(int(starred or plain), dict(CHOICE.findall(text)), folds))
+    return found
 
 
 def problems(source: str) -> list[str]:
-    """What is wrong with a self-test, in words; nothing if all is well."""
-    asked = questions(source)
+    """Return what is wrong with a self-test, in words; nothing if all is well."""
+    asked, found = questions(source), list[str]()
     numbers = [question.number for question in asked]
-    found = [] if numbers == list(range(1, QUESTIONS + 1)) else [f"questions {numbers}, not 1 to {QUESTIONS}"]
-    found += [problem for question in asked for problem in question.problems()]
+    if numbers != list(range(1, QUESTIONS + 1)):
+        found.append(f"questions {numbers}, not 1 to {QUESTIONS}")
+    for question in asked:
+        letters, name = list(question.choices), f"question {question.number}"
+        if len(letters) == 1 or "".join(letters) != "abcdefgh"[: len(letters)]:
+            found.append(f"{name}: choices {letters}; there should be a), b) and so on")
+        if len(question.folds) != 1:
+            found.append(f"{name}: {len(question.folds)} answers that fold out; there should be 1")
+        elif letters and question.right not in letters:
+            found.append(f"{name}: its answer begins with none of the letters, as in **a.** Because …")
+        elif letters and not any(f"*{x}*" in question.folds[0] for x in letters if x != question.right):
+            found.append(f"{name}: its answer names no wrong choice, as in Tempting is *b*: …")
     rights = [question.right for question in asked if question.choices]
     if len(rights) > 1 and len(set(rights)) == 1:
         found.append(f"every right answer is {rights[0]!r}")
-    number, good = section(source).count("<details"), len(folds(section(source)))
+    number, good = section(source).count("<details"), len(FOLD.findall(section(source)))
     if number != good:
-        found.append(
-            f"{number} <details>, of which {good} have empty lines around their text, or are one line"
-        )
+        found.append(f"{number} <details>, of which {good} have empty lines around them, or are one line")
     return found
 
 
 def without_answers(source: str) -> str:
-    """A self-test whose answers are gone, for a class."""
+    """Return a self-test without its answers, for a class."""
     kept = section(source)
     return source.replace(kept, re.sub(r"\s*<details>.*?</details>[ \t]*", "", kept, flags=re.S))

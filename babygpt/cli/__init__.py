@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from babygpt.cli.base import CommandGroup
+from babygpt.cli.options import CommandGroup
 
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),

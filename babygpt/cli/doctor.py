@@ -1,14 +1,14 @@
-"""`doctor`: apart from the other commands, for it has to run where PyTorch does not."""
+"""The command `doctor`, apart from the others because it has to run where PyTorch does not."""
 
 import click
 
-from babygpt.doctor import checks, report
+from babygpt.doctor import checks, format_diagnoses
 
 
 @click.command()
 def doctor() -> None:
     """Tell what is installed, and whether it will do: packages, device, widgets, disk."""
-    findings = checks()
-    click.echo(report(findings))
-    if not all(check.ok for check in findings):
+    found = checks()
+    click.echo(format_diagnoses(found))
+    if not all(one.ok for one in found):
         raise click.ClickException("something above needs attention")

@@ -1,4 +1,4 @@
-"""`train` and `generate`: one text at a time."""
+"""The commands `train` and `generate`, for one text at a time."""
 
 from __future__ import annotations
 
@@ -6,50 +6,54 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import torch
 
-from babygpt.cli.base import (
+from babygpt.cli.choices import chosen_options, encoding_options, options_of
+from babygpt.cli.options import (
     PATH,
     adopt,
-    claimed,
     corpus_option,
     fields_of,
     options_from,
+    output_lock,
     sampling_options,
     save_every_option,
     warn_unused,
 )
-from babygpt.cli.choices import chosen_options, encoding_options, options_of
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.metrics.diffusion import nelbo
+from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, objective_for
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.distributed import Team, distributed, training_device
 from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
+ORDERS = {
+    "confidence": "confidence_threshold",
+    "random": "per_step",
+    "ancestral": "n_steps",
+}  # and their flags
+shown = partial(click.option, show_default=True)
+
 
 @click.command()
 @click.argument("version", type=click.Choice(list(VERSIONS)))
 @corpus_option
-@click.option(
-    "--out",
-    type=PATH,
-    help="where to write  [default: weights/VERSION.safetensors]",
-)
+@click.option("--out", type=PATH, help="where to write  [default: weights/VERSION.safetensors]")
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
 @click.option("--resume", is_flag=True, help="go on with the run in --out, with the numbers it began with")
 @save_every_option
@@ -77,14 +81,16 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
         if not VERSIONS[version].masks and team.is_main:
             warn_unused(ctx, ["bound"], f"in training {version}")
         replace = values["overwrite"] or values["resume"]
-        mine = claimed(out, "--out", replace, "--overwrite or --resume") if team.is_main else nullcontext()
+        mine = (
+            output_lock(out, "--out", replace, "--overwrite or --resume") if team.is_main else nullcontext()
+        )
         with mine:
             run, corpus = start(ctx, version, out, values, team)
             run.train(values["save_every"])
             if team.is_main:
                 losses = run.complete(lambda: measure(run, corpus))
                 floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
-                say(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
+                echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
 
 
 def require_trainable(version: str, values: dict[str, Any]) -> None:
@@ -100,10 +106,9 @@ def require_trainable(version: str, values: dict[str, Any]) -> None:
 def start(
     ctx: click.Context, version: str, out: Path, values: dict[str, Any], team: Team
 ) -> tuple[SavedRun, Corpus]:
-    """Make a run that is ready to train, from its beginning or from where its checkpoint stands.
+    """Return a run that is ready to train, from its beginning or from its checkpoint, and its corpus.
 
-    returns  the run, and what it learns from
-    Raises BadInput for the corpus, for what is no run at `out`, or not the one that the flags describe.
+    Raises BadInput for the corpus, and if `out` holds no run or another one than the flags describe.
     """
     masks, options = VERSIONS[version].masks, chosen_options(ctx, version)
     saved = resume(ctx, version, out, values) if values["resume"] else None
@@ -132,17 +137,14 @@ def start(
 
 
 def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) -> Checkpoint:
-    """Read the run in `out`, and let its numbers take the place of flags that were not given.
-
-    Raises BadInput if a flag that was given says something else; the corpus may have moved.
-    """
+    """Read the run in `out`, whose numbers replace the flags that were not given."""
     saved, began = load_unfinished(out, version)
     adopt(ctx, values, began | options_of(version, saved.options), out)
     return saved
 
 
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
-    """The validation loss of a trained model, and if it fills in masked tokens its NELBO."""
+    """Return the validation loss of a trained model, and the NELBO of a model that fills in masked tokens."""
     objective, model = run.training.objective, run.training.model
     val_loss = run.curve[-1][1] if run.is_measured() else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
@@ -152,7 +154,7 @@ def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
 
 
 def describe(losses: dict[str, float | None]) -> str:
-    """The validation losses in words, each named for what it is."""
+    """Describe the validation losses in words, each by its name."""
     if "nelbo" not in losses:
         return f"validation loss {losses['val_loss']:.3f} nats per character"
     error = "" if losses["nelbo_se"] is None else f" ± {losses['nelbo_se']:.3f} (standard error)"
@@ -169,33 +171,22 @@ def describe(losses: dict[str, float | None]) -> str:
 @click.argument("model", type=PATH)
 @click.option("--prompt", default="\n", help="text to continue  [default: a line end]")
 @sampling_options
-@click.option(
+@shown(
     "--order",
-    type=click.Choice(["confidence", "random", "ancestral"]),
+    type=click.Choice(list(ORDERS)),
     default="confidence",
-    show_default=True,
     help="v7: which characters appear first, the surest, any, or as training's masking run backwards",
 )
-@click.option(
+@shown(
     "--confidence-threshold",
     default=0.95,
-    show_default=True,
     help="v7, confidence: what it is surer of than this appears at once",
 )
-@click.option("--per-step", default=1, show_default=True, help="v7, random: characters a step")
-@click.option("--n-steps", default=32, show_default=True, help="v7, ancestral: steps a block at the most")
+@shown("--per-step", default=1, help="v7, random: characters a step")
+@shown("--n-steps", default=32, help="v7, ancestral: steps a block at the most")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
 @click.pass_context
-def generate(
-    ctx: click.Context,
-    model: Path,
-    prompt: str,
-    tokens: int,
-    temperature: float,
-    top_k: int | None,
-    seed: int,
-    **filling: Any,
-) -> None:
+def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values: Any) -> None:
     """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block."""
     loaded = checkpoints.load(model)
     kind = VERSIONS[loaded.version]
@@ -204,25 +195,26 @@ def generate(
             f"{model} is a {loaded.version}, which writes several texts at once: "
             f"use `parallel-generate --model {model} --branches 2`"
         )
-    idx = loaded.tokenizer.encode(prompt)[None]
-    draw = torch.Generator().manual_seed(seed)
-    network, how = loaded.model.to(pick_device()), (temperature, top_k, draw)
+    idx, network = loaded.tokenizer.encode(prompt)[None], loaded.model.to(pick_device())
+    draw = torch.Generator().manual_seed(values["seed"])
+    how = (values["temperature"], values["top_k"], draw)
     if kind.masks:
-        order = choose_order(ctx, **filling)
-        written = continue_text(network, idx, tokens, order, *how, filling["block"]).tokens
+        order = choose_order(ctx, values)
+        written = continue_text(network, idx, tokens, order, *how, values["block"]).tokens
     else:
-        warn_unused(ctx, filling, f"in a {loaded.version}, which writes one character after another")
+        unused = ["order", *ORDERS.values(), "block"]
+        warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
         written = next_tokens(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
 
 
-def choose_order(ctx: click.Context, order: str, block: int | None, **numbers: Any) -> Order:
-    """Make the order in which characters appear; warn of flags that belong to another order."""
-    makers: dict[str, tuple[str, Callable[[Any], Order]]] = {
-        "confidence": ("confidence_threshold", by_confidence),
-        "random": ("per_step", in_random_order),
-        "ancestral": ("n_steps", ancestral),
+def choose_order(ctx: click.Context, values: dict[str, Any]) -> Order:
+    """Return the order in which characters appear; warn of flags that belong to another order."""
+    order = values["order"]
+    warn_unused(ctx, [flag for name, flag in ORDERS.items() if name != order], f"with --order {order}")
+    make: dict[str, Callable[[Any], Order]] = {
+        "confidence": by_confidence,
+        "random": in_random_order,
+        "ancestral": ancestral,
     }
-    own, make = makers[order]
-    warn_unused(ctx, [name for name in numbers if name != own], f"with --order {order}")
-    return make(numbers[own])
+    return make[order](values[ORDERS[order]])

@@ -1,6 +1,4 @@
-"""Windows cut out of one long row of token ids, and several of them interleaved in one sequence."""
-
-from __future__ import annotations
+"""Windows cut from one long row of token ids, and several texts interleaved in one sequence."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,11 +10,11 @@ from torch.nn.utils.rnn import pad_sequence
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
-IGNORED = -100  # a target that is none: what cross_entropy leaves out
+IGNORED = -100  # marks a token without a target; cross_entropy skips it
 
 
 def require_window(ids: Tensor, block_size: int) -> None:
-    """Raise a ValueError if the text is too short for one window and its targets."""
+    """Raise BadInput if the text is too short for one window and its targets."""
     if len(ids) <= block_size:
         raise BadInput(
             f"the text has {len(ids)} tokens; block_size {block_size} needs at least {block_size + 1}"
@@ -24,7 +22,7 @@ def require_window(ids: Tensor, block_size: int) -> None:
 
 
 def cut(ids: Tensor, starts: Tensor, length: int) -> Tensor:
-    """Windows of `length` tokens at the given starts.
+    """Return windows of `length` tokens at the given starts.
 
     ids       (N,)  token ids
     starts    (B,)  first token of each window
@@ -34,7 +32,7 @@ def cut(ids: Tensor, starts: Tensor, length: int) -> Tensor:
 
 
 def line_starts(ids: Tensor, newline: int, length: int) -> Tensor:
-    """Where a line begins and `length` tokens follow: (S,)."""
+    """Return the starts of the lines that are followed by at least `length` tokens: (S,)."""
     after = (ids == newline).nonzero()[:, 0] + 1
     starts = torch.cat([torch.zeros(1, dtype=torch.long), after])
     return starts[starts + length <= len(ids)]
@@ -43,34 +41,30 @@ def line_starts(ids: Tensor, newline: int, length: int) -> Tensor:
 def consecutive_windows(
     ids: Tensor, block_size: int, batch_size: int = 64
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Every token of a text once as a target, in windows side by side; the last one may be shorter.
+    """Yield windows side by side, the last one perhaps shorter. Every token but the first is a target once.
 
     ids         (N,)  token ids
     block_size  tokens in a window
     yields      (B, T) inputs and (B, T) targets, each target the token after its input
-    Raises ValueError if the text has fewer than 2 tokens.
+    Raises BadInput if the text has fewer than 2 tokens.
     """
     if len(ids) < 2:
         raise BadInput(f"the text has {len(ids)} tokens; a target needs at least 2")
     x, y = ids[:-1], ids[1:]
     whole = len(x) // block_size * block_size
     if whole:
-        rows = zip(
-            x[:whole].view(-1, block_size).split(batch_size),
-            y[:whole].view(-1, block_size).split(batch_size),
-            strict=True,
-        )
-        yield from rows
+        inputs, targets = (part[:whole].view(-1, block_size).split(batch_size) for part in (x, y))
+        yield from zip(inputs, targets, strict=True)
     if whole < len(x):
         yield x[None, whole:], y[None, whole:]
 
 
 class BranchBatch(NamedTuple):
-    """Samples of several texts in one sequence each: all tokens of one time, then those of the next.
+    """Samples that each hold several texts in one sequence: all tokens of one time, then those of the next.
 
     tokens   (B, T)  token ids
     targets  (B, T)  the next token of the same branch; IGNORED where there is none
-    time     (B, T)  when each token stands, in tokens
+    time     (B, T)  position of each token in its text, in tokens
     branch   (B, T)  which text it belongs to, counted from 0
     """
 
@@ -81,7 +75,7 @@ class BranchBatch(NamedTuple):
 
     @property
     def positions(self) -> Positions:
-        """Time and branch of each token, as a model takes them."""
+        """The positions of the tokens, for a model."""
         return Positions(self.time, self.branch)
 
 
@@ -94,8 +88,8 @@ def interleave(
     offsets   n                the time of each text's first token
     branches  n                the branch of each text; 0 to n - 1 by default
     returns   a batch of one row, (1, T_1 + ... + T_n)
-    Raises ValueError if there is no text, or one without a target, if offsets or branches are not as many
-    as the texts, or if two texts are given one branch.
+    Raises BadInput if there is no text, or one without a target, if the numbers of offsets or branches differ
+    from that of the texts, or if two texts have one branch.
     Source: note 002 (branches and times of a sample).
     """
     if not texts:
@@ -116,9 +110,9 @@ def interleave(
 
 
 def collate(samples: Sequence[BranchBatch]) -> BranchBatch:
-    """Put samples into one batch, the shorter ones filled up.
+    """Put samples into one batch and pad the shorter ones.
 
-    What fills up has no target and stands at a time after all others, so no token ever looks at it.
+    Padding has no target, and its time is after all others, so no token ever looks at it.
 
     samples  B of (1, T_i)
     returns  (B, T) parts, T the longest
@@ -134,15 +128,15 @@ def collate(samples: Sequence[BranchBatch]) -> BranchBatch:
 def branch_batches(
     texts: Tensor, n: int, block_size: int, generator: torch.Generator, batch_size: int = 16
 ) -> Iterator[BranchBatch]:
-    """Every text once, n of them in each sample, at random times of one window.
+    """Yield every text once, n of them in each sample, at random times of one window.
 
-    texts       (N, T + 1)  token ids; what is left over when n does not divide N is dropped at the end
+    texts       (N, T + 1)  token ids; if n does not divide N, the remainder is dropped
     n           branches of a sample
-    block_size  times in the window: a text begins anywhere where it still ends inside
+    block_size  times in the window; a text begins at any time at which it still ends inside
     generator   draws which texts share a sample, and the offsets
     batch_size  samples of a batch
     yields      batches of (batch_size or fewer, n T)
-    Raises ValueError if n is below 1, N below n, or T above block_size.
+    Raises BadInput if n is below 1, N below n, or T above block_size.
     """
     require_branches(n, n, texts.shape[1] - 1, block_size)
     if len(texts) < n:
@@ -156,7 +150,7 @@ def branch_batches(
 
 
 def require_branches(low: int, high: int, length: int, block_size: int) -> None:
-    """Raise a ValueError unless between `low` and `high` texts of `length` tokens fit into a window."""
+    """Raise BadInput unless between `low` and `high` texts of `length` tokens fit into a window."""
     if low < 1:
         raise BadInput(f"{low} branches: a sample needs at least 1")
     if high < low:

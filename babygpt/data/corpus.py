@@ -1,6 +1,4 @@
-"""Texts to learn from: tales made on the spot, Tiny Shakespeare, or any UTF-8 file."""
-
-from __future__ import annotations
+"""Texts to train on: tales that the package writes, Tiny Shakespeare, or any UTF-8 file."""
 
 import hashlib
 import os
@@ -23,11 +21,11 @@ SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/da
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
-BYTES = 17  # of a character while it is encoded: itself, its id in a list, and in a tensor
-FEWEST_BYTES = 4  # of a byte of a file: BYTES for a character, and no character has more than 4 bytes
+BYTES = 17  # per character while a text is encoded: 1 in the text, 8 in a list of ids, 8 in a tensor
+FEWEST_BYTES = 4  # per byte of a file, whose characters may have 4 bytes each
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
-NAMES = (*GRAMMARS, "recall", "shakespeare")  # what a corpus may be called; all else is a path
+NAMES = (*GRAMMARS, "recall", "shakespeare")  # any other name is a path
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,9 @@ class Corpus:
 
     name       what it was loaded as
     tokenizer  its characters
-    train      (N,)  token ids to learn from
-    val        (M,)  token ids to be measured on
-    grammar    what wrote it, with its exact entropies, or None for found text
+    train      (N,)  token ids for training
+    val        (M,)  token ids for validation
+    grammar    the grammar that wrote it, with exact entropies, or None for found text
     """
 
     name: str
@@ -49,16 +47,16 @@ class Corpus:
 
     @property
     def floor(self) -> float | None:
-        """Entropy in nats per character that no model can pass, where it is known."""
+        """The lowest loss that any model can reach, in nats per character, where it is known."""
         return self.grammar.floor() if self.grammar else None
 
     @property
     def bigram_floor(self) -> float | None:
-        """Conditional entropy in nats per character that no bigram model can pass, where known."""
+        """The lowest loss that a bigram model can reach, in nats per character, where it is known."""
         return self.grammar.bigram_floor() if self.grammar else None
 
     def fingerprint(self) -> str:
-        """SHA-256 of its characters and both its parts: the same for the same text, whatever it is called."""
+        """Return the SHA-256 of its characters and both parts, which does not depend on its name."""
         total = hashlib.sha256(repr(self.tokenizer.characters).encode())
         for part in (self.train, self.val):
             total.update(f"{len(part)} ".encode() + part.numpy().tobytes())
@@ -71,7 +69,7 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
     name       "tales", "plain-tales", "tales-zh", "recall", "shakespeare", or the path of a UTF-8 text file
     n_chars    characters of training text to write, for the tales and "recall" only
     with_mask  whether the tokenizer gets a MASK token
-    Raises ValueError if the file is missing, empty or not UTF-8, or cannot be downloaded.
+    Raises BadInput if the file is missing, empty or not UTF-8, or cannot be downloaded.
     """
     if name in GRAMMARS:
         return from_grammar(name, GRAMMARS[name](), n_chars, with_mask)
@@ -83,36 +81,39 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
 def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = False) -> Corpus:
     """Write a corpus: training and validation text from different seeds, the latter a ninth as long.
 
-    Raises ValueError if n_chars is below 1, or more than fit into memory.
+    Raises BadInput if n_chars is below 1, or more than fit into memory.
     """
-    tokenizer = CharTokenizer(grammar.alphabet(), with_mask)
-    return Corpus(name, tokenizer, *_written(tokenizer, grammar.write, n_chars), grammar)
+    return _written(name, CharTokenizer(grammar.alphabet(), with_mask), grammar.write, n_chars, grammar)
 
 
 def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: bool = False) -> Corpus:
-    """Write plain tales in which values are told, and asked later: the corpus "recall", without a floor.
+    """Write the corpus "recall": plain tales in which values are told and later asked for. It has no floor.
 
-    n_chars  characters of training text; as many a ninth to be measured on, from another seed
-    spacing  how far apart they are told and asked; the tokenizer is the same for all
-    Raises ValueError if n_chars is below 1, or more than fit into memory.
+    n_chars  characters of training text; the validation text is a ninth as long and has another seed
+    spacing  distances between telling and asking; they do not change the tokenizer
+    Raises BadInput if n_chars is below 1, or more than fit into memory.
     """
     tokenizer = CharTokenizer(recall.alphabet(), with_mask)
-    return Corpus("recall", tokenizer, *_written(tokenizer, partial(recall.write, spacing=spacing), n_chars))
+    return _written("recall", tokenizer, partial(recall.write, spacing=spacing), n_chars)
 
 
 def _written(
-    tokenizer: CharTokenizer, write: Callable[[int, int], str], n_chars: int
-) -> tuple[Tensor, Tensor]:
-    """Token ids to learn from and to be measured on, of what is written from a length and a seed."""
+    name: str,
+    tokenizer: CharTokenizer,
+    write: Callable[[int, int], str],  # of a length and a seed
+    n_chars: int,
+    grammar: Grammar | None = None,
+) -> Corpus:
     if n_chars < 1:
         raise BadInput(f"n_chars ({n_chars}) must be at least 1 character of training text")
     require_memory(f"{n_chars} characters and their token ids", n_chars * BYTES)
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
-    return tokenizer.encode(write(n_chars, TRAIN_SEED)), tokenizer.encode(write(n_val, VAL_SEED))
+    train, val = (tokenizer.encode(write(n, seed)) for n, seed in ((n_chars, TRAIN_SEED), (n_val, VAL_SEED)))
+    return Corpus(name, tokenizer, train, val, grammar)
 
 
 def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
-    """Split a text: the first 90% to learn from, the rest to be measured on."""
+    """Split a text: the first 90% for training, the rest for validation."""
     if not text:
         raise BadInput(f"{name} is empty; a corpus needs some text")
     require_memory(f"the {len(text)} characters of {name} and their token ids", len(text) * BYTES)
@@ -128,9 +129,9 @@ def without_mask(corpus: Corpus) -> Corpus:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file. A byte order mark is no text; line ends of any kind become "\\n".
+    """Read a UTF-8 file without its byte order mark. Line ends of any kind become "\\n".
 
-    Raises ValueError naming the path if it is missing, cannot be read, is not UTF-8 text, or is too large for
+    Raises BadInput naming the path if it is missing, cannot be read, is not UTF-8 text, or is too large for
     the memory.
     """
     try:
@@ -145,9 +146,9 @@ def read_text(path: Path) -> str:
 
 
 def shakespeare() -> str:
-    """Tiny Shakespeare: a local copy if BABYGPT_SHAKESPEARE names one, else downloaded once and cached.
+    """Return Tiny Shakespeare: a local copy if BABYGPT_SHAKESPEARE names one, else one download, cached.
 
-    Raises ValueError if a copy has the wrong checksum or the download fails.
+    Raises BadInput if a copy has the wrong checksum or the download fails.
     Source: Karpathy 2015, char-rnn.
     """
     local = os.environ.get(SHAKESPEARE_VARIABLE)

@@ -8,31 +8,33 @@ A template is text with two kinds of holes:
     {kind.var!w}   the same, and the answer of a question whose wrong candidate is variable w
     [rule]         any template of that rule; it knows the names bound so far, and no other word
 
-Because every string has one derivation (the tests parse samples exhaustively), the log-probability of
-a story is minus the sum of the logs of the numbers of choices, and so are the entropies.
+Every string has one derivation (the tests parse samples exhaustively). So the log-probability of a story is
+minus the sum of the logs of the numbers of choices, and the entropies follow in the same way.
 """
-
-from __future__ import annotations
 
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import TypeVar
 
-from babygpt.data.bigrams import Bigrams, Pairs
 from babygpt.data.stories import END, Item, Question, Rule, Slot, Story, Template, read_template
 from babygpt.errors import BadInput
 
 START_RULE = "story"
 
 Bindings = dict[tuple[str, str], str]  # (kind, var) -> word
+Pairs = Counter[tuple[str, str]]  # expected number of times one character follows another
+Chars = Counter[str]  # a distribution over characters
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """Words and rules, and everything that follows from them in closed form.
+    """Words and rules, and all numbers that follow from them in closed form.
 
     words     kind -> the words of that kind
     rules     rule -> the texts of its templates; the rule "story" is the root
@@ -46,12 +48,12 @@ class Grammar:
         return {name: tuple(map(read_template, texts)) for name, texts in self.rules.items()}
 
     @cached_property
-    def _pairs(self) -> Bigrams:
+    def _pairs(self) -> "Bigrams":
         return Bigrams(self.words, self.templates)
 
     @cached_property
     def _by_first(self) -> dict[str, dict[str, list[str]]]:
-        """The words of each kind that begin with each character."""
+        """The words of each kind, by their first character."""
         found: dict[str, dict[str, list[str]]] = {kind: defaultdict(list) for kind in self.words}
         for kind, words in self.words.items():
             for word in words:
@@ -85,7 +87,7 @@ class Grammar:
         return log_prob, pieces
 
     def _options(self, slot: Slot, bound: Bindings) -> Sequence[str]:
-        """The words that may still stand in a slot: its own if bound, else those nobody else has."""
+        """Return the words that a slot may show: its own if bound, else those that no other variable has."""
         if (slot.kind, slot.var) in bound:
             return [bound[slot.kind, slot.var]]
         taken = {word for (kind, _), word in bound.items() if kind == slot.kind}
@@ -98,9 +100,9 @@ class Grammar:
         return free
 
     def write(self, n_chars: int, seed: int) -> str:
-        """Write whole stories, one a line, until at least n_chars characters stand there.
+        """Write whole stories, one a line, with at least n_chars characters.
 
-        n_chars   at least this many characters; the last story is not cut
+        n_chars   in characters; the last story is not cut
         seed      the same seed gives the same text
         """
         rng = random.Random(seed)
@@ -117,13 +119,13 @@ class Grammar:
         n           an even number of questions
         max_chars   longest prompt plus answer, in characters: a window the model can see whole
         returns     n questions; a model that ignores order gets half of them right
-        Raises ValueError if n is odd or no story is short enough.
+        Raises BadInput if n is odd or too few stories are short enough.
         """
         if n % 2:
             raise BadInput(f"n ({n}) must be even: questions come in mirror pairs")
         rng = random.Random(seed)
         found: list[Question] = []
-        for _ in range(200 * n + 1):
+        for _ in range(200 * n + 1):  # an end, in case no story fits
             if len(found) == n:
                 return found
             story = self.sample(rng)
@@ -136,14 +138,14 @@ class Grammar:
     # ---- reading -------------------------------------------------------------------------------
 
     def derivations(self, text: str) -> list[float]:
-        """Parse a story exhaustively: the log-probability in nats of each of its derivations."""
+        """Parse a story exhaustively. Return the log-probability in nats of each of its derivations."""
         return [p for p, end, _ in self._parse_item(Rule(START_RULE), text, 0, {}) if end == len(text)]
 
     def log_prob(self, text: str) -> float:
-        """The exact log-probability of one story, in nats.
+        """Return the exact log-probability of one story, in nats.
 
         text      a story without the line end
-        Raises ValueError if the grammar cannot write it.
+        Raises BadInput if the grammar cannot write it.
         """
         found = self.derivations(text)
         if not found:
@@ -151,7 +153,7 @@ class Grammar:
         return math.log(sum(map(math.exp, found)))
 
     def _parse(self, items: Template, text: str, start: int, bound: Bindings) -> Iterator[tuple[float, int]]:
-        """Every way to read these items from `start` on: its log-probability, and where it ends."""
+        """Yield every way to read these items from `start` on: its log-probability and its end."""
         if not items:
             yield 0.0, start
             return
@@ -162,7 +164,7 @@ class Grammar:
     def _parse_item(
         self, item: Item, text: str, start: int, bound: Bindings
     ) -> Iterator[tuple[float, int, Bindings]]:
-        """Every way to read one item from `start` on, and the words that are bound after it."""
+        """Yield every way to read one item from `start` on, and the words that are bound after it."""
         if isinstance(item, Rule):
             log_n = math.log(len(self.templates[item.name]))
             for template in self.templates[item.name]:
@@ -174,7 +176,7 @@ class Grammar:
         else:
             near = self._by_first[item.kind].get(text[start : start + 1], ())
             words = [word for word in near if text.startswith(word, start)]
-            options = self._options(item, bound) if words else ()  # a long list, and most often in vain
+            options = self._options(item, bound) if words else ()  # a long list, and most often not needed
             for word in words:
                 if word in options:
                     known = {**bound, (item.kind, item.var): word}
@@ -183,7 +185,7 @@ class Grammar:
     # ---- what is known without sampling --------------------------------------------------------
 
     def entropy(self) -> float:
-        """Nats of choice in one story."""
+        """Return the entropy of one story, in nats."""
         return self._rule_entropy(START_RULE, {})
 
     def _rule_entropy(self, rule: str, names: Bindings) -> float:
@@ -199,20 +201,20 @@ class Grammar:
                 total += self._rule_entropy(item.name, _names(bound))
             elif isinstance(item, Slot):
                 options = self._options(item, bound)
-                bound[item.kind, item.var] = options[0]  # which word does not matter, only how many are left
+                bound[item.kind, item.var] = options[0]  # any word will do: only the number of options counts
                 total += math.log(len(options))
         return total
 
     def expected_length(self) -> float:
-        """Mean characters of a story, its line end included."""
+        """Return the mean length of a story, in characters, with its line end."""
         return sum(self.bigrams().values())
 
     def floor(self) -> float:
-        """Entropy rate in nats per character: no model of the text can pass below it."""
+        """Return the entropy rate in nats per character. The loss of no model can be lower."""
         return self.entropy() / self.expected_length()
 
     def bigram_floor(self) -> float:
-        """H(next character | this character) in nats: no bigram model can pass below it."""
+        """Return H(next character | this character) in nats. The loss of no bigram model can be lower."""
         pairs = self.bigrams()
         first: Counter[str] = Counter()
         for (a, _), n in pairs.items():
@@ -221,7 +223,7 @@ class Grammar:
         return -sum(n * math.log(n / first[a]) for (a, _), n in pairs.items()) / total
 
     def bigrams(self) -> Pairs:
-        """Expected number of times each character follows another, per story, line ends included."""
+        """Return how often each character follows another, expected per story with its line end."""
         story = Rule(START_RULE)
         pairs = self._pairs.within(story).copy()
         for a, p in self._pairs.edge(story, -1).items():
@@ -231,10 +233,90 @@ class Grammar:
         return pairs
 
     def alphabet(self) -> list[str]:
-        """Every character a story can hold, and the line end, sorted."""
+        """Return all characters of all stories and the line end, sorted."""
         return sorted({char for pair in self.bigrams() for char in pair})
 
 
 def _names(bound: Bindings) -> Bindings:
-    """The people of a story, who are known in all of it; every other word stays in its template."""
+    """Return the names, which hold in the whole story. Every other word stays in its template."""
     return {slot: word for slot, word in bound.items() if slot[0] == "name"}
+
+
+# ---- pairs of characters -----------------------------------------------------------------------
+
+
+class Bigrams:
+    """Counts how often one character follows another in a grammar's text: exactly, without writing any.
+
+    words      kind -> the words of that kind
+    templates  rule -> its templates
+    """
+
+    def __init__(
+        self, words: Mapping[str, Sequence[str]], templates: Mapping[str, Sequence[Template]]
+    ) -> None:
+        self.words, self.templates = words, templates
+        self.known: dict[Item, Pairs] = {}
+        self.edges: dict[tuple[Item, int], Chars] = {}
+
+    def within(self, item: Item) -> Pairs:
+        """Return the expected pairs within an item. Results are kept, since many templates share a rule."""
+        if item not in self.known:
+            if isinstance(item, Rule):
+                parts = [self._within_template(template) for template in self.templates[item.name]]
+            else:
+                parts = [Counter(pairwise(word)) for word in self._words(item)]
+            self.known[item] = _mean(parts)
+        return self.known[item]
+
+    def edge(self, item: Item, side: int) -> Chars:
+        """Return the distribution of an item's first (side 0) or last (side -1) character."""
+        if (item, side) not in self.edges:
+            if isinstance(item, Rule):
+                parts = [self.edge(template[side], side) for template in self.templates[item.name]]
+            else:
+                parts = [Counter({word[side]: 1.0}) for word in self._words(item)]
+            self.edges[item, side] = _mean(parts)
+        return self.edges[item, side]
+
+    def _within_template(self, template: Template) -> Pairs:
+        total: Pairs = Counter()
+        for item in template:
+            total.update(self.within(item))
+        for left, right in pairwise(template):
+            total.update(self._joint(left, right))
+        return total
+
+    def _words(self, item: str | Slot) -> Sequence[str]:
+        """Return the words that a slot may show, or the literal alone."""
+        return [item] if isinstance(item, str) else self.words[item.kind]
+
+    def _joint(self, left: Item, right: Item) -> Pairs:
+        """Return the pairs of characters where two items meet. Two slots of a kind depend on each other."""
+        if isinstance(left, Slot) and isinstance(right, Slot) and left.kind == right.kind:
+            words = self.words[left.kind]
+            same = left.var == right.var
+            return _mean([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
+        if self._named(left, -1) and self._named(right, 0):
+            raise BadInput(f"names touch across a rule's border, between {left} and {right}: put text there")
+        ends, starts = self.edge(left, -1), self.edge(right, 0)
+        joint: Pairs = Counter()
+        for a, p in ends.items():
+            for b, q in starts.items():
+                joint[a, b] += p * q
+        return joint
+
+    def _named(self, item: Item, side: int) -> bool:
+        """Return whether a name may stand at an item's beginning (side 0) or end (side -1)."""
+        if isinstance(item, Rule):
+            return any(self._named(template[side], side) for template in self.templates[item.name])
+        return isinstance(item, Slot) and item.kind == "name"
+
+
+def _mean(parts: list[Counter[T]]) -> Counter[T]:
+    """Return the mean of several counters."""
+    total: Counter[T] = Counter()
+    for part in parts:
+        for key, n in part.items():
+            total[key] += n / len(parts)  # type: ignore[assignment]  # counts may be means
+    return total

@@ -1,4 +1,4 @@
-"""A story and the pieces it is made of."""
+"""Stories, their templates and the questions that they ask."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOLE = re.compile(r"\{(\w+)(?:\.(\w+))?(?:!(\w+))?\}|\[(\w+)\]")
 
 @dataclass(frozen=True)
 class Slot:
-    """A hole filled with one word: its kind, its variable, and the rival if it answers a question."""
+    """A hole for one word: its kind, its variable, and the rival variable if it answers a question."""
 
     kind: str
     var: str
@@ -21,7 +21,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Rule:
-    """A hole filled with any template of the rule of that name."""
+    """A hole for any template of the rule of that name."""
 
     name: str
 
@@ -51,26 +51,26 @@ def read_template(text: str) -> Template:
 
 @dataclass(frozen=True)
 class Question:
-    """A story up to the point where a name must come, with the right name and the wrong one.
+    """A story up to the position of a name, with the right name and a wrong one.
 
-    In a mirror pair the two names change places in the story, so the characters stay the same and
-    only their order tells which name is right.
+    In a mirror pair the two names are exchanged everywhere in the story. Both stories have the same
+    characters, and only their order tells which name is right.
     """
 
     prompt: str
     answer: str
     rival: str
-    end: str  # what stands after a name in an answer, so that no name is the beginning of another's answer
-    mention: int | None = None  # where the answer's name first stands in the prompt, if a story says so
+    end: str  # the character after the answer, so that no answer is the beginning of another
+    mention: int | None = None  # position of the answer's name in the prompt, if a story gave it
 
     @property
     def length(self) -> int:
-        """Characters that a window must hold: the prompt and the longer of the two answers."""
+        """The length of the window that is needed: the prompt and the longer of the two answers."""
         return len(self.prompt) + max(len(self.answer), len(self.rival)) + len(self.end)
 
     @property
     def distance(self) -> int:
-        """Characters between the answer's first mention and the position where it is asked for."""
+        """The characters between the answer's first mention and the position where it is asked for."""
         first = self.prompt.index(self.answer) if self.mention is None else self.mention
         return len(self.prompt) - first
 
@@ -87,13 +87,13 @@ class Story:
         return "".join(piece for _, piece in self.pieces)
 
     def swap(self, one: str, other: str) -> Story:
-        """The same story with two names exchanged; it is exactly as probable."""
+        """Return the story with two names exchanged. It is exactly as probable."""
         exchange = {one: other, other: one}
         pieces = ((i, exchange.get(p, p) if isinstance(i, Slot) else p) for i, p in self.pieces)
         return Story(self.log_prob, tuple(pieces))
 
     def question(self) -> Question | None:
-        """The first question that the story asks, or None if it asks none."""
+        """Return the first question that the story asks, or None if it asks none."""
         names = {i.var: piece for i, piece in self.pieces if isinstance(i, Slot) and i.kind == "name"}
         prompt = END  # as in running text, where a story always follows a line end
         mentions: dict[str, int] = {}

@@ -1,12 +1,10 @@
-"""Tales: who did what to whom, told by word order alone.
+"""Tales: short stories in which word order alone tells who did what to whom.
 
-Each story states a fact, may wander off into a scene or three, asks about the fact, and tells it once
-more. Exchanging two names leaves every character of the story in place but makes the answer wrong, so
-a model that ignores order is right half of the time. Names are put together from syllables, so that
-there are too many to know by heart: a model has to look back.
+Each story states a fact, may continue with up to three scenes, asks about the fact, and may state it again.
+If two names are exchanged, the story has the same characters but another answer, so a model that ignores
+order is right half of the time. Names are made of syllables. There are too many to memorise, so a model has
+to look back.
 """
-
-from __future__ import annotations
 
 from functools import cache
 from itertools import product
@@ -33,17 +31,17 @@ ENGLISH_WORDS = {
 
 
 def _both(scene: str) -> tuple[str, str]:
-    """A scene of a and b, and the same of b and a. It holds both or none: counting names tells nothing."""
+    """Return a scene of a and b, and of b and a. Each has both names, so counting names does not help."""
     return scene.format(x="{name.a}", y="{name.b}"), scene.format(x="{name.b}", y="{name.a}")
 
 
 def _asked(fact: str, who: str, whom: str, again: str) -> tuple[str, ...]:
-    """Four stories of one fact: asked for the doer a or for the other end b, told once more or not."""
+    """Return four stories of one fact: ask for the doer a or for the other one, b; repeat the fact or not."""
     return tuple(f"{fact}[gap]{ask}{end}" for ask in (who, whom) for end in ("", again))
 
 
 def _plain(did: str, who: str) -> tuple[str, ...]:
-    """Stories of a fact with the doer first."""
+    """Return the four stories of a fact that names the doer first."""
     return _asked(
         f"{{name.a}} {did} {{name.b}}",
         f"who {who}? {{name.a!b}}.",
@@ -158,13 +156,13 @@ CHINESE_RULES = {
 
 @cache
 def english() -> Grammar:
-    """The grammar of the English tales."""
+    """Return the grammar of the English tales."""
     return Grammar({kind: tuple(words) for kind, words in ENGLISH_WORDS.items()}, ENGLISH_RULES)
 
 
 @cache
 def plain() -> Grammar:
-    """A small world: one kind of fact, no scenes in between, and only names that end in -la or -ra."""
+    """Return a smaller grammar: one kind of fact, no scenes, and only names that end in -la or -ra."""
     whole = english()
     rules = {"story": whole.rules["story"][:4], "gap": whole.rules["gap"][:1]}
     names = tuple(name for name in whole.words["name"] if name.endswith(("la", "ra")))
@@ -173,5 +171,5 @@ def plain() -> Grammar:
 
 @cache
 def chinese() -> Grammar:
-    """The grammar of the Chinese tales."""
+    """Return the grammar of the Chinese tales."""
     return Grammar({kind: tuple(words) for kind, words in CHINESE_WORDS.items()}, CHINESE_RULES)

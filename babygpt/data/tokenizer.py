@@ -10,11 +10,11 @@ from torch import Tensor
 from babygpt.errors import BadInput
 
 MASK = "░"  # how the MASK token is shown; it is never read from text
-SHOWN = 12  # characters of a vocabulary that an error names: some have thousands
+SHOWN = 12  # the most characters of a vocabulary in an error message: some vocabularies have thousands
 
 
 def in_short(characters: Iterable[str]) -> str:
-    """Some of these characters as an error names them: 'abcdefghijkl' and 4988 more."""
+    """Return the first characters of a vocabulary for an error message: 'abcdefghijkl' and 4988 more."""
     known = list(characters)
     more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
     return f"{''.join(known[:SHOWN])!r}{more}"
@@ -25,7 +25,7 @@ class CharTokenizer:
 
     characters  the known characters, in the order of their ids
     with_mask   whether a MASK token stands after them
-    Raises ValueError if a character is there twice, or looks like MASK where there is a MASK.
+    Raises BadInput if a character occurs twice, or looks like MASK where there is a MASK.
     """
 
     def __init__(self, characters: Iterable[str], with_mask: bool = False) -> None:
@@ -40,16 +40,16 @@ class CharTokenizer:
 
     @classmethod
     def fit(cls, text: str, with_mask: bool = False) -> CharTokenizer:
-        """The tokenizer of all characters of a text, sorted."""
+        """Return the tokenizer of all characters of a text, sorted."""
         return cls(sorted(set(text)), with_mask)
 
     @property
     def vocab_size(self) -> int:
-        """Number of tokens, MASK included."""
+        """The number of tokens, MASK included."""
         return len(self.characters) + (self.mask_id is not None)
 
     def encode(self, text: str) -> Tensor:
-        """Token ids of a text: (T,), int64. Raises ValueError for a character it does not know."""
+        """Return the token ids of a text: (T,), int64. Raise BadInput for an unknown character."""
         try:
             return torch.tensor([self.ids[char] for char in text], dtype=torch.long)
         except KeyError as unknown:
@@ -60,7 +60,7 @@ class CharTokenizer:
             ) from None
 
     def decode(self, ids: Tensor | list[int]) -> str:
-        """The text of token ids (T,). Raises ValueError for an id it does not have, or what is no id."""
+        """Return the text of token ids (T,). Raise BadInput for anything that is no id of this vocabulary."""
         names = [*self.characters, MASK] if self.mask_id is not None else self.characters
         if isinstance(ids, Tensor) and ids.dim() != 1:
             raise BadInput(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")

@@ -1,4 +1,4 @@
-"""The three hooks by which an encoding meets a model; where none is overridden, the model has NoPE."""
+"""The three hooks through which an encoding meets a model. An encoding without any of them is NoPE."""
 
 from __future__ import annotations
 
@@ -15,40 +15,43 @@ from torch import Tensor, nn
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
+# float32 overflows at 3e38. Numbers up to 1e30 leave room for the products that follow.
+LARGEST = 1e30
+SMALLEST = 1 / LARGEST  # the least value of a number by which something is divided
+MOST_STEERED = 1e12  # a score may contain the square, and gradients of that score must stay finite too
+
 
 def norm(x: Tensor) -> Tensor:
-    """RMSNorm without parameters, over the last axis; the model's body and some encodings use it."""
+    """Normalise the last axis to a root mean square of 1: RMSNorm without parameters."""
     return F.rms_norm(x, (x.shape[-1],))
 
 
-LARGEST = 1e30  # float32 ends at 3e38, and such a number is still to be multiplied
-SMALLEST = 1 / LARGEST  # of a number that must be above 0, because something is divided by it
-
-
-MOST_STEERED = 1e12  # its square may meet a score, and what is learned from that is still finite
-
-
-def require_finite(name: str, value: Any, most: float = LARGEST) -> None:
-    """Raise a ValueError unless a number is finite, and not so large that a product with it would not be."""
+def require_bounded(name: str, value: Any, most: float = LARGEST) -> None:
+    """Raise BadInput unless `value` is a number of at most `most` in size, so that products stay finite."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BadInput(f"{name} ({reprlib.repr(value)}) must be a number")
     try:
         number = float(value)
-    except OverflowError:  # a whole number may have any number of digits
+    except OverflowError:  # an int may have any number of digits
         number = math.inf
-    if not abs(number) <= most:  # refuses nan too
+    if not abs(number) <= most:  # written so that nan fails too
         raise BadInput(f"{name} ({number}) must be a finite number, at most {most:g} in size")
+
+
+def distances(queries: Positions, keys: Positions) -> Tensor:
+    """Return how far each key lies behind each query, in tokens: (Tq, Tk) or (B, Tq, Tk), negative ahead."""
+    return queries.time[..., :, None] - keys.time[..., None, :]
 
 
 class Encoding(nn.Module):
     """No position encoding (NoPE), and the base of every other encoding.
 
     A subclass overrides the hooks that it needs: `embed`, `transform_qk`, `score_bias`. One encoding serves
-    all layers; `PerLayer` holds one for each.
+    all layers. `PerLayer` holds one for each.
 
     max_positions  the number of positions that it knows, or None if it takes any
-    minimum        name of a number -> the smallest value that it may be steered to
-    integers       those of its whole numbers that may be steered; the others are shapes
+    minimum        name of a number -> the smallest value that `steer` accepts for it
+    integers       the whole numbers that `steer` may set; all other whole numbers are shapes
     for_branches   whether it is made for several texts in one sequence
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
@@ -64,38 +67,40 @@ class Encoding(nn.Module):
         return x
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        """Change queries and keys before they meet: (B, H, T, D) each, both at `positions`."""
+        """Change queries and keys before their dot product: (B, H, T, D) each, both at `positions`."""
         return q, k
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
-        """Add to the scores: None, or (H or 1, Tq, Tk), with B before it where positions have a B."""
+        """Return a term to add to the scores: None, or (H or 1, Tq, Tk), after B where positions have a B."""
         return None
 
     def of_layer(self, layer: int) -> Encoding:
-        """The encoding that layer number `layer` meets, counted from 0: this one, in every layer."""
+        """Return the encoding of layer number `layer`, counted from 0: this one, in every layer."""
         return self
 
     def require_layers(self, n: int) -> None:
-        """Raise a ValueError unless this is an encoding for a model of n layers."""
+        """Raise BadInput unless this is an encoding for a model of n layers."""
+
+    # ---------------------------------------------------------------- numbers that a slider sets
 
     def steerable(self) -> list[str]:
-        """The names of the numbers that `steer` may set, in order."""
+        """Return the names of the numbers that `steer` may set, in alphabetical order."""
         kinds = float | Tensor
         return [name for name in dir(self) if name in self.integers or isinstance(getattr(self, name), kinds)]
 
     def require_number(self, name: str) -> None:
-        """Raise a ValueError unless `name` is one of the encoding's numbers, such as theta."""
+        """Raise BadInput unless `name` is one of the encoding's numbers, such as theta."""
         if name not in self.steerable():
             has = ", ".join(self.steerable()) or "none"
             raise BadInput(f"{type(self).__name__} has no number called {name!r} to steer; it has {has}")
 
     def require_steerable(self, name: str, value: float, branches: int = 2) -> None:
-        """Raise a ValueError unless one of the encoding's numbers may be set to `value`; change nothing.
+        """Raise BadInput unless `steer` may set a number to `value`. Change nothing.
 
-        branches  texts that a sequence may hold
+        branches  how many texts a sequence may hold
         """
         self.require_number(name)
-        require_finite(name, value, math.log(MOST_STEERED) if name.startswith("log_") else MOST_STEERED)
+        require_bounded(name, value, math.log(MOST_STEERED) if name.startswith("log_") else MOST_STEERED)
         minimum = self.minimum.get(name)
         if name in self.integers and not float(value).is_integer():
             raise BadInput(f"{name} ({value}) must be a whole number")
@@ -106,14 +111,14 @@ class Encoding(nn.Module):
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers between two steps of training.
 
-        name   an attribute that is a number, or a parameter or buffer (all of it gets the value)
-        value  finite; whole where the number counts something
-        Raises ValueError, before anything is changed, if there is no such number or it may not be that.
+        name   an attribute that is a number, or a parameter or buffer: all its entries get the value
+        value  finite, and whole where the number counts something
+        Raises BadInput, before anything is changed, for an unknown name or a value out of range.
         """
         self.require_steerable(name, value)
-        have = getattr(self, name)
-        if isinstance(have, Tensor):
+        current = getattr(self, name)
+        if isinstance(current, Tensor):
             with torch.no_grad():
-                have.fill_(float(value))
+                current.fill_(float(value))  # in place, because the optimizer holds this very tensor
         else:
-            setattr(self, name, type(have)(value))
+            setattr(self, name, type(current)(value))

@@ -1,30 +1,58 @@
-"""v6: a sinusoid of the *branch* says which text a token belongs to; RoPE says where in it."""
+"""v6: an added vector says which of several texts a token belongs to, and RoPE says where in the text.
 
-from __future__ import annotations
+v6 adds a sinusoid of the *branch*, the number of the text. Beside it are its controls: a learned vector, a
+random one, and none.
+"""
 
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST
-from babygpt.encodings.branches import BranchCode
+from babygpt.encodings.base import SMALLEST, Encoding
 from babygpt.encodings.learned import look_up, require_known, require_table
-from babygpt.encodings.rotary import rotate
+from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory
+from babygpt.positions import Positions
+
+
+class BranchCode(Encoding):
+    """The base of all branch codes: RoPE for time, and for the branch a vector that a subclass computes.
+
+    head_dim  channels of a head, even
+    Source: note 002 (its diagram of the architecture).
+    """
+
+    for_branches = True
+
+    def __init__(self, head_dim: int) -> None:
+        super().__init__()
+        self.rotary = Rotary(head_dim)
+
+    def code(self, branch: Tensor) -> Tensor:
+        """Return the vector of each branch: (...,) whole numbers from 0 -> (..., C)."""
+        raise TypeError(f"{type(self).__name__} does not say which vector a branch gets")
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        if positions.branch is None:
+            raise BadInput("a branch code needs positions.branch: which text each token belongs to")
+        return x + self.code(positions.branch).to(x.dtype)
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        return self.rotary.transform_qk(q, k, positions)
 
 
 def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | None = None) -> Tensor:
-    """Sines and cosines of a branch position, the frequencies repeated after `band` channels.
+    """Return sines and cosines of a branch position, the frequencies repeated after `band` channels.
 
     position  (...,)  branch positions: the branch's number times the stride
     width     channels, even
     theta     base of the frequencies
     band      channels after which the frequencies begin again, even, a divisor of width; None for width
     returns   (..., width)  float32
-    Raises ValueError for a band that does not fit.
+    Raises BadInput for a band that does not fit.
     Source: note 002, PE[pos, 2i] and PE[pos, 2i+1].
     """
     band = width if band is None else band
@@ -35,17 +63,17 @@ def fourier(position: Tensor, width: int, theta: float = 10_000.0, band: int | N
 
 
 class Fourier(BranchCode):
-    """Branch b adds the sinusoid of position b * stride; time is RoPE's.
+    """Branch b adds the sinusoid of position b * stride, and RoPE encodes time.
 
     head_dim       channels of a head, even
     n_embd         channels, even
     theta          base of the code's frequencies
     max_positions  rows of the note's table: positions from here on are refused
     stride         distance between neighbouring branches, in positions
-    learnable      whether the table is trained, beginning as the sinusoid
+    learnable      whether the table is trained; it begins as the sinusoid
     band           channels after which the frequencies begin again; None for n_embd. With the band of a
                    2-D RoPE the two codes have the same frequencies
-    Raises ValueError for an odd width, a band that does not fit, or a stride or table below 1.
+    Raises BadInput for an odd width, a band that does not fit, or a stride or table below 1.
     Source: notes 002 and 003 (Fourier PE).
     """
 
@@ -86,7 +114,7 @@ class Fourier(BranchCode):
             raise BadInput(f"stride ({value:g}) must be below {most}: branch {last} would have no row")
 
     def formula(self, position: Tensor) -> Tensor:
-        """The code at branch positions, before any training: (...,) -> (..., n_embd)."""
+        """Return the code at branch positions, before any training: (...,) -> (..., n_embd)."""
         return fourier(position, self.n_embd, self.theta, self.band)
 
     def code(self, branch: Tensor) -> Tensor:
@@ -95,13 +123,58 @@ class Fourier(BranchCode):
         return self.formula(position) if self.table is None else look_up(self.table, position)
 
 
+class NoBranchCode(Rotary):
+    """A control: RoPE alone, so that only the attention mask tells branches apart.
+
+    head_dim  channels of a head, even
+    """
+
+    for_branches = True
+
+
+class LearnedBranches(BranchCode):
+    """One trained vector for each branch, like segment embeddings.
+
+    head_dim      channels of a head, even
+    n_embd        channels
+    max_branches  rows of the table
+    Source: note 002, question 5; Devlin et al. 2019, arXiv:1810.04805, section 3 (segment embeddings).
+    """
+
+    def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
+        super().__init__(head_dim)
+        require_table("max_branches", max_branches, n_embd)
+        self.table = nn.Parameter(0.02 * torch.randn(max_branches, n_embd))
+
+    def code(self, branch: Tensor) -> Tensor:
+        return look_up(self.table, branch)
+
+
+class RandomBranches(BranchCode):
+    """A control: vectors that are drawn once and never trained.
+
+    head_dim      channels of a head, even
+    n_embd        channels
+    max_branches  rows of the table
+    """
+
+    def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
+        super().__init__(head_dim)
+        require_table("max_branches", max_branches, n_embd)
+        # Variance 1/2, the mean square of a sine, makes them as long as Fourier codes.
+        self.register_buffer("table", torch.randn(max_branches, n_embd) * 0.5**0.5)
+
+    def code(self, branch: Tensor) -> Tensor:
+        return look_up(self.get_buffer("table"), branch)
+
+
 def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict[str, Tensor]:
-    """The codes of branches: Fourier's, and one vector of ones as 2-D RoPE turns it, on equal frequencies.
+    """Return the codes of branches: Fourier's, and a vector of ones turned by 2-D RoPE at equal frequencies.
 
     width     channels, even
     stride    distance between neighbouring branches, in positions
     returns   name -> (branches, width)
-    Raises BadInput for a width, a stride or a number of branches below 1 or beyond all use.
+    Raises BadInput for a width, a stride or a number of branches below 1 or too large.
     """
     for name, number in (("width", width), ("stride", stride), ("branches", branches)):
         if not 1 <= number < 2**53:

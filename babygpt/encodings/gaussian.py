@@ -1,13 +1,12 @@
-"""v5: RoPE, and beside it a kernel of two Gaussians that says how far attention may reach.
+"""v5: RoPE with a kernel of two Gaussians, which sets how far attention reaches.
 
-Two ways of using the kernel are here. The note's formula multiplies every query by K(m) and every key by
-K(n), where m and n are positions: `kernel="absolute"`. What the note's text promises needs K(m - n):
-`kernel="relative"`, which is v5. There log K joins the scores, so that attention itself is multiplied by K.
-Chi et al. 2022 (KERPLE, arXiv:2205.09921) add trained kernels of the distance to the scores too, without
-rotation and with one kernel for each head; here all heads share one, unless `n_head` says otherwise.
+There are two ways to use the kernel. The note's formula multiplies every query by K(m) and every key by K(n),
+where m and n are positions: `kernel="absolute"`. The note's text promises a function of the distance, and
+that needs K(m - n): `kernel="relative"`, which is v5. It adds log K to the scores, so that the softmax
+multiplies attention by K. Chi et al. 2022 (KERPLE, arXiv:2205.09921) also add trained kernels of the distance
+to the scores, without rotation and with one kernel for each head. Here all heads share one, unless `n_head`
+is given.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -16,38 +15,38 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST, require_finite
+from babygpt.encodings.base import SMALLEST, require_bounded
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
-NARROWEST = 1e-8  # width, in tokens: m^2 / sigma^3, in the gradient, is a float32 for all m up to a million
+NARROWEST = 1e-8  # tokens; the gradient holds m^2 / sigma^3, a finite float32 for m up to a million
 
 
 def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tensor:
-    """Logarithm of K(m) = sum over j of alpha_j exp(-m^2 / (2 sigma_j^2)).
+    """Return the logarithm of K(m) = sum over j of alpha_j exp(-m^2 / (2 sigma_j^2)).
 
     distance    (...,)  m, in tokens
     log_alphas  (J,)    logarithms of the weights; or (H, ..., J), a kernel for each head
-    log_sigmas  (J,)    logarithms of the widths, in tokens; or the same
-    returns     (...,)  finite also where K itself is too small for a float; or (H, ...)
+    log_sigmas  (J,)    logarithms of the widths, in tokens; or (H, ..., J)
+    returns     (...,)  or (H, ...); finite also where K itself is too small for a float
     Source: note 001.
     """
     z = distance[..., None] / log_sigmas.exp()  # (..., J)
-    return torch.logsumexp(log_alphas - z.square() / 2, dim=-1)
+    return torch.logsumexp(log_alphas - z.square() / 2, dim=-1)  # log of a sum that may underflow to 0
 
 
 class Gaussian(Rotary):
-    """RoPE with a two-scale Gaussian kernel K; what K does to attention is up to its two subclasses.
+    """RoPE with a two-scale Gaussian kernel K, which the two subclasses use in different ways.
 
     head_dim   channels of a head, even
     alphas     weight of each scale, not negative, not all 0
     sigmas     width of each scale, in tokens, at least 1e-8; infinite for a kernel that never falls
     theta      base of RoPE's frequencies
-    learnable  whether alphas and sigmas are trained; they stay positive, for their logarithms are trained
+    learnable  whether alphas and sigmas are trained, as logarithms, so that they stay positive
     n_head     number of heads, if each is to have a kernel of its own; all of them begin alike
-    Raises ValueError for weights or widths that make no kernel, or fewer heads than one.
+    Raises BadInput for weights or widths that make no kernel, or fewer heads than one.
     Source: note 001 (its formula and its defaults); a kernel for each head as in Chi et al. 2022.
     """
 
@@ -78,21 +77,21 @@ class Gaussian(Rotary):
                 self.register_buffer(name, logs)
 
     def log_kernel(self, distance: Tensor) -> Tensor:
-        """Logarithm of K at distances in tokens: (...,) -> (...,), or (H, ...) of H kernels."""
+        """Return the logarithm of K at distances in tokens: (...,) -> (...,), or (H, ...) of H kernels."""
         logs = (self.get(name) for name in ("log_alphas", "log_sigmas"))  # (J,) or (H, J)
-        logs = (x if x.dim() == 1 else x.view(len(x), *[1] * distance.dim(), -1) for x in logs)
+        logs = (x if x.dim() == 1 else x.view(len(x), *[1] * distance.dim(), -1) for x in logs)  # (H, 1.., J)
         return log_kernel(distance.float(), *logs)
 
     def kernel(self, distance: Tensor) -> Tensor:
-        """K at distances in tokens: (...,) -> (...,), or (H, ...) with a kernel for each head."""
+        """Return K at distances in tokens: (...,) -> (...,), or (H, ...) with a kernel for each head."""
         return self.log_kernel(distance).exp()
 
     def by_head(self, values: Tensor) -> Tensor:
-        """What `kernel` returns for (B|, Tq, Tk), heads where scores have them: (B|, H|1, Tq, Tk)."""
+        """Move the heads to where scores have them: (H|, B|, Tq, Tk) -> (B|, H or 1, Tq, Tk)."""
         return values.unsqueeze(-3) if self.get("log_alphas").dim() == 1 else values.movedim(0, -3)
 
     def get(self, name: str) -> Tensor:
-        """A parameter or buffer by name."""
+        """Return a parameter or buffer by name."""
         found: Tensor = getattr(self, name)
         return found
 
@@ -102,11 +101,11 @@ class Gaussian(Rotary):
     sigma2 = property(lambda self: self.number("log_sigmas", 1), lambda self, x: self.put("log_sigmas", 1, x))
 
     def number(self, name: str, j: int) -> float:
-        """One weight or width, out of the logarithms; of several heads, their geometric mean."""
+        """Return a weight or width, computed from the logarithms; the geometric mean of several heads."""
         return float(self.get(name)[..., j].detach().mean().exp())
 
     def put(self, name: str, j: int, value: float) -> None:
-        """Set one weight or width, of every head, as a slider on a running model does."""
+        """Set a weight or width of every head, as a slider on a running model does."""
         what = f"{name.removeprefix('log_')[:-1]}{j + 1}"
         if not value >= self.minimum[what]:
             raise BadInput(f"{what} ({value}) must be above 0, and at least {self.minimum[what]:g}")
@@ -117,8 +116,8 @@ class Gaussian(Rotary):
 class AbsoluteGaussian(Gaussian):
     """The note's formula: q at m is rotated and multiplied by K(m), k at n by K(n).
 
-    A score is multiplied by K(m) K(n), which is no function of m - n, and is next to nothing for all
-    tokens that stand far from the start.
+    A score is multiplied by K(m) K(n), which is no function of m - n and vanishes for all tokens far from the
+    start.
     Source: note 001, f(x, m).
     """
 
@@ -151,11 +150,10 @@ def gaussian(
     learnable: bool = True,
     n_head: int | None = None,
 ) -> Gaussian:
-    """RoPE with a Gaussian kernel, used as the note's formula says or as its text means.
+    """Return RoPE with a Gaussian kernel, used as the note's formula says or as its text means.
 
-    kernel   "absolute" or "relative"
-    returns  the encoding; the other arguments are those of `Gaussian`
-    Raises ValueError for another kernel.
+    kernel   "absolute" or "relative"; the other arguments are those of `Gaussian`
+    Raises BadInput for another kernel.
     """
     if kernel not in KERNELS:
         raise BadInput(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
@@ -163,21 +161,21 @@ def gaussian(
 
 
 def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: bool) -> None:
-    """Raise a ValueError unless these weights and widths make a kernel (and one that can be trained)."""
+    """Raise BadInput unless these weights and widths make a kernel, trainable if `learnable`."""
     if len(alphas) != 2 or len(sigmas) != 2:
         raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
     for sigma in sigmas:
         if not sigma >= NARROWEST:
             raise BadInput(f"sigma ({sigma}) must be above 0 tokens, and at least {NARROWEST:g}")
-        if learnable and math.isinf(sigma):
-            raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
         if not math.isinf(sigma):
-            require_finite("sigma", sigma)
+            require_bounded("sigma", sigma)
+        elif learnable:
+            raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
     for alpha in alphas:
-        if not (alpha >= 0 and math.isfinite(alpha)):
+        require_bounded("alpha", alpha)
+        if alpha < 0:
             raise BadInput(f"alpha ({alpha}) must be a finite number of at least 0")
-        require_finite("alpha", alpha)
-        if learnable and alpha == 0:
+        if learnable and alpha == 0:  # its logarithm is -inf, and has no gradient
             raise BadInput("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
     if not any(alphas):
         raise BadInput(f"alphas {tuple(alphas)} are all 0: a kernel of nothing hides every token")

@@ -14,13 +14,13 @@ from babygpt.positions import Positions
 
 
 class PerLayer(Encoding):
-    """Each layer has an encoding of its own: as many phases or kernels as layers, or some layers without one.
+    """A list of encodings, one for each layer: each with its own phase or kernel, or some layers without one.
 
-    What is steered is steered in every layer that has it; a number that is read is that of the first such
-    layer. To the embeddings, which come before all layers, the first layer's encoding alone may add.
+    Steering sets a number in every layer that has it. Reading a number gives that of the first such layer.
+    Only the first layer's encoding may add to the embeddings, because that happens once, before all layers.
 
     encodings  one for each layer, the first layer's first
-    Raises ValueError for no encoding, and if another layer's than the first's adds to the embeddings.
+    Raises BadInput for no encoding, and if a later layer's encoding adds to the embeddings.
     Source: note 000, section 4.3 (each attention has a phase of its own).
     """
 
@@ -28,14 +28,20 @@ class PerLayer(Encoding):
         super().__init__()
         if not encodings:
             raise BadInput("there are no encodings: each layer needs one")
-        require_one_sum(encodings)
+        for i, encoding in enumerate(encodings[1:], start=1):
+            if type(encoding).embed is not Encoding.embed:
+                raise BadInput(
+                    f"layer {i} has {type(encoding).__name__}, which adds to the embeddings; "
+                    "that is done once, before layer 0, so only layer 0's encoding may"
+                )
         self.layers = nn.ModuleList(encodings)
         known = [e.max_positions for e in encodings if e.max_positions is not None]
         self.max_positions = min(known, default=None)
         self.for_branches = any(e.for_branches for e in encodings)
 
     def __getattr__(self, name: str) -> Any:
-        """A number that layers have, such as theta, of the first that has it."""
+        """Return a number such as theta from the first layer that has it."""
+        # These are asked for while the module is made, before there are layers to look into.
         if not name.startswith("_") and name not in ("layers", "max_positions"):
             for encoding in self.having(name):
                 return getattr(encoding, name)
@@ -58,11 +64,11 @@ class PerLayer(Encoding):
         raise BadInput("each layer has an encoding of its own: ask of_layer(0), of_layer(1), ...")
 
     def all(self) -> list[Encoding]:
-        """The encodings, the first layer's first."""
+        """Return the encodings, the first layer's first."""
         return [self.of_layer(i) for i in range(len(self.layers))]
 
     def having(self, name: str) -> list[Encoding]:
-        """Those layers' encodings that have a number of this name."""
+        """Return the encodings of the layers that have a number of this name."""
         return [encoding for encoding in self.all() if name in encoding.steerable()]
 
     def steerable(self) -> list[str]:
@@ -79,20 +85,20 @@ class PerLayer(Encoding):
             encoding.require_steerable(name, value, branches)
 
     def steer(self, name: str, value: float) -> None:
-        self.require_steerable(name, value)
+        self.require_steerable(name, value)  # of all layers, before one is changed
         for encoding in self.having(name):
             encoding.steer(name, value)
 
 
 def rope_and_none(head_dim: int, n_layer: int, every: int = 4, theta: float = 10_000.0) -> PerLayer:
-    """RoPE in most layers, and no encoding in every fourth: these find by content alone, at any distance.
+    """Return RoPE for most layers and no encoding for every fourth, which finds by content at any distance.
 
     head_dim  channels of a head, even
     n_layer   number of layers
-    every     which layers have no encoding: number `every`, twice that, ..., counted from 1; in a model of
-              fewer layers, the last one
+    every     layers number `every`, twice that, ..., counted from 1, have no encoding; in a model of fewer
+              layers, the last one
     theta     base of the frequencies
-    Raises ValueError if every is below 1.
+    Raises BadInput if every is below 1.
     Source: Yang et al. 2025, arXiv:2501.18795 (RoPE and NoPE in turn); every fourth as in SmolLM3.
     """
     if every < 1:
@@ -101,13 +107,3 @@ def rope_and_none(head_dim: int, n_layer: int, every: int = 4, theta: float = 10
     return PerLayer(
         [Encoding() if layer % group == 0 else Rotary(head_dim, theta) for layer in range(1, n_layer + 1)]
     )
-
-
-def require_one_sum(encodings: Sequence[Encoding]) -> None:
-    """Raise a ValueError if any but the first adds to the embeddings, which nobody would ask it to do."""
-    for i, encoding in enumerate(encodings[1:], start=1):
-        if type(encoding).embed is not Encoding.embed:
-            raise BadInput(
-                f"layer {i} has {type(encoding).__name__}, which adds to the embeddings; "
-                "that is done once, before layer 0, so only layer 0's encoding may"
-            )

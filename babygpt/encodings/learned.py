@@ -1,6 +1,4 @@
-"""v2: one learned vector for each position, added to the token's."""
-
-from __future__ import annotations
+"""v2: one learned vector for each position, added to the token's embedding."""
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +10,13 @@ from babygpt.positions import Positions
 
 
 def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
-    """Raise a ValueError unless a table has a row for each position * stride: a clamp would hide an error."""
+    """Raise BadInput unless a table of `rows` rows has one for each position * stride.
+
+    Clamping would hide the error, and a negative index would silently read from the end of the table.
+    """
     if not position.numel():
         return
-    low, high = (int(end) * stride for end in (position.min(), position.max()))  # exact, however large
+    low, high = (int(end) * stride for end in (position.min(), position.max()))  # Python ints never overflow
     if low < 0 or high >= rows:
         wrong = low if low < 0 else high
         where = "" if stride == 1 else f" (branch {wrong // stride} at stride {stride})"
@@ -23,20 +24,20 @@ def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
 
 
 def require_table(name: str, rows: int, width: int) -> None:
-    """Raise a ValueError naming its rows unless a table, (rows, width), has one and fits into memory."""
+    """Raise BadInput unless a table of shape (rows, width) has rows and columns and fits into memory."""
     for what, number in ((name, rows), ("channels", width)):
         if not (isinstance(number, int) and number >= 1):
             raise BadInput(f"{what} ({number}) must be at least 1, and a whole number")
-    require_memory(f"tables with {name} {rows} and {width} channels", 4 * rows * width)
+    require_memory(f"tables with {name} {rows} and {width} channels", 4 * rows * width)  # 4 bytes a float32
 
 
 def look_up(table: Tensor, position: Tensor) -> Tensor:
-    """Read rows of a position table, and refuse positions it does not have.
+    """Return rows of a position table.
 
     table     (P, C)  one row for each of P positions
     position  (...,)  in tokens
     returns   (..., C)
-    Raises ValueError for a position below 0 or at P and beyond, or between two rows.
+    Raises BadInput for a position below 0, at P or beyond, or between two rows.
     """
     if position.is_floating_point():
         raise BadInput(f"positions of kind {position.dtype} have no rows in a table: whole numbers have")
@@ -49,7 +50,7 @@ class LearnedPositions(Encoding):
 
     max_positions  rows of the table, in tokens
     n_embd         channels
-    Raises ValueError for a table without rows, or one too large for the memory.
+    Raises BadInput for a table without rows, or one too large for the memory.
     Source: note 004 (BabyGPT v2); Radford et al. 2018 (GPT), section 3.1.
     """
 
@@ -57,7 +58,7 @@ class LearnedPositions(Encoding):
         super().__init__()
         require_table("max_positions", max_positions, n_embd)
         self.max_positions = max_positions
-        self.table = nn.Parameter(0.02 * torch.randn(max_positions, n_embd))
+        self.table = nn.Parameter(0.02 * torch.randn(max_positions, n_embd))  # 0.02 as in GPT-2
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         return x + look_up(self.table, positions.time)

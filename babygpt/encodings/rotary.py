@@ -2,10 +2,8 @@
 
 Everywhere in this course the channels are paired *interleaved*, as in the RoFormer paper: (0, 1),
 (2, 3), ... Pair i is rotated by +position * theta^(-2i/D). The other common layout pairs channel i with
-i + D/2; either works, mixing them does not (notebook 04 shows why).
+i + D/2. Either layout works, but mixing them does not (notebook 04 shows why).
 """
-
-from __future__ import annotations
 
 import math
 from typing import ClassVar
@@ -13,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import SMALLEST, Encoding, require_finite
+from babygpt.encodings.base import SMALLEST, Encoding, require_bounded
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -33,26 +31,26 @@ def rotate_pairs(x: Tensor, angle: Tensor) -> Tensor:
 
 
 def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
-    """The angle of each pair at each position.
+    """Return RoPE's angle of each pair of channels at each position.
 
     position  (T,) or (B, T)  in tokens
     head_dim  channels of a head, even
-    returns   (T, D / 2) or (B, 1, T, D / 2)  radians, float64; ready to meet (B, H, T, D)
-    Raises ValueError if head_dim is odd.
+    returns   (T, D / 2) or (B, 1, T, D / 2)  radians, float64; broadcasts against (B, H, T, D / 2)
+    Raises BadInput if head_dim is odd.
     """
     return angles_at(position, frequencies(head_dim, theta))
 
 
 def angles_at(position: Tensor, frequency: Tensor) -> Tensor:
-    """The angle of each pair at each position, for pairs of any frequencies.
+    """Return the angle of each pair at each position, for pairs of any frequencies.
 
     position   (T,) or (B, T)  in tokens
     frequency  (P,)  of each pair, in radians per token
-    returns    (T, P) or (B, 1, T, P)  radians, float64; ready to meet (B, H, T, 2 P)
+    returns    (T, P) or (B, 1, T, P)  radians, float64; broadcasts against (B, H, T, P)
     """
-    place = high_precision(position)
-    angle = place[..., None] * frequency.to(place)
-    return angle if position.dim() == 1 else angle[:, None]
+    exact = high_precision(position)  # a product of float32 numbers would lose the angle far from the start
+    angle = exact[..., None] * frequency.to(exact)
+    return angle if position.dim() == 1 else angle[:, None]  # one axis for the heads
 
 
 def rotate(x: Tensor, position: Tensor, theta: float = 10_000.0) -> Tensor:
@@ -62,7 +60,7 @@ def rotate(x: Tensor, position: Tensor, theta: float = 10_000.0) -> Tensor:
     position  (T,) or (B, T)  in tokens
     theta     base of the frequencies
     returns   (B, H, T, D)  same norm as x
-    Raises ValueError if D is odd.
+    Raises BadInput if D is odd.
     Source: Su et al. 2021, arXiv:2104.09864, eq. 34.
     """
     return rotate_pairs(x, angles(position, x.shape[-1], theta))
@@ -93,17 +91,17 @@ class Rotary(Encoding):
 
 
 def pairs_of_branch(head_dim: int, share: float) -> int:
-    """How many of a head's pairs rotate with the branch: their share, halves rounded up.
+    """Return how many of a head's pairs rotate with the branch: their share, halves rounded up.
 
-    Raises BadInput for a share outside 0 to 1, or one that leaves none for the branch, or for time, but asks
-    for some.
+    Raises BadInput for a share outside 0 to 1, and where rounding takes the last pair from the branch or from
+    time: all branches, or all times, would then silently look alike.
     """
     if not 0 <= share <= 1:
         raise BadInput(f"branch_share ({share}) must lie between 0 and 1")
     pairs = head_dim // 2
-    chosen = math.floor(share * pairs + 0.5)
-    for what, left, asked in (("the branch", chosen, share), ("time", pairs - chosen, 1 - share)):
-        if asked > 0 and left == 0:
+    chosen = math.floor(share * pairs + 0.5)  # not round(), which takes 1.5 and 2.5 both to 2
+    for what, left, wanted in (("the branch", chosen, share), ("time", pairs - chosen, 1 - share)):
+        if wanted > 0 and left == 0:
             raise BadInput(
                 f"branch_share ({share}) of {pairs} pairs leaves none for {what}: "
                 f"choose another share, or more channels of a head than {head_dim}"
@@ -118,7 +116,7 @@ class Rotary2D(Encoding):
     branch_share  share of the pairs that rotate with the branch, between 0 and 1; a half pair is rounded up
     theta         base of the frequencies, each coordinate with its own full band
     stride        distance between neighbouring branches, in positions
-    Raises ValueError if the share leaves no pair for the branch or for time, where it asks for one.
+    Raises BadInput if rounding the share leaves no pair for the branch or for time.
     Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
     """
 
@@ -129,8 +127,8 @@ class Rotary2D(Encoding):
         self, head_dim: int, branch_share: float = 0.5, theta: float = 10_000.0, stride: float = 1.0
     ) -> None:
         super().__init__()
-        frequencies(head_dim, theta)
-        require_finite("stride", stride)
+        frequencies(head_dim, theta)  # refuses an odd head_dim at once
+        require_bounded("stride", stride)
         self.branch_width = 2 * pairs_of_branch(head_dim, branch_share)
         self.theta, self.stride = float(theta), float(stride)
 

@@ -1,7 +1,5 @@
 """v3: a fixed table of sines and cosines, added to the token embeddings."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch
@@ -13,12 +11,12 @@ from babygpt.positions import Positions
 
 
 def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
-    """Angular frequency of each pair of channels, theta^(-2i/width).
+    """Return the angular frequency of each pair of channels, theta^(-2i/width).
 
     width     channels, even
     theta     base; the slowest pair is about theta times slower than the fastest
     returns   (width / 2,)  radians per token, from 1 downwards
-    Raises ValueError if width is odd or below 2, or theta is not above 0.
+    Raises BadInput if width is odd or below 2, or theta is not above 0.
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
     if width < 2 or width % 2:
@@ -29,21 +27,21 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
 
 
 def high_precision(position: Tensor) -> Tensor:
-    """Positions in float64, in which far angles stay exact, also at the millionth token.
+    """Return positions in float64, so that an angle is still exact at the millionth token.
 
-    float32 on MPS, which has no better: there an angle at position 10^6 is wrong by up to 0.03, and a cosine
-    with it.
+    float32 holds 24 bits. An angle of 10^6 radians uses 20 of them before the binary point, so its cosine
+    would be wrong by up to 0.03. MPS has no float64: there that error remains.
     """
     return position.float() if position.device.type == "mps" else position.double()
 
 
 def sinusoid(position: Tensor, width: int, theta: float = 10_000.0) -> Tensor:
-    """Sines in the even channels, cosines in the odd ones, each pair at its own frequency.
+    """Return sines in the even channels and cosines in the odd ones, each pair at its own frequency.
 
     position  (...,)  in tokens
     width     channels, even
-    returns   (..., width)  float32; computed in float64, so that far positions stay exact
-    Raises ValueError if width is odd.
+    returns   (..., width)  float32; the angles are computed in float64
+    Raises BadInput if width is odd.
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
     angle = high_precision(position)[..., None] * frequencies(width, theta).to(high_precision(position))

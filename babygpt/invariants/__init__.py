@@ -1,4 +1,4 @@
-"""What each encoding promises, as functions that measure it.
+"""Promises of encodings, models and samplers, as functions that measure them.
 
 A promise is kept or broken by a number. The same functions serve the tests, the panels in the
 notebooks and the checks of exercises. Some models break a promise on purpose: that is a finding.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions
 from babygpt.tables import MARKS, Table

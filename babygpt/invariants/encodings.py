@@ -1,4 +1,4 @@
-"""What encodings promise: of one query and one key, of codes that are added, of a gate's alpha and phase."""
+"""Promises of encodings: of scores, of codes that are added, of a gate's alpha and phase."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.errors import BadInput
 from babygpt.invariants.base import Promise, random_qk, unmasked
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import norm
 from babygpt.objectives import cross_entropy, denoise
 from babygpt.objectives.diffusion import mask_token_id

@@ -1,4 +1,4 @@
-"""What models promise: who sees what, what becomes of the order, and that a cache changes nothing."""
+"""Promises of models: which tokens they see, whether order matters, and that a cache changes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.invariants.base import Promise, logits_at, text_logits, unmasked
-from babygpt.models.base import KVCache, LanguageModel
+from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.positions import Positions, causal_mask
 
 

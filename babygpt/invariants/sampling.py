@@ -1,4 +1,4 @@
-"""What every way of filling in promises, ours or a reader's own."""
+"""Promises of every sampler that fills in, ours or a reader's own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from babygpt.invariants.base import Promise
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.sampling import Filled, fill_in
 

@@ -1,4 +1,4 @@
-"""The live lab: sliders that answer at once, training to watch, pause and steer."""
+"""Live lab: sliders that answer at once, and models to watch, pause and steer while they train."""
 
 try:
     import anywidget  # noqa: F401
@@ -13,20 +13,20 @@ from babygpt.live.controls import Choice as Choice
 from babygpt.live.controls import Line as Line
 from babygpt.live.controls import Scale as Scale
 from babygpt.live.controls import Slider as Slider
+from babygpt.live.dashboard import train as train
 from babygpt.live.explorer import Explorer as Explorer
-from babygpt.live.explorers import alibi as alibi
-from babygpt.live.explorers import attention as attention
-from babygpt.live.explorers import branches as branches
-from babygpt.live.explorers import diffusion as diffusion
-from babygpt.live.explorers import gaussian as gaussian
-from babygpt.live.explorers import polar as polar
-from babygpt.live.explorers import rotary as rotary
-from babygpt.live.explorers import sinusoidal as sinusoidal
-from babygpt.live.explorers import stretching as stretching
+from babygpt.live.explorers.alibi import alibi as alibi
+from babygpt.live.explorers.branch_codes import branches as branches
+from babygpt.live.explorers.gaussian import gaussian as gaussian
+from babygpt.live.explorers.polar import polar as polar
+from babygpt.live.explorers.rotary import rotary as rotary
+from babygpt.live.explorers.sinusoidal import sinusoidal as sinusoidal
+from babygpt.live.explorers.trained_models import attention as attention
+from babygpt.live.explorers.trained_models import diffusion as diffusion
+from babygpt.live.explorers.trained_models import stretching as stretching
 from babygpt.live.predictions import predict as predict
 from babygpt.live.predictions import tally as tally
 from babygpt.live.run import Run as Run
-from babygpt.live.trainer import train as train
 from babygpt.live.watches import Watch as Watch
 from babygpt.live.watches import branch_similarity as branch_similarity
 from babygpt.live.watches import encode_masked as encode_masked

@@ -1,11 +1,11 @@
-"""What a learner can move: a slider, a choice, a line of text."""
+"""Controls that a learner can move: a slider, a choice, a line of text."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import ipywidgets
 
@@ -17,24 +17,22 @@ COLUMNS = "repeat(auto-fit, minmax(min(24em, 100%), 1fr))"  # as many as fit
 
 
 class Control:
-    """A named value with a widget that sets it.
+    """Named value with a widget that sets it.
 
     name   of the argument that gets the value
-    label  what stands beside it, with the unit; by default its name
+    label  shown beside the widget, with the unit; by default the name
     """
 
     name: str
     label: str
-    widget_class: ClassVar[type[ipywidgets.Widget]]
 
     def widget(self) -> Any:
         """Make a new widget that sets this value, with the label beside it."""
-        options = {"style": DESCRIPTION, "layout": WIDE, **self.options_of_widget()}
-        return self.widget_class(description=self.label or self.name, **options)
-
-    def options_of_widget(self) -> dict[str, Any]:
-        """Return the arguments of the widget that differ from control to control."""
         raise NotImplementedError
+
+    def look(self) -> dict[str, Any]:
+        """Return the options that all widgets share."""
+        return {"description": self.label or self.name, "style": DESCRIPTION, "layout": WIDE}
 
 
 def format_number(number: float) -> str:
@@ -43,7 +41,7 @@ def format_number(number: float) -> str:
 
 
 def require_between(control: str, value: float, low: float, high: float) -> None:
-    """Raise a BadInput naming the control if its value does not lie between its ends."""
+    """Raise a BadInput naming the control unless low < high and low <= value <= high."""
     if not low < high:
         raise BadInput(f"{control} ends at {high}, which must lie above its beginning, {low}")
     if not low <= value <= high:
@@ -52,12 +50,11 @@ def require_between(control: str, value: float, low: float, high: float) -> None
 
 @dataclass(frozen=True)
 class Slider(Control):
-    """A whole number between two ends, both included.
+    """Whole number between two ends, both included.
 
-    value  where it stands at first
+    value  at first
     step   from one stop to the next
-    Raises BadInput if value lies outside its ends, or value or high is no whole number of steps above
-    `low`.
+    Raises BadInput if value lies outside its ends, or value or high is not a whole number of steps above low.
     """
 
     name: str
@@ -67,28 +64,24 @@ class Slider(Control):
     label: str = ""
     step: int = 1
 
-    widget_class = ipywidgets.IntSlider
-
     def __post_init__(self) -> None:
         require_between(self.name, self.value, self.low, self.high)
         if self.step < 1:
             raise BadInput(f"{self.name} moves in steps of {self.step}; a step is at least 1")
         for number in (self.value, self.high):
             if (number - self.low) % self.step:
-                raise BadInput(
-                    f"{self.name} cannot stand at {number}: not {self.low} plus steps of {self.step}"
-                )
+                raise BadInput(f"{self.name} cannot be {number}: not {self.low} plus steps of {self.step}")
 
-    def options_of_widget(self) -> dict[str, Any]:
-        return {"value": self.value, "min": self.low, "max": self.high, "step": self.step}
+    def widget(self) -> Any:
+        return ipywidgets.IntSlider(self.value, self.low, self.high, self.step, **self.look())
 
 
 @dataclass(frozen=True)
 class Scale(Control):
-    """A number above zero on a logarithmic scale, ten stops for each power of ten.
+    """Number above zero on a logarithmic scale, ten stops for each power of ten.
 
-    value  where it stands at first
-    Raises BadInput if value lies outside its ends, or low is not above 0.
+    value  at first
+    Raises BadInput if value lies outside its ends, or the ends are not finite and above 0.
     """
 
     name: str
@@ -97,17 +90,16 @@ class Scale(Control):
     high: float
     label: str = ""
 
-    widget_class = ipywidgets.SelectionSlider
-
     def __post_init__(self) -> None:
-        if not self.low > 0:
-            raise BadInput(f"{self.name} begins at {self.low}; a logarithmic scale begins above 0")
-        if not math.isfinite(self.high):
-            raise BadInput(f"{self.name} ends at {self.high}; a scale has an end")
+        if not (self.low > 0 and math.isfinite(self.high)):
+            raise BadInput(
+                f"{self.name} goes from {self.low} to {self.high}; both must be above 0 and finite"
+            )
         require_between(self.name, self.value, self.low, self.high)
 
-    def options_of_widget(self) -> dict[str, Any]:
-        return {"value": self.value, "options": [(format_number(stop), stop) for stop in self.stops()]}
+    def widget(self) -> Any:
+        options = [(format_number(stop), stop) for stop in self.stops()]
+        return ipywidgets.SelectionSlider(value=self.value, options=options, **self.look())
 
     def stops(self) -> list[float]:
         """Return all values it can take, from low to high, the first one among them."""
@@ -126,42 +118,39 @@ class Choice(Control):
     """One of several values.
 
     options  the values; the first one is chosen at first
-    Raises BadInput if there is nothing to choose from.
+    Raises BadInput if there are no options.
     """
 
     name: str
     options: Sequence[Any]
     label: str = ""
 
-    widget_class = ipywidgets.Dropdown
-
     def __post_init__(self) -> None:
         if not self.options:
             raise BadInput(f"{self.name} has no options; a choice needs at least 1")
 
-    def options_of_widget(self) -> dict[str, Any]:
-        return {"options": list(self.options)}
+    def widget(self) -> Any:
+        return ipywidgets.Dropdown(options=list(self.options), **self.look())
 
 
 @dataclass(frozen=True)
 class Line(Control):
-    """A line of text that the learner types.
+    """Line of text that the learner types.
 
-    value  what stands there at first
+    value  at first
     """
 
     name: str
     value: str
     label: str = ""
 
-    widget_class = ipywidgets.Text
-
-    def options_of_widget(self) -> dict[str, Any]:
-        return {"value": self.value, "layout": {"width": "auto", "grid_column": "1 / -1"}}
+    def widget(self) -> Any:
+        return ipywidgets.Text(
+            self.value, **self.look() | {"layout": {"width": "auto", "grid_column": "1 / -1"}}
+        )
 
 
 def grid(widgets: Sequence[Any]) -> ipywidgets.GridBox:
     """Lay widgets out in as many columns as fit."""
-    return ipywidgets.GridBox(
-        list(widgets), layout={"width": "100%", "grid_template_columns": COLUMNS, "grid_gap": "0 1.5em"}
-    )
+    layout = {"width": "100%", "grid_template_columns": COLUMNS, "grid_gap": "0 1.5em"}
+    return ipywidgets.GridBox(list(widgets), layout=layout)

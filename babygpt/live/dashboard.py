@@ -1,4 +1,4 @@
-"""What a learner sees of a run: loss, watches, buttons, sliders."""
+"""Dashboard of a run: loss, watches, buttons, sliders that steer it; and `train`, which shows one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from html import escape
 from typing import Any
 
 import ipywidgets
+from IPython.display import display
 
 from babygpt import plots
-from babygpt.live.canvas import DRAWING_LOCK, Canvas
+from babygpt.config import TrainConfig
+from babygpt.device import use_allowed_threads
+from babygpt.live.canvas import Canvas
 from babygpt.live.controls import DESCRIPTION, WIDE, Control, grid
-from babygpt.live.painter import as_failure
-from babygpt.live.run import Run, State
+from babygpt.live.run import Run, State, Trainer
 from babygpt.live.view import View, close_all, weak_callback
+from babygpt.live.watches import Watch
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives import Objective
+from babygpt.training.guard import require_vocabulary
 
 TEXT_SECONDS = 0.2  # between two updates of bar and status
 PICTURE_SECONDS = 0.5  # between two pictures while training, at least
 DRAWING_SHARE = 0.04  # of the time may go into pictures: drawing takes time from training
 LONGEST_SECONDS = 0.7  # between two pictures, whatever they cost: nothing stands still
-LAYOUT_SECONDS = 5.0  # that a first picture may take before a run begins without it
 COLOURS = {
-    State.WAITING: "",
-    State.PREPARING: "",
     State.RUNNING: "info",
     State.PAUSED: "warning",
     State.STOPPED: "warning",
@@ -36,13 +39,52 @@ COLOURS = {
 REWINDABLE = (State.PAUSED, State.STOPPED, State.FINISHED, State.FAILED)
 
 
-class Dashboard(View):
-    """The view of a run. It does not keep alive a run that nothing else refers to.
+def train(
+    model: LanguageModel,
+    objective: Objective,
+    config: TrainConfig,
+    title: str = "model",
+    floors: Mapping[str, float] | None = None,
+    watches: Sequence[Watch] = (),
+    controls: Sequence[Control] = (),
+) -> Run:
+    """Start to train a model in the background, show its dashboard, and return at once.
 
-    run       what it shows
-    floors    name -> a loss that cannot be passed, nats per character
+    One model trains at a time. A second run waits for the first; its dashboard shows that, and offers to stop
+    the first.
+
+    model      trained in place
+    objective  draws the batches and computes their loss
+    config     steps, batch size, learning rates, seed
+    title      of the model
+    floors     name -> a loss that no model can pass, nats per character
+    watches    measured and drawn beside the loss
+    controls   sliders named like numbers of the model's encoding, such as theta: they steer it
+    returns    the run; `run.result()` waits for it
+    Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
+    the text, and the errors of a watch that cannot measure this model.
+    """
+    use_allowed_threads()  # in the cell's thread: other work beside the run gains too
+    require_vocabulary(model, objective)
+    for control in controls:
+        model.encoding.require_number(control.name)
+    run = Run(model, objective, config, title, watches)
+    trainer = Trainer(run)
+    if not any(other.is_training(model) for other in trainer.earlier):
+        run.measure_untrained()
+    run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
+    display(run.panel)
+    trainer.start()
+    return run
+
+
+class Dashboard(View):
+    """View of a run. It does not keep alive a run that nothing else refers to.
+
+    run       to show
+    floors    name -> a loss that no model can pass
     controls  named like numbers of the model's encoding: they steer it
-    earlier   the runs that must end before this one begins
+    earlier   runs that must end before this one begins
     """
 
     def __init__(
@@ -52,16 +94,12 @@ class Dashboard(View):
         self.shown_state: State | None = None  # the state that the buttons show
         self.next_text = self.next_picture = self.draw_seconds = 0.0  # seconds
         self.update_lock = threading.Lock()
-        self.steered: set[tuple[str, float]] = set()  # what these controls have set
-        self.syncing = ""  # the control that is being moved after the run, and not the run after the control
         self.controls = {control.name: control.widget() for control in controls}
         widths = [1.0, *(watch.width for watch in run.frames)]
         height = max([3.3, *(watch.height for watch in run.frames)])
         super().__init__(f"training: {run.title}", self._make_widgets(run), Canvas(widths, height))
         self._connect(run, earlier)
         self._update_text(run)
-        with DRAWING_LOCK:
-            self.draw()  # what cannot be drawn is an error of the cell that asked for it
 
     def _make_widgets(self, run: Run) -> list[Any]:
         """Make the rows above the picture: progress and buttons, controls, replay."""
@@ -82,7 +120,7 @@ class Dashboard(View):
         """Connect the widgets; none of them keeps the run alive, and they close when it is gone."""
         closing = (self.pause, self.stop, self.stop_others, self.replay, *self.controls.values())
         weakref.finalize(run, close_all, closing).atexit = False
-        self.pause.on_click(weak_callback(run, lambda run, _: toggle(run)))
+        self.pause.on_click(weak_callback(run, toggle))
         self.stop.on_click(weak_callback(run, lambda run, _: run.stop()))
         self.replay.observe(weak_callback(self, lambda dashboard, _: dashboard.painter.wake()), names="value")
         for name, widget in self.controls.items():
@@ -93,18 +131,10 @@ class Dashboard(View):
         for other in earlier:
             self.stop_others.on_click(weak_callback(other, lambda other, _: other.stop()))
 
-    # ------------------------------------------------------------ what the run calls
-
-    def prepare(self) -> None:
-        """Lay the picture out, which takes longer than all later ones; wait for other views of the cell."""
-        self.painter.wake()
-        end = time.monotonic() + LAYOUT_SECONDS
-        for view in (self, *self.displayed()):
-            if view is self or view.cell == self.cell:
-                view.painter.wait(max(0.0, end - time.monotonic()))
+    # ------------------------------------------------------------ called by the run
 
     def update(self, at_once: bool) -> None:
-        """Show what is new: bar and status five times a second, pictures twice, or both at once."""
+        """Show the run's news: bar and status five times a second, pictures twice, or both at once."""
         now, run = time.monotonic(), self.run()
         if run is not None and (at_once or now >= self.next_text):
             self.next_text = now + TEXT_SECONDS
@@ -115,7 +145,7 @@ class Dashboard(View):
             self.painter.wake()
 
     def finish(self, seconds: float) -> bool:
-        """Wait for the last picture and leave it for readers without a kernel. Raises what went wrong in it.
+        """Wait for the last picture and leave it for readers without a kernel. Raises the painter's error.
 
         seconds  to wait at most
         returns  whether that was enough
@@ -123,39 +153,12 @@ class Dashboard(View):
         if not self.painter.wait(seconds):
             return False
         self.update_still()
-        if (error := self.error or self.painter.error) is not None:
-            raise as_failure(error, "drawing")
+        if self.error is not None:
+            raise self.error
         return True
 
-    # ------------------------------------------------------------ in the painter's thread
-
-    def refresh(self) -> None:
-        if self.run() is not None:
-            start = time.thread_time()
-            super().refresh()
-            self.draw_seconds = time.thread_time() - start
-
-    def draw(self) -> None:
-        run = self.run()
-        if run is None:
-            return
-        self.draw_step(run, self.replay.value if self.shown_state in REWINDABLE else len(run.history))
-
-    def draw_step(self, run: Run, upto: int) -> None:
-        """Draw what was known after so many steps of the run."""
-        first, *others = self.canvas.axes
-        losses = run.history.losses(upto)
-        now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
-        curve, title = {run.title: losses}, f"{run.title}: {now}"
-        plots.draw_losses(first, curve, self.floors, title, total=run.total, untrained=run.uniform_loss)
-        for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
-            if shown := [frame for frame in frames if frame[0] <= upto]:
-                watch.draw(ax, shown, run.title, run.total)
-
-    # ------------------------------------------------------------ in the thread that has news of the run
-
     def _update_text(self, run: Run) -> None:
-        """Bring buttons, bar, status and controls up to date."""
+        """Bring buttons, bar and status up to date."""
         with self.update_lock:
             state, made = run.state, len(run.history)
             if state is not self.shown_state:
@@ -163,22 +166,10 @@ class Dashboard(View):
                 self.shown_state = state
             self.bar.value = made
             self.status.value = describe(run)
-            for name, value in run.history[-1].changed.items() if made else ():
-                if name in self.controls and (name, value) not in self.steered:
-                    self._follow(name, value)
-
-    def _follow(self, name: str, value: float) -> None:
-        """Move a control to a value that something else has set, or to the stop next to it."""
-        control, self.syncing = self.controls[name], name
-        try:
-            stops = [stop for _, stop in getattr(control, "options", ())]
-            control.value = min(stops, key=lambda stop: abs(stop - value)) if stops else value
-        finally:
-            self.syncing = ""
 
     def _show_state(self, state: State, made: int) -> None:
-        """Enable what can be done in a state."""
-        self.bar.bar_style = COLOURS[state]
+        """Enable the actions of a state."""
+        self.bar.bar_style = COLOURS.get(state, "")
         resumes = state is State.PAUSED
         self.pause.description, self.pause.icon = ("resume", "play") if resumes else ("pause", "pause")
         self.pause.disabled = state not in (State.RUNNING, State.PAUSED)
@@ -190,6 +181,30 @@ class Dashboard(View):
         for control in self.controls.values():
             control.disabled = state.over
         self.image.tell(announcement=f"{self.title}: {state}")
+
+    # ------------------------------------------------------------ in the painter's thread
+
+    def refresh(self) -> None:
+        if self.run() is not None:
+            start = time.thread_time()
+            super().refresh()
+            self.draw_seconds = time.thread_time() - start
+
+    def draw(self) -> None:
+        if (run := self.run()) is not None:
+            rewound = self.shown_state in REWINDABLE
+            self.draw_step(run, self.replay.value if rewound else len(run.history))
+
+    def draw_step(self, run: Run, upto: int) -> None:
+        """Draw the run as it was after so many steps."""
+        first, *others = self.canvas.axes
+        losses = [step.loss for step in run.history[:upto]]
+        now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
+        curve, title = {run.title: losses}, f"{run.title}: {now}"
+        plots.draw_losses(first, curve, self.floors, title, total=run.total, untrained=run.uniform_loss)
+        for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
+            if shown := [frame for frame in frames if frame[0] <= upto]:
+                watch.draw(ax, shown, run.title, run.total)
 
 
 def describe(run: Run) -> str:
@@ -211,7 +226,7 @@ def describe(run: Run) -> str:
     return " · ".join(words)
 
 
-def toggle(run: Run) -> None:
+def toggle(run: Run, _: Any) -> None:
     """Pause a run, or let it go on."""
     if run.state is State.PAUSED:
         run.resume()
@@ -220,11 +235,9 @@ def toggle(run: Run) -> None:
 
 
 def steer(name: str, dashboard: Dashboard, change: Any) -> None:
-    """Set the run's number to the new value of a control, or say under the controls why that cannot be."""
-    run = dashboard.run()
-    if run is not None and dashboard.syncing != name:
+    """Set the run's number to a control's new value, or show under the controls why that is impossible."""
+    if (run := dashboard.run()) is not None:
         try:
-            dashboard.steered.add((name, float(change["new"])))
             run.steer(name, float(change["new"]))
             dashboard.message.value = ""
         except ValueError as error:  # a learner's own encoding need not know BadInput

@@ -1,4 +1,4 @@
-"""An explorer: a function under sliders, and a picture of what it returns."""
+"""Explorer: a function under sliders, and a picture of what it returns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from babygpt.live.view import View
 
 
 class Explorer(View):
-    """A picture that follows its controls.
+    """Picture that follows its controls.
 
-    title    what it explores, in a word or two
-    measure  takes the controls' values, by name, and returns what `draw` draws; refuses with a BadInput
-    draw     draws what was measured on one or more Axes; called again, it moves what it drew
-    controls what the learner can move
+    title    of the explorer, in a word or two
+    measure  takes the controls' values, by name, and returns what `draw` draws; may raise BadInput
+    draw     draws the measurement on one or more Axes; called again, it moves what it drew
+    controls that the learner can move
     widths   of the Axes, relative to each other
-    height   of the picture, inches, where it is WIDTH inches wide
-    together names of controls that belong together: where an explorer is recorded, such a group is recorded
-             in all its combinations, and every other control by itself
-    Raises whatever `measure` and `draw` raise for the values that the controls have at first.
+    height   of the picture, inches, at a width of WIDTH inches
+    together names of controls that belong together: a recording has all combinations of such a group, and
+             every other control by itself
+    Raises whatever `measure` and `draw` raise for the first values of the controls.
     """
 
     def __init__(
@@ -47,12 +47,11 @@ class Explorer(View):
         reset.on_click(self.reset)
         rows = [grid([*self.controls.values(), reset])]
         super().__init__(f"explorer: {title}", rows, Canvas(widths, height))
-        self.refresh()
-        for widget in self.controls.values():
-            widget.observe(self._moved, names="value")
+        for widget in self.controls.values():  # on whichever thread: the painter reads the widget's value
+            widget.observe(lambda _: self.painter.wake(), names="value")
 
     def reset(self, _: Any = None) -> None:
-        """Put every control back to where it stood at first."""
+        """Set every control to its first value."""
         for name, widget in self.controls.items():
             widget.value = self.initial[name]
 
@@ -60,9 +59,5 @@ class Explorer(View):
         self.draw_values({name: widget.value for name, widget in self.controls.items()})
 
     def draw_values(self, values: Mapping[str, Any]) -> None:
-        """Draw what is true for these values of the controls, by name, wherever the controls stand."""
+        """Draw the measurement for these values, by name, whatever the controls show."""
         self.draw_on(*self.canvas.axes, self.measure(**values))
-
-    def _moved(self, _: Any) -> None:
-        """After a control was moved, on whichever thread: the widget has the value, the painter draws it."""
-        self.painter.wake()

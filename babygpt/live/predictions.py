@@ -1,51 +1,147 @@
-"""A guess that is kept: asked for before the outcome, shown beside it, counted at the end.
+"""Guesses: asked for before the outcome, shown beside it, counted at the end.
 
-A guess lives in the kernel. No output tells what it was, except for widgets, whose state is not saved; so
-nothing of it is stored in a notebook. A guess made when the outcome could be seen is shown and not counted.
+A guess lives in the kernel. Only widgets show it, and their state is not saved: a notebook stores no guess.
+A guess made after the outcome was shown is shown too, but not counted.
 """
 
 from __future__ import annotations
 
-import threading
+import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import ipywidgets
+import traitlets
 
 from babygpt.errors import BadInput
-from babygpt.live.answers import Number, OneOf
+from babygpt.live.controls import format_number
 from babygpt.live.view import NO_WIDGET, current_cell, show
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept in the kernel, not in the notebook."
-# The words stand for a widget that is gone, and are hidden while it is there.
+# The words replace a widget that is gone, and are hidden while it is there.
 # (A page that is opened again has the widget's class on the output itself, one that runs has it inside.)
 WORDS_LAST = (
     ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets *,"
     " > .jp-OutputArea-output .jupyter-widgets)"
     " + .jp-OutputArea-child:has(.babygpt-words) { display: none; }"
 )
-LOCK = threading.RLock()  # of GUESSES and of what each guess holds; callbacks may come on any thread
-GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order in which they were asked for
+GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of the first asking
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Choice among texts. Raises BadInput unless there are two or more different ones, none of them empty."""
+
+    options: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        texts = all(isinstance(option, str) and option.strip() for option in self.options)
+        if not texts or len(set(self.options)) < max(2, len(self.options)):
+            raise BadInput(f"choices should be two or more different texts, and are {list(self.options)}")
+
+    def widget(self) -> Any:
+        look = {"description": "Your guess", "layout": {"width": "auto"}}
+        return ipywidgets.RadioButtons(options=self.options, value=None, **look)
+
+    def read(self, value: Any) -> str | None:
+        """Return the choice of a widget or a call, None for none. Raises BadInput for any other value."""
+        return None if value is None else self.outcome(value)
+
+    def outcome(self, value: Any) -> str:
+        """Return the outcome. Raises BadInput unless it is one of the choices."""
+        if value not in self.options:
+            raise BadInput(f"{value!r} is not among the choices {list(self.options)}")
+        return str(value)
+
+    def right(self, guess: str, outcome: str) -> bool:
+        return guess == outcome
+
+    def words(self, value: str) -> str:
+        return value
+
+    def asked(self) -> str:
+        return " / ".join(self.options)
+
+
+@dataclass(frozen=True)
+class Number:
+    """Number between two ends.
+
+    unit  written behind it
+    near  distance from the outcome up to which a guess counts as right
+    Raises BadInput unless low lies below high, and near is not below 0; all are finite.
+    """
+
+    low: float
+    high: float
+    unit: str
+    near: float
+
+    def __post_init__(self) -> None:
+        if not (-math.inf < self.low < self.high < math.inf and 0 <= self.near < math.inf):
+            raise BadInput(f"a guess should lie between two ends, within near >= 0, not in {self}")
+
+    def widget(self) -> Any:
+        # A line of text: a box for numbers is never empty, and its first number would pass for a guess.
+        return ipywidgets.Text(description="Your guess", placeholder=self.asked(), continuous_update=False)
+
+    def read(self, value: Any) -> float | None:
+        """Return the number of a widget or a call, None for an empty text. Raises BadInput for junk."""
+        if value is None or not str(value).strip():
+            return None
+        number = parse_number(str(value).replace(self.unit, "") if self.unit else str(value))
+        if number is None or not self.low <= number <= self.high:
+            raise BadInput(f"a number from {self.asked()}, not {value!r}")
+        return number
+
+    def outcome(self, value: Any) -> float:
+        """Return the outcome as a number, which may lie outside the ends."""
+        return float(value)
+
+    def right(self, guess: float, outcome: float) -> bool:
+        return abs(guess - outcome) <= self.near * (1 + 1e-9)
+
+    def words(self, value: float) -> str:
+        gap = "" if self.unit in ("", "%") else " "
+        sign = "−" if value < 0 else ""
+        return f"{sign}{format_number(abs(value))}{gap}{self.unit}"
+
+    def asked(self) -> str:
+        return f"{self.words(self.low)} to {self.words(self.high)}"
+
+
+def parse_number(text: str) -> float | None:
+    """Read a number as people type it: 1,200 or 1200, 0.5 or 0,5, − or -; None for other texts."""
+    plain = text.strip().replace("−", "-").replace(" ", "")
+    thousands = re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", plain)
+    try:
+        number = float(plain.replace(",", "" if thousands else "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 class Keys(anywidget.AnyWidget):
-    """Nothing to be seen: with it the arrow keys go from choice to choice, and not from cell to cell."""
+    """Invisible widget with which the arrow keys go from choice to choice, and not from cell to cell."""
 
-    _esm = Path(__file__).parent / "keys.js"
+    _esm = Path(__file__).parent / "page.js"
+    guess = traitlets.Bool(True).tag(sync=True)  # tells page.js that this is not a picture
 
 
 class Guess:
-    """A question with what somebody guessed, and later what came out.
+    """Question with a learner's guess, and later the outcome.
 
     question  one sentence
-    kind      what can be guessed
-    value     the guess as it stands now; None if there is none
-    counted   the guess as it stood when the outcome was first shown
+    kind      choices or a number
+    value     the present guess, or None
+    counted   the guess when the outcome was first shown, or None
     outcome   None until `compare`
     """
 
@@ -64,39 +160,44 @@ class Guess:
 
     def make(self, value: Any) -> None:
         """Guess without the widget: one of the choices, or a number. Raises BadInput for anything else."""
-        with LOCK:
-            read = self.kind.read(value)
-            self.field.value = read if isinstance(self.kind, OneOf) else "" if read is None else str(value)
-            self._keep(read)
+        read = self.kind.read(value)
+        self.field.value = read if isinstance(self.kind, OneOf) else "" if read is None else str(value)
+        self._keep(read)
 
     def compare(self, outcome: Any) -> Comparison:
-        """Show the guess beside what came out; a guess made from now on is not counted.
+        """Show the guess beside the outcome; later guesses are not counted.
 
         outcome  one of the choices, or a number
         Raises BadInput for anything else.
         """
         found = self.kind.outcome(outcome)
-        with LOCK:
-            if self.outcome is None:
-                self.counted = self.value
-            self.outcome = found
-            self.result.value = f"<p>{escape(self.verdict())}</p>"
+        if self.outcome is None:
+            self.counted = self.value
+        self.outcome = found
+        self._keep(self.value)
         return Comparison(self)
 
     def verdict(self) -> str:
-        """Return what was guessed beside what came out, in a sentence or two."""
+        """Return guess and outcome in a sentence or two."""
         came = f"It came out: {self.kind.words(self.outcome)}."
         if self.value is None:
             return f"{came} {NO_GUESS}"
         guessed = self.value if self.counted is None else self.counted
-        said = f"You guessed: {self.kind.words(guessed)}. {came} {self.mark(guessed)}"
+        verdict = f"You guessed: {self.kind.words(guessed)}. {came} {self.mark(guessed)}"
         if isinstance(self.kind, Number):
-            said += f" ({self.kind.words(abs(guessed - self.outcome))} away)"
-        return said + (" Guessed after the outcome was shown." if self.counted is None else "")
+            verdict += f" ({self.kind.words(abs(guessed - self.outcome))} away)"
+        return verdict + (" Guessed after the outcome was shown." if self.counted is None else "")
 
     def mark(self, guess: Any) -> str:
         """Return ✓ or ✗ for a guess."""
         return MARKS["holds" if self.kind.right(guess, self.outcome) else "fails"]
+
+    def row(self) -> tuple[str, ...]:
+        """Return question, counted guess, outcome, and ✓ or ✗, as texts; a dash for missing ones."""
+        guess = self.value if self.outcome is None else self.counted
+        came = "–" if self.outcome is None else self.kind.words(self.outcome)
+        mark = "" if guess is None or self.outcome is None else self.mark(guess)
+        return self.question, "–" if guess is None else self.kind.words(guess), came, mark
 
     def _keep(self, value: Any) -> None:
         self.value = value
@@ -105,13 +206,11 @@ class Guess:
             self.result.value = f"<p>{escape(self.verdict())}</p>"
 
     def _changed(self, change: Any) -> None:
-        """After the widget was moved, on whichever thread."""
-        with LOCK:
-            try:
-                self._keep(self.kind.read(change["new"]))
-            except BadInput as error:
-                self._keep(None)
-                self.message.value = f"This should be {escape(str(error))}."
+        try:
+            self._keep(self.kind.read(change["new"]))
+        except BadInput as error:
+            self._keep(None)
+            self.message.value = f"This should be {escape(str(error))}."
 
     def __repr__(self) -> str:
         return f"Predict. {self.question}\n[{self.kind.asked()}]"
@@ -121,13 +220,12 @@ class Guess:
 
 
 class Comparison:
-    """What a guess and its outcome look like beside each other."""
+    """Guess and outcome side by side. A saved notebook keeps its text, which never holds the guess."""
 
     def __init__(self, guess: Guess) -> None:
         self.guess = guess
 
     def __repr__(self) -> str:
-        """Return the outcome, and never the guess: this is what a saved notebook keeps."""
         came = f"It came out: {self.guess.kind.words(self.guess.outcome)}."
         return f"{came} {NO_GUESS if self.guess.counted is None else KEPT}"
 
@@ -136,7 +234,7 @@ class Comparison:
 
 
 class Tally:
-    """All guesses of this kernel, as they stood when it was made."""
+    """All guesses of this kernel. A saved notebook keeps their number, and never the guesses."""
 
     def __init__(self, guesses: Sequence[Guess]) -> None:
         self.asked = len(guesses)
@@ -144,39 +242,25 @@ class Tally:
         made = [guess for guess in shown if guess.counted is not None]
         self.made, self.right = len(made), sum(guess.mark(guess.counted) == "✓" for guess in made)
         self.late = sum(guess.counted is None and guess.value is not None for guess in shown)
-        self.table = Table(("question", "guess", "outcome", ""), [row(guess) for guess in guesses], 1)
+        self.table = Table(("question", "guess", "outcome", ""), [guess.row() for guess in guesses], 1)
 
     def sentence(self) -> str:
         """Return how many guesses were made in time, and how many of them were right."""
+        late = f" {self.late} came after the outcome, and do not count." if self.late else ""
         if not self.made:
-            return "No guess was made before its outcome was shown." + self._late()
-        return f"{self.right} of {self.made} guesses were right; {self.asked} were asked for.{self._late()}"
-
-    def _late(self) -> str:
-        return f" {self.late} came after the outcome, and do not count." if self.late else ""
+            return "No guess was made before its outcome was shown." + late
+        return f"{self.right} of {self.made} guesses were right; {self.asked} were asked for.{late}"
 
     def __repr__(self) -> str:
-        """Return how many were asked for, and never the guesses: this is what a saved notebook keeps."""
-        number = f"{self.asked} guesses were asked for."
-        return f"{number} {KEPT if self.made else 'No guess was made.'}"
+        return f"{self.asked} guesses were asked for. {KEPT if self.made else 'No guess was made.'}"
 
     def _ipython_display_(self) -> None:
         page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
         publish(ipywidgets.HTML(page), repr(self))
 
 
-def row(guess: Guess) -> tuple[str, str, str, str]:
-    """Return question, counted guess, outcome, and ✓ or ✗, as texts; a dash for what is missing."""
-    words = guess.kind.words
-    stands = guess.value if guess.outcome is None else guess.counted
-    guessed = "–" if stands is None else words(stands)
-    came = "–" if guess.outcome is None else words(guess.outcome)
-    both = guess.counted is not None and guess.outcome is not None
-    return guess.question, guessed, came, guess.mark(guess.counted) if both else ""
-
-
 def publish(widget: Any, words: str) -> None:
-    """Show a widget, and words for readers without a kernel; see `View`, which does so with a picture."""
+    """Show a widget, and words for readers without a kernel; `View` does so with a picture."""
     if current_cell() is None:
         show({**widget._repr_mimebundle_(), "text/plain": words})
         return
@@ -197,14 +281,14 @@ def predict(
     unit: str = "",
     near: float | None = None,
 ) -> Guess:
-    """Ask for a guess, and keep it: asked again, in a cell that is run again, it still stands.
+    """Ask for a guess, and keep it: when the cell runs again, the guess is still there.
 
     question  one sentence; a notebook asks it once
-    choices   what can be chosen; or else
-    low, high the ends of a number, in `unit`
-    near      how far off a number counts as right; by default a tenth of the way from end to end
+    choices   the possible answers; or else
+    low, high ends of a number, in `unit`
+    near      distance up to which a number counts as right; by default a tenth of the way from end to end
     returns   the guess: shown as the last line of a cell, and compared with `.compare(outcome)`
-    Raises BadInput for an empty question, or if it has not either choices or both ends.
+    Raises BadInput for an empty question, or unless it has either choices or both ends.
     """
     if not isinstance(question, str) or not question.strip():
         raise BadInput(f"a question should be a sentence, and is {question!r}")
@@ -215,13 +299,11 @@ def predict(
         kind = Number(low, high, unit, 0.1 * (high - low) if near is None else near)
     else:
         raise BadInput(f"{question!r} should have choices, or else low and high")
-    with LOCK:
-        if question not in GUESSES or GUESSES[question].kind != kind:
-            GUESSES[question] = Guess(question, kind)
-        return GUESSES[question]
+    if question not in GUESSES or GUESSES[question].kind != kind:
+        GUESSES[question] = Guess(question, kind)
+    return GUESSES[question]
 
 
 def tally() -> Tally:
-    """All guesses that this kernel has asked for, beside their outcomes, and how many were right."""
-    with LOCK:
-        return Tally(list(GUESSES.values()))
+    """Return all guesses that this kernel has asked for, beside their outcomes."""
+    return Tally(list(GUESSES.values()))

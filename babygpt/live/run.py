@@ -9,28 +9,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from babygpt.config import TrainConfig
-from babygpt.live.history import History
-from babygpt.live.painter import as_failure
-from babygpt.live.waiting import WaitInterrupted, cell_end_event, wait_and_serve
-from babygpt.live.watches.watch import Watch
-from babygpt.models.base import LanguageModel
+from babygpt.live.waiting import WaitInterrupted, wait_and_serve
+from babygpt.live.watches import Watch
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Branches, Objective
 from babygpt.quotas import available_cores
 from babygpt.training import Step, Training
 
-CELL_SECONDS = 3.0  # that a run waits at most for the other dashboards of its cell to appear
-
 
 class State(StrEnum):
-    """Where a run is in its life."""
+    """State of a run."""
 
     WAITING = "waiting"  # another run is on
-    PREPARING = "getting ready"  # what is paid once: optimizers, the first picture
+    PREPARING = "getting ready"  # one-time costs: imports, optimizers
     RUNNING = "running"
     PAUSED = "paused"
     STOPPED = "stopped"
@@ -39,59 +35,34 @@ class State(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether nothing will happen any more."""
+        """Whether the run has ended."""
         return self in (State.STOPPED, State.FINISHED, State.FAILED)
 
 
-class Panel(Protocol):
-    """What shows a run."""
-
-    def prepare(self) -> None:
-        """Do all that takes long the first time, and return when it is done."""
-
-    def update(self, at_once: bool) -> None:
-        """Show what is new in the run; unless `at_once` that may wait a little."""
-
-    def finish(self, seconds: float) -> bool:
-        """Show the last picture for good; False if that took longer than so many seconds."""
-
-
-def background_threads() -> int:
-    """Return how many threads a background run takes: half the cores, so that sliders have the rest.
-
-    It is never more than PyTorch has now, which somebody may have chosen.
-
-    With as many threads as cores, each step waits for whichever core is busy elsewhere; see
-    `python -m benchmarks live`.
-    """
-    return min(torch.get_num_threads(), max(1, available_cores() // 2))
-
-
 @contextmanager
-def in_background() -> Iterator[None]:
-    """A context in which torch takes `background_threads`, and afterwards as many as before."""
+def background_threads() -> Iterator[None]:
+    """Give PyTorch half the cores while the context lasts, and never more threads than it has now.
+
+    With as many threads as cores, each step waits for whichever core is busy elsewhere, and sliders answer
+    late; see `python -m benchmarks live`.
+    """
     threads = torch.get_num_threads()
-    torch.set_num_threads(background_threads())
+    torch.set_num_threads(min(threads, max(1, available_cores() // 2)))
     try:
         yield
     finally:
         torch.set_num_threads(threads)
 
 
-def most_branches(objective: Objective) -> int:
-    """Return how many texts a sequence of this objective may hold, or the highest number of one, plus 1."""
-    return (objective.numbers or objective.n_branches[1]) if isinstance(objective, Branches) else 1
-
-
 class Run:
-    """A model that trains in the background.
+    """Model that trains in the background.
 
-    title       the model's name
-    state       where the run is in its life
+    title       of the model
+    state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
-    frames      for each watch, the steps it was measured after and what it found
-    validating  whether a validation loss is being measured after the last of these steps
-    error       what went wrong, or None
+    frames      watch -> the steps after which it measured, each with the measurement
+    validating  whether a validation loss is being measured now
+    error       of a run that failed, else None
     """
 
     def __init__(
@@ -104,25 +75,24 @@ class Run:
     ) -> None:
         self.title, self.total = title, config.steps
         self.state = State.WAITING
-        self.uniform_loss = math.log(model.config.vocab_size)  # nats; of a model that knows nothing
-        self.history = History()
+        self.uniform_loss = math.log(model.config.vocab_size)  # nats; of uniform guesses
+        self.history: list[Step] = []
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating = False
-        self.error: Exception | None = None
-        self.panel: Panel | None = None
-        self._cell_end = cell_end_event()
-        self._work: Any = (model, objective, config)  # let go of at the end, optimizers and all
+        self.error: BaseException | None = None
+        self.panel: Any = None  # its Dashboard
+        self._work: Any = (model, objective, config)  # released at the end, optimizers and all
         self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
         self._going.set()
 
     def is_training(self, model: LanguageModel) -> bool:
-        """Whether this is the model that the run trains, now or later."""
+        """Whether the run trains this model, now or later."""
         work = self._work
         return work is not None and work[0] is model
 
     def measure_untrained(self) -> None:
-        """Measure the untrained model, unless that is done. Raises what a watch raises."""
+        """Measure the untrained model, unless that is done. Raises the errors of the watches."""
         for watch, frames in self.frames.items():
             if not frames:
                 frames.append((0, watch.measure(self._work[0])))
@@ -139,7 +109,7 @@ class Run:
         self._going.set()
 
     def stop(self) -> None:
-        """End the run before its next step. The model stays as it is, and so do the records."""
+        """End the run before its next step. The model keeps its weights, and the run its records."""
         self._stopping.set()
         self._going.set()
 
@@ -147,15 +117,18 @@ class Run:
         """Set one of the encoding's numbers before the next step; `history` records it as `changed`.
 
         A run that is over ignores it.
-        Raises BadInput, and leaves the run alone, if there is no such number or it cannot be this one.
+        Raises BadInput, and leaves the run alone, if there is no such number or it cannot have this value.
         """
-        work = self._work
-        if work is not None:
-            work[0].encoding.require_steerable(name, value, most_branches(work[1]))
+        if (work := self._work) is not None:
+            model, objective, _ = work
+            texts = 1  # that a sequence may hold
+            if isinstance(objective, Branches):
+                texts = objective.numbers or objective.n_branches[1]
+            model.encoding.require_steerable(name, value, texts)
             self._steered.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the run is over; False if that took longer than `timeout` seconds."""
+        """Wait until the run is over; return False if that took longer than `timeout` seconds."""
         return self._over.wait(timeout)
 
     def wait_for_step(self, step: int) -> None:
@@ -165,8 +138,8 @@ class Run:
     def result(self) -> Sequence[Step]:
         """Wait for the end, show the last picture, and return the records.
 
-        returns  a record for each step made: all of them, or fewer if somebody stopped the run
-        Raises what went wrong in the trainer's thread, or in the painter's.
+        returns  a record for each step made: fewer than planned if the run was stopped
+        Raises the error of the trainer's thread, or of the painter's.
         """
         self._wait_and_serve(self.wait)
         if self.panel is not None:
@@ -189,57 +162,43 @@ class Run:
     # ------------------------------------------------------------ in the trainer's thread
 
     def train_after(self, earlier: Sequence[Run]) -> None:
-        """Wait for the earlier runs, train, and say how it ended."""
+        """Wait for the earlier runs, train, and keep the error if there is one."""
         try:
             for other in earlier:
-                self._wait_for(other)
-            with in_background():
-                self._train()
-        except BaseException as error:  # whatever it was, `result` raises it
-            self.error = as_failure(error, f"{self.title} trained")
+                while not self._stopping.is_set() and not other.wait(0.05):
+                    pass
+            with background_threads():
+                self._train(*self._work)
+        except BaseException as error:  # whatever it is, `result` raises it
+            self.error = error
             self._set_state(State.FAILED)
         finally:
             self._work = None
             self._over.set()
 
-    def _wait_for(self, other: Run) -> None:
-        while not self._stopping.is_set() and not other.wait(0.05):
-            pass
-
-    def _train(self) -> None:
-        model, objective, config = self._work
+    def _train(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
         if not self._stopping.is_set():
-            training = self._prepare(model, objective, config)
+            self._set_state(State.PREPARING)  # pay all one-time costs now: then all steps take equally long
+            self.measure_untrained()
+            training = Training(model, objective, config)
             if not self._stopping.is_set():
                 self._set_state(State.RUNNING)
             while training.step < self.total and self._goes_on():
                 step = training.make_step(self._steering)
                 self.history.append(step)
-                self._measure(model, step)
+                for watch, frames in self.frames.items():
+                    if step.changed or step.step in watch.steps(self.total):
+                        frames.append((step.step, watch.measure(model)))
                 self.validating = training.is_validated(step)
                 self._notify(at_once=self.validating or bool(step.changed))
                 if self.validating:
-                    self.history.replace_last(training.with_validation(step))
-            self._validate_last(model, objective)
+                    self.history[-1] = training.with_validation(step)
+            if self.history and self.history[-1].val_loss is None:  # stopped early
+                self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
         self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
 
-    def _prepare(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> Training:
-        """Pay what is paid once before the first step: then every step takes as long as the next."""
-        self._set_state(State.PREPARING)
-        self.measure_untrained()
-        training = Training(model, objective, config)
-        self._cell_end.wait(CELL_SECONDS)
-        if self.panel is not None and not self._stopping.is_set():
-            self.panel.prepare()
-        return training
-
-    def _validate_last(self, model: LanguageModel, objective: Objective) -> None:
-        """Give a run that was stopped early what every run ends with: a validation loss."""
-        if self.history and self.history[-1].val_loss is None:
-            self.history.replace_last(replace(self.history[-1], val_loss=objective.validate(model)))
-
     def _goes_on(self) -> bool:
-        """Wait through a pause; whether training goes on after it."""
+        """Wait through a pause; return whether training goes on after it."""
         if not self._going.is_set() and not self._stopping.is_set():
             self._set_state(State.PAUSED)
             self._going.wait()
@@ -247,24 +206,32 @@ class Run:
                 self._set_state(State.RUNNING)
         return not self._stopping.is_set()
 
-    def _measure(self, model: LanguageModel, step: Step) -> None:
-        """Measure what is due after this step, and everything if somebody has just steered."""
-        for watch, frames in self.frames.items():
-            if step.changed or step.step in watch.steps(self.total):
-                frames.append((step.step, watch.measure(model)))
-
     def _steering(self, step: int) -> Mapping[str, float]:
-        """Return what was steered since the last step: of several values for one number the last."""
+        """Return the numbers steered since the last step, each with its last value."""
         changes: dict[str, float] = {}
-        while not self._steered.empty():  # this thread alone takes from it
+        while not self._steered.empty():  # only this thread takes from it
             name, value = self._steered.get_nowait()
             changes[name] = value
         return changes
 
     def _set_state(self, state: State) -> None:
         self.state = state
-        self._notify(True)
+        self._notify(at_once=True)
 
     def _notify(self, at_once: bool) -> None:
         if self.panel is not None:
             self.panel.update(at_once)
+
+
+class Trainer(threading.Thread):
+    """Thread of a run. There may be several; all but the first wait for the runs started earlier."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(name=f"babygpt trainer {run.title}", daemon=True)
+        self.watched_run = run
+        others = [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
+        self.earlier = [other.watched_run for other in others if not other.watched_run.state.over]
+
+    def run(self) -> None:
+        self.watched_run.train_after(self.earlier)
+        self.earlier = []

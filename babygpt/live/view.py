@@ -1,4 +1,4 @@
-"""Something on display: widgets where there is a kernel, a picture where there is none."""
+"""View on display: widgets where there is a kernel, a still picture where there is none."""
 
 from __future__ import annotations
 
@@ -18,42 +18,91 @@ from IPython import get_ipython
 from IPython.display import display
 
 from babygpt.errors import BadInput
-from babygpt.live.canvas import DRAWING_LOCK, Canvas
-from babygpt.live.painter import Painter, as_failure
+from babygpt.live.canvas import DRAWING_LOCK, Canvas, first_drawing
 
 HERE = Path(__file__).parent
+IDLE_SECONDS = 1.0  # without a wake, after which a painter is idle
 Target = TypeVar("Target")
 DISPLAY_LOCK = threading.Lock()  # of View.on_display
-# A saved page that is opened again finds no widget and says so: where the still copy follows, that is hidden.
+# A saved page that is opened again finds no widget and says so: this hides the message above a still copy.
 NO_WIDGET = (
     ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets)"
-    ":not(:has(> .jp-OutputArea-output.jupyter-widgets *))"  # no :has() inside another: that rule is dropped
+    ":not(:has(> .jp-OutputArea-output.jupyter-widgets *))"  # browsers drop a rule with :has() inside :has()
     ":has(+ .jp-OutputArea-child .babygpt-still) { display: none; }"
 )
 
 
-def current_cell() -> tuple[str, str] | None:
-    """Return the cell being run and the id of this run of it, where the front end names them; else None."""
-    shell = get_ipython()
-    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
-    name = parent.get("metadata", {}).get("cellId")
-    return (name, parent["header"]["msg_id"]) if name else None
+class Painter:
+    """Thread that calls `paint` soon after every `wake`: one painting at a time, one for wakes that pile up.
+
+    The thread lives only while there is something to paint, and a moment longer: a notebook with twenty
+    idle views has no more threads than one without any.
+
+    paint    draws the present state
+    on_idle  called after a painting that no other followed for a moment
+    """
+
+    def __init__(self, paint: Callable[[], None], on_idle: Callable[[], None]) -> None:
+        self.paint, self.on_idle = paint, on_idle
+        self.wanted = self.painting = False
+        self.thread: threading.Thread | None = None
+        self.change = threading.Condition()
+
+    def wake(self) -> None:
+        """Request a painting that begins after this call; return at once."""
+        with self.change:
+            if self.thread is None:
+                thread = threading.Thread(target=self._work, name="babygpt painter", daemon=True)
+                thread.start()  # if the system refuses another thread, nothing is requested
+                self.thread = thread
+            self.wanted = True
+            self.change.notify_all()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all requests are painted; return False if that took longer than `timeout` seconds."""
+        with self.change:
+            return self.change.wait_for(lambda: not (self.wanted or self.painting), timeout)
+
+    def _work(self) -> None:
+        try:
+            while True:
+                while self._wait_for_wake():
+                    self.paint()
+                self.on_idle()
+                with self.change:
+                    if not self.wanted:  # else somebody woke it while on_idle was at work
+                        self.thread = None
+                        return
+        finally:
+            with self.change:  # else everybody would wait for ever for a thread that has failed
+                if self.thread is threading.current_thread():
+                    self.wanted = self.painting = False
+                    self.thread = None
+                    self.change.notify_all()
+
+    def _wait_for_wake(self) -> bool:
+        """Wait a moment for a request; return whether there is one."""
+        with self.change:
+            self.painting = False
+            self.change.notify_all()
+            self.painting = self.change.wait_for(lambda: self.wanted, IDLE_SECONDS)
+            self.wanted = False
+            return self.painting
 
 
 class Picture(anywidget.AnyWidget):
-    """An image on the page that tells the kernel its width.
+    """Image on the page that sends its width to the kernel.
 
     value         PNG
-    alt           what it shows, in words
-    announcement  what a screen reader says as soon as it changes
-    still         the name of the copy that stands in for the picture where there is no kernel; hidden while
-                  there is one
+    alt           description in words
+    announcement  text that a screen reader speaks as soon as it changes
+    still         name of the still copy, which the page hides while this widget is alive
     cell_width    CSS pixels; 0 until the page has sent it
     ratio         of the screen's pixels to CSS pixels; 0 until the page has sent it
     """
 
-    _esm = HERE / "picture.js"
-    _css = HERE / "picture.css"
+    _esm = HERE / "page.js"
+    _css = HERE / "page.css"
 
     value = traitlets.Bytes().tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
@@ -62,10 +111,10 @@ class Picture(anywidget.AnyWidget):
     cell_width = traitlets.Int(0).tag(sync=True)
     ratio = traitlets.Float(0.0).tag(sync=True)
 
-    last_size: ClassVar[tuple[int, float]] = (0, 0.0)  # most likely true of the next picture, too
+    last_size: ClassVar[tuple[int, float]] = (0, 0.0)  # a good guess for the next picture
 
     def __init__(self, **traits: Any) -> None:
-        self.turn = threading.RLock()  # of who sets traits: changes that cross may not all be sent
+        self.turn = threading.RLock()  # two threads that set traits at once may lose a change
         super().__init__(**traits)
         self.observe(self._remember_size, names=["cell_width", "ratio"])
 
@@ -76,7 +125,7 @@ class Picture(anywidget.AnyWidget):
                 setattr(self, name, value)
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Set what the page has sent."""
+        """Set traits to values from the page."""
         with self.turn:
             super().set_state(sync_data)
 
@@ -86,20 +135,20 @@ class Picture(anywidget.AnyWidget):
 
 
 class View:
-    """A picture under some widgets. Only its painter draws; whoever has news wakes the painter.
+    """Picture under some widgets. After the first drawing only its painter draws; others wake it.
 
-    A view is closed when its cell is run again, as its place on the page is gone by then.
+    When a cell runs again, the view of its earlier run is closed: that view has left the page.
 
-    title    what the view is, in a word or two, the same on every machine
-    widgets  what stands above the picture
-    canvas   where the picture is drawn
+    title    in a word or two, equal on every machine
+    widgets  above the picture
+    canvas   of the picture; a subclass must be ready to `draw` when it calls this constructor
     """
 
     on_display: ClassVar[WeakSet[View]] = WeakSet()
 
     def __init__(self, title: str, widgets: list[Any], canvas: Canvas) -> None:
         self.title, self.canvas = title, canvas
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.cell: tuple[str, str] | None = None
         self.shown = False
         self.name = uuid4().hex  # of the still copy
@@ -109,29 +158,33 @@ class View:
         self.root = ipywidgets.VBox([*widgets, self.message, self.image])
         self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
-        self.painter = Painter(self.paint, self._on_idle)
+        with first_drawing():  # a state that cannot be drawn is an error of the cell
+            self._draw_and_show()
+        self.painter = Painter(self._paint, self._on_idle)
         resized = weak_callback(self, lambda view, _: view.painter.wake())
         self.image.observe(resized, names=["cell_width", "ratio"])
 
     def draw(self) -> None:
-        """Draw the present state on the canvas; every kind of view says how."""
-        raise TypeError(f"{type(self).__name__} does not say what it draws")
+        """Draw the present state on the canvas."""
+        raise NotImplementedError
 
     def refresh(self) -> None:
-        """Draw and show, in the caller's thread: what goes wrong is the caller's."""
+        """Draw and show in the caller's thread, where errors are raised too."""
         with DRAWING_LOCK:
-            self.draw()
-            if self.image.cell_width and self.image.ratio:
-                self.canvas.set_size(self.image.cell_width, self.image.ratio)
-            png = self.canvas.png()
-        self.image.tell(value=png, alt=f"{self.title}: {self.canvas.alt_text()}")
+            self._draw_and_show()
 
-    def paint(self) -> None:
-        """Refresh, in the painter's thread, or say under the widgets why that is not possible."""
+    def _draw_and_show(self) -> None:
+        self.draw()
+        if self.image.cell_width and self.image.ratio:
+            self.canvas.set_size(self.image.cell_width, self.image.ratio)
+        self.image.tell(value=self.canvas.png(), alt=f"{self.title}: {self.canvas.alt_text()}")
+
+    def _paint(self) -> None:
+        """Refresh in the painter's thread; show an error under the widgets, for nobody else hears of it."""
         try:
             self.refresh()
-        except BaseException as error:  # in a thread nobody else would ever hear of it
-            self.error = as_failure(error, "drawing")
+        except BaseException as error:
+            self.error = error
             kind = "" if isinstance(error, BadInput) else f"<b>{escape(type(error).__name__)}</b>: "
             self.message.value = kind + escape(str(error))
         else:
@@ -140,7 +193,7 @@ class View:
 
     def close(self) -> None:
         """Take the widgets off the page and out of the kernel."""
-        close_all([*_below(self.root), self.root])
+        close_all([*_widgets_inside(self.root), self.root])
 
     # ------------------------------------------------------------ on the page, and in the saved notebook
 
@@ -150,34 +203,41 @@ class View:
     def _ipython_display_(self) -> None:
         """Show the widgets, and for readers without a kernel a still copy of the picture.
 
-        A front end that tells its cells apart (JupyterLab, VS Code) gets the copy as an output of its own,
-        which the live picture hides; anybody else gets one output with both.
+        A front end that names its cells (JupyterLab, VS Code) gets the copy as an output of its own, which
+        the live picture hides. All others get one output with both.
         """
-        self._close_earlier()
+        self.shown, self.cell = True, current_cell()
+        for other in self.displayed():
+            same_place = self.cell and other.cell and other.cell[0] == self.cell[0]
+            if same_place and other.cell != self.cell:  # shown by an earlier run of this cell
+                other.close()
+                with DISPLAY_LOCK:
+                    self.on_display.discard(other)
+        with DISPLAY_LOCK:
+            self.on_display.add(self)
         if self.cell:
             show(self.root._repr_mimebundle_())
         self._show_still()
 
     def output(self) -> dict[str, str]:
         """Return the output with the still copy, and with the widgets if they have no output of their own."""
-        name = {"text/plain": repr(self)}
         png = b64encode(self.image.value).decode()
         if self.cell is None:
-            return {**self.root._repr_mimebundle_(), **({"image/png": png} if png else {}), **name}
+            return {**self.root._repr_mimebundle_(), "image/png": png, "text/plain": repr(self)}
         page = (
             f'<style>{NO_WIDGET}</style><img class="babygpt-still" data-babygpt="{self.name}" '
             f'alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" '
             'style="max-width: 100%; background: white">'
         )
-        return {"text/html": page, **name}
+        return {"text/html": page, "text/plain": repr(self)}
 
     def _show_still(self, **options: Any) -> None:
-        """Publish the still copy. In HTML its alt text is in the page; beside a bare PNG it is metadata."""
+        """Publish the still copy. HTML holds its own alt text; that of a bare PNG is metadata."""
         metadata = {} if self.cell else {"image/png": {"alt": self.image.alt}}
         show(self.output(), display_id=self.name, metadata=metadata, **options)
 
     def update_still(self) -> None:
-        """Replace the still copy by the picture as it is now."""
+        """Replace the still copy by the present picture."""
         if self.shown:
             self._show_still(update=True)
 
@@ -185,22 +245,19 @@ class View:
         if self.cell:
             self.update_still()
 
-    def _close_earlier(self) -> None:
-        """Close the views that an earlier run of this cell has left, and stand in their place."""
-        self.shown, self.cell = True, current_cell()
-        for other in self.displayed():
-            if self.cell and other.cell and _run_again(other.cell, self.cell):
-                other.close()
-                with DISPLAY_LOCK:
-                    self.on_display.discard(other)
-        with DISPLAY_LOCK:
-            self.on_display.add(self)
-
     @classmethod
     def displayed(cls) -> list[View]:
         """Return the views on the page; from any thread."""
         with DISPLAY_LOCK:
             return list(cls.on_display)
+
+
+def current_cell() -> tuple[str, str] | None:
+    """Return the id of the running cell and of this run of it, or None if the front end sends no cell ids."""
+    shell = get_ipython()
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    name = parent.get("metadata", {}).get("cellId")
+    return (name, parent["header"]["msg_id"]) if name else None
 
 
 def show(data: dict[str, str], **options: Any) -> None:
@@ -217,15 +274,9 @@ def close_all(widgets: Sequence[Any]) -> None:
                 part.close()
 
 
-def _run_again(before: tuple[str, str], now: tuple[str, str]) -> bool:
-    """Whether two displays are in the same cell, and not in the same run of it."""
-    return before[0] == now[0] and before[1] != now[1]
-
-
-def _below(widget: Any) -> list[Any]:
-    """All widgets inside a widget."""
+def _widgets_inside(widget: Any) -> list[Any]:
     children = getattr(widget, "children", ())
-    return [inner for child in children for inner in (*_below(child), child)]
+    return [inner for child in children for inner in (*_widgets_inside(child), child)]
 
 
 def weak_callback(target: Target, act: Callable[[Target, Any], None]) -> Callable[[Any], None]:

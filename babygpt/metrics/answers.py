@@ -14,7 +14,7 @@ from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel, require_causal
+from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
 ROWS = 64  # texts in a batch
@@ -85,7 +85,7 @@ def whole_answer_accuracy(
 def greedy_answers(
     model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
 ) -> list[str]:
-    """What a model writes after each question, always taking the likeliest letter.
+    """Return the text that a model writes after each question, always taking the likeliest letter.
 
     Writing stops at the question's own end sign, which is left out. Where it does not come, the text is one
     letter longer than the longer of the question's two names, and so is no right answer.

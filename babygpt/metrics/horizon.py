@@ -1,4 +1,4 @@
-"""How far back a trained model uses what it reads: the same model, with everything further back hidden."""
+"""Distance at which a trained model still uses its text, measured by hiding everything further back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.metrics.inspection import attention_weights
-from babygpt.metrics.next_token import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
@@ -22,19 +22,20 @@ class Horizon(Encoding):
 
     encoding  does all the rest
     distance  the furthest that may be seen, in tokens; at 0 a token sees only itself
+    dtype     of the model's queries
     Raises ValueError for a distance below 0.
     """
 
-    def __init__(self, encoding: Encoding, distance: int) -> None:
+    def __init__(self, encoding: Encoding, distance: int, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         if distance < 0:
             raise BadInput(f"distance ({distance}) must be at least 0 tokens")
-        self.encoding, self.distance = encoding, distance
+        self.encoding, self.distance, self.dtype = encoding, distance, dtype
         self.max_positions = encoding.max_positions
 
     def of_layer(self, layer: int) -> Encoding:
         own = self.encoding.of_layer(layer)
-        return self if own is self.encoding else Horizon(own, self.distance)
+        return self if own is self.encoding else Horizon(own, self.distance, self.dtype)
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         return self.encoding.embed(x, positions)
@@ -44,25 +45,28 @@ class Horizon(Encoding):
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         away = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
-        hidden = torch.zeros(away.shape, device=away.device).masked_fill(away > self.distance, -torch.inf)
+        # PyTorch's attention misreads a float32 mask beside float64 queries, and raises no error.
+        zeros = torch.zeros(away.shape, dtype=self.dtype, device=away.device)
+        hidden = zeros.masked_fill(away > self.distance, -torch.inf)
         bias = self.encoding.score_bias(queries, keys)
         return hidden if bias is None else bias + hidden
 
 
 def short_sighted(model: Transformer, distance: int) -> Transformer:
-    """The same model, in which no head sees further back than `distance` tokens.
+    """Return the model with attention limited: no head sees further back than `distance` tokens.
 
     returns  a model that shares all weights with the first, which is left as it is. Through L layers a
              token may still hear of what stands L times as far, if a token between passes it on.
     Raises ValueError for a distance below 0.
     """
-    return with_encoding(model, Horizon(model.encoding, distance))
+    dtype = next(model.parameters()).dtype
+    return with_encoding(model, Horizon(model.encoding, distance, dtype))
 
 
 def cost_of_hiding(
     model: Transformer, ids: Tensor, distances: Sequence[int], length: int, n_windows: int = 64
 ) -> np.ndarray:
-    """By how much the loss rises when everything further back than a distance is hidden.
+    """Measure how much the loss rises when tokens further back than a distance are hidden.
 
     ids        (N,)  text
     distances  each in tokens; one of length - 1 hides nothing
@@ -82,7 +86,7 @@ def cost_of_hiding(
 def far_attention(
     model: Transformer, ids: Tensor, beyond: int, length: int, n_windows: int = 16
 ) -> tuple[np.ndarray, float]:
-    """The share of attention that falls on tokens more than a distance back, head by head.
+    """Measure the share of attention that falls on tokens more than a distance back, head by head.
 
     ids        (N,)  text
     beyond     the distance, in tokens

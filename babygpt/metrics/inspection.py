@@ -1,22 +1,85 @@
-"""What is inside a trained model, as arrays: attention weights, tables, kernels, gates."""
+"""Insides of a trained model as arrays: attention weights, heads, tables, kernels, gates."""
 
 from __future__ import annotations
 
 import math
 import threading
 from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
-from babygpt.models.bag_of_tokens import BagOfTokens, BagWithPositions
+from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
+
+
+def attention_layers(model: LanguageModel) -> list[Attention]:
+    """Return the attention layers of a model, first to last. Raises ValueError if it has none."""
+    layers = [module for module in model.modules() if isinstance(module, Attention)]
+    if not layers:
+        raise BadInput(f"{type(model).__name__} has no attention, and so no heads; v3 to v7 have")
+    return layers
+
+
+@contextmanager
+def without_heads(model: LanguageModel, heads: Iterable[tuple[int, int]]) -> Iterator[None]:
+    """Silence some heads: within the `with`, what they write is 0. The model itself is not changed.
+
+    What a head writes are its n_embd / n_head channels of the input of a layer's `out` matrix. Only the
+    thread that entered the `with` hears it: another one may train the same model meanwhile.
+    Zero is also something a model never saw in training, so what fails without a head may need more than
+    what that head tells.
+
+    heads  (layer, head) of each, counted from 0
+    Raises ValueError for a head that does not exist, or a model without attention.
+    Source: Michel et al. 2019, arXiv:1905.10650, section 2.2.
+    """
+    layers, here, silent = attention_layers(model), threading.get_ident(), dict[int, list[int]]()
+    for layer, head in heads:
+        if not (0 <= layer < len(layers) and 0 <= head < layers[layer].n_head):
+            shape = f"{len(layers)} layers of {layers[0].n_head} heads, counted from 0"
+            raise BadInput(f"head {head} of layer {layer} does not exist: this model has {shape}")
+        silent.setdefault(layer, []).append(head)
+
+    def hook(some: list[int]) -> Callable[[nn.Module, tuple[Tensor]], Tensor | None]:
+        def silence(_: nn.Module, inputs: tuple[Tensor]) -> Tensor | None:
+            if threading.get_ident() != here:
+                return None
+            written = inputs[0].unflatten(-1, (layers[0].n_head, -1)).clone()  # (B, T, H, D)
+            written[:, :, some] = 0.0
+            return written.flatten(2)
+
+        return silence
+
+    hooks = [layers[at].out.register_forward_pre_hook(hook(some)) for at, some in silent.items()]
+    try:
+        yield
+    finally:
+        for one in hooks:
+            one.remove()
+
+
+def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) -> np.ndarray:
+    """A model's score with each head silenced alone; compare it with the score of the whole model.
+
+    score    measures the model, such as `lambda m: role_accuracy(m, tokenizer, questions)`
+    returns  (n_layer, n_head)
+    Raises ValueError for a model without attention.
+    """
+    found = []
+    for at, layer in enumerate(attention_layers(model)):
+        for head in range(layer.n_head):
+            with without_heads(model, [(at, head)]):
+                found.append(score(model))
+    return np.array(found, dtype=float).reshape(-1, model.config.n_head)
 
 
 def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
@@ -51,10 +114,7 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
         if threading.get_ident() == here:  # the model may be training in another thread
             found.append(weights_of(layer, *inputs)[0][0])
 
-    layers = [module for module in model.modules() if isinstance(module, Attention)]
-    if not layers:
-        raise BadInput(f"a {type(model).__name__} has no attention: no token looks at another")
-    hooks = [layer.register_forward_pre_hook(record) for layer in layers]
+    hooks = [layer.register_forward_pre_hook(record) for layer in attention_layers(model)]
     try:
         device = next(model.parameters()).device
         model(idx[None].to(device), None if positions is None else positions.to(device))
@@ -77,7 +137,7 @@ def bigram_table(model: BagOfTokens) -> np.ndarray:
 
 @torch.inference_mode()
 def position_votes(model: BagWithPositions) -> np.ndarray:
-    """What v2's table of positions adds to the logits, compared with the average position.
+    """Return what v2's table of positions adds to the logits, compared with the average position.
 
     returns  (block_size, vocab_size)  nats
     """
@@ -118,7 +178,7 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
 
 
 def gates_of(encoding: Encoding, positions: Positions) -> Tensor:
-    """What multiplies the keys of one text, before any norm.
+    """Return the factors of the keys of one text, before any norm.
 
     positions  (T,), with `masked` (1, T): alpha multiplies the rows that are MASK
     returns    (H or 1, T, D), or (H or 1, T, 2 D) with the sines after the cosines

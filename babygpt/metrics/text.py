@@ -1,4 +1,4 @@
-"""What a written text is like: how much of it repeats, and how likely a model finds it.
+"""Numbers of a written text: how much of it repeats, and how likely a model finds it.
 
 No number here knows whether a text is any good. A text that says one thing over and over is very likely;
 letters drawn at random never repeat. So these numbers are read together, beside those of real text.
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
@@ -27,7 +27,7 @@ def words(text: str) -> list[str]:
 
 
 def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
-    """How often each n units stand beside each other. Raises ValueError if n is below 1."""
+    """Count each n units that stand beside each other. Raises ValueError if n is below 1."""
     if n < 1:
         raise BadInput(f"n ({n}) must be at least 1")
     return Counter(tuple(units[i : i + n]) for i in range(len(units) - n + 1))

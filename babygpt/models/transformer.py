@@ -1,7 +1,5 @@
 """The body of v3 to v7: a small pre-norm Transformer that never asks which encoding it has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -12,18 +10,18 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
-from babygpt.models.base import KVCache, LanguageModel, resolve_positions
+from babygpt.models.language_model import KVCache, LanguageModel, resolve_positions
 from babygpt.positions import Positions, causal_mask
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a block is given besides its input.
+    """The inputs of a block besides the stream.
 
     encoding   the layer's: transforms q and k
-    positions  where the tokens stand
-    attn_mask  None, or what to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
-    causal     without a mask, whether a token sees only itself and what comes before it in the row
+    positions  of the tokens
+    attn_mask  None, or a term to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
+    causal     without a mask, whether a token sees only itself and the tokens before it in the row
     cache      keys and values of earlier tokens, or None
     """
 
@@ -34,13 +32,15 @@ class Context:
     cache: KVCache | None
 
 
-SHARPNESS = 2.0  # scores of normalised q and k lie between -2 sqrt(D) and 2 sqrt(D)
+# q and k are normalised, so scores cannot grow with their length, and attention cannot become sharp. A factor
+# of 2 makes up for it: scores lie between -2 sqrt(D) and 2 sqrt(D).
+SHARPNESS = 2.0
 
 
 def score_scale(v: Tensor) -> float:
-    """What q k^T is multiplied by: plain attention's 1/sqrt(D), and the sharpness that norms take away.
+    """Return the factor of q k^T: plain attention's 1/sqrt(D), times SHARPNESS.
 
-    v  (..., D)  values, whose width no encoding changes; some give q and k more channels than D
+    v  (..., D)  values, whose width no encoding changes; some encodings give q and k more than D channels
     """
     return SHARPNESS / v.shape[-1] ** 0.5
 
@@ -104,10 +104,10 @@ class Transformer(LanguageModel):
     """Token embedding, encoding, blocks, head.
 
     config    the shape
-    encoding  tells where tokens stand; one for all blocks, or a `PerLayer` with one for each
-    causal    whether a token sees only itself and what stands at earlier times
+    encoding  one for all blocks, or a `PerLayer` with one for each
+    causal    whether a token sees only itself and tokens at earlier times
     isolated  whether it sees nothing of other branches
-    Raises ValueError for isolated branches without causality, which nothing here needs, and for a `PerLayer`
+    Raises BadInput for isolated branches without causality, which nothing here needs, and for a `PerLayer`
     of another number of layers.
     """
 
@@ -140,42 +140,37 @@ class Transformer(LanguageModel):
         return self.head(norm(x))  # (B, T, vocab_size)
 
     def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
-        """What each block adds to its scores; blocks that share an encoding share it.
+        """Return what each block adds to its scores. Blocks that share an encoding share it.
 
         queries   positions of Tq tokens
         keys      positions of the Tk tokens they may look at
-        returns   for each block None, where attention's own causal mask says it all, or
+        returns   for each block None, if attention's own causal mask is enough, or
                   (B or 1, H or 1, Tq, Tk), -inf where a token may not look
         """
         layers = [self.encoding.of_layer(i) for i in range(len(self.blocks))]
         biases = {layer: layer.score_bias(queries, keys) for layer in dict.fromkeys(layers)}
         hidden = self.hidden(queries, keys, unbiased=all(bias is None for bias in biases.values()))
-        masks = {layer: add_masks(bias, hidden) for layer, bias in biases.items()}
+        masks = {layer: self.add_masks(bias, hidden) for layer, bias in biases.items()}
         return [masks[layer] for layer in layers]
 
     def hidden(self, queries: Positions, keys: Positions, unbiased: bool) -> Tensor | None:
-        """-inf where a token may not look, 0 elsewhere: (B or 1, 1, Tq, Tk).
+        """Return -inf where a token may not look and 0 elsewhere: (B|, 1, Tq, Tk).
 
-        unbiased  whether no encoding adds to scores, so that attention's own causal mask may do
-        returns   None where a token may look at all there is, or where attention's own mask says it all
+        unbiased  whether no encoding adds to scores, so that attention's own causal mask will do
+        returns   None where a token may look at all keys, or where attention's own mask is enough
         """
         if not self.causal or (not self.isolated and queries.is_last_of(keys)):
             return None
         if unbiased and queries is keys and not self.isolated and keys.is_increasing:
             return None
         visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
-        hidden = torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
-        return four_dimensional(hidden)
+        return torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
 
-
-def four_dimensional(mask: Tensor) -> Tensor:
-    """A mask, (H|1, Tq, Tk), with the batch's dimension before it: attention goes a slower way without."""
-    return mask if mask.dim() == 4 else mask[None]
-
-
-def add_masks(bias: Tensor | None, hidden: Tensor | None) -> Tensor | None:
-    """Their sum, where None adds nothing."""
-    if bias is None:
-        return hidden
-    bias = four_dimensional(bias)
-    return bias if hidden is None else bias + hidden
+    def add_masks(self, bias: Tensor | None, hidden: Tensor | None) -> Tensor | None:
+        """Return bias + hidden, where None adds nothing, as attention wants it: (B or 1, H or 1, Tq, Tk)."""
+        parts = [part for part in (bias, hidden) if part is not None]
+        if not parts:
+            return None
+        mask = sum(parts[1:], parts[0])
+        mask = mask if mask.dim() == 4 else mask[None]  # attention has no fast path for three dimensions
+        return mask.to(self.token_embedding.weight.dtype)  # attention misreads a mask of another precision

@@ -1,7 +1,5 @@
 """The objective of v6: predict the next token of each of several texts in one sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch
@@ -19,29 +17,28 @@ from babygpt.data.batches import (
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.memory import BatchShape
-from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy
 from babygpt.positions import Positions
 
 
 def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:
-    """Loss of each target in its own branch, in nats: a BranchBatch -> (B, T), 0 where there is none."""
+    """Return the loss of each target in its own branch, in nats: (B, T), 0 where there is no target."""
     tokens, targets, time, branch = batch
     return cross_entropy(model(tokens, Positions(time, branch)), targets)
 
 
 class Branches(MeanObjective):
-    """Predict, in each of several parallel texts, every token from what stands at earlier times.
+    """Predict every token of several parallel texts from the tokens at earlier times.
 
     corpus      the text
     block_size  times in a window
     n_branches  the fewest and the most texts of a sample, drawn anew for each batch
-    length      tokens of a text; it begins at a random time of the window. None for three quarters of it
-    numbers     the texts of a sample get different branch numbers from 0 to numbers - 1, drawn anew; None
-                for 0, 1, 2, ... in order
-    by_samples  whether a batch counts samples, each with its own number of texts and the shorter ones
-                filled up, or texts, which share one number and fill nothing up
-    Raises ValueError for fewer than 1 branch, texts longer than the window or than the corpus.
+    length      tokens of a text, which begins at a random time of the window; None for 3/4 of the window
+    numbers     branch numbers are drawn from 0 to numbers - 1, all different; None for 0, 1, 2, ...
+    by_samples  whether batch_size counts samples, each with its own number of texts, the shorter ones padded;
+                or texts, so that all samples have equally many and none is padded
+    Raises BadInput for fewer than 1 branch, and for texts longer than the window or than the corpus.
     Source: note 002, its stages 1 to 3.
     """
 
@@ -87,29 +84,23 @@ class Branches(MeanObjective):
         return BatchShape(rows, most * self.length, own_positions=True)
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw texts, and interleave them: a BranchBatch."""
+        """Draw texts and interleave them: a BranchBatch."""
         counts = self.counts(batch_size, generator)
         texts = self.texts(int(counts.sum()), generator)
         offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
-        samples = zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True)
-        return collate(
-            [
-                interleave(list(some), starts.tolist(), self.draw_numbers(len(some), generator))
-                for some, starts in samples
-            ]
-        )
-
-    def draw_numbers(self, n: int, generator: torch.Generator) -> list[int] | None:
-        """Draw the branch numbers of a sample's n texts, or None for 0 to n - 1."""
-        if self.numbers is None:
-            return None
-        return torch.randperm(self.numbers, generator=generator)[:n].tolist()
+        samples = []
+        for some, starts in zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True):
+            numbers = None
+            if self.numbers is not None:
+                numbers = torch.randperm(self.numbers, generator=generator)[: len(some)].tolist()
+            samples.append(interleave(list(some), starts.tolist(), numbers))
+        return collate(samples)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         return branch_losses(model, batch)
 
     def val_batches(self) -> Iterator[BranchBatch]:
-        """The validation text with as many branches as there may be, but for what makes no whole sample."""
+        """Return the validation text in samples of the most branches, without an incomplete last sample."""
         whole = (len(self.val) - 1) // self.length * self.length
         texts = cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
         return branch_batches(texts, self.n_branches[1], self.block_size, torch.Generator().manual_seed(0))

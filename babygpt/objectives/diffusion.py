@@ -1,10 +1,8 @@
-"""The objective of v7: fill in what was masked, wherever it stands.
+"""The objective of v7: predict masked tokens from the tokens on both sides.
 
-A masking rate t is drawn for each window, evenly between 0 and 1, and each token is masked with
-probability t. The model sees what is left, on both sides, and gives the masked tokens back.
+A masking rate t is drawn for each window, uniformly between 0 and 1, and each token is masked with
+probability t.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 
@@ -14,24 +12,24 @@ from torch import Tensor
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
-from babygpt.objectives.base import Batch, MeanObjective, cross_entropy
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy
 from babygpt.positions import Positions
 
 VAL_WINDOWS = 60 * 64  # 60 batches of 64: masks are drawn, so a short text is measured again and again
 
 
 def mask_token_id(model: LanguageModel) -> int:
-    """The id of the MASK token: the last of a model's vocabulary."""
+    """Return the id of the MASK token: the last of a model's vocabulary."""
     return model.config.vocab_size - 1
 
 
 def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
-    """Predict every token of a text with holes.
+    """Predict every token of a text with masked tokens.
 
-    idx      (B, T)  token ids, MASK where a token is to be found
-    returns  (B, T, vocab_size - 1)  logits of every token but MASK, which no text ever holds
-    Raises ValueError for a causal model, which knows nothing of what follows a hole, nor of MASK.
+    idx      (B, T)  token ids, MASK where a token is to be predicted
+    returns  (B, T, vocab_size - 1)  logits of every token but MASK, which no text contains
+    Raises BadInput for a causal model, which does not see the text after a MASK.
     """
     if model.causal:
         raise BadInput(
@@ -42,14 +40,14 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
 
 
 def masking_rates(n: int, generator: torch.Generator) -> Tensor:
-    """Draw n rates between 0 (never) and 1, one from each n-th of that range, shuffled: (n,).
+    """Draw n rates above 0 and up to 1, one from each n-th of that range, shuffled: (n,).
 
-    Each of them is uniform; together they cover the range more evenly than n separate draws, so that
-    the mean of a batch varies less.
+    Each rate is uniform. Together they cover the range more evenly than n separate draws, so the mean of a
+    batch varies less. No rate is 0, because the bound divides by it.
     Source: Kingma et al. 2021, arXiv:2107.00630, appendix I.1 (low-discrepancy times).
     """
     each = torch.randperm(n, generator=generator) + torch.rand(n, generator=generator).double()
-    return (1 - each / n).float()  # in float32 the last share would now and then be rounded up to 1 of 1
+    return (1 - each / n).float()  # float32 would sometimes round the last of `each` up to n: a rate of 0
 
 
 def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Generator) -> Batch:
@@ -64,13 +62,13 @@ def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Gene
 
 
 class MaskedDiffusion(MeanObjective):
-    """Fill in masked tokens; the loss is the mean over all masked tokens of a batch.
+    """Fill in masked tokens. The loss is the mean over all masked tokens of a batch.
 
     corpus       the text, loaded with_mask
     block_size   tokens in a window
-    val_windows  validation windows at the least: all whole ones of the split, and again from its beginning
-    Raises ValueError if the corpus has no MASK token, if either part is shorter than a window, or val_windows
-    below 1.
+    val_windows  the fewest validation windows: a short validation text is read again, with other masks
+    Raises BadInput if the corpus has no MASK token, if either part is shorter than a window, or val_windows
+    is below 1.
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
@@ -87,13 +85,13 @@ class MaskedDiffusion(MeanObjective):
         self.mask_id = corpus.tokenizer.mask_id
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw windows at random, and mask them: inputs, targets, rates."""
+        """Draw windows at random and mask them: inputs, targets, rates."""
         starts = torch.randint(len(self.train) - self.block_size + 1, (batch_size,), generator=generator)
         windows = cut(self.train, starts, self.block_size)
         return mask_out(windows, masking_rates(batch_size, generator), self.mask_id, generator)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Loss of each masked token, 0 elsewhere: (B, T). Raises ValueError for another MASK than its own."""
+        """Return the loss of each masked token, 0 elsewhere: (B, T). Raise BadInput for another MASK id."""
         if mask_token_id(model) != self.mask_id:
             raise BadInput(
                 f"MASK is token {self.mask_id} in this corpus, but {mask_token_id(model)} to the model: "
@@ -102,12 +100,12 @@ class MaskedDiffusion(MeanObjective):
         return cross_entropy(denoise(model, batch[0]), batch[1])
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
-        """Where the validation windows begin: side by side, and again from the beginning."""
+        """Return the starts of the validation windows: side by side, and again from 0 if they are few."""
         whole = len(self.val) // self.block_size
         return torch.arange(max(whole, self.val_windows)) % whole * self.block_size
 
     def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
-        """The validation windows, always with the same masks."""
+        """Return the validation windows, masked in the same way in every call."""
         generator = torch.Generator().manual_seed(0)
         starts = self.val_starts(generator)
         rates = masking_rates(len(starts), generator)
@@ -116,17 +114,17 @@ class MaskedDiffusion(MeanObjective):
 
 
 class DiffusionBound(MaskedDiffusion):
-    """Fill in masked tokens; the loss is the bound itself, in which a window's masked tokens weigh 1/t.
+    """Fill in masked tokens. The loss is the bound itself, in which a window's masked tokens weigh 1/t.
 
-    Its mean over rates and masks is the NELBO per token, never below the model's own -log p(x) per token.
+    Its mean over rates and masks is the NELBO per token, never below the model's -log p(x) per token.
     Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Ou et al. 2024, arXiv:2406.03736.
     """
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """The bound, estimated on a batch, in nats per token: a scalar with a gradient."""
+        """Return the bound, estimated on a batch, in nats per token: a scalar with a gradient."""
         _, _, rates = batch
         return (self.losses(model, batch) / rates[:, None]).mean()
 
     def count(self, batch: Batch) -> int:
-        """Tokens of a batch, masked or not."""
+        """Return the number of tokens of a batch, masked or not."""
         return batch[1].numel()

@@ -1,6 +1,4 @@
-"""The objective of v1 to v5: predict the next token."""
-
-from __future__ import annotations
+"""The objective of v1 to v5: predict the next token, at positions 0, 1, 2, ... or at random ones."""
 
 from collections.abc import Iterator
 
@@ -9,8 +7,12 @@ from torch import Tensor
 
 from babygpt.data.batches import consecutive_windows, cut, line_starts, require_window
 from babygpt.data.corpus import Corpus
-from babygpt.models.base import LanguageModel, require_causal
-from babygpt.objectives.base import Batch, MeanObjective, next_token_losses
+from babygpt.errors import BadInput
+from babygpt.models.language_model import LanguageModel, require_causal
+from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy, next_token_losses
+from babygpt.positions import Positions
+
+VALIDATION_SEED = 2**31  # no training uses it
 
 
 class NextToken(MeanObjective):
@@ -18,9 +20,9 @@ class NextToken(MeanObjective):
 
     corpus      the text
     block_size  tokens in a window
-    aligned     whether windows begin where a line begins, or anywhere; validation takes the whole
-                validation text, or its lines' beginnings if aligned
-    Raises ValueError if either part of the corpus is too short for a window; `losses`, `loss` and `validate`
+    aligned     whether windows begin where a line begins, in training and validation, or anywhere; then
+                validation reads the whole validation text
+    Raises BadInput if either part of the corpus is too short for a window. `losses`, `loss` and `validate`
     refuse a model that is not causal.
     """
 
@@ -47,7 +49,7 @@ class NextToken(MeanObjective):
         return next_token_losses(model, batch)
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Mean loss of a batch, in nats per token: a scalar with a gradient."""
+        """Return the mean loss of a batch, in nats per token: a scalar with a gradient."""
         return self.losses(model, batch).mean()  # every token is a target: nothing to count
 
     def val_batches(self) -> Iterator[Batch]:
@@ -57,3 +59,49 @@ class NextToken(MeanObjective):
         for starts in self.val_starts.split(64):
             window = cut(self.val, starts, self.block_size + 1)
             yield window[:, :-1], window[:, 1:]
+
+
+def draw_positions(rows: int, length: int, longest: int, generator: torch.Generator) -> Tensor:
+    """Draw positions for some texts: for each, `length` different ones out of `longest`, in order.
+
+    returns  (rows, length)  in tokens
+    Raises BadInput if `longest` is below `length`.
+    """
+    if length > longest:
+        raise BadInput(f"longest ({longest}) must be at least {length}: no two tokens share a position")
+    shuffled = torch.rand(rows, longest, generator=generator).argsort(dim=1)  # a permutation in each row
+    return shuffled[:, :length].sort(dim=1).values
+
+
+class RandomPositions(NextToken):
+    """Predict the next token at random positions of a longer range, in order.
+
+    The model meets far positions in training, although no text is long.
+
+    longest  positions are drawn from 0 to longest - 1; the other arguments are those of `NextToken`
+    Raises BadInput if longest is below block_size, and where `NextToken` does.
+    Source: Ruoss et al. 2023, arXiv:2305.16843.
+    """
+
+    def __init__(self, corpus: Corpus, block_size: int, longest: int, aligned: bool = False) -> None:
+        super().__init__(corpus, block_size, aligned)
+        if longest < block_size:
+            raise BadInput(f"longest ({longest}) must be at least block_size ({block_size})")
+        self.longest = longest
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw windows at random: (B, T) inputs, (B, T) targets, and (B, T) the inputs' positions."""
+        inputs, targets = super().batch(batch_size, generator)
+        return inputs, targets, draw_positions(batch_size, self.block_size, self.longest, generator)
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        require_causal(model)
+        inputs, targets, time = batch
+        return cross_entropy(model(inputs, Positions(time)), targets)
+
+    def val_batches(self) -> Iterator[Batch]:
+        """The windows of `NextToken`, at random positions that are the same in every call."""
+        generator = torch.Generator().manual_seed(VALIDATION_SEED)
+        for inputs, targets in super().val_batches():
+            rows, length = inputs.shape
+            yield inputs, targets, draw_positions(rows, length, self.longest, generator)

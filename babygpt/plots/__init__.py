@@ -2,13 +2,10 @@
 
 live     called again on the same Axes, a function moves what it drew before: a figure, or a frame of many
 static   a function draws once, on empty Axes
-answer   three matrices side by side, a figure of their own
-artists  what all are made of
-figure   figures that carry the course's look with them, and change none of Matplotlib's settings
-look     what that look is, option by option
+artists  lines, images and texts that the drawing functions share
+style    colours, and the settings of all figures
 """
 
-from babygpt.plots.answer import answer_figure as answer_figure
 from babygpt.plots.live import draw_accuracy_curves as draw_accuracy_curves
 from babygpt.plots.live import draw_attention_heads as draw_attention_heads
 from babygpt.plots.live import draw_attention_row as draw_attention_row
@@ -27,6 +24,7 @@ from babygpt.plots.live import draw_wavelengths as draw_wavelengths
 from babygpt.plots.live import label_rows as label_rows
 from babygpt.plots.live import mark_x as mark_x
 from babygpt.plots.live import running_mean as running_mean
+from babygpt.plots.static import answer_figure as answer_figure
 from babygpt.plots.static import draw_accuracy_bars as draw_accuracy_bars
 from babygpt.plots.static import draw_by_position as draw_by_position
 from babygpt.plots.static import draw_by_stride as draw_by_stride

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from babygpt.plots.artists import set_labels
+from babygpt.plots.live import matrices
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
 
@@ -222,3 +224,20 @@ def draw_seed_lines(
             ax.plot(x, values, color=colour, marker="o", ms=3, lw=1.2, label=label)
     set_labels(ax, title, x_label, y_label)
     ax.legend(fontsize=9)
+
+
+def answer_figure(yours: np.ndarray, wanted: np.ndarray, differ: str, x: str, y: str) -> Figure:
+    """Draw a new figure with two matrices in the same colours, and the first minus the second.
+
+    yours, wanted  (rows, columns)
+    differ         the title of the difference
+    """
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    known = [np.abs(part[np.isfinite(part)]) for part in (yours, wanted)]
+    top = max([float(part.max()) for part in known if part.size], default=0.0) or 1.0
+    signed = bool((yours < 0).any() or (wanted < 0).any())
+    axes = figure.subplots(1, 3)
+    for ax, matrix, title in zip(axes, (yours, wanted), ("Yours", "Wanted"), strict=False):
+        matrices.draw_matrix(ax, matrix, title, x, y, diverging=signed, top=top)
+    matrices.draw_matrix(axes[2], yours - wanted, differ, x, y, diverging=True, top=top)
+    return figure

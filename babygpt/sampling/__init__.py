@@ -1,6 +1,5 @@
 """Writing text: token after token, several texts at once, the surest token first, or with second thoughts."""
 
-from babygpt.sampling.branches import generate_parallel as generate_parallel
 from babygpt.sampling.diffusion import Filled as Filled
 from babygpt.sampling.diffusion import ancestral as ancestral
 from babygpt.sampling.diffusion import by_confidence as by_confidence
@@ -10,6 +9,7 @@ from babygpt.sampling.diffusion import fill_in as fill_in
 from babygpt.sampling.diffusion import in_random_order as in_random_order
 from babygpt.sampling.next_token import generate as generate
 from babygpt.sampling.next_token import sample_token as sample_token
+from babygpt.sampling.parallel import generate_parallel as generate_parallel
 from babygpt.sampling.remasking import SecondThoughts as SecondThoughts
 from babygpt.sampling.remasking import drafts as drafts
 from babygpt.sampling.remasking import rewrite as rewrite

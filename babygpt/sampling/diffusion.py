@@ -15,7 +15,7 @@ from torch import Tensor
 from babygpt.config import require_countable
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.sampling.next_token import require_request, sample_token
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import KVCache, LanguageModel, require_causal
+from babygpt.models.language_model import KVCache, LanguageModel, require_causal
 
 
 def sample_token(

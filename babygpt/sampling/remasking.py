@@ -17,7 +17,7 @@ from torch import Tensor
 from babygpt.config import require_countable
 from babygpt.errors import BadInput
 from babygpt.memory import portions
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.sampling.diffusion import Filled, joined, require_fitting
 from babygpt.sampling.next_token import sample_token
@@ -25,7 +25,7 @@ from babygpt.sampling.next_token import sample_token
 
 @dataclass(frozen=True)
 class SecondThoughts:
-    """How often a text is reconsidered, and what in it.
+    """Settings of remasking: how often tokens are masked again, and which.
 
     n_steps   of the clock, at least 1; each at which something appears costs a look at the text
     strength  probability with which a visible token is masked again at a step, between 0 (never) and 1; near

@@ -18,7 +18,7 @@ from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 
 FORMAT = 1

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from torch import Tensor
 
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 
 TRAINERS: WeakKeyDictionary[LanguageModel, threading.RLock] = (

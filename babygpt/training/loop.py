@@ -15,7 +15,7 @@ from babygpt.data.batches import IGNORED
 from babygpt.device import mixed_precision, use_allowed_threads
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective, largest_batch
 from babygpt.training.distributed import SINGLE_PROCESS, Team
 from babygpt.training.guard import alone_with, require_vocabulary

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from babygpt.errors import BadInput
 from babygpt.tables import MARKS, Table
 from babygpt_course.claims import note_000, note_001, note_002, note_003, note_004
-from babygpt_course.claims.base import Claim as Claim
-from babygpt_course.claims.base import Finding as Finding
-from babygpt_course.claims.base import Tally as Tally
-from babygpt_course.claims.base import tally as tally
+from babygpt_course.claims.claim import Claim as Claim
+from babygpt_course.claims.claim import Finding as Finding
+from babygpt_course.claims.claim import VerdictCounts as VerdictCounts
+from babygpt_course.claims.claim import count_verdicts as count_verdicts
 
 CLAIMS: tuple[Claim, ...] = (
     *note_000.CLAIMS,
@@ -24,7 +24,7 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
-    """The claims of a source note.
+    """Return the claims of a source note.
 
     note     the beginning of its file name, such as "004"; "" for all notes
     only     texts of the claims that are wanted; all by default

@@ -1,83 +1,80 @@
-"""The claims of note 003: whether Fourier codes need a stride."""
+"""Measure the claims of note 003: whether Fourier codes need a stride."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
+from statistics import mean
 
 import torch
 
 from babygpt.encodings.fourier import Fourier, fourier
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
-from babygpt_course.claims import branch_training as trained
-from babygpt_course.claims.base import Claim, Finding, decide
-from babygpt_course.claims.branch_codes import (
+from babygpt_course.claims.claim import Claim, Finding, clearly_lower, decide
+from babygpt_course.claims.note_002 import (
     HEAD_DIM,
+    OTHER_STRIDE,
     SCOPE,
+    TRAINED,
     WIDTH,
     code_cosine,
     code_distance,
+    larger_stride_less_alike,
     logit_difference,
+    losses_by_stride,
+    lower_loss,
     rope_cosine,
+    rounds_to,
+    run_at_stride,
+    seed_mean,
+    seed_values,
+    similarity_is_31_percent,
 )
-from babygpt_course.claims.note_002 import OTHER_STRIDE, larger_stride_less_alike, similarity_is_31_percent
 
 NOTE = "003_1be152b6561f0619.txt"
+MIXED_UP = "the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride
 ONE_PAIR = "one pair, slower than the slowest there is, is taken for all of them"
 
 
-def one_pair_stands_for_all(stride: int, told: float) -> Finding:
-    """The note's cos(stride / 10000): a pair slower than any, and it alone."""
-    alone, whole = math.cos(stride / 10_000), rope_cosine(stride)
-    return Finding(
-        decide(round(whole, 2) == told),
-        whole,
-        f"by all pairs that turn with the branch; the note's one pair gives {alone:.4f}",
-    )
-
-
-def neighbours_are_85_percent_alike() -> Finding:
-    """Cosine of the codes of positions 0 and 1, width 512."""
-    cosine = code_cosine(1)
-    return Finding(decide(round(cosine, 2) == 0.85), cosine, "measured on the formula, width 512")
+def one_pair_stands_for_all(stride: int, by_note: float) -> Finding:
+    """Measure the cosine of two branches by all pairs; the note takes cos(stride / 10000), one slow pair."""
+    whole = rope_cosine(stride)
+    reason = "by all pairs that turn with the branch; the note's one pair gives "
+    reason += f"{math.cos(stride / 10_000):.4f}"
+    return Finding(decide(round(whole, 2) == by_note), whole, reason)
 
 
 def all_rows_differ() -> Finding:
-    """Smallest distance of two rows of the table: the difference of places decides, so row 0 will do."""
+    """Measure the smallest distance of a row of the table from row 0; only differences of positions count."""
     table = fourier(torch.arange(ROWS), WIDTH)
     nearest = float((table[1:] - table[0]).norm(dim=-1).min())
     return Finding(decide(nearest > 0), nearest, f"{ROWS:,} rows, the nearest two are neighbours")
 
 
 def divided_code(branch: int, stride: int) -> torch.Tensor:
-    """The code of a branch in the note's old program: the data multiplies by a stride, the model divides."""
-    position = torch.tensor([branch * stride])
-    return fourier((position / stride).long(), WIDTH)[0]
+    """Return the code of a branch in the note's old program: the data multiply by a stride, it divides."""
+    return fourier((torch.tensor([branch * stride]) / stride).long(), WIDTH)[0]
 
 
 def dividing_leaves_no_stride() -> Finding:
-    """Largest change of branch 1's code between two strides in the old program."""
+    """Measure the largest change of branch 1's code between two strides in the old program."""
     change = max(float((divided_code(1, s) - divided_code(1, 1)).norm()) for s in (8, 128, WIDEST))
-    return Finding(
-        decide(change == 0),
-        change,
-        f"what the data multiplies the model divides: whatever the stride, two branches are "
-        f"{code_cosine(1):.0%} alike; looked up directly, {code_cosine(WIDEST):.0%} at stride {WIDEST}",
-    )
+    reason = "what the data multiplies the model divides: whatever the stride, two branches are "
+    reason += f"{code_cosine(1):.0%} alike; looked up directly, {code_cosine(WIDEST):.0%} at stride {WIDEST}"
+    return Finding(decide(change == 0), change, reason)
 
 
 def spacing_does_not_matter_to_codes() -> Finding:
-    """How much less alike two codes are at stride 128 than at stride 1."""
+    """Measure how much less alike two codes are at stride 128 than at stride 1."""
     change = code_cosine(1) - code_cosine(128)
-    return Finding(
-        decide(abs(change) < 0.01), change, "the formula decides by the distance, and nothing else"
-    )
+    reason = "the formula decides by the distance, and nothing else"
+    return Finding(decide(abs(change) < 0.01), change, reason)
 
 
 def the_table_is_long_enough() -> Finding:
-    """How many branches at the note's stride the note's table has rows for: beyond, the code refuses."""
+    """Count the branches at the note's stride that its table has rows for; beyond them the code refuses."""
     code = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, stride=WIDEST)
     tokens, time = torch.zeros(1, 1, WIDTH), torch.tensor([0])
     for branch in range(ROWS):
@@ -89,21 +86,43 @@ def the_table_is_long_enough() -> Finding:
 
 
 def the_table_has_16_million_numbers() -> Finding:
-    """Numbers in the trained table, in units of 2^20."""
+    """Count numbers in the trained table, in units of 2^20."""
     table = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, learnable=True).table
     numbers = 0 if table is None else table.numel()
     return Finding(decide(numbers == 16 * 2**20), numbers / 2**20, "eight of its rows are ever read")
 
 
 def logits_differ_more_at_128() -> Finding:
-    """Change of the logits at stride 128 over that at stride 1; the note has 0.478 / 0.108."""
+    """Divide the change of the logits at stride 128 by that at stride 1; the note has 0.478 / 0.108."""
     ratio, apart = logit_difference(128) / logit_difference(1), code_distance(128) / code_distance(1)
-    return Finding(
-        decide(ratio > 2), ratio, f"the codes are {apart:.1f} times further apart: the stride at work"
-    )
+    reason = f"the codes are {apart:.1f} times further apart: the stride at work"
+    return Finding(decide(ratio > 2), ratio, reason)
+
+
+# ---------------------------------------------------------------- after training
+
+
+def needs_a_stride(code: str, claimed: bool = True) -> Finding:
+    """Measure the loss of two branches after training at stride 1, minus that at stride 128.
+
+    claimed  whether the note says that this code needs a stride, or that it needs none
+    """
+    loss, gap = losses_by_stride(code), seed_mean(run_at_stride(code, 1), "gap 2")
+    worse, mixed_up = clearly_lower(loss[128], loss[1]), gap > 0.01
+    verdict = "depends" if worse and not mixed_up else "holds" if worse == claimed else "fails"
+    by_stride = ", ".join(f"{stride}: {mean(values):.3f}" for stride, values in loss.items())
+    reason = f"loss by stride {by_stride}; at stride 1 the gap is {gap:.3f}"
+    return Finding(verdict, mean(loss[1]) - mean(loss[128]), reason)
+
+
+def it_is_the_formula() -> Finding:
+    """Measure the gap at eight branches of random codes, minus that of Fourier codes."""
+    random, fourier_codes = (seed_values(f"up to eight: {code}", "gap 8") for code in ("random", "Fourier"))
+    return lower_loss(fourier_codes, random, "vectors drawn at random, never trained, are the control")
 
 
 claim = partial(Claim, NOTE, scope=SCOPE)
+trained_claim = partial(Claim, NOTE, scope=TRAINED, reading=MIXED_UP)
 
 CLAIMS: tuple[Claim, ...] = (
     claim(
@@ -122,7 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     claim(
         "neighbouring rows of the table are 85% alike",
-        neighbours_are_85_percent_alike,
+        lambda: rounds_to(0.85, code_cosine(1), 2),
         "PE[0] · PE[1] ≈ 0.85",
         "PE[0] · PE[1] ≈ 0.85",
     ),
@@ -148,10 +167,10 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     claim(
         "it is the Fourier formula that tells branches apart",
-        trained.it_is_the_formula,
+        it_is_the_formula,
         "区分度由Fourier公式保证",
         "the Fourier formula guarantees that they can be told apart",
-        scope=trained.SCOPE,
+        scope=TRAINED,
     ),
     claim(
         "in the old program branch_stride was needless",
@@ -159,29 +178,23 @@ CLAIMS: tuple[Claim, ...] = (
         "引入了不必要的branch_stride参数",
         "it introduced a needless parameter branch_stride",
     ),
-    claim(
+    trained_claim(
         "trained, Fourier codes need no stride",
-        partial(trained.codes_need_no_stride, "Fourier"),
+        partial(needs_a_stride, "Fourier", claimed=False),
         "Fourier PE不需要stride，直接查表即可",
         "Fourier PE needs no stride, looking up directly is enough",
-        scope=trained.SCOPE,
-        reading="the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked",
     ),
-    claim(
+    trained_claim(
         "trained, learnable codes need no stride",
-        partial(trained.codes_need_no_stride, "Fourier, learnable"),
+        partial(needs_a_stride, "Fourier, learnable", claimed=False),
         "--fpe_learnable # 可选 # 不需要 --branch_stride 参数！",
         "--fpe_learnable # optional # no parameter --branch_stride needed!",
-        scope=trained.SCOPE,
-        reading="the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked",
     ),
-    claim(
+    trained_claim(
         "2-D RoPE needs a stride",
-        partial(trained.needs_a_stride, "2-D RoPE"),
+        partial(needs_a_stride, "2-D RoPE"),
         "RoPE 2D需要stride来拉开距离",
         "2-D RoPE needs a stride to draw them apart",
-        scope=trained.SCOPE,
-        reading="the loss at stride 1 against 128, and whether two texts are mixed up at 1: both are asked",
     ),
     claim(
         "under 2-D RoPE the larger the stride the less alike",

@@ -7,7 +7,7 @@ import torch
 
 from babygpt.encodings.fourier import branch_codes
 from babygpt.errors import BadInput
-from babygpt.metrics.branches import cosines
+from babygpt.metrics.parallel_texts import cosines
 
 
 @click.command()

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
+from pathlib import Path
 
 import click
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import Claim, Finding, Tally, claims_of, tally
+from babygpt_course.claims import Claim, Finding, VerdictCounts, claims_of, count_verdicts
 
 WIDTH = 100  # columns of a terminal that are filled
+HEADING = "| | the note says |\n|---|---|\n"  # of every table of verdicts on a note's page
 
 
 @click.command()
 @click.argument("notes", nargs=-1, metavar="[NOTE]...")
-def claims(notes: tuple[str, ...]) -> None:
+@click.option(
+    "--write",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write the verdicts into the notes' pages in this folder, such as docs/notes.",
+)
+def claims(notes: tuple[str, ...], write: Path | None) -> None:
     """Measure what the source notes claim, and print the verdicts.
 
     NOTE is 000, 001, 002, 003 or 004; without one, all five are measured, in half a minute.
@@ -32,9 +42,35 @@ def claims(notes: tuple[str, ...]) -> None:
             finding = claim.measure()
             verdicts.append((claim, finding.verdict))
             click.echo("\n".join(describe(claim, finding)) + "\n")
-        click.echo(f"{of_note[0].note[:3]}: {count(tally(verdicts[-len(of_note) :]))}\n")
+        note, of_note_verdicts = of_note[0].note[:3], verdicts[-len(of_note) :]
+        click.echo(f"{note}: {count(count_verdicts(of_note_verdicts))}\n")
+        if write:
+            write_verdicts(write, note, of_note_verdicts)
     if len(chosen) > 1:
-        click.echo(f"{len(chosen)} notes: {count(tally(verdicts))}")
+        click.echo(f"{len(chosen)} notes: {count(count_verdicts(verdicts))}")
+
+
+def write_verdicts(folder: Path, note: str, verdicts: list[tuple[Claim, str]]) -> None:
+    """Write the verdicts of one note into its page, and their counts into the folder's README."""
+    page, index = folder / f"{note}.md", folder / "README.md"
+    rows = {claim.text: f"| {verdict} | {claim.text} |\n" for claim, verdict in verdicts}
+    page.write_text(with_verdicts(page.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    numbers = " | ".join(str(number) for number in astuple(count_verdicts(verdicts)))
+    link = f"| [{note}]({note}.md) | "
+    text = re.sub(rf"{re.escape(link)}\d.*", f"{link}{numbers} |", index.read_text(encoding="utf-8"))
+    index.write_text(re.sub(r"\d+ claims", f"{len(claims_of())} claims", text, count=1), encoding="utf-8")
+
+
+def with_verdicts(page: str, rows: Mapping[str, str]) -> str:
+    """Replace the rows of a page's tables; a new claim joins the table of the claim before it."""
+    start, *tables = page.split(HEADING)
+    inside = ["" for _ in tables]
+    at = 0
+    for text, row in rows.items():
+        at = next((i for i, table in enumerate(tables) if f" | {text} |\n" in table), at)
+        inside[at] += row
+    after = (re.sub(r"\A(\|.*\n)*", "", table) for table in tables)
+    return start + "".join(HEADING + new + rest for new, rest in zip(inside, after, strict=True))
 
 
 def describe(claim: Claim, finding: Finding) -> Iterator[str]:
@@ -54,7 +90,7 @@ def describe(claim: Claim, finding: Finding) -> Iterator[str]:
             yield textwrap.fill(words, WIDTH, initial_indent=start, subsequent_indent=rest)
 
 
-def count(found: Tally) -> str:
-    """A tally in words."""
+def count(found: VerdictCounts) -> str:
+    """Return the counts in words."""
     faults = f"{found.faults} fault{'s' * (found.faults != 1)}"
     return f"{found.holds} hold, {found.depends} depend, {found.fails} fail, by {faults}"

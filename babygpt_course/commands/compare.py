@@ -10,23 +10,24 @@ from typing import Any
 
 import click
 
-from babygpt.cli.base import (
+from babygpt.cli.options import (
     PATH,
-    claimed,
-    command_line,
     corpus_option,
     fields_of,
+    flag_of,
     list_of,
     options_from,
+    output_lock,
     refuse_unwritable,
     require_writable_folder,
     save_every_option,
+    typed,
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes import comparison_report as report
@@ -93,13 +94,13 @@ def encodings(
         save_every,
     )
     try:
-        results = run_ablation(ablation, names, seeds, say, command_line())
+        results = run_ablation(ablation, names, seeds, echo, command_line())
     except KeyboardInterrupt:
         raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
-        say(line)
+        echo(line)
     for path in (ablation.results_path, *report.draw_report(results, pictures)):
-        say(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 # ---------------------------------------------------------------- generations
@@ -134,7 +135,7 @@ def generation(
 
     The note's command takes one core up to 20 seconds for each model.
     """
-    with claimed(output, "--output", overwrite):
+    with output_lock(output, "--output", overwrite):
         config = GenerationConfig(**fields_of(GenerationConfig, values))
         paths = (locate(rope_weights), locate(polar_weights))
         models = load_models(paths, config)
@@ -146,9 +147,9 @@ def generation(
         about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
         results = {**about, "weights": weights, **found}
         for line in table_lines(results):
-            say(line)
+            echo(line)
         write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
-        say(f"wrote {output}")
+        echo(f"wrote {output}")
 
 
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
@@ -161,7 +162,7 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
         raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
     for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
         if (name := short_name(one.version)) != flag:
-            say(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
+            echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
     return dict(zip(names, loaded, strict=True))
 
 
@@ -184,3 +185,17 @@ def common_corpus(name: str | None, models: Mapping[Path, Checkpoint]) -> Corpus
     for path, one in models.items():
         require_same_characters(one.tokenizer, text.tokenizer, path)
     return text
+
+
+def command_line() -> str:
+    """Return the command that runs, with all flags that were given, as it could be typed again."""
+    ctx = click.get_current_context()
+    words = [f"python -m babygpt compare {ctx.info_name}"]
+    arguments = {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
+    for name in typed(ctx, ctx.params):
+        value = ctx.params[name]
+        words += [] if name in arguments else [flag_of(name)]
+        words += (
+            [] if value is True else [",".join(map(str, value)) if isinstance(value, list) else str(value)]
+        )
+    return " ".join(words)

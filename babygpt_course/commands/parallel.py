@@ -8,14 +8,14 @@ from typing import Any
 import click
 import torch
 
-from babygpt.cli.base import (
+from babygpt.cli.options import (
     PATH,
     adopt,
-    claimed,
     corpus_option,
     fields_of,
     flag_of,
     options_from,
+    output_lock,
     sampling_options,
     save_every_option,
     typed,
@@ -26,10 +26,10 @@ from babygpt.data.corpus import load_corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.memory import require_memory_for_branches
+from babygpt.memory import require_memory
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
-from babygpt.screen import say
+from babygpt.screen import echo
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.saved_run import load_unfinished, require_same_text
@@ -54,7 +54,7 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
         )
     share = rate / TrainConfig.lr_other
     rates = {"lr_other": rate, "lr_matrix": share * TrainConfig.lr_matrix}
-    say(
+    echo(
         f"--learning-rate {rate:g}: AdamW at {rate:g}, Muon at {rates['lr_matrix']:g}, both {share:g} times "
         "their defaults",
         error=True,
@@ -114,7 +114,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
     """
     folder = out_dir or Path("weights") / f"pretrain-{PE_ALIASES.get(flags['pe'], flags['pe'])}"
     path = folder / curriculum.CHECKPOINT_NAME
-    with claimed(path, "--out-dir", overwrite=True):
+    with output_lock(path, "--out-dir", overwrite=True):
         require_empty(folder, resume)
         saved = resume_flags(ctx, path, flags) if resume else None
         stage = prepare(ctx, flags)
@@ -126,7 +126,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
         run = stage.saved_run(path, info, saved)
         run.train(save_every)
         print_stage(stage, run.training.step, run.complete(stage.measure))
-        say(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
@@ -173,7 +173,7 @@ def locate(path: Path) -> Path:
     """Return the checkpoint that a path or the note's name stands for; print which file it is."""
     found = curriculum.find_checkpoint(path)
     if found != path:
-        say(f"{path}: reading {found}", error=True)
+        echo(f"{path}: reading {found}", error=True)
     return found
 
 
@@ -193,11 +193,11 @@ def print_stage(stage: Stage, steps: int, losses: dict[str, float]) -> None:
     """Print what was trained, and how much the loss rises with other texts in the sequence."""
     (low, high), floor = stage.objective.n_branches, stage.corpus.floor
     many = f"{low} to {high} branches" if low < high else f"{low} branch{'es' * (low > 1)}"
-    say(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
+    echo(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
     known = f" (floor {floor:.3f})" if floor else ""
-    say(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
+    echo(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
     if high > 1:
-        say(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
+        echo(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
 
 
 @click.command()
@@ -228,7 +228,8 @@ def parallel_generate(
         raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
     curriculum.require_codes(loaded.model, branches)
     prompts = encode_prompts(loaded.tokenizer, prompt, branches)
-    require_memory_for_branches(loaded.model, branches, min(map(len, prompts)))
+    length = branches * min(map(len, prompts))
+    require_memory(f"{branches} branches of {length // branches} tokens", 8 * length**2)  # the mask, twice
     draw = torch.Generator().manual_seed(seed)
     texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, temperature, top_k, draw)
     for b, text in enumerate(texts):

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
-from babygpt_course.exercises.base import Wrong, ask, exercise, expect, require_equal, whole_number
 from babygpt_course.exercises.compare import difference
 from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.exercise import Wrong, ask, exercise, expect, require_equal, whole_number
 
 
 # ---------------------------------------------------------------- The mirror of a story

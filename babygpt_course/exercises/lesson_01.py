@@ -11,9 +11,17 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.base import Wrong, ask, exercise, expect, require_equal, require_tensors, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.exercise import (
+    Wrong,
+    ask,
+    exercise,
+    expect,
+    require_equal,
+    require_tensors,
+    texts,
+)
 
 
 # ---------------------------------------------------------------- A loss by counting

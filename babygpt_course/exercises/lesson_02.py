@@ -11,7 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.base import (
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.exercise import (
     Comparison,
     Unusable,
     Wrong,
@@ -22,8 +24,6 @@ from babygpt_course.exercises.base import (
     require_tensors,
     texts,
 )
-from babygpt_course.exercises.compare import describe
-from babygpt_course.exercises.draws import dice, integer
 
 
 # ---------------------------------------------------------------- Windows from the second word

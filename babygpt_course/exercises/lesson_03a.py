@@ -14,7 +14,9 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding, norm
 from babygpt.models.transformer import Block, Context, Transformer
 from babygpt.positions import Positions
-from babygpt_course.exercises.base import (
+from babygpt_course.exercises.compare import describe, difference, wrong_shape
+from babygpt_course.exercises.draws import integer, randomize_
+from babygpt_course.exercises.exercise import (
     Comparison,
     Wrong,
     ask,
@@ -24,8 +26,6 @@ from babygpt_course.exercises.base import (
     require_tensors,
     texts,
 )
-from babygpt_course.exercises.compare import describe, difference, wrong_shape
-from babygpt_course.exercises.draws import integer, randomize_
 
 
 # ---------------------------------------------------------------- Attention from scratch

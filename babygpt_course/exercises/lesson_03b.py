@@ -9,9 +9,17 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect, require_tensors
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.exercise import (
+    Comparison,
+    Unusable,
+    Wrong,
+    ask,
+    exercise,
+    expect,
+    require_tensors,
+)
 
 
 # ---------------------------------------------------------------- How alike are two places?

@@ -15,9 +15,11 @@ from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
-from babygpt_course.exercises.base import (
+from babygpt_course.exercises.compare import describe, wrong_shape
+from babygpt_course.exercises.draws import dice, integer, randomize_
+from babygpt_course.exercises.exercise import (
     Comparison,
     Wrong,
     ask,
@@ -26,8 +28,6 @@ from babygpt_course.exercises.base import (
     require_bool,
     require_equal,
 )
-from babygpt_course.exercises.compare import describe, wrong_shape
-from babygpt_course.exercises.draws import dice, integer, randomize_
 
 
 # ---------------------------------------------------------------- Half-split RoPE

@@ -13,9 +13,9 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect
 from babygpt_course.exercises.compare import describe, difference, wrong_shape
 from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.exercise import Comparison, Unusable, Wrong, ask, exercise, expect
 from babygpt_course.exercises.require import Expected, aspect, usable
 
 Kernel = Callable[[Tensor], Tensor]

@@ -16,9 +16,9 @@ from torch import Generator, Tensor
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
-from babygpt_course.exercises.base import Comparison, Unusable, Wrong, ask, exercise, expect, require_bool
 from babygpt_course.exercises.compare import describe, difference, truth
 from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.exercise import Comparison, Unusable, Wrong, ask, exercise, expect, require_bool
 from babygpt_course.exercises.require import Expected, ask_parts
 
 

@@ -13,9 +13,9 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.base import Unusable, Wrong, ask, exercise, expect, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.exercise import Unusable, Wrong, ask, exercise, expect, texts
 from babygpt_course.exercises.require import Expected, usable
 
 LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.base import Comparison, Unusable, Wrong, exercise
 from babygpt_course.exercises.compare import describe, wrong_shape
 from babygpt_course.exercises.draws import integer
+from babygpt_course.exercises.exercise import Comparison, Unusable, Wrong, exercise
 from babygpt_course.exercises.require import Expected, ask_parts, usable
 
 

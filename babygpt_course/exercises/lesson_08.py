@@ -16,14 +16,14 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.invariants import cache_equals_full, causal
-from babygpt.metrics.next_token import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt_course.exercises.base import Unusable, Wrong, exercise
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer, randomize_
+from babygpt_course.exercises.exercise import Unusable, Wrong, exercise
 from babygpt_course.exercises.require import Expected, ask_parts, aspect, usable
 
 

@@ -13,9 +13,9 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.base import Comparison, Wrong, ask, exercise, require_bool
 from babygpt_course.exercises.compare import describe, difference, wrong_shape
 from babygpt_course.exercises.draws import dice, integer
+from babygpt_course.exercises.exercise import Comparison, Wrong, ask, exercise, require_bool
 from babygpt_course.exercises.require import Expected, ask_parts, aspect
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from torch import Generator
 
-from babygpt_course.exercises.base import Test, Wrong, ask
 from babygpt_course.exercises.compare import describe, difference
+from babygpt_course.exercises.exercise import Test, Wrong, ask
 
 
 class Expected(NamedTuple):

@@ -21,8 +21,8 @@ from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig, require_positiv
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.files import claim, require_writable, write_atomically
-from babygpt.metrics.diffusion import nelbo
+from babygpt.files import file_lock, require_writable, write_atomically
+from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training
@@ -196,7 +196,7 @@ def run_ablation(
     for name in names:
         prepare(ablation, name, seeds[0])  # refuses what cannot be trained before anything is written
     wanted = [(name, seed) for seed in seeds for name in names]
-    with claim(ablation.results_path):
+    with file_lock(ablation.results_path):
         results = stored_results(ablation)
         finished = {(run["variant"], run["seed"]) for run in results["runs"]}
         for path in (ablation.results_path, *(ablation.weights_path(*one) for one in wanted)):

@@ -27,8 +27,8 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer, in_short
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.metrics.branches import parallel_loss
-from babygpt.models.base import LanguageModel
+from babygpt.metrics.parallel_texts import parallel_loss
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches

@@ -24,7 +24,7 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.metrics.text import distinct, entropy, repeated, words
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.tables import format_mean_sd, mean_sd

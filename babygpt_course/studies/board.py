@@ -1,4 +1,4 @@
-"""What the stored board says: pairs of models, seed by seed, its table and its picture."""
+"""Comparisons, table and picture of the stored board of all versions; `ladder` measures it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ COLUMNS = (
     "speed",
 )
 KNOWN = 0.9  # share of right answers from which a model is said to know who did it
-TOO_FAR = 2.0  # a loss of so many times the lowest is told in words: it would stretch the axis for all others
+TOO_FAR = 2.0  # times the lowest loss; a higher one is written as a number, or it would stretch the axis
 
 
 def of_kind(results: Results, masks: bool) -> dict[str, dict[str, Any]]:
-    """The models that fill in masked characters, or those that write from left to right."""
+    """Return the models that fill in masked characters, or those that write from left to right."""
     return {name: found for name, found in results["board"].items() if found["masks"] == masks}
 
 
 def paired_differences(results: Results, name: str, rival: str, key: str = "1x") -> list[float]:
-    """By how much a model is above its rival, seed by seed; of the first, where one has more seeds.
+    """Return a model's number minus its rival's, seed by seed; if one has more seeds, of the first.
 
     Raises BadInput for two models whose losses are not of one kind, or that refuse such a length.
     """
@@ -51,20 +51,14 @@ def paired_differences(results: Results, name: str, rival: str, key: str = "1x")
 
 
 def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:
-    """On which side of a rival each model of its kind is: "below", "above" or "undecided".
-
-    Models that refuse such a length are left out.
-    """
+    """Return which side of a rival each model of its kind is on, but for those that refuse such a length."""
     rows = of_kind(results, results["board"][rival]["masks"])
     named = [name for name, found in rows.items() if name != rival and None not in found[key]]
     return {name: decided_side(paired_differences(results, name, rival, key)) for name in named}
 
 
-# ---------------------------------------------------------------- the table
-
-
 def table_row(results: Results, name: str) -> tuple[str, ...]:
-    """One model's cells under COLUMNS; answers seed by seed, for the mean of two kinds of runs is neither."""
+    """Return a model's cells under COLUMNS; answers seed by seed, as their outcome is bimodal."""
     found = results["board"][name]
     bound = "≤ " if found["masks"] else ""
     losses = [
@@ -78,29 +72,28 @@ def table_row(results: Results, name: str) -> tuple[str, ...]:
 
 
 def each_seed(shares: Sequence[float | None]) -> str:
-    """Shares in per cent, the highest first; a dash where nothing was asked."""
+    """Return shares in per cent, the highest first; a dash if nothing was asked."""
     known = sorted((share for share in shares if share is not None), reverse=True)
     return " ".join(f"{100 * share:.0f}" for share in known) or "–"
 
 
-def markdown_table(results: Results) -> str:
-    """The board as Markdown, with the command that made it and the time it took."""
+def table(results: Results) -> str:
+    """Return the board as Markdown, with the command that made it and the time it took."""
     seeds, fill_seeds = len(results["seeds"]), len(results["fill_seeds"])
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; 2 layers, 4 heads, width 96, windows "
-    head += f"of {results['block_size']} characters, {results['steps']} steps, mean ± standard deviation "
-    head += f"over {seeds} seeds, over {fill_seeds} of models that fill in. Losses in nats per character; "
-    head += f"no model can pass {results['window_floor']:.3f} on windows that begin anywhere, as these do, "
-    head += f"and {results['floor']:.3f} on whole stories. Change past the window: four windows far, minus "
-    head += "the same targets within one window. Right answers: of two names; whole names: written letter "
-    head += "by letter. Speed: training steps a second as a share of v4's.\n\n"
+    head = (
+        f"`{results['command']}`, {results['minutes']:.0f} minutes; 2 layers, 4 heads, width 96, windows "
+        f"of {results['block_size']} characters, {results['steps']} steps, mean ± standard deviation "
+        f"over {seeds} seeds, over {fill_seeds} of models that fill in. Losses in nats per character; "
+        f"no model can pass {results['window_floor']:.3f} on windows that begin anywhere, as these do, "
+        f"and {results['floor']:.3f} on whole stories. Change past the window: four windows far, minus "
+        "the same targets within one window. Right answers: of two names; whole names: written letter "
+        "by letter. Speed: training steps a second as a share of v4's.\n\n"
+    )
     return head + markdown(COLUMNS, [table_row(results, name) for name in results["board"]])
 
 
-# ---------------------------------------------------------------- the picture
-
-
 def draw_ladder(figure: Figure, results: Results) -> None:
-    """The board: losses and, on axes of their own, bounds; right answers; and what longer windows cost."""
+    """Draw losses and, on axes of their own, bounds; right answers; and the cost of longer windows."""
     rows = figure.subplots(2, 3, height_ratios=(11, 5))
     for (loss, roles, longer), masks in zip(rows, (False, True), strict=True):
         found = of_kind(results, masks)
@@ -114,7 +107,7 @@ def draw_ladder(figure: Figure, results: Results) -> None:
 
 
 def draw_answers(ax: Axes, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Who did it? A dot where two names were compared, a ring where the whole name was written."""
+    """Draw right answers: a dot where two names were compared, a ring where the whole name was written."""
     percent = {
         key: {name: [100 * share for share in one[key] if share is not None] for name, one in found.items()}
         for key in ("roles", "whole")
@@ -126,7 +119,7 @@ def draw_answers(ax: Axes, found: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -> None:
-    """What four times longer windows cost; models that refuse them stand there as refusing."""
+    """Draw the cost of four times longer windows; models that refuse them keep a row that says so."""
     if masks:
         costs = {name: [a - b for a, b in zip(v["4x"], v["1x"], strict=True)] for name, v in found.items()}
         title, label = "Windows four times longer", "change of the bound (nats per character)"
@@ -148,7 +141,7 @@ def draw_rows(
     highest: float,
     mark: float | None = None,
 ) -> None:
-    """A row of dots for each model; what lies beyond `highest` is told in words, and so is a refusal."""
+    """Draw a row of dots for each model; values beyond `highest` and refusals are written in its row."""
     far = {name: seeds for name, seeds in values.items() if len(seeds) and min(seeds) > highest}
     notes = {name: f"{np.mean(seeds):.2f} →" for name, seeds in far.items()}
     notes |= {name: "refuses" for name, seeds in values.items() if not len(seeds)}
@@ -158,21 +151,21 @@ def draw_rows(
 
 
 def front(results: Results, masks: bool) -> list[str]:
-    """The models of a kind that no other is decidedly below."""
+    """Return the models of a kind that no other is decidedly below."""
     names = of_kind(results, masks)
     return [name for name in names if "below" not in against(results, name).values()]
 
 
 def front_title(results: Results, masks: bool) -> str:
-    """Who leads, or between whom it is undecided, and the lowest mean loss among them."""
+    """Return a title: who leads, or how many are undecided, and the lowest mean loss among them."""
     names = front(results, masks)
     lowest = min(float(np.mean(results["board"][name]["1x"])) for name in names)
     return f"{names[0]} leads, {lowest:.2f}" if len(names) == 1 else f"{len(names)} undecided, {lowest:.2f}"
 
 
 def who_answers(roles: Mapping[str, Sequence[float]]) -> str:
-    """Which models give right answers in every seed, or that none does."""
-    sure = [v for v, seeds in roles.items() if min(seeds) >= KNOWN]
+    """Return a title: which models give right answers in every seed, or that none does."""
+    sure = [name for name, seeds in roles.items() if min(seeds) >= KNOWN]
     some = sum(max(seeds) >= KNOWN for seeds in roles.values()) - len(sure)
     if not sure and not some:
         return f"Who did it? Nobody knows: {max(map(max, roles.values())):.0%} at best"

@@ -1,8 +1,7 @@
-"""How a head shares its pairs out: to the branch, to time, or to the row, where 2 to 32 texts share one."""
+"""Study of how a head's pairs are shared among branch, time and row, with 2 to 32 texts in a sequence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import mean
 
 import numpy as np
@@ -18,15 +17,14 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
-from babygpt.metrics.branches import parallel_loss
+from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import Branches
 from babygpt.positions import Positions
 from babygpt.tables import format_mean_sd, markdown, mean_sd
 from babygpt.training import finish, train
-from babygpt_course.studies.paired import decided_side
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
 
 BLOCK_SIZE, LENGTH, TEXTS, STRIDE = 40, 32, 16, 128  # shorter texts than in `branches`: sixteen share a row
 COUNTS = (2, 8, 16)  # texts in a sequence, in training
@@ -34,10 +32,11 @@ READ = (1, 2, 8, 16, 32)  # texts in a sequence, when a trained model is measure
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 FEW = (0.0, 0.5, 1.0)  # of the shares, where the layout of the row is compared
 MIXED = "1 to 8 texts"
+SCALE = Scale(steps=200)
 
 
 class RowRotary(Encoding):
-    """RoPE by the place in the woven row; of the slowest pairs, branch and time turn every second one.
+    """RoPE by the position in the interleaved row; of the slowest pairs, branch and time turn every second.
 
     This is what "2-D RoPE" is in parallelmind: its ratio is the share of pairs that leave the row, not of
     those that turn with the branch. It needs the whole row at once, so it cannot be read with a cache.
@@ -66,14 +65,14 @@ class RowRotary(Encoding):
             raise BadInput("RowRotary needs positions.branch: which text each token belongs to")
         time = high_precision(positions.time)
         row = torch.arange(len(positions), device=time.device).expand_as(time)
-        places = torch.stack([row.to(time), positions.branch * self.stride, time], dim=-1)  # (B|, T, 3)
-        angle = places[..., self.coordinates] * frequencies(q.shape[-1], self.theta).to(time)  # (B|, T, D/2)
+        turns = torch.stack([row.to(time), positions.branch * self.stride, time], dim=-1)  # (B|, T, 3)
+        angle = turns[..., self.coordinates] * frequencies(q.shape[-1], self.theta).to(time)  # (B|, T, D/2)
         angle = angle if positions.time.dim() == 1 else angle[:, None]
         return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
-def build_model(arm: str, config: ModelConfig) -> Transformer:
-    """An untrained model of an arm: "share 0.25", "row 1", "Fourier", or "isolated".
+def build_arm(arm: str, config: ModelConfig) -> Transformer:
+    """Return an untrained model of an arm: "share 0.25", "row 1", "Fourier", or "isolated".
 
     "share 0" has no pair for the branch: it is the model without a code. "share 1" has none for time.
     """
@@ -84,8 +83,8 @@ def build_model(arm: str, config: ModelConfig) -> Transformer:
     return Transformer(config, encodings[arm], isolated=arm == "isolated")
 
 
-def plans() -> dict[str, tuple[str, tuple[int, int]]]:
-    """Every run by name, such as "16 texts: share 0.5": its arm, and the fewest and most texts of a row."""
+def share_plans() -> dict[str, tuple[str, tuple[int, int]]]:
+    """Return every run by name, "16 texts: share 0.5": its arm, and the fewest and most texts of a row."""
     shares = [f"share {x:g}" for x in SHARES]
     runs = {f"{n} texts: {arm}": (arm, (n, n)) for n in COUNTS for arm in (*shares, "Fourier")}
     runs["8 texts: isolated"] = ("isolated", (8, 8))
@@ -93,58 +92,44 @@ def plans() -> dict[str, tuple[str, tuple[int, int]]]:
     return runs | {f"{MIXED}: {arm}": (arm, (1, 8)) for arm in mixed}
 
 
-def measure_branch_share(
-    steps: int = 200, seeds: Sequence[int] = SEEDS, n_chars: int = 400_000, only: str = ""
-) -> Results:
-    """Train every run of `plans` from every seed on as many texts a step, and read few and many with it.
+def measure_branch_share(workers: Workers = in_turn, scale: Scale = SCALE, only: str = "") -> Results:
+    """Train every run of `share_plans` from every seed on as many texts a step; read few and many with it.
 
     only     a piece of the names of the runs that are wanted; "" for all
     returns  settings, and {"runs": name -> number of texts in a sequence -> nats per character, one a seed}
     """
-    corpus = load_corpus("plain-tales", n_chars)
-    config, planned = small_config(corpus, BLOCK_SIZE), {n: plan for n, plan in plans().items() if only in n}
+    corpus = load_corpus("plain-tales", scale.n_chars)
+    config, planned = small_config(corpus, BLOCK_SIZE), share_plans()
 
     def run(name: str, seed: int) -> dict[str, float]:
         arm, n_branches = planned[name]
         torch.manual_seed(seed)
-        model, objective = build_model(arm, config), Branches(corpus, BLOCK_SIZE, n_branches, LENGTH)
-        plan = TrainConfig(steps, TEXTS, seed=seed)
-        finish(train(model, objective, plan), steps, f"{name}, seed {seed}")
+        model, objective = build_arm(arm, config), Branches(corpus, BLOCK_SIZE, n_branches, LENGTH)
+        plan = TrainConfig(scale.steps, TEXTS, seed=seed)
+        finish(train(model, objective, plan), plan.steps, f"{name}, seed {seed}")
         return {str(n): round(parallel_loss(model, corpus.val, n, LENGTH), 5) for n in READ}
 
-    settings = {"steps": steps, "seeds": list(seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
-    runs = sweep(planned, seeds, run)
+    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
+    runs = sweep([name for name in planned if only in name], scale.seeds, run, workers)
     return {**settings, "texts": TEXTS, "floor": corpus.floor, "runs": runs}
 
 
-# ---------------------------------------------------------------- of stored results
-
-
-def by_share(results: Results, n: int) -> dict[float, list[float]]:
-    """Loss of each share among as many texts as it was trained with, n of COUNTS: one value a seed."""
+def losses_by_share(results: Results, n: int) -> dict[float, list[float]]:
+    """Return the loss of each share among as many texts as it was trained with, n of COUNTS: one a seed."""
     return {x: results["runs"][f"{n} texts: share {x:g}"][str(n)] for x in SHARES}
 
 
-def rivals_of_best(results: Results, n: int) -> tuple[float, list[float]]:
-    """The share of the lowest mean loss among n texts, and those that the seeds do not tell from it."""
-    found = by_share(results, n)
-    best = min(found, key=lambda x: mean(found[x]))
-    behind = {x: [a - b for a, b in zip(losses, found[best], strict=True)] for x, losses in found.items()}
-    return best, [x for x in SHARES if x != best and decided_side(behind[x]) != "above"]
-
-
 def cost_of_many(results: Results, arm: str, n: int = READ[-1]) -> list[float]:
-    """What an arm that was trained on one to eight texts loses among n, minus among 8: one value a seed."""
+    """Return the loss among n texts, minus that among 8, of an arm trained on one to eight: one a seed."""
     found = results["runs"][f"{MIXED}: {arm}"]
     return [many - eight for many, eight in zip(found[str(n)], found["8"], strict=True)]
 
 
-def markdown_table(results: Results) -> str:
-    """All runs as a Markdown table, with the command that made them and the time it took."""
+def table(results: Results) -> str:
+    """Return all runs as a Markdown table, with the command that made them and the time it took."""
     head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character among so many "
-    head += (
-        f"texts, mean ± standard deviation over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
-    )
+    head += f"texts, mean ± standard deviation over {len(results['seeds'])} seeds, "
+    head += f"{results['steps']} steps\n\n"
     rows = [
         (name, *(format_mean_sd(mean_sd(found[str(n)])) for n in READ))
         for name, found in results["runs"].items()
@@ -153,10 +138,10 @@ def markdown_table(results: Results) -> str:
 
 
 def draw_branch_share(figure: Figure, results: Results) -> None:
-    """Loss by the share that turns with the branch; and of what was trained on few texts, among many."""
+    """Draw loss by the share that turns with the branch; and by texts read, of models trained on few."""
     left, right = figure.subplots(1, 2)
-    losses = {f"{n} texts": np.array(list(by_share(results, n).values())).T for n in COUNTS}
-    none, half, every = (mean(by_share(results, COUNTS[-1])[x]) for x in FEW)
+    losses = {f"{n} texts": np.array(list(losses_by_share(results, n).values())).T for n in COUNTS}
+    none, half, every = (mean(losses_by_share(results, COUNTS[-1])[x]) for x in FEW)
     title = (
         f"Among {COUNTS[-1]}: {half:.2f} half and half, {none:.2f} without branch, {every:.2f} without time"
     )

@@ -1,4 +1,4 @@
-"""Several texts in one sequence: what each branch code costs, leaks, and carries over to more branches."""
+"""Study of several texts in one sequence: the loss and leakage under each branch code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from matplotlib.figure import Figure
 from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.metrics.branches import evenly_spaced_texts, layer_similarity, leakage, parallel_loss, split_gap
+from babygpt.metrics.parallel_texts import (
+    evenly_spaced_texts,
+    layer_similarity,
+    leakage,
+    parallel_loss,
+    split_gap,
+)
 from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
@@ -22,7 +28,7 @@ from babygpt.sampling import generate_parallel
 from babygpt.tables import format_mean_sd, markdown, mean_sd
 from babygpt.training import finish, train
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with
@@ -37,10 +43,11 @@ CODES: dict[str, Code] = {
     "learned": ("v6-learned", {}),
     "random": ("v6-random", {}),
 }
-STRIDES = (1, 8, 1024)  # of the learnable code; for the others there is a study of strides
+STRIDES = (1, 8, 1024)  # of the learnable code; `strides` has those of the others
 RIVALS = ("Fourier", "2-D RoPE")
 AT_A_TIME, TEXTS = (1, 2, 4, 8), 8  # branches of a sample, and texts of a step, where budgets are equal
 ANY_NUMBERS = ("Fourier", "2-D RoPE", "learned", "random")
+SCALE = Scale()
 
 
 class Phase(NamedTuple):
@@ -57,8 +64,8 @@ class Phase(NamedTuple):
     texts: int = 12
 
 
-def build_model(corpus: Corpus, code: Code, seed: int) -> Transformer:
-    """An untrained model of the experiment's size, with weights drawn from a seed."""
+def build_branches(corpus: Corpus, code: Code, seed: int) -> Transformer:
+    """Return an untrained model of the study's size, with weights drawn from a seed."""
     torch.manual_seed(seed)
     model = build(code[0], small_config(corpus, BLOCK_SIZE), **code[1])
     assert isinstance(model, Transformer)
@@ -71,12 +78,16 @@ def train_phases(
     """Train a model in phases, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
     for steps, fewest, most, numbers, texts in phases:
         objective = Branches(corpus, BLOCK_SIZE, (fewest, most), LENGTH, numbers)
-        plan = TrainConfig(steps=steps, batch_size=texts, seed=seed)
-        finish(train(model, objective, plan), steps, title)
+        finish(train(model, objective, TrainConfig(steps, batch_size=texts, seed=seed)), steps, title)
 
 
-def evaluate(model: Transformer, corpus: Corpus) -> dict[str, float]:
-    """What a trained model loses alone and in company, and what leaks, with and without isolation.
+def rounded(found: dict[str, float]) -> dict[str, float]:
+    """Return numbers with five digits after the point, as they are stored."""
+    return {name: round(value, 5) for name, value in found.items()}
+
+
+def evaluate_branches(model: Transformer, corpus: Corpus) -> dict[str, float]:
+    """Measure the loss of a text alone and among others, and leakage with and without isolation.
 
     returns  "alone", "gap 2", "gap 4", "gap 8", "leak", "leak, isolated"; nats per character
     """
@@ -86,31 +97,30 @@ def evaluate(model: Transformer, corpus: Corpus) -> dict[str, float]:
         found[f"gap {n}"] = parallel_loss(model, corpus.val, n, LENGTH) - alone
     for name, model.isolated in (("leak, isolated", True), ("leak", False)):
         found[name] = leakage(model, corpus.val, 2, LENGTH)
-    return {name: round(value, 5) for name, value in found.items()}
+    return rounded(found)
 
 
-def own_and_company(model: Transformer, corpus: Corpus) -> dict[str, float]:
-    """Which part of the gap at four and at eight a text pays for its own tag, and which for its company.
+def split_gaps(model: Transformer, corpus: Corpus) -> dict[str, float]:
+    """Split the gap at four and at eight: a text's own tag, and the texts that it shares a sequence with.
 
     returns  "own 4", "company 4", "own 8", "company 8"; nats per character, own + company = gap
     """
     parts = {n: split_gap(model, corpus.val, n, LENGTH) for n in COUNTS[1:]}
-    named = {f"{name} {n}": value for n, part in parts.items() for name, value in part._asdict().items()}
-    return {name: round(value, 5) for name, value in named.items()}
+    return rounded({f"{name} {n}": x for n, part in parts.items() for name, x in part._asdict().items()})
 
 
 def stream_similarity(model: Transformer, corpus: Corpus, n_texts: int = 8) -> dict[str, float]:
-    """How alike two branches that hold the same text are in the residual stream.
+    """Measure how alike two branches that hold the same text are in the residual stream.
 
     returns  "stream 0" after the embedding, "stream 1", ... after each block: mean cosine over some texts
     """
     texts = evenly_spaced_texts(corpus.val, n_texts, LENGTH)[:, :-1]
     found = np.mean([layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
-    return {f"stream {layer}": round(float(value), 5) for layer, value in enumerate(found)}
+    return rounded({f"stream {layer}": float(value) for layer, value in enumerate(found)})
 
 
 def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict[str, float]:
-    """Share of words that the corpus does not know, among those that branches write side by side.
+    """Measure the share of words unknown to the corpus among those that branches write side by side.
 
     Each branch goes on from half a text of the validation part, to the end of the window, at temperature 1.
 
@@ -125,26 +135,26 @@ def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict
             for ids in generate_parallel(model, list(group), BLOCK_SIZE - LENGTH // 2, generator=draw):
                 added = corpus.tokenizer.decode(ids[LENGTH // 2 :])
                 written += words(added)[1:-1]  # the first may have begun before, the last may go on
-        found[f"unknown {name}"] = round(sum(word not in known for word in written) / len(written), 5)
-    return found
+        found[f"unknown {name}"] = sum(word not in known for word in written) / len(written)
+    return rounded(found)
 
 
-def read_with_another_code(model: Transformer, corpus: Corpus, code: Code) -> float:
-    """Loss of texts alone when a trained model's weights are put into one with another code, as they are."""
-    other = build_model(corpus, code, seed=0)
+def loss_with_code(model: Transformer, corpus: Corpus, code: Code) -> float:
+    """Return the loss of texts alone after a trained model's weights are put into one with another code."""
+    other = build_branches(corpus, code, seed=0)
     other.load_state_dict(model.state_dict())
     return round(parallel_loss(other, corpus.val, 1, LENGTH), 5)
 
 
 def with_stride(code: Code, stride: int) -> Code:
-    """The same code at another stride, its table long enough for eight branches."""
+    """Return a code at another stride, its table long enough for eight branches."""
     version, options = code
     longer = {"max_positions": 8 * stride} if "max_positions" in options else {}
     return version, {**options, "stride": stride, **longer}
 
 
-def plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
-    """Every run by name, "what: of which": its code, and the phases it is trained in."""
+def branch_plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
+    """Return every run by name, "training: code": its code, and the phases it is trained in."""
     two, half = [Phase(steps, 2, 2)], steps // 2
     runs: dict[str, tuple[Code, list[Phase]]] = {}
     for name, code in CODES.items():
@@ -163,30 +173,28 @@ def plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
     return runs
 
 
-def measure_branches(
-    steps: int = 400, seeds: Sequence[int] = SEEDS, n_chars: int = 400_000, only: str = ""
-) -> Results:
-    """Train and evaluate every run of `plans` from every seed.
+def measure_branches(workers: Workers = in_turn, scale: Scale = SCALE, only: str = "") -> Results:
+    """Train and evaluate every run of `branch_plans` from every seed.
 
     only     a piece of the names of the runs that are wanted; "" for all
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "leak": ...}}
     """
-    corpus, planned = load_corpus("plain-tales", n_chars), plans(steps)
+    corpus, planned = load_corpus("plain-tales", scale.n_chars), branch_plans(scale.steps)
 
     def run(name: str, seed: int) -> dict[str, float]:
         code, phases = planned[name]
-        model = build_model(corpus, code, seed)
+        model = build_branches(corpus, code, seed)
         train_phases(model, corpus, phases, seed, f"{name}, seed {seed}")
-        found = evaluate(model, corpus)
+        found = evaluate_branches(model, corpus)
         if name in {f"two: {code}" for code in RIVALS}:
-            found |= own_and_company(model, corpus) | stream_similarity(model, corpus)
+            found |= split_gaps(model, corpus) | stream_similarity(model, corpus)
             found |= unknown_words(model, corpus)
         if name == "two: 2-D RoPE":
-            found["alone, as Fourier"] = read_with_another_code(model, corpus, CODES["Fourier"])
+            found["alone, as Fourier"] = loss_with_code(model, corpus, CODES["Fourier"])
         return found
 
-    runs = sweep([name for name in planned if only in name], seeds, run)
-    settings = {"steps": steps, "seeds": list(seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
+    runs = sweep([name for name in planned if only in name], scale.seeds, run, workers)
+    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
     return {**settings, "floor": corpus.floor, "runs": runs}
 
 
@@ -194,7 +202,7 @@ def measure_branches(
 
 
 def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[str, list[float]]]:
-    """What one way of training gave, by code and number of branches.
+    """Return the gaps after one way of training, by code and number of branches.
 
     trained  what the runs' names begin with, such as "two"
     part     "gap", or "own": what a text alone pays for the tag it has among so many
@@ -207,22 +215,19 @@ def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[st
     }
 
 
-def table_row(results: Results, run: str, keys: Sequence[str] = NUMBERS) -> tuple[str, ...]:
-    """The name of a run, and mean ± standard deviation over its seeds of each number."""
-    found = results["runs"][run]
-    return (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in keys))
-
-
-def markdown_table(results: Results) -> str:
-    """All runs as a Markdown table, with the command that made them and the time it took."""
+def table(results: Results) -> str:
+    """Return all runs as a Markdown table, with the command that made them and the time it took."""
     head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, "
     head += f"mean ± standard deviation over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
-    rows = [table_row(results, run) for run in results["runs"]]
+    rows = [
+        (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in NUMBERS))
+        for run, found in results["runs"].items()
+    ]
     return head + markdown(("trained on: code", *NUMBERS), rows)
 
 
-def titles(results: Results) -> dict[str, str]:
-    """What each way of training came to, by what its runs' names begin with."""
+def gap_titles(results: Results) -> dict[str, str]:
+    """Return a panel's title for each way of training, by what its runs' names begin with."""
     all_trained, two, any_two = (gaps(results, way) for way in ("up to eight", "two", "two of eight numbers"))
     worst = max(mean(gap["8"]) for code, gap in all_trained.items() if gap and code != "none")
     known = max(mean(gap["8"]) for code, gap in any_two.items() if gap and code != "learned")
@@ -236,9 +241,9 @@ def titles(results: Results) -> dict[str, str]:
 
 
 def draw_branches(figure: Figure, results: Results) -> None:
-    """What company costs under each branch code, trained in three ways; rings: the part of the own tag."""
+    """Draw the gap under each branch code, trained in three ways; rings: the part of the own tag."""
     axes = figure.subplots(1, 3, sharex=True, sharey=True)
-    for ax, (trained, title) in zip(axes, titles(results).items(), strict=True):
+    for ax, (trained, title) in zip(axes, gap_titles(results).items(), strict=True):
         plots.draw_gaps(ax, gaps(results, trained), title, gaps(results, trained, "own"))
         ax.get_legend().remove()  # one legend does for the three
     axes[0].set_ylim(len(CODES) - 0.4, -0.6)  # no room for it inside

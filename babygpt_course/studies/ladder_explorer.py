@@ -1,7 +1,8 @@
-"""The results of all versions, one measurement at a time: who beats whom, and in every seed?"""
+"""Explorer of the stored board: one measurement, one model, and its closest rivals."""
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -23,7 +24,7 @@ COLUMNS = {
 
 
 def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> dict[str, Any]:
-    """Return by how much every comparable model is above its rival, seed by seed.
+    """Return every comparable model's number minus its rival's, seed by seed.
 
     results   of the ladder, as stored
     column    one of COLUMNS
@@ -73,8 +74,6 @@ def explore_ladder(results: dict[str, Any]) -> Explorer:
         Choice("rival", sorted(rivals, key=lambda name: name != "v4"), "compared with"),
         Slider("closest", 9, 2, len(results["board"]), "closest models"),
     ]
-
-    def chosen(column: str, rival: str, closest: int) -> dict[str, Any]:
-        return measure(results, column, rival, closest)
-
-    return Explorer("ladder", chosen, draw, controls, height=3.9, together=[("column", "rival")])
+    return Explorer(
+        "ladder", partial(measure, results), draw, controls, height=3.9, together=[("column", "rival")]
+    )

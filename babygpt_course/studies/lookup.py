@@ -1,8 +1,8 @@
-"""What or where: the letter beside a letter, looked up by models that differ in their encoding alone."""
+"""Study of a lookup task that needs what and where: which letter stands next to another letter?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -15,14 +15,14 @@ from babygpt.data.batches import IGNORED
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.memory import portions
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
+from babygpt.objectives.objective import Batch, MeanObjective, next_token_losses
 from babygpt.positions import Positions
-from babygpt.training import Step, finish, train
-from babygpt_course.studies.lookup_task import Lookup
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, sweep, train_with_curve
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
@@ -31,10 +31,85 @@ RATES = (0.001, 0.003, 0.01, 0.02)  # of lr_other, tried by every arm
 TUNING_SEED = 7  # of those runs; no reported run has it
 EVERY = 50  # steps between two points of a curve
 SOLVED = 0.9  # share of right answers from which a seed has learned the task
+SCALE = Scale(steps=1000)
+
+
+class Lookup(MeanObjective):
+    """Find the letters that stand a given number of positions left or right of other ones.
+
+    A row is a string of different letters, and then questions: one of the letters and a shift. The answer is
+    the letter at that shift from it. The string begins after some blanks, so that no position means anything
+    by itself. Tokens: letters 0 to `letters` - 1, then the blank, then the shifts from -furthest to furthest
+    without 0.
+
+    letters    size of the alphabet
+    shortest   fewest letters of a string
+    longest    most letters of a string, at most `letters`
+    furthest   largest shift, below `shortest`
+    questions  how many a row has
+    Raises ValueError unless 1 <= furthest < shortest <= longest <= letters, and questions is at least 1.
+    Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 4 (indirect indexing).
+    """
+
+    def __init__(
+        self, letters: int = 20, shortest: int = 6, longest: int = 10, furthest: int = 3, questions: int = 6
+    ) -> None:
+        if not 1 <= furthest < shortest <= longest <= letters or questions < 1:
+            raise BadInput(
+                f"furthest ({furthest}) must be at least 1 and below shortest ({shortest}), that at most "
+                f"longest ({longest}), that at most letters ({letters}), and questions ({questions}) above 0"
+            )
+        self.letters, self.shortest, self.longest, self.furthest = letters, shortest, longest, furthest
+        self.questions, self.blank = questions, letters
+        self.vocab_size = letters + 1 + 2 * furthest
+        self.block_size = longest + 2 * questions
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw rows: (B, T) tokens, and (B, T) targets, IGNORED where no question ends."""
+
+        def draw(low: Tensor, high: Tensor) -> Tensor:  # whole numbers, both ends included
+            return low + (torch.rand(high.shape, generator=generator) * (high - low + 1)).long()
+
+        longest, far, many = self.longest, self.furthest, (batch_size, self.questions)
+        letters = torch.rand(batch_size, self.letters, generator=generator).argsort(dim=1)[:, :longest]
+        first = longest - draw(torch.tensor(self.shortest), torch.full((batch_size, 1), longest))
+        step = draw(torch.tensor(0), torch.full(many, 2 * far - 1))  # which of the shifts
+        shift = step - far + (step >= far)
+        position = draw(first + (-shift).clamp(min=0), longest - 1 - shift.clamp(min=0))
+        text = letters.masked_fill(torch.arange(longest) < first, self.blank)
+        asked = torch.stack([letters.gather(1, position), self.blank + 1 + step], dim=-1).flatten(1)
+        idx = torch.cat([text, asked], dim=1)
+        targets = torch.full_like(idx, IGNORED)
+        targets[:, longest + 1 :: 2] = letters.gather(1, position + shift)
+        return idx, targets
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        return next_token_losses(model, batch)
+
+    def held_out(self, n: int = 512) -> Batch:
+        """Return rows that are always the same, drawn from a seed that no training uses."""
+        return self.batch(n, torch.Generator().manual_seed(2**31))
+
+    @torch.inference_mode()
+    def validate(self, model: LanguageModel) -> float:
+        """Return the loss of the answers on held-out rows, in nats."""
+        device = next(model.parameters()).device
+        batch = tuple(part.to(device) for part in self.held_out())
+        losses = torch.cat([self.losses(model, some) for some in portions(model, *batch)])
+        return float(losses.sum() / self.count(batch))
+
+    @torch.inference_mode()
+    def accuracy(self, model: LanguageModel) -> float:
+        """Return the share of right answers on held-out rows; a guess among n letters is right in 1/n."""
+        idx, targets = self.held_out()
+        some = portions(model, idx.to(next(model.parameters()).device))
+        answers = torch.cat([model(rows).argmax(dim=-1).cpu() for (rows,) in some])
+        asked = targets != IGNORED
+        return float((answers == targets)[asked].float().mean())
 
 
 class SignedPoPE(PoPE):
-    """PoPE without softplus: q and k keep their signs, and content may turn a wave half round again.
+    """PoPE without softplus: q and k keep their signs, and content may turn a wave by half a period.
 
     Arguments are those of `PoPE`.
     """
@@ -44,76 +119,62 @@ class SignedPoPE(PoPE):
         return cos_sin(q, wave), cos_sin(k, self.key_wave(wave))
 
 
-def build_model(name: str, config: ModelConfig) -> LanguageModel:
-    """An untrained model: "signed", or a version that reads from left to right."""
-    if name == "signed":
-        return Transformer(config, SignedPoPE(config.n_head, config.head_dim))
-    return build(name, config)
+def train_lookup(name: str, task: Lookup, rate: float, steps: int, seed: int) -> list[float]:
+    """Train "signed" or a version: its share of right answers every EVERY steps.
+
+    rate  of AdamW (lr_other); that of Muon is the course's
+    """
+    config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
+    torch.manual_seed(seed)
+    signed = name == "signed"
+    encoding = SignedPoPE(config.n_head, config.head_dim) if signed else None
+    model = Transformer(config, encoding) if encoding else build(name, config)
+    plan = TrainConfig(steps, batch_size=32, lr_other=rate, seed=seed)
+    return train_with_curve(model, task, plan, f"{name}, seed {seed}", EVERY, task.accuracy)[0]
 
 
 def measure_lookup(
+    workers: Workers = in_turn,
+    scale: Scale = SCALE,
     names: Sequence[str] = tuple(LABELS),
-    seeds: tuple[int, ...] = SEEDS,
-    steps: int = 1000,
     rates: Sequence[float] = RATES,
 ) -> Results:
     """Tune the learning rate of each model alike, train it from fresh seeds at its best, and ask it.
 
     names    of LABELS, or other versions that read from left to right
-    seeds    of the reported runs; each rate is tried from TUNING_SEED at the same length
-    steps    a multiple of EVERY
-    rates    of AdamW (lr_other); that of Muon is the course's for all
-    returns  settings; "guess": share of right answers of who knows the string but not the place; "grid":
+    scale    seeds of the reported runs, as each rate is tried from TUNING_SEED; steps, a multiple of EVERY
+    returns  settings; "guess": share of right answers of a guess among the string's other letters; "grid":
              name -> rate -> share at the end; "rate": name -> the best of them; "accuracy": name -> share at
              the end, one a seed; "curves": name -> for each seed, a share every EVERY steps
     Raises BadInput if steps is no multiple of EVERY, or TUNING_SEED is one of the seeds.
     """
+    steps, seeds = scale.steps, scale.seeds
     if steps < EVERY or steps % EVERY:
         raise BadInput(f"steps ({steps}) must be a multiple of {EVERY}")
     if TUNING_SEED in seeds:
         raise BadInput(f"seeds ({seeds}) must not hold {TUNING_SEED}, from which the rates are chosen")
     task = Lookup(**TASK)
-    config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
 
     def run(arm: tuple[str, float], seed: int) -> dict[str, list[float]]:
-        plan = TrainConfig(steps, batch_size=32, lr_other=arm[1], seed=seed)
-        return {"curve": accuracy_curve(arm[0], config, task, plan)}
+        return {"curve": train_lookup(arm[0], task, arm[1], steps, seed)}
 
-    tried = sweep([(name, rate) for name in names for rate in rates], [TUNING_SEED], run)
+    tried = sweep([(name, rate) for name in names for rate in rates], [TUNING_SEED], run, workers)
     grid = {name: {rate: tried[name, rate]["curve"][0][-1] for rate in rates} for name in names}
     best = {name: max(rates, key=found.__getitem__) for name, found in grid.items()}
-    found = sweep(best.items(), seeds, run)
+    found = sweep(best.items(), seeds, run, workers)
     curves = {name: each["curve"] for (name, _), each in found.items()}
-    accuracy = {name: [curve[-1] for curve in every] for name, every in curves.items()}
-    guesses = {"guess": guess_accuracy(task), "guess_any": guess_accuracy(task, asked_too=True)}
     return {
         **{"task": TASK, "steps": steps, "every": EVERY, "seeds": list(seeds), "tuning_seed": TUNING_SEED},
-        **guesses,
+        **{"guess": guess_accuracy(task), "guess_any": guess_accuracy(task, asked_too=True)},
         "grid": {name: {str(rate): share for rate, share in g.items()} for name, g in grid.items()},
         "rate": best,
-        "accuracy": accuracy,
+        "accuracy": {name: [curve[-1] for curve in every] for name, every in curves.items()},
         "curves": curves,
     }
 
 
-def accuracy_curve(name: str, config: ModelConfig, task: Lookup, plan: TrainConfig) -> list[float]:
-    """Train one model: share of right answers every EVERY steps."""
-    torch.manual_seed(plan.seed)
-    model = build_model(name, config)
-    curve: list[float] = []
-
-    def measured() -> Iterator[Step]:
-        for step in train(model, task, plan):
-            if step.step % EVERY == 0:
-                curve.append(round(task.accuracy(model), 4))
-            yield step
-
-    finish(measured(), plan.steps, f"{name}, seed {plan.seed}")
-    return curve
-
-
 def guess_accuracy(task: Lookup, asked_too: bool = False) -> float:
-    """Share of right answers of who guesses evenly among the letters of the string, on the held-out rows.
+    """Return the share of right answers of an even guess among the string's letters, on the held-out rows.
 
     asked_too  whether the letter that is asked about is guessed as well; it is never the answer
     """
@@ -124,7 +185,7 @@ def guess_accuracy(task: Lookup, asked_too: bool = False) -> float:
 
 
 def who_learned(results: Results) -> str:
-    """How many seeds of each model have learned the task, or, if none has, the highest share of all."""
+    """Return a title: how many seeds of each model have learned the task, or the highest share of all."""
     found = {LABELS.get(name, name): seeds for name, seeds in results["accuracy"].items()}
     solved = {name: sum(share >= SOLVED for share in seeds) for name, seeds in found.items()}
     if not any(solved.values()):
@@ -134,7 +195,7 @@ def who_learned(results: Results) -> str:
 
 
 def draw_lookup(figure: Figure, results: Results) -> None:
-    """Right answers at each learning rate that was tried; and while training at the best, a line a seed."""
+    """Draw right answers at each learning rate that was tried; and in training at the best, a line a seed."""
     tried, way = figure.subplots(1, 2, width_ratios=(1.0, 1.4), sharey=True)
     steps = [results["every"] * (i + 1) for i in range(results["steps"] // results["every"])]
     for (name, grid), colour in zip(results["grid"].items(), plots.COLOURS.values(), strict=False):
@@ -142,15 +203,12 @@ def draw_lookup(figure: Figure, results: Results) -> None:
         tried.plot([float(rate) for rate in grid], [100 * x for x in grid.values()], "o-", color=colour)
         tried.plot(best, 100 * grid[str(best)], "o", ms=12, mfc="none", color=colour)
         seeds = 100 * np.array(results["curves"][name])
-        labels = [label] + ["_"] * (len(seeds) - 1)
-        way.plot(steps, seeds.T, color=colour, label=labels)
+        way.plot(steps, seeds.T, color=colour, label=[label] + ["_"] * (len(seeds) - 1))
         way.plot([steps[-1]] * len(seeds), seeds[:, -1], "o", color=colour, clip_on=False)
     tried.set_xscale("log")
-    tried.set_title("Every rate, from one seed (ring: the best)")
-    tried.set_xlabel("learning rate of AdamW")
+    tried.set(title="Every rate, from one seed (ring: the best)", xlabel="learning rate of AdamW")
     tried.set_ylabel("right answers (%)")
-    way.set_title(who_learned(results))
-    way.set_xlim(0, results["steps"])
+    way.set(title=who_learned(results), xlim=(0, results["steps"]))
     way.set_xlabel("step, at the best rate; a line for each fresh seed")
     for ax in (tried, way):
         ax.axhline(100 * results["guess"], color="black", lw=1, ls="--", zorder=2.5)

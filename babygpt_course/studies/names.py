@@ -1,10 +1,9 @@
-"""A study of answers: does a model that knows who did it also write the name, letter by letter?"""
+"""Study of answers: does a model that knows who did it also write the name, letter by letter?"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,45 +18,29 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import END, Slot
 from babygpt.memory import portions
+from babygpt.metrics import ablate_heads
 from babygpt.metrics.answers import answer_losses, role_accuracy, whole_answer_accuracy
-from babygpt.metrics.heads import ablate_heads
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
+from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import SEEDS, by_measurement, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
 
 TEXT_SEED = 3  # of the text whose loss is split into parts
 MEASURED = ("accuracy", "alike", "whole", "letters", "parts", "val_loss", "without", "whole_without")
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One way to train: a version, on which tales, for how many steps."""
-
-    version: str
-    world: str
-    steps: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.version}, {self.world}, {self.steps} steps"
-
-
-ARMS = (
-    Arm("v4", "plain-tales", 450),
-    Arm("v4", "plain-tales", 1800),
-)
+VERSION, WORLD = "v4", "plain-tales"
+SCALE = Scale(steps=1800)
 
 
 def parts_of_stories(grammar: Grammar, n_chars: int, seed: int) -> tuple[str, np.ndarray, np.ndarray]:
-    """Write stories, and say of each character what it belongs to and where its story began.
+    """Write stories, and label each character with its part and the beginning of its story.
 
     A *new word* is one that its story has not bound yet; a *repeated word* stood there before; an *answer*
     is a word that a question asks for; all else is the *frame*.
 
     n_chars  at least that many characters
-    returns  the text, (N,) names of parts, (N,) the place of the first character of each one's story
+    returns  the text, (N,) names of parts, (N,) the position at which each one's story begins
     """
     rng, text = random.Random(seed), ""
     parts: list[str] = []
@@ -97,17 +80,16 @@ def loss_by_part(model: LanguageModel, corpus: Corpus, n_windows: int = 256) -> 
     return {str(name): float(losses[part == name].sum() / losses.size) for name in np.unique(part)}
 
 
-def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int, n_ablated: int) -> Results:
-    """Both scores, the loss of each letter of an answer, where the loss lies, and both scores without a head.
+def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> Results:
+    """Measure both scores, the loss of each letter of an answer and of each part, and scores without a head.
 
-    n_questions  the model is asked
-    n_ablated    of them are asked again for each head that is silenced
+    n_questions  the model is asked; a quarter of them again for each head that is silenced
     returns      "alike" is the accuracy where the two names begin with the same letter, of ten times as many
                  questions; the others are named as in MEASURED
     """
     many = questions(corpus, model.config.block_size, 10 * n_questions)
     alike = [q for q in many if q.answer[0] == q.rival[0]]
-    asked, fewer, tokenizer = many[:n_questions], many[:n_ablated], corpus.tokenizer
+    asked, fewer, tokenizer = many[:n_questions], many[: n_questions // 4], corpus.tokenizer
     without = {
         "without": ablate_heads(model, lambda m: role_accuracy(m, tokenizer, fewer)),
         "whole_without": ablate_heads(model, lambda m: whole_answer_accuracy(m, tokenizer, fewer)),
@@ -122,38 +104,31 @@ def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int, n_ab
     }
 
 
-def measure_names(
-    arms: Sequence[Arm] = ARMS,
-    seeds: Sequence[int] = SEEDS,
-    n_chars: int = 400_000,
-    n_questions: int = 400,
-    n_ablated: int = 100,
-) -> Results:
-    """Train each arm from each seed; compare which name is likelier with what the model writes itself.
+def measure_names(workers: Workers = in_turn, scale: Scale = SCALE) -> Results:
+    """Train v4 for few and for many steps; compare which name is likelier with what the model writes itself.
 
     The shape is that of notebook 04: 2 layers, width 96, windows of 64.
 
-    n_chars   of each world's text
     returns   settings, and measurement -> arm -> one value a seed, as `measure_answers` and val_loss
     """
-    worlds = {arm.world: load_corpus(arm.world, n_chars) for arm in arms}
-    by_name = {arm.name: arm for arm in arms}
+    corpus = load_corpus(WORLD, scale.n_chars)
+    steps_of = {f"{VERSION}, {WORLD}, {steps} steps": steps for steps in (scale.steps // 4, scale.steps)}
 
     def run(name: str, seed: int) -> Results:
-        arm, corpus = by_name[name], worlds[by_name[name].world]
-        config, plan = small_config(corpus, block_size=64), TrainConfig(steps=arm.steps, seed=seed)
+        config, plan = small_config(corpus, scale.block_size), TrainConfig(steps=steps_of[name], seed=seed)
         objective = NextToken(corpus, config.block_size)
-        model, history = train_from_seed(arm.version, config, objective, plan, name)
-        found = measure_answers(model, corpus, n_questions, n_ablated)
+        model, history = train_from_seed(VERSION, config, objective, plan, name)
+        found = measure_answers(model, corpus, scale.n_questions)
         return {**found, "val_loss": round(history[-1].val_loss or objective.validate(model), 4)}
 
-    floors = {world: round(corpus.floor or 0.0, 4) for world, corpus in worlds.items()}
-    settings = {"seeds": list(seeds), "questions": n_questions, "ablated": n_ablated, "floor": floors}
-    return {**settings, **by_measurement(sweep(by_name, seeds, run), *MEASURED)}
+    floors = {WORLD: round(corpus.floor or 0.0, 4)}
+    asked = {"questions": scale.n_questions, "ablated": scale.n_questions // 4}
+    found = by_measurement(sweep(steps_of, scale.seeds, run, workers), *MEASURED)
+    return {"seeds": list(scale.seeds), **asked, "floor": floors, **found}
 
 
 def draw_names(figure: Figure, results: Results) -> None:
-    """Both scores of every run beside each other, and the loss of each letter of an answer."""
+    """Draw both scores of every run beside each other, and the loss of each letter of an answer."""
     scores, letters = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
     known, written = (
         {name: [100 * share for share in seeds] for name, seeds in results[key].items()}
@@ -168,7 +143,7 @@ def draw_names(figure: Figure, results: Results) -> None:
 
 
 def draw_letters(ax: Axes, letters: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """Loss of each letter of an answer, a line for each seed, and where a guess among five vowels lies."""
+    """Draw the loss of each letter of an answer, a line for each seed, and that of a guess among vowels."""
     for (name, seeds), colour in zip(letters.items(), plots.COLOURS.values(), strict=False):
         for i, losses in enumerate(seeds):
             ax.plot(losses, "o-", lw=1.5, ms=5, alpha=0.8, color=colour, label=None if i else name)

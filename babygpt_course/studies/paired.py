@@ -1,23 +1,25 @@
-"""When seeds tell two models apart: a rule for differences that come in pairs, one pair a seed."""
+"""Rule that decides between two models from paired differences, one pair a seed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import sqrt, tan
 from statistics import mean, stdev
+from typing import Any, TypeVar
 
 import numpy as np
 
 from babygpt.errors import BadInput
 
 UNDECIDED = "undecided"
+Variant = TypeVar("Variant", bound=Hashable)
 
 
 def critical_t(n: int, level: float = 0.95) -> float:
-    """Standard errors that the mean of n differences may be off zero by luck, in `level` of all cases.
+    """Return how many standard errors the mean of n differences may be off zero by chance.
 
     n        differences, at least 2; normally distributed
-    level    share of cases in which luck stays within, on both sides together
+    level    share of cases in which chance stays within this, on both sides together
     returns  the quantile of Student's distribution with n - 1 degrees of freedom: 12.7 for 2, 2.78 for 5
     Raises BadInput for fewer than 2 differences.
     Source: Student 1908, The probable error of a mean; t = sqrt(n - 1) tan(angle) makes the density a cosine.
@@ -31,9 +33,9 @@ def critical_t(n: int, level: float = 0.95) -> float:
 
 
 def decided_side(differences: Sequence[float]) -> str:
-    """On which side of zero paired differences stand, if they are enough to say so.
+    """Return on which side of zero paired differences are, if they are enough to decide.
 
-    They decide if all have one sign, and their mean is further from zero than luck takes it in 95 of 100
+    They decide if all have one sign, and their mean is further from zero than chance takes it in 95 of 100
     cases. Between equal models, five seeds have one sign in 1 of 16 cases, and decide in fewer than 1 of 20.
 
     differences  one model's number minus its rival's, one a seed
@@ -45,3 +47,11 @@ def decided_side(differences: Sequence[float]) -> str:
     if abs(mean(differences)) <= critical_t(len(differences)) * error:
         return UNDECIDED
     return "below" if mean(differences) < 0 else "above"
+
+
+def by_measurement(found: Mapping[Variant, Mapping[str, Any]], *names: str) -> dict[str, dict[Variant, Any]]:
+    """Turn what `sweep` returns inside out: name of the measurement -> variant -> one value a seed.
+
+    names  of the measurements wanted; a variant that lacks one is left out of it
+    """
+    return {name: {v: each[name] for v, each in found.items() if name in each} for name in names}

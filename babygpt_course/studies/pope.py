@@ -1,8 +1,7 @@
-"""PoPE beside RoPE from left to right, with the course's normalised queries and keys and without."""
+"""Study of PoPE beside RoPE from left to right, with and without normalised queries and keys."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
@@ -14,17 +13,19 @@ from babygpt import plots
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.next_token import loss_by_position
-from babygpt.models.base import LanguageModel
+from babygpt.metrics.losses import loss_by_position
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import SHARPNESS, Attention, Block, Context
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import finish, train
+from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import SEEDS, by_measurement, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
 
 ENCODINGS = {"v4": "RoPE", "pope": "PoPE"}
+SCALE = Scale(steps=600, n_questions=200)
 
 
 class Unnormalised(Attention):
@@ -39,15 +40,12 @@ class Unnormalised(Attention):
         return q / SHARPNESS, k, v
 
 
-BODIES: dict[str, type[Attention]] = {
-    "normalised": Attention,
-    "unnormalised": Unnormalised,
-}
+BODIES: dict[str, type[Attention]] = {"normalised": Attention, "unnormalised": Unnormalised}
 LABELS = {"normalised": "as here", "unnormalised": "no norm of q, k"}
 
 
-def build_model(version: str, body: str, config: ModelConfig) -> LanguageModel:
-    """An untrained model of a version, with the attention of one of BODIES and the same weights."""
+def build_with_body(version: str, body: str, config: ModelConfig) -> LanguageModel:
+    """Return an untrained model of a version, with the attention of one of BODIES and the same weights."""
     model = build(version, config)
     for block in [part for part in model.modules() if isinstance(part, Block)]:
         attention = BODIES[body](config)
@@ -56,46 +54,38 @@ def build_model(version: str, body: str, config: ModelConfig) -> LanguageModel:
     return model
 
 
-def measure_pope(
-    versions: Sequence[str] = tuple(ENCODINGS),
-    bodies: Sequence[str] = tuple(BODIES),
-    seeds: tuple[int, ...] = SEEDS,
-    steps: int = 600,
-    block_size: int = 64,
-    n_chars: int = 400_000,
-    n_questions: int = 200,
-) -> Results:
+def measure_pope(workers: Workers = in_turn, scale: Scale = SCALE) -> Results:
     """Train each encoding in each kind of attention, as on the board: the same windows, steps and rates.
 
     returns  settings; "loss" (nats per character of the validation text, in windows) and "roles" (share of
              right answers): body -> version -> one a seed
     """
-    corpus = load_corpus("plain-tales", n_chars)
-    config, objective = small_config(corpus, block_size), NextToken(corpus, block_size)
-    asked = questions(corpus, block_size, n_questions)
+    corpus = load_corpus("plain-tales", scale.n_chars)
+    config, objective = small_config(corpus, scale.block_size), NextToken(corpus, scale.block_size)
+    asked = questions(corpus, scale.block_size, scale.n_questions)
 
     def run(arm: tuple[str, str], seed: int) -> dict[str, Any]:
-        plan = TrainConfig(steps, seed=seed)
+        plan = TrainConfig(scale.steps, seed=seed)
         torch.manual_seed(seed)
-        model = build_model(arm[1], arm[0], config)
-        finish(train(model, objective, plan), steps, f"{arm[1]}, {arm[0]}, seed {seed}")
-        n = (len(corpus.val) - 1) // block_size
+        model = build_with_body(arm[1], arm[0], config)
+        finish(train(model, objective, plan), plan.steps, f"{arm[1]}, {arm[0]}, seed {seed}")
+        n = (len(corpus.val) - 1) // scale.block_size
         return {
-            "loss": round(float(loss_by_position(model, corpus.val, block_size, n).mean()), 4),
+            "loss": round(float(loss_by_position(model, corpus.val, scale.block_size, n).mean()), 4),
             "roles": role_accuracy(model, corpus.tokenizer, asked),
         }
 
-    found = sweep([(body, version) for body in bodies for version in versions], seeds, run)
-    settings = {"steps": steps, "seeds": list(seeds), "block_size": block_size, "floor": corpus.floor}
+    found = sweep([(body, version) for body in BODIES for version in ENCODINGS], scale.seeds, run, workers)
+    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": scale.block_size}
     measured = {
-        name: {body: {v: each[body, v] for v in versions} for body in bodies}
+        name: {body: {v: each[body, v] for v in ENCODINGS} for body in BODIES}
         for name, each in by_measurement(found, "loss", "roles").items()
     }
-    return {**settings, **measured}
+    return {**settings, "floor": corpus.floor, **measured}
 
 
-def gaps(results: Results) -> dict[str, list[float]]:
-    """How much higher PoPE's loss is than RoPE's: body -> nats per character, one a seed."""
+def pope_gaps(results: Results) -> dict[str, list[float]]:
+    """Return how much higher PoPE's loss is than RoPE's: body -> nats per character, one a seed."""
     return {
         body: [round(pope - rope, 4) for rope, pope in zip(each["v4"], each["pope"], strict=True)]
         for body, each in results["loss"].items()
@@ -103,12 +93,12 @@ def gaps(results: Results) -> dict[str, list[float]]:
 
 
 def draw_pope(figure: Figure, results: Results) -> None:
-    """The loss of each seed: both encodings in each kind of attention."""
+    """Draw the loss of each seed: both encodings in each kind of attention."""
     rows = {
         f"{ENCODINGS[version]}, {LABELS[body]}": seeds
         for body, each in results["loss"].items()
         for version, seeds in each.items()
     }
-    found = {body: mean(each) for body, each in gaps(results).items()}
+    found = {body: mean(each) for body, each in pope_gaps(results).items()}
     title = "PoPE minus RoPE: " + ", ".join(f"{LABELS[body]} {gap:+.2f}" for body, gap in found.items())
     plots.draw_seed_rows(figure.subplots(), rows, title, "loss (nats per character)")

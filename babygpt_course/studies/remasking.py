@@ -1,4 +1,4 @@
-"""Does it pay to change one's mind? Ways to fill in, at equal numbers of looks at the text."""
+"""Study of ways to fill in: does it pay to mask again what the model doubts, at equal numbers of looks?"""
 
 from __future__ import annotations
 
@@ -17,33 +17,26 @@ from babygpt.data.corpus import Corpus, load_corpus, without_mask
 from babygpt.data.grammar import Grammar
 from babygpt.errors import BadInput
 from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion, NextToken
-from babygpt.sampling import (
-    Filled,
-    SecondThoughts,
-    ancestral,
-    by_confidence,
-    by_entropy,
-    fill_in,
-    rewrite,
-)
+from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.sampling.diffusion import Order
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
 
 Fill = Callable[[LanguageModel, Tensor, torch.Generator], Filled]
 ONE_BY_ONE = 10**9  # steps of a clock on which no two tokens ever meet
 CLOCKS = (16, 64, 256)
+SCALE = Scale(steps=800)
 
 
 def in_order(order: Order) -> Fill:
-    """Fill in so that what appeared stays."""
+    """Return a way to fill in that keeps each character that has appeared."""
     return lambda model, idx, draw: fill_in(model, idx, order, generator=draw)
 
 
 def again(strength: float, doubt: float) -> dict[str, Fill]:
-    """Fill in with second thoughts, on each clock."""
+    """Return ways to fill in with second thoughts, one for each clock."""
 
     def on_clock(n_steps: int) -> Fill:
         thoughts = SecondThoughts(n_steps, strength, doubt)
@@ -64,14 +57,14 @@ SAMPLERS: dict[str, Mapping[str, Fill]] = {
 
 
 def sentences_of(grammar: Grammar) -> Grammar:
-    """The grammar of single sentences: any that stands in a story, whatever stands before or after it."""
+    """Return the grammar of single sentences: any sentence of a story, by itself."""
     stories = [t.replace("[gap]", gap) for t in grammar.rules["story"] for gap in grammar.rules["gap"]]
     found = dict.fromkeys(sentence for story in stories for sentence in re.split(r"(?<=[.?]) ", story))
     return Grammar(grammar.words, {"story": tuple(found)})
 
 
 def text_quality(ids: Tensor, corpus: Corpus, judge: LanguageModel) -> dict[str, float]:
-    """Measure texts that begin with a line end, all of them together.
+    """Measure the quality of some texts that begin with a line end, all of them together.
 
     ids      (B, T)  token ids
     judge    predicts the next token
@@ -98,75 +91,79 @@ def text_quality(ids: Tensor, corpus: Corpus, judge: LanguageModel) -> dict[str,
 
 
 def share_written(texts: list[str], grammar: Grammar) -> float:
-    """The share of texts that a grammar can write; 0 if there are none."""
+    """Return the share of texts that a grammar can write; 0 if there are none."""
     return sum(bool(grammar.derivations(text)) for text in texts) / max(1, len(texts))
 
 
 def true_texts(corpus: Corpus, n: int, length: int) -> Tensor:
-    """The first n windows of the validation text that begin with a line end: (n, length)."""
+    """Return the first n windows of the validation text that begin with a line end: (n, length)."""
     starts = (corpus.val == int(corpus.tokenizer.encode("\n"))).nonzero()[:, 0].tolist()
     whole = [corpus.val[at : at + length] for at in starts if at + length <= len(corpus.val)]
     return torch.stack(whole[:n])
 
 
 def measure_remasking(
-    samplers: Mapping[str, Mapping[str, Fill]] | None = None,
-    seeds: tuple[int, ...] = SEEDS,
-    steps: int = 800,
-    judge_steps: int = 600,
+    workers: Workers = in_turn,
+    scale: Scale = SCALE,
+    samplers: Mapping[str, Mapping[str, Fill]] = SAMPLERS,
     n_texts: int = 32,
-    block_size: int = 64,
-    n_chars: int = 400_000,
 ) -> Results:
     """Train a model that fills in from each seed, let it write in every way, and measure what it wrote.
 
     Texts are filled in from nothing but a line end, at temperature 1, with all characters allowed.
 
-    samplers  SAMPLERS by default
     n_texts   of each sampler, setting and seed, a window long each
     returns   settings; "judge_loss" of the v4 that judges; "true": measure -> of as many sets of true texts;
               "samplers": name -> setting -> measure -> one value a seed, "looks" among them: steps at which
               something appeared, in the mean over texts
     """
-    samplers = SAMPLERS if samplers is None else samplers
-    corpus = load_corpus("plain-tales", n_chars, with_mask=True)
+    corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
     plain = without_mask(corpus)
-    objective, judging = MaskedDiffusion(corpus, block_size, val_windows=1), NextToken(plain, block_size)
-    plan = TrainConfig(judge_steps, seed=1)  # of no model that it judges
-    judge, history = train_from_seed("v4", small_config(plain, block_size), judging, plan, "judge (v4)")
-
-    truth = true_texts(corpus, n_texts * len(seeds), block_size)  # as many at a time: words are counted
+    objective, judging = (
+        MaskedDiffusion(corpus, scale.block_size, val_windows=1),
+        NextToken(plain, scale.block_size),
+    )
+    plan = TrainConfig(3 * scale.steps // 4, seed=1)  # a seed of no model that it judges
+    judge, history = train_from_seed("v4", small_config(plain, scale.block_size), judging, plan, "judge (v4)")
+    truth = true_texts(
+        corpus, n_texts * len(scale.seeds), scale.block_size
+    )  # as many at a time: words are counted
 
     def run(version: str, seed: int) -> dict[str, Any]:
-        plan = TrainConfig(steps, seed=seed)
-        model, _ = train_from_seed(version, small_config(corpus, block_size), objective, plan)
+        plan = TrainConfig(scale.steps, seed=seed)
+        model, _ = train_from_seed(version, small_config(corpus, scale.block_size), objective, plan)
         return {
             name: {setting: written(fill, model.eval(), seed) for setting, fill in settings.items()}
             for name, settings in samplers.items()
         }
 
     def written(fill: Fill, model: LanguageModel, seed: int) -> dict[str, float]:
-        blank = torch.full((n_texts, block_size), int(corpus.tokenizer.mask_id or 0))
+        blank = torch.full((n_texts, scale.block_size), int(corpus.tokenizer.mask_id or 0))
         blank[:, 0] = corpus.tokenizer.encode("\n")
         filled = fill(model, blank, torch.Generator().manual_seed(seed))
         looks = float(filled.steps.float().mean())
         return {"looks": looks, **text_quality(filled.tokens, corpus, judge)}
 
     return {
-        **{"steps": steps, "seeds": list(seeds), "block_size": block_size, "n_texts": n_texts},
+        **{
+            "steps": scale.steps,
+            "seeds": list(scale.seeds),
+            "block_size": scale.block_size,
+            "n_texts": n_texts,
+        },
         "judge_loss": round(float(history[-1].val_loss or 0.0), 4),
         "true": by_measure([text_quality(some, corpus, judge) for some in truth.split(n_texts)]),
-        "samplers": by_sampler(sweep(("v7-rope",), seeds, run)["v7-rope"]),
+        "samplers": by_sampler(sweep(("v7-rope",), scale.seeds, run, workers)["v7-rope"]),
     }
 
 
 def by_measure(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """The measures of several sets of texts: measure -> one value a set."""
+    """Return the measures of several sets of texts: measure -> one value a set."""
     return {measure: [round(one[measure], 4) for one in each] for measure in each[0]}
 
 
 def by_sampler(found: Mapping[str, Sequence[Mapping[str, Mapping[str, float]]]]) -> dict[str, Any]:
-    """A dict of settings for each seed turned around: name -> setting -> measure -> one value a seed."""
+    """Turn a dict of settings for each seed around: name -> setting -> measure -> one value a seed."""
     return {
         name: {setting: by_measure([seed[setting] for seed in seeds]) for setting in seeds[0]}
         for name, seeds in found.items()
@@ -181,7 +178,7 @@ PANELS = {
 
 
 def draw_remasking(figure: Figure, results: Results) -> None:
-    """Three measures over the number of looks: a line through each sampler's means, a dot for each seed."""
+    """Draw three measures over the number of looks: a line through each sampler's means, a dot a seed."""
     found = results["samplers"]
     last = list(found)[-1]
     for ax, (measure, (title, label)) in zip(figure.subplots(1, 3), PANELS.items(), strict=True):
@@ -201,19 +198,19 @@ def draw_remasking(figure: Figure, results: Results) -> None:
     figure.axes[1].legend(fontsize=9, ncols=2, loc="lower left", bbox_to_anchor=(0.0, 0.06))
 
 
-def markdown_table(results: Results) -> str:
-    """A row for each way to fill in, with the means over seeds."""
+def table(results: Results) -> str:
+    """Return a Markdown table with a row for each way to fill in, and the means over seeds."""
     head = "| sampler | setting | looks | right sentences | nats under v4 | its entropy "
     lines = [f"{head}| repeated 3-grams | different words |", "|---" * 8 + "|"]
     for name, settings in results["samplers"].items():
         for setting, one in settings.items():
-            lines.append(row(name, setting, one))
-    lines.append(row("true text", "", results["true"]))
+            lines.append(quality_row(name, setting, one))
+    lines.append(quality_row("true text", "", results["true"]))
     return "\n".join(lines) + "\n"
 
 
-def row(name: str, setting: str, one: Mapping[str, Sequence[float]]) -> str:
-    """One row of the table."""
+def quality_row(name: str, setting: str, one: Mapping[str, Sequence[float]]) -> str:
+    """Return one row of the table."""
     mean = {measure: fmean(values) for measure, values in one.items()}
     shown = "one by one" if setting == str(ONE_BY_ONE) else setting
     looks = f"{mean['looks']:.0f}" if "looks" in mean else ""

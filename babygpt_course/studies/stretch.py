@@ -1,8 +1,7 @@
-"""Past the window: RoPE as it is and stretched in four ways, and its rivals, all trained on windows of 64.
+"""Study of texts longer than the window: RoPE stretched in several ways, its rivals, and published claims.
 
-Loss and memory are asked apart. What reading further changes is measured on the same characters
-(`position_matched_change`); what was told far back is asked for outright (`recall_by_distance`), for a model
-that forgets loses nothing on text that needs no memory.
+Loss and memory are measured separately. `position_matched_change` compares losses on the same characters, and
+`recall_by_distance` asks for digits from far back, as forgetting costs nothing on text that needs no memory.
 """
 
 from __future__ import annotations
@@ -10,25 +9,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import mean
 from typing import Any
 
 import torch
+from matplotlib.figure import Figure
 
+from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding
-from babygpt.metrics.next_token import position_matched_change
-from babygpt.metrics.recall import recall_by_distance
+from babygpt.metrics import recall_by_distance
+from babygpt.metrics.losses import position_matched_change
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
-from babygpt.objectives import NextToken, Objective, RandomPositions
-from babygpt.objectives.random_positions import draw_positions
+from babygpt.objectives import NextToken, RandomPositions
+from babygpt.objectives.next_token import draw_positions
 from babygpt.positions import Positions
+from babygpt.tables import format_mean_sd, mean_sd
 from babygpt.training import finish, train
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import SEEDS, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
 
 BLOCK = 64  # characters in a window of training
 FACTORS = (2, 4, 8)  # how many windows are read
@@ -37,6 +40,10 @@ DISTANCES = {1: (24, 48), 2: (48, 96), 4: (48, 192), 8: (48, 192, 384)}  # windo
 KERNEL_AT = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # distances at which biases are stored
 LONGEST = 16 * BLOCK  # positions that random ones are drawn from: twice as many as are read at most
 FINE_RATE = 0.3  # of the learning rates of training: the peak of fine-tuning
+LONG = FACTORS[-1]
+LEARNED = 0.75  # share of right digits, asked within the window
+SCALE = Scale(n_questions=128)  # windows that ask for a digit, for each distance; a quarter for each loss
+TUNED_CHANGE, FAR = f"change {TUNED}", f"recall {LONG} 384"
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Arm:
     version  of `build`
     options  of its encoding
     longest  positions are drawn at random from so many; 0 for 0, 1, 2, ...
-    times    how many times the plan's steps it is trained for
+    times    how many times the scale's steps it is trained for
     """
 
     version: str
@@ -73,24 +80,6 @@ ARMS: dict[str, Arm] = {
 }
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The sizes of the study; smaller ones make a trial run.
-
-    steps      of training, on windows of BLOCK
-    fine       steps of fine-tuning, at TUNED windows with as many characters a step
-    n_chars    characters of training text
-    n_windows  long windows whose loss is measured, one position in eight of each
-    n_recalls  windows that ask for a digit, for each distance
-    """
-
-    steps: int = 400
-    fine: int = 60
-    n_chars: int = 400_000
-    n_windows: int = 32
-    n_recalls: int = 128
-
-
 class AtRandomPositions(Encoding):
     """Another encoding, whose tokens stand at positions drawn from a longer range, in order.
 
@@ -108,63 +97,64 @@ class AtRandomPositions(Encoding):
         return self.encoding.transform_qk(q, k, Positions(self.drawn[positions.time]))
 
 
-def with_notes(plan: Plan, windows: int = 1) -> Corpus:
-    """The text: tales with notes, what is told asked for within so many windows."""
+def with_notes(scale: Scale, windows: int = 1) -> Corpus:
+    """Return tales with notes: a digit is told, and asked for within so many windows."""
     furthest = USUAL.furthest + (windows - 1) * BLOCK
-    return recall_corpus(plan.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
+    return recall_corpus(scale.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
 
 
-def train_model(model: Transformer, objective: Objective, plan: TrainConfig, title: str) -> Transformer:
-    """Train a model in place, and return it."""
-    finish(train(model, objective, plan), plan.steps, title)
-    return model
+def fine_steps(scale: Scale) -> int:
+    """Return the steps of fine-tuning, at TUNED windows with as many characters a step as in training."""
+    return max(1, 3 * scale.steps // 20)
 
 
-def trained_arm(name: str, plan: Plan, seed: int) -> Transformer:
-    """One of ARMS, trained from a seed."""
-    arm, corpus = ARMS[name], with_notes(plan)
+def trained_arm(name: str, scale: Scale, seed: int) -> Transformer:
+    """Train one of ARMS from a seed."""
+    arm, corpus = ARMS[name], with_notes(scale)
     torch.manual_seed(seed)
     model = build(arm.version, small_config(corpus, BLOCK), **arm.options)
     assert isinstance(model, Transformer)
     objective = RandomPositions(corpus, BLOCK, arm.longest) if arm.longest else NextToken(corpus, BLOCK)
-    how = TrainConfig(arm.times * plan.steps, seed=seed)
-    return train_model(model, objective, how, f"{name}, seed {seed}")
+    how = TrainConfig(arm.times * scale.steps, seed=seed)
+    finish(train(model, objective, how), how.steps, f"{name}, seed {seed}")
+    return model
 
 
-def fine_tuned(model: Transformer, method: str, plan: Plan, seed: int) -> Transformer:
-    """A copy of a model, stretched to TUNED windows and trained on for a while.
+def fine_tuned(model: Transformer, method: str, scale: Scale, seed: int) -> Transformer:
+    """Return a copy of a model, stretched to TUNED windows and trained on for a while.
 
-    method  one of METHODS, at the new length; but what was dropped is recalibrated at the old length, as its
-            paper has it. "control" leaves RoPE as it is and trains on at the old length.
+    method  one of METHODS, at the new length; "drop" is recalibrated at the old length, as in its paper.
+            "control" leaves RoPE as it is and trains on at the old length.
     """
     own = copy.deepcopy(stretched(model, "none" if method == "control" else method, TUNED))
     windows = 1 if method in ("control", "drop") else TUNED
     rates = TrainConfig()
     how = TrainConfig(
-        plan.fine,
+        fine_steps(scale),
         batch_size=rates.batch_size // windows,
         lr_matrix=FINE_RATE * rates.lr_matrix,
         lr_other=FINE_RATE * rates.lr_other,
         seed=seed,
     )
-    objective = NextToken(with_notes(plan, windows), windows * BLOCK)
-    return train_model(own, objective, how, f"{method}, fine-tuned")
+    objective = NextToken(with_notes(scale, windows), windows * BLOCK)
+    finish(train(own, objective, how), how.steps, f"{method}, fine-tuned")
+    return own
 
 
 # ---------------------------------------------------------------- measuring
 
 
 def recall_at(model: Transformer, corpus: Corpus, windows: int, n: int) -> dict[str, float]:
-    """Share of right digits at some distances, asked at the end of so many windows; chance is 0.1."""
+    """Return the share of right digits at some distances, asked after so many windows; chance is 0.1."""
     asked = DISTANCES[windows]
     right = recall_by_distance(model, corpus.tokenizer, asked, n=n, length=windows * BLOCK).accuracy
     return {str(d): round(float(share), 4) for d, share in zip(asked, right, strict=True)}
 
 
 def measure_model(
-    model: Transformer, corpus: Corpus, plan: Plan, factors: Sequence[int], within: Transformer
+    model: Transformer, corpus: Corpus, scale: Scale, factors: Sequence[int], within: Transformer
 ) -> dict[str, Any]:
-    """What is asked of one model.
+    """Measure one model.
 
     factors  how many windows it reads at most
     within   the model whose loss, in one window, the long text's is compared with
@@ -175,21 +165,24 @@ def measure_model(
         "loss": round(NextToken(corpus, BLOCK).validate(model), 4),
         "change": {
             str(n): round(
-                position_matched_change(model, corpus.val, n * BLOCK, plan.n_windows, within=within)[0], 4
+                position_matched_change(model, corpus.val, n * BLOCK, scale.n_questions // 4, within=within)[
+                    0
+                ],
+                4,
             )
             for n in factors
         },
-        "recall": {str(n): recall_at(model, corpus, n, plan.n_recalls) for n in (1, *factors)},
+        "recall": {str(n): recall_at(model, corpus, n, scale.n_questions) for n in (1, *factors)},
     }
 
 
-def measure_drawn(model: Transformer, corpus: Corpus, plan: Plan) -> dict[str, Any]:
-    """The same of a model that is asked at random positions, as it was trained."""
+def measure_drawn(model: Transformer, corpus: Corpus, scale: Scale) -> dict[str, Any]:
+    """Measure a model at random positions, as it was trained."""
     found: dict[str, Any] = {"loss": 0.0, "change": {}, "recall": {}}
     for n in (1, *FACTORS):
         drawn = with_encoding(model, AtRandomPositions(model.encoding, n * BLOCK, LONGEST), BLOCK)
         inside = with_encoding(model, AtRandomPositions(model.encoding, BLOCK, LONGEST), BLOCK)
-        one = measure_model(drawn, corpus, plan, [n] if n > 1 else [], inside)
+        one = measure_model(drawn, corpus, scale, [n] if n > 1 else [], inside)
         found["loss"] = one["loss"] if n == 1 else found["loss"]
         found["change"] |= one["change"]
         found["recall"][str(n)] = one["recall"][str(n)]
@@ -197,7 +190,12 @@ def measure_drawn(model: Transformer, corpus: Corpus, plan: Plan) -> dict[str, A
 
 
 def kernels(encoding: Encoding) -> list[list[float]]:
-    """What an encoding adds to scores at KERNEL_AT, less what it adds at 0: a row for each head, or none."""
+    """Return an encoding's bias at KERNEL_AT, less that at 0: a row for each head; none without a bias.
+
+    There is none either for a model that has an encoding for each layer.
+    """
+    if encoding.of_layer(0) is not encoding:
+        return []
     with torch.inference_mode():
         bias = encoding.score_bias(Positions.arange(1, KERNEL_AT[-1]), Positions.arange(KERNEL_AT[-1] + 1))
     if bias is None:
@@ -206,8 +204,8 @@ def kernels(encoding: Encoding) -> list[list[float]]:
     return [[round(float(x), 4) for x in row] for row in by_distance - by_distance[:, :1]]
 
 
-def stretches_of(model: Transformer, corpus: Corpus, plan: Plan, seed: int) -> dict[str, Any]:
-    """What becomes of a trained v4 under each method, before and after fine-tuning.
+def stretches_of(model: Transformer, corpus: Corpus, scale: Scale, seed: int) -> dict[str, Any]:
+    """Measure a trained v4 under each method, before and after fine-tuning.
 
     returns  "ntk 4": measured with the frequencies of four windows; "ntk tuned": fine-tuned at TUNED windows
     """
@@ -215,47 +213,226 @@ def stretches_of(model: Transformer, corpus: Corpus, plan: Plan, seed: int) -> d
     for method in METHODS:
         for factor in FACTORS:
             longer = stretched(model, method, factor)
-            one = measure_model(longer, corpus, plan, [factor], model)
-            found[f"{method} {factor}"] = one
+            found[f"{method} {factor}"] = measure_model(longer, corpus, scale, [factor], model)
     for method in ("control", *METHODS):
-        tuned = fine_tuned(model, method, plan, seed)
-        found[f"{method} tuned"] = measure_model(tuned, corpus, plan, FACTORS, model)
+        tuned = fine_tuned(model, method, scale, seed)
+        found[f"{method} tuned"] = measure_model(tuned, corpus, scale, FACTORS, model)
     return found
 
 
-def measure_stretch(seeds: Sequence[int] = SEEDS, plan: Plan = Plan()) -> Results:
-    """Train every arm from every seed, stretch and fine-tune the v4, and ask each what it loses and recalls.
+def measure_stretch(
+    workers: Workers = in_turn, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)
+) -> Results:
+    """Train every arm from every seed, stretch and fine-tune the v4, and measure each.
 
     returns  settings; "runs": name -> one `measure_model` a seed, for the arms, for what `stretches_of` makes
              of v4, and for "random positions, drawn"; "kernels": arm -> `kernels`, one a seed
     """
-    corpus = with_notes(plan)
+    corpus = with_notes(scale)
 
     def run(name: str, seed: int) -> dict[str, Any]:
-        model = trained_arm(name, plan, seed)
+        model = trained_arm(name, scale, seed)
         found: dict[str, dict[str, Any]] = {
-            "runs": {name: measure_model(model, corpus, plan, FACTORS, model)}
+            "runs": {name: measure_model(model, corpus, scale, FACTORS, model)}
         }
         if ARMS[name].longest:
-            found["runs"]["random positions, drawn"] = measure_drawn(model, corpus, plan)
+            found["runs"]["random positions, drawn"] = measure_drawn(model, corpus, scale)
         if name == "v4":
-            found["runs"] |= stretches_of(model, corpus, plan, seed)
-        if kernel := kernels_of_model(model):
+            found["runs"] |= stretches_of(model, corpus, scale, seed)
+        if kernel := kernels(model.encoding):
             found["kernels"] = {name: kernel}
         return found
 
-    found = sweep(ARMS, seeds, run)
     board: dict[str, dict[str, list[Any]]] = {"runs": {}, "kernels": {}}
-    for measured in found.values():
+    for measured in sweep(arms, scale.seeds, run, workers).values():
         for part, each in measured.items():
             for one in each:
                 for name, value in one.items():
                     board[part].setdefault(name, []).append(value)
-    settings = {"seeds": list(seeds), "steps": plan.steps, "fine": plan.fine, "block_size": BLOCK}
+    settings = {
+        "seeds": list(scale.seeds),
+        "steps": scale.steps,
+        "fine": fine_steps(scale),
+        "block_size": BLOCK,
+    }
     return {**settings, "fine_rate": FINE_RATE, "kernel_at": list(KERNEL_AT), **board}
 
 
-def kernels_of_model(model: Transformer) -> list[list[float]]:
-    """`kernels` of a model whose layers share one encoding; none of one that has an encoding for each."""
-    shared = model.encoding.of_layer(0) is model.encoding
-    return kernels(model.encoding) if shared else []
+# ---------------------------------------------------------------- claims of the literature
+
+SOURCES = {
+    "Barbero": "Barbero et al. 2024, arXiv:2410.06205",
+    "Chen, tuned": "after Chen et al. 2023, arXiv:2306.15595, where it is asked after tuning",
+    "Chen": "Chen et al. 2023, arXiv:2306.15595",
+    "Chi": "Chi et al. 2022, arXiv:2205.09921",
+    "Gelberg": "Gelberg et al. 2025, arXiv:2512.12167",
+    "Kazemnejad": "Kazemnejad et al. 2023, arXiv:2305.19466",
+    "Li": "Li et al. 2024, arXiv:2310.04418",
+    "Peng": "Peng et al. 2023, arXiv:2309.00071",
+    "Press": "Press et al. 2022, arXiv:2108.12409",
+    "Ruoss": "Ruoss et al. 2023, arXiv:2305.16843",
+    "Sun": "Sun et al. 2022, arXiv:2212.10554",
+    "Yang": "Yang et al. 2025, arXiv:2501.18795",
+}
+# A line a claim: the run and number that are lower, those that are higher, the source, and what it says.
+# "far" is the recall at 384 characters in eight windows; "after" a source asks more than the source does.
+CLAIM_LINES = """\
+v4: change 1 | v4: change 2 | Press | RoPE, read on, gets worse than in its window
+interpolation 4: change 4 | none 4: change 4 | Chen | untuned, interpolated positions are better than \
+new ones
+ntk 4: change 4 | interpolation 4: change 4 | Peng | untuned, NTK-aware is better than interpolation
+yarn 4: change 4 | ntk 4: change 4 | Peng | untuned, YaRN is better than NTK-aware
+none 8: far | interpolation 8: far | Chen, tuned | untuned, interpolated positions recall further than \
+new ones
+ntk 8: far | yarn 8: far | after Peng | untuned, YaRN recalls further than NTK-aware
+v4: loss | interpolation 4: loss | Chen | untuned, interpolation costs short texts something
+interpolation tuned: change 4 | interpolation 4: change 4 | Chen | a short fine-tuning makes \
+interpolation better
+yarn tuned: change 4 | none tuned: change 4 | after Peng | fine-tuned with YaRN it loses less than \
+fine-tuned as it is
+control tuned: recall 4 192 | none tuned: recall 4 192 | Chen | the same steps at the old length do not \
+do it
+yarn 8: far | drop tuned: far | Gelberg | without its code, and recalibrated at the old length, it \
+recalls further than YaRN untuned
+drop tuned: loss | control tuned: loss | Gelberg | without its code, and recalibrated, it loses nothing \
+in its window
+nope: change 4 | v4: change 4 | Kazemnejad | no code at all reads on better than RoPE
+v4: far | nope: far | Kazemnejad | no code at all recalls further than RoPE
+v4: far | v4-nope: far | Yang | a layer without a code recalls further than RoPE alone
+v4: far | partial: far | after Barbero | with a quarter of the pairs turning it recalls further
+random positions, drawn: change 4 | v4: change 4 | Ruoss | trained at random positions RoPE reads on better
+alibi: change 8 | v4: change 8 | Press | ALiBi reads on better than RoPE
+xpos: change 8 | v4: change 8 | Sun | xPos, without its blockwise attention, reads on better than RoPE
+t5: change 8 | v4: change 8 | Press | T5's bias reads on better than RoPE
+alibi: far | t5: far | Kazemnejad | T5's bias recalls further than ALiBi
+kerple-log: change 8 | alibi: change 8 | Chi | KERPLE's logarithm reads on better than ALiBi
+fire: change 8 | alibi: change 8 | Li | FIRE reads on better than ALiBi
+alibi, longer: far | fire, longer: far | Li | FIRE, trained four times as long, recalls further than ALiBi
+"""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Claim that one number of one run is lower than another.
+
+    says    what the source says, as far as this comparison can test it
+    source  where
+    lower   run and number: ("ntk 4", "change 4"), ("alibi", "recall 8 384"), ("v4", "loss")
+    higher  the same, of what it is compared with
+    """
+
+    says: str
+    source: str
+    lower: tuple[str, str]
+    higher: tuple[str, str]
+
+
+def read_claims() -> tuple[Claim, ...]:
+    """Return the claims of CLAIM_LINES."""
+    claims = []
+    for line in CLAIM_LINES.splitlines():
+        lower, higher, source, says = line.replace(": far", f": {FAR}").split(" | ")
+        after, name = ("after ", source[6:]) if source.startswith("after ") else ("", source)
+        (run, number), (other, its) = lower.split(": "), higher.split(": ")
+        claims.append(Claim(says, after + SOURCES[name], (run, number), (other, its)))
+    return tuple(claims)
+
+
+CLAIMS = read_claims()
+
+
+def values(results: Results, run: str, number: str) -> list[float]:
+    """Return one number of a run, one a seed.
+
+    number  "loss", "change 4" (windows) or "recall 8 384" (windows, distance); "change 1" is 0 by definition
+    """
+    what, *keys = number.split()
+    if what == "loss":
+        return [one["loss"] for one in results["runs"][run]]
+    if number == "change 1":
+        return [0.0] * len(results["runs"][run])
+    found = [one[what][keys[0]] for one in results["runs"][run]]
+    return [one[keys[1]] for one in found] if what == "recall" else found
+
+
+def seeds_for(results: Results, claim: Claim) -> tuple[int, int]:
+    """Return in how many seeds a claim holds, and of how many."""
+    pairs = list(zip(values(results, *claim.lower), values(results, *claim.higher), strict=True))
+    return sum(low < high for low, high in pairs), len(pairs)
+
+
+def has_learned(results: Results, run: str) -> bool:
+    """Return whether a run recalls from within its window, in every seed, and so can be asked for more."""
+    return min(values(results, run, "recall 1 48")) >= LEARNED
+
+
+def verdict(results: Results, claim: Claim) -> str:
+    """Return "holds" if a claim is true in every seed, "fails" if in none, else "depends".
+
+    It is "open" if it is about recall, and one of the two never learned to recall within its window.
+    """
+    about_recall = claim.lower[1].startswith("recall")
+    if about_recall and not all(has_learned(results, run) for run, _ in (claim.lower, claim.higher)):
+        return "open"
+    so, of = seeds_for(results, claim)
+    return "holds" if so == of else "fails" if so == 0 else "depends"
+
+
+def by_method(results: Results, number: str, kind: object = TUNED) -> dict[str, list[float]]:
+    """Return one number of v4 under each method: method -> one a seed.
+
+    kind  how many windows v4 was stretched to, or "tuned", with "control", which trained on at the old length
+    """
+    methods = ("control", *METHODS) if kind == "tuned" else METHODS
+    return {method: values(results, f"{method} {kind}", number) for method in methods}
+
+
+def by_arm(results: Results, number: str) -> dict[str, list[float]]:
+    """Return one number of each arm, one a seed; asked at random positions if it was trained there."""
+    drawn = {"random positions": "random positions, drawn"}
+    return {arm: values(results, drawn.get(arm, arm), number) for arm in ARMS}
+
+
+def draw_stretch(figure: Figure, results: Results) -> None:
+    """Draw the change of loss in four windows, before and after fine-tuning, and recall from far back."""
+    change, recall, arms = figure.subplots(1, 3)
+    before, after = (by_method(results, TUNED_CHANGE, kind) for kind in (TUNED, "tuned"))
+    lowest = [min(found, key=lambda name: mean(found[name])) for found in (before, after)]
+    best = list(dict.fromkeys(lowest))
+    title = f"Four windows, untuned and fine-tuned: least lost with {' and '.join(best)}"
+    label = "change of the loss (nats; rings: fine-tuned)"
+    plots.draw_seed_dots(change, {"control": [], **before}, title, label, {"": 0.0}, rings=after)
+    before, after = (by_method(results, f"recall {TUNED} 192", kind) for kind in (TUNED, "tuned"))
+    before, after = (
+        {name: [100 * x for x in each] for name, each in found.items()} for found in (before, after)
+    )
+    title = "What was told three windows ago"
+    label = "right digits (%; dashed: chance; rings: fine-tuned)"
+    span = (-3.0, 103.0)
+    plots.draw_seed_dots(recall, {"control": [], **before}, title, label, {"": 10.0}, span, after)
+    far_back = {name: [100 * x for x in each] for name, each in by_arm(results, FAR).items()}
+    knowing = sum(min(each) > 90 for each in far_back.values())
+    title = f"What was told six windows ago: {knowing} of {len(far_back)} know it from every seed"
+    plots.draw_seed_dots(arms, far_back, title, "right digits (%; dashed: chance)", {"": 10.0}, span)
+
+
+def table(results: Results) -> str:
+    """Return every run's loss, changes and recall, mean ± deviation over seeds; and then the claims."""
+    head = ["encoding", "loss in the window", *(f"change at {n}×" for n in FACTORS)]
+    head += ["recall at 48", f"at 192 of {TUNED}×", f"at 384 of {LONG}×"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+    numbers = ("loss", *(f"change {n}" for n in FACTORS), "recall 1 48", f"recall {TUNED} 192", FAR)
+
+    def cell(run: str, number: str) -> str:
+        try:
+            return format_mean_sd(mean_sd(values(results, run, number)))
+        except KeyError:  # a run that was not asked this
+            return ""
+
+    for run in results["runs"]:
+        lines.append(f"| {run} | {' | '.join(cell(run, number) for number in numbers)} |")
+    lines += ["", "| claim | source | seeds | verdict |", "|---|---|---|---|"]
+    for claim in CLAIMS:
+        so, of = seeds_for(results, claim)
+        lines.append(f"| {claim.says} | {claim.source} | {so} of {of} | {verdict(results, claim)} |")
+    return "\n".join(lines) + "\n"

@@ -1,8 +1,7 @@
-"""How far apart two branches must stand: strides from 1 to 4096 under codes of equal numbers of pairs."""
+"""Study of strides between two branches, from 1 to 4096, under codes of equal numbers of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import mean
 
 import torch
@@ -18,24 +17,26 @@ from babygpt_course.studies.branches import (
     STRIDE,
     Code,
     Phase,
-    build_model,
-    evaluate,
+    build_branches,
+    evaluate_branches,
     stream_similarity,
     train_phases,
     with_stride,
 )
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.sweep import SEEDS, sweep
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, sweep
 
 FROM_EVERY_SEED = (1, 8, 1024, 4096)  # strides at which the rivals are trained; STRIDE has its own study
 FROM_THE_FIRST = (256, 512)
 BAND_STRIDES = (1, 4096)  # of the Fourier code with the six pairs of 2-D RoPE, first seed
-SHARES = (0.0, 0.25, 0.75, 1.0)  # of a head's pairs that turn with the branch; 0.5 is 2-D RoPE as it is
+SHARES = (0.0, 0.25, 0.75, 1.0)  # of a head's pairs that turn with the branch; 2-D RoPE has 0.5
 IN_BAND = "Fourier, RoPE's band"
+ALL_STRIDES = tuple(sorted((STRIDE, *FROM_EVERY_SEED, *FROM_THE_FIRST)))
+SCALE = Scale()
 
 
-def plans() -> dict[str, Code]:
-    """Every run by name, and its code: "stride 8: Fourier", "share 0.25: 2-D RoPE"."""
+def stride_plans() -> dict[str, Code]:
+    """Return every run by name, and its code: "stride 8: Fourier", "share 0.25: 2-D RoPE"."""
     strides = [(s, code) for s in sorted((*FROM_EVERY_SEED, *FROM_THE_FIRST)) for code in RIVALS]
     strides += [(s, IN_BAND) for s in BAND_STRIDES]
     version, options = CODES["2-D RoPE"]
@@ -48,66 +49,60 @@ def is_decisive(name: str) -> bool:
     return name in {f"stride {stride}: {code}" for stride in FROM_EVERY_SEED for code in RIVALS}
 
 
-def measure_strides(
-    steps: int = 400, seeds: Sequence[int] = SEEDS, n_chars: int = 400_000, only: str = ""
-) -> Results:
-    """Train every run of `plans` on two branches; those that decide a verdict from every seed.
+def measure_strides(workers: Workers = in_turn, scale: Scale = SCALE, only: str = "") -> Results:
+    """Train every run of `stride_plans` on two branches; those that decide a verdict from every seed.
 
     only     a piece of the names of the runs that are wanted; "" for all
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "stream 1": ...}}
     """
-    corpus, planned = load_corpus("plain-tales", n_chars), {n: c for n, c in plans().items() if only in n}
+    corpus, planned = load_corpus("plain-tales", scale.n_chars), stride_plans()
 
     def run(name: str, seed: int) -> dict[str, float]:
-        model = build_model(corpus, planned[name], seed)
-        train_phases(model, corpus, [Phase(steps, 2, 2)], seed, f"{name}, seed {seed}")
-        return evaluate(model, corpus) | stream_similarity(model, corpus)
+        model = build_branches(corpus, planned[name], seed)
+        train_phases(model, corpus, [Phase(scale.steps, 2, 2)], seed, f"{name}, seed {seed}")
+        return evaluate_branches(model, corpus) | stream_similarity(model, corpus)
 
-    decisive = [name for name in planned if is_decisive(name)]
-    others = [name for name in planned if not is_decisive(name)]
-    runs = sweep(decisive, seeds, run) | sweep(others, seeds[:1], run)
-    return {"steps": steps, "seeds": list(seeds), "floor": corpus.floor, "runs": runs}
+    decisive = [name for name in planned if only in name and is_decisive(name)]
+    others = [name for name in planned if only in name and not is_decisive(name)]
+    runs = sweep(decisive, scale.seeds, run, workers) | sweep(others, scale.seeds[:1], run, workers)
+    return {"steps": scale.steps, "seeds": list(scale.seeds), "floor": corpus.floor, "runs": runs}
 
 
 # ---------------------------------------------------------------- of stored results
 
 
 def by_stride(results: Results, key: str) -> dict[str, dict[int, list[float]]]:
-    """One measurement of every code at every stride where it was made: code -> stride -> one value a seed.
+    """Return one measurement of every code at its strides: code -> stride -> one value a seed.
 
     results  of this study; what was trained at STRIDE is read from the stored study of branches
     """
     runs = {**load_results("branches")["runs"], **results["runs"]}
-    strides = sorted((STRIDE, *FROM_EVERY_SEED, *FROM_THE_FIRST))
-    names = {s: "two" if s == STRIDE else f"stride {s}" for s in strides}
+    names = {s: "two" if s == STRIDE else f"stride {s}" for s in ALL_STRIDES}
     return {
-        code: {s: runs[run][key] for s in strides if key in runs.get(run := f"{names[s]}: {code}", {})}
+        code: {s: runs[run][key] for s in ALL_STRIDES if key in runs.get(run := f"{names[s]}: {code}", {})}
         for code in (*RIVALS, IN_BAND)
     }
 
 
 def losses_among_two(results: Results) -> dict[str, dict[int, list[float]]]:
-    """Loss of two branches of every code at every stride: code -> stride -> one value a seed."""
+    """Return the loss of two branches of every code at every stride: code -> stride -> one value a seed."""
     alone, gap = by_stride(results, "alone"), by_stride(results, "gap 2")
     return {
-        code: {
-            stride: [a + g for a, g in zip(values, gap[code][stride], strict=True)]
-            for stride, values in found.items()
-        }
+        code: {s: [a + g for a, g in zip(values, gap[code][s], strict=True)] for s, values in found.items()}
         for code, found in alone.items()
     }
 
 
 def by_share(results: Results) -> dict[float, dict[str, list[float]]]:
-    """The runs of 2-D RoPE by the share of pairs that turn with the branch, 0 to 1."""
+    """Return the runs of 2-D RoPE by the share of pairs that turn with the branch, 0 to 1."""
     runs = {**load_results("branches")["runs"], **results["runs"]}
     found = {0.5: runs["two: 2-D RoPE"], **{x: runs[f"share {x:g}: 2-D RoPE"] for x in SHARES}}
     return {share: found[share] for share in sorted(found)}
 
 
 def draw_strides(figure: Figure, results: Results) -> None:
-    """How alike two branches are at each stride, by the code and inside the model, and what they lose."""
-    strides = torch.tensor(sorted((STRIDE, *FROM_EVERY_SEED, *FROM_THE_FIRST)))
+    """Draw how alike two branches are at each stride, by the code and inside the model, and their loss."""
+    strides = torch.tensor(ALL_STRIDES)
     cosine = torch.cosine_similarity(fourier(torch.zeros(1), BAND), fourier(strides, BAND))
     formula = {int(s): [float(c)] for s, c in zip(strides, cosine, strict=True)}
     streams, losses = by_stride(results, "stream 1"), losses_among_two(results)

@@ -1,12 +1,12 @@
-"""The loop of every study: each variant trained from each seed, and measured."""
+"""Sweep of a study: train each variant from each seed, measure it, and keep what is measured."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from contextvars import ContextVar
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,113 +14,131 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+import babygpt
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import Objective
 from babygpt.training import Step, finish, train
-from babygpt_course.studies.spread import Engine, Finished, Runs, in_turn
 
 SEEDS = (1337, 2027, 9001)
 Variant = TypeVar("Variant", bound=Hashable)
-# Makes the runs of every sweep, by name. A study's functions need not know where, and whether anew.
-ENGINE: ContextVar[Engine] = ContextVar("engine", default=in_turn)
+Measured = Mapping[str, Any]
+Run = Callable[[], Measured]
+Runs = Mapping[str, Run]
+Workers = Callable[[Runs], Iterator[tuple[str, Measured]]]  # yield each run's name and numbers, in any order
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Size of a study; a smaller one makes a trial run.
+
+    steps        of training
+    seeds        of each variant
+    n_chars      of the corpus, at least
+    n_questions  that a model is asked
+    block_size   characters in a window
+    """
+
+    steps: int = 400
+    seeds: tuple[int, ...] = SEEDS
+    n_chars: int = 400_000
+    n_questions: int = 400
+    block_size: int = 64
+
+
+def in_turn(runs: Runs) -> Iterator[tuple[str, Measured]]:
+    """Make one run after the other in this process."""
+    for name, run in runs.items():
+        yield name, run()
 
 
 def sweep(
-    variants: Iterable[Variant], seeds: Iterable[int], run: Callable[[Variant, int], Mapping[str, Any]]
+    variants: Iterable[Variant],
+    seeds: Iterable[int],
+    run: Callable[[Variant, int], Measured],
+    workers: Workers = in_turn,
 ) -> dict[Variant, dict[str, list[Any]]]:
     """Make one run for every variant and seed: all variants of a seed before the next seed.
 
-    Inside `kept_runs` a run that was made before is not made again. Inside `made_by` runs are made side by
-    side: `run` must then leave nothing behind but what it returns.
-
     variants  names of what is compared
     run       trains a variant from a seed, and returns what it measured, by name
+    workers   make the runs: `in_turn`, those of `studies.workers`, or `keep_runs` around one of them
     returns   variant -> name of the measurement -> one value a seed
+    Raises ValueError if two seeds of a variant measured different things: their values would not pair.
     """
-    found: dict[Variant, dict[str, list[Any]]] = {variant: {} for variant in variants}
-    wanted = [(variant, seed) for seed in seeds for variant in found]
-    made = dict(ENGINE.get()({run_name(*one): partial(run, *one) for one in wanted}))
-    for variant, seed in wanted:  # in this order, whoever was first
-        for measurement, value in made[run_name(variant, seed)].items():
-            found[variant].setdefault(measurement, []).append(value)
+    variants, seeds = list(variants), list(seeds)
+    runs = {f"{v!r}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
+    made = dict(workers(runs))
+    found: dict[Variant, dict[str, list[Any]]] = {}
+    for variant in variants:
+        each = [made[f"{variant!r}, seed {seed}"] for seed in seeds]
+        if any(one.keys() != each[0].keys() for one in each):
+            raise BadInput(
+                f"the seeds of {variant!r} measured different things: {[list(one) for one in each]}"
+            )
+        found[variant] = {name: [one[name] for one in each] for name in (each[0] if each else ())}
     return found
 
 
-def run_name(variant: Hashable, seed: int) -> str:
-    """What a run is called, where it is kept and in what is said of it."""
-    return f"{variant!r}, seed {seed}"
+def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
+    """Return workers that write down each run as soon as it is made, and make none a second time.
 
-
-@contextmanager
-def made_by(engine: Engine) -> Iterator[None]:
-    """A context in which an engine makes the runs of every sweep; see `experiments.spread`."""
-    token = ENGINE.set(engine)
-    try:
-        yield
-    finally:
-        ENGINE.reset(token)
-
-
-@contextmanager
-def kept_runs(path: Path) -> Iterator[None]:
-    """A context in which every sweep writes down each run as soon as it is made, and goes on from there.
-
-    path  of the file, which is removed at the end; `claim` it first
-    Raises BadInput if the file was begun by other code than this, or holds something else.
+    path  of the file; the caller locks it, and removes it when all is stored
+    Raises BadInput if other code made the file, or if it is not as this function left it.
     """
-    kept, engine = read_kept(path), ENGINE.get()
+    kept = read_kept(path) if path.exists() else {}
 
-    def keep(runs: Runs) -> Finished:
-        with closing(engine({name: run for name, run in runs.items() if name not in kept})) as finished:
+    def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
+        missing = {name: run for name, run in runs.items() if name not in kept}
+        with closing(workers(missing)) as finished:  # type: ignore[type-var]
             for name, measured in finished:
-                # as it will be read again, so that both ways lead to the same numbers
+                # through JSON, so that a run reads the same whether it was just made or kept
                 kept[name] = json.loads(json.dumps(dict(measured), default=np.ndarray.tolist))
-                write_atomically(path, json.dumps({"code": code_digest(), "runs": kept}).encode())
-        yield from ((name, dict(kept[name])) for name in runs)
+                content = {"code": code_digest(), "sha256": digest_of(kept), "runs": kept}
+                write_atomically(path, json.dumps(content).encode())
+        yield from ((name, kept[name]) for name in runs)
 
-    with made_by(keep):
-        yield
-    path.unlink(missing_ok=True)
+    return make
 
 
 def read_kept(path: Path) -> dict[str, Any]:
-    """The runs in a file of `kept_runs`, by name; none if there is no such file."""
-    if not path.exists():
-        return {}
+    """Return the runs in a file of `keep_runs`, by name. Raises BadInput as `keep_runs` does."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        code, runs = stored["code"], dict(stored["runs"])
+        code, digest, runs = stored["code"], stored["sha256"], dict(stored["runs"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
     if code != code_digest():
         raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
+    if digest != digest_of(runs):
+        raise BadInput(f"{path} was changed after its runs were made: move it away to begin anew")
     return runs
+
+
+def digest_of(runs: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of some runs."""
+    return hashlib.sha256(json.dumps(runs, sort_keys=True).encode()).hexdigest()
 
 
 @cache
 def code_digest() -> str:
-    """SHA-256 of this package's code: runs of other code are not to be mixed with its own."""
-    total, package = hashlib.sha256(), Path(__file__).resolve().parent.parent
-    for path in sorted(package.rglob("*.py")):
-        total.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    """Return the SHA-256 of all code of babygpt and the course: runs of other code must not mix with ours."""
+    total = hashlib.sha256()
+    for package in (Path(babygpt.__file__).parent, Path(__file__).parents[1]):
+        for path in sorted(package.rglob("*.py")):
+            total.update(path.relative_to(package.parent).as_posix().encode() + path.read_bytes())
     return total.hexdigest()
 
 
-def by_measurement(found: Mapping[Variant, Mapping[str, Any]], *names: str) -> dict[str, dict[Variant, Any]]:
-    """Turn what `sweep` returns inside out: name of the measurement -> variant -> one value a seed.
-
-    names  of the measurements wanted; a variant that lacks one is left out of it
-    """
-    return {name: {v: each[name] for v, each in found.items() if name in each} for name in names}
+# ---------------------------------------------------------------- training
 
 
 def small_config(corpus: Corpus, block_size: int) -> ModelConfig:
-    """The shape of the models that most studies train: 2 layers, 4 heads, width 96."""
+    """Return the shape of the models that most studies train: 2 layers, 4 heads, width 96."""
     return ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
 
 
@@ -142,3 +160,26 @@ def train_from_seed(
     torch.manual_seed(plan.seed)
     model = build(version, config, **options)
     return model, finish(train(model, objective, plan), plan.steps, title or version)
+
+
+def train_with_curve(
+    model: LanguageModel,
+    objective: Objective,
+    plan: TrainConfig,
+    title: str,
+    every: int,
+    measure: Callable[[LanguageModel], float],
+) -> tuple[list[float], list[Step]]:
+    """Train a model to the end, and measure it every so many steps.
+
+    returns  the measurements, and the records of all steps
+    """
+    curve: list[float] = []
+
+    def measured() -> Iterator[Step]:
+        for step in train(model, objective, plan):
+            if step.step % every == 0:
+                curve.append(round(measure(model), 4))
+            yield step
+
+    return curve, finish(measured(), plan.steps, title)

@@ -1,4 +1,4 @@
-"""Figures that need no training: what encodings do to a position."""
+"""Figures of encodings that need no training."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from babygpt_course.studies.results import Results
 
 
 def draw_sinusoid(figure: Figure, _: Results) -> None:
-    """The fixed table of v3."""
+    """Draw the fixed table of v3."""
     table = sinusoid(torch.arange(128), 64).numpy()
     title = "Each position has its own pattern: fast waves left, slow ones right"
     plots.draw_matrix(figure.subplots(), table, title, "channel", "position (tokens)", diverging=True)
 
 
 def draw_rope(figure: Figure, _: Results) -> None:
-    """The score of one random query and key, at every pair of positions, under RoPE."""
+    """Draw the score of one random query and key, at every pair of positions, under RoPE."""
     draw = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, 1, 1, 32, generator=draw).expand(1, 1, 48, 32) for _ in range(2))
     positions = torch.arange(48)
@@ -34,7 +34,7 @@ def draw_rope(figure: Figure, _: Results) -> None:
 
 
 def draw_gate(figure: Figure, _: Results) -> None:
-    """The gate as the note has it; and the score of q = k = (1, ..., 1) under it, and under two repairs."""
+    """Draw the note's gate; and the score of q = k = (1, ..., 1) under it, and under two repairs."""
     gate, *squares = figure.subplots(1, 4, width_ratios=(0.8, 1, 1, 1))
     waves = Polar(32).gate(Positions.arange(64)).detach().numpy()
     plots.draw_matrix(gate, waves, "A gate for each dimension", "dimension k", "position i", None, True, 1.0)
@@ -52,7 +52,7 @@ def draw_gate(figure: Figure, _: Results) -> None:
 
 @torch.inference_mode()
 def scores_of_ones(encoding: Encoding, n: int = 48, head_dim: int = 32) -> Any:
-    """Score of q = k = (1, ..., 1) at every pair of positions, as a share of its largest: (n, n)."""
+    """Return the scores of q = k = (1, ..., 1) for all pairs of positions, as shares of the largest."""
     positions = Positions(torch.arange(n), masked=torch.zeros(1, n, dtype=torch.bool))
     ones = torch.ones(1, 1, n, head_dim, dtype=torch.float64)
     q, k = encoding.transform_qk(ones, ones, positions)

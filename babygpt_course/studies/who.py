@@ -1,8 +1,8 @@
-"""Why models that fill in holes do not answer *who* questions: how seldom their training asks one."""
+"""Study of models that fill in holes: they do not answer *who* questions, which training seldom asks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import comb
 from typing import Any
 
@@ -18,16 +18,16 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.metrics.answers import answer_log_probs, role_accuracy
-from babygpt.metrics.diffusion import answer_bounds
-from babygpt.models.base import LanguageModel
+from babygpt.metrics.denoising import answer_bounds
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
-from babygpt.objectives.base import Batch
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.training import Step, finish, train
+from babygpt.objectives.objective import Batch
+from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import SEEDS, by_measurement, small_config, sweep
+from babygpt_course.studies.sweep import SEEDS, Scale, Workers, in_turn, small_config, sweep, train_with_curve
 
 ARMS = {
     "letters": ("v7", "v7, holes are letters"),
@@ -36,6 +36,7 @@ ARMS = {
     "next letter": ("v4", "RoPE, asked for the next letter: v4"),
 }  # name -> version, label; the last is the control that needs no holes
 POINTS = 6  # of a curve
+SCALE = Scale(steps=3000, seeds=SEEDS[:1], n_questions=100)
 
 
 class WordHoles(MaskedDiffusion):
@@ -61,7 +62,7 @@ class WordHoles(MaskedDiffusion):
         return windows.masked_fill(masked, self.mask_id), windows.masked_fill(~masked, IGNORED), rates
 
     def word_masks(self, windows: Tensor, rates: Tensor, generator: torch.Generator) -> Tensor:
-        """Which characters are masked if words are: (B, T) token ids, (B,) rates -> (B, T)."""
+        """Return which characters to mask, whole words at a time: (B, T) token ids, (B,) rates -> (B, T)."""
         letter = self.is_letter[windows]
         begins = torch.ones_like(letter)
         begins[:, 1:] = ~(letter[:, 1:] & letter[:, :-1])
@@ -71,9 +72,9 @@ class WordHoles(MaskedDiffusion):
 
 @torch.inference_mode()
 def hidden_answers(model: LanguageModel, tokenizer: CharTokenizer, asked: Sequence[Question]) -> np.ndarray:
-    """Log-probabilities of the letters of both answers, added up, where the whole answer is masked.
+    """Return the log-probability of both answers, their letters' added up, if the whole answer is masked.
 
-    What a model that has only lost whole words can be asked; `answer_bounds` masks parts of a name as well.
+    A model that was trained to fill in whole words can be asked this; `answer_bounds` masks parts of a name.
 
     returns  (Q, 2)  nats; the right answer first
     """
@@ -89,7 +90,7 @@ def hidden_answers(model: LanguageModel, tokenizer: CharTokenizer, asked: Sequen
 
 
 def share_of_asking(hidden: int, visible: int) -> float:
-    """How often all of some units are masked and none of some others, if the rate is drawn evenly.
+    """Return how often all of some units are masked and none of some others, if the rate is drawn evenly.
 
     The integral of t^hidden (1 - t)^visible over t from 0 to 1.
 
@@ -100,14 +101,11 @@ def share_of_asking(hidden: int, visible: int) -> float:
 
 
 def measure_who(
+    workers: Workers = in_turn,
+    scale: Scale = SCALE,
     arms: Sequence[str] = tuple(ARMS),
-    seeds: tuple[int, ...] = SEEDS[:1],
-    steps: int = 3000,
-    block_size: int = 64,
-    n_chars: int = 400_000,
-    n_questions: int = 100,
 ) -> Results:
-    """Train models that fill in, and one that predicts the next letter, on as many losses; ask them who.
+    """Train models that fill in, and one that predicts the next letter, on as many losses; ask them *who*.
 
     steps    of the models that fill in, a multiple of 2 POINTS; the other has half of them, since each of
              its characters is asked for and of theirs every second
@@ -115,57 +113,50 @@ def measure_who(
              at each point, by exact bounds where a model fills in; "hidden": the same at the end, if all
              letters of an answer are masked; "val_loss": arm -> one a seed, v4's of the next letter
     """
-    corpora = {masks: load_corpus("plain-tales", n_chars, with_mask=masks) for masks in (False, True)}
-    asked = questions(corpora[False], block_size, n_questions)
+    corpora = {masks: load_corpus("plain-tales", scale.n_chars, with_mask=masks) for masks in (False, True)}
+    asked = questions(corpora[False], scale.block_size, scale.n_questions)
+    letters = MaskedDiffusion(corpora[True], scale.block_size, val_windows=1)
     objectives: dict[str, MaskedDiffusion | NextToken] = {
-        "letters": MaskedDiffusion(corpora[True], block_size, val_windows=1),
-        "letters, RoPE": MaskedDiffusion(corpora[True], block_size, val_windows=1),
-        "words, RoPE": WordHoles(corpora[True], block_size),
-        "next letter": NextToken(corpora[False], block_size),
+        "letters": letters,
+        "letters, RoPE": letters,
+        "words, RoPE": WordHoles(corpora[True], scale.block_size),
+        "next letter": NextToken(corpora[False], scale.block_size),
     }
 
     def run(arm: str, seed: int) -> dict[str, Any]:
         masks = arm != "next letter"
-        plan = TrainConfig(steps if masks else steps // 2, batch_size=16, seed=seed)
-        return role_curve(arm, corpora[masks], objectives[arm], plan, asked)
+        corpus, plan = (
+            corpora[masks],
+            TrainConfig(scale.steps if masks else scale.steps // 2, batch_size=16, seed=seed),
+        )
+        torch.manual_seed(seed)
+        model = build(ARMS[arm][0], small_config(corpus, scale.block_size))
 
-    found = by_measurement(sweep(arms, seeds, run), "roles", "hidden", "val_loss")
-    points = [16 * block_size // 2 * steps * (i + 1) // POINTS for i in range(POINTS)]
-    settings = {"steps": steps, "seeds": list(seeds), "block_size": block_size, "questions": len(asked)}
-    return {**settings, "asked": points, **found}
+        def right(model: LanguageModel) -> float:
+            return role_accuracy(model, corpus.tokenizer, asked, answer_bounds if masks else answer_log_probs)
 
-
-def role_curve(
-    arm: str, corpus: Corpus, objective: MaskedDiffusion | NextToken, plan: TrainConfig, asked: list[Any]
-) -> dict[str, Any]:
-    """Train one model: share of right answers at POINTS equal intervals, and its validation loss."""
-    torch.manual_seed(plan.seed)
-    model = build(ARMS[arm][0], small_config(corpus, objective.block_size))
-    score, every = answer_log_probs if model.causal else answer_bounds, plan.steps // POINTS
-    curve: list[float] = []
-
-    def measured() -> Iterator[Step]:
-        for step in train(model, objective, plan):
-            if step.step % every == 0:
-                curve.append(round(role_accuracy(model, corpus.tokenizer, asked, score), 4))
-            yield step
-
-    history = finish(measured(), plan.steps, f"{arm}, seed {plan.seed}")
-    found = {"roles": curve, "val_loss": round(float(history[-1].val_loss or 0.0), 4)}
-    if model.causal:
+        title, every = f"{arm}, seed {seed}", plan.steps // POINTS
+        curve, history = train_with_curve(model, objectives[arm], plan, title, every, right)
+        found = {"roles": curve, "val_loss": round(float(history[-1].val_loss or 0.0), 4)}
+        if masks:
+            found["hidden"] = role_accuracy(model, corpus.tokenizer, asked, hidden_answers)
         return found
-    return found | {"hidden": role_accuracy(model, corpus.tokenizer, asked, hidden_answers)}
+
+    found = by_measurement(sweep(arms, scale.seeds, run, workers), "roles", "hidden", "val_loss")
+    points = [16 * scale.block_size // 2 * scale.steps * (i + 1) // POINTS for i in range(POINTS)]
+    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": scale.block_size}
+    return {**settings, "questions": len(asked), "asked": points, **found}
 
 
-def ends(results: Results) -> dict[str, list[float]]:
-    """The share of right answers of each arm at the end, one a seed: of words by wholly masked answers."""
+def final_answers(results: Results) -> dict[str, list[float]]:
+    """Return each arm's share of right answers at the end, one a seed: of words by wholly masked answers."""
     last = {arm: [curve[-1] for curve in seeds] for arm, seeds in results["roles"].items()}
     return last | {arm: results["hidden"][arm] for arm in last if arm.startswith("words")}
 
 
 def draw_who(figure: Figure, results: Results) -> None:
-    """The right answers of each arm at the end, a dot for each seed."""
-    rows = {ARMS[arm][1]: [100 * share for share in seeds] for arm, seeds in ends(results).items()}
+    """Draw the right answers of each arm at the end, a dot for each seed."""
+    rows = {ARMS[arm][1]: [100 * share for share in seeds] for arm, seeds in final_answers(results).items()}
     title = f"After {results['asked'][-1] / 1e6:.1f} million losses each"
     ax = figure.subplots()
     plots.draw_seed_rows(ax, rows, title, "right answers (%)", {"chance": 50.0}, (30.0, 103.0))

@@ -46,7 +46,7 @@ import torch
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
-from babygpt.doctor import checks, report
+from babygpt.doctor import checks, format_diagnoses
 from babygpt.metrics import role_accuracy
 from babygpt.sampling import generate
 from babygpt.tables import Table
@@ -56,7 +56,7 @@ from babygpt_course.studies.results import load_results
 plots.set_style()
 
 # %% tags=["nbval-ignore-output"]
-print(report(checks()))
+print(format_diagnoses(checks()))
 
 # %% [markdown]
 # ## Something to move
@@ -71,7 +71,7 @@ clock_guess = live.predict(
 clock_guess
 
 # %% [markdown]
-# Now try it: move **place of q**.
+# Now try it: move **position of q**.
 
 # %% tags=["answer"]
 live.rotary()

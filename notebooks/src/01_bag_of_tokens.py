@@ -27,7 +27,7 @@ from torch import Tensor
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.data import CharTokenizer
 from babygpt.metrics import answer_log_probs, role_accuracy
-from babygpt.models.bag_of_tokens import BagOfTokens
+from babygpt.models.language_model import BagOfTokens
 from babygpt.sampling import generate
 from babygpt.tables import Table, source
 from babygpt.training import train

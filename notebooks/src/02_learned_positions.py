@@ -25,7 +25,7 @@ from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invar
 from babygpt.data import CharTokenizer, batches, load_corpus
 from babygpt.encodings import LearnedPositions
 from babygpt.metrics import role_accuracy
-from babygpt.models.bag_of_tokens import BagWithPositions
+from babygpt.models.language_model import BagWithPositions
 from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
 from babygpt.training import train

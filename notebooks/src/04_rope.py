@@ -32,7 +32,7 @@ from babygpt.tables import Table, source
 from babygpt.training import follow, train
 from babygpt_course.exercises import lesson_04 as rope
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.window_floor.floors import floor_by_position, gain_of_longer_text
+from babygpt_course.studies.window_floor import floor_by_position, gain_of_longer_text
 
 plots.set_style()
 

@@ -30,7 +30,7 @@ from babygpt.models.transformer import norm
 from babygpt.tables import source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_05 as tasks
-from babygpt_course.studies import gaussian_figure, results
+from babygpt_course.studies import gaussian_training as gaussian_study
 
 plots.set_style()
 
@@ -138,7 +138,7 @@ source(RelativeGaussian)
 # On the left K and its two parts, in powers of ten, where a Gaussian is a parabola. In the middle the scores of one random query and one random key at every pair of places: notebook 04 had stripes there. On the right the attention of the query at the red line, beside RoPE's own.
 #
 # - Leave **kernel** at *relative* and narrow both σ: the stripes stay, and fade away from the diagonal.
-# - Switch to *absolute*: only the corner at the start survives. Move **place of q** down and watch its attention flatten into an average.
+# - Switch to *absolute*: only the corner at the start survives. Move **position of q** down and watch its attention flatten into an average.
 # - Back to *relative*, and turn up *both* α by the same factor. The curve on the left rises. What happens on the right?
 
 # %%
@@ -341,17 +341,17 @@ ahead_late = live.predict(
 ahead_late
 
 # %% tags=["answer"]
-seeds = results.load_results("gaussian")
+seeds = gaussian_study.load_results("gaussian")
 fig, axes = plt.subplots(1, 2, figsize=(13, 4.2))
-gaussian_figure.draw_race(axes[0], seeds)
-gaussian_figure.draw_answers(axes[1], seeds)
+gaussian_study.draw_race(axes[0], seeds)
+gaussian_study.draw_answers(axes[1], seeds)
 answering = sum(share > 0.9 for share in seeds["plain"]["1200"]["v5"]["accuracy"])
 axes[1].set_title(f"Who did it? After 1200 steps v5 answers in {answering} seed of 3")
 plt.show()
 
 # %% tags=["answer"]
-losses = gaussian_figure.race(seeds, results.load_results("ladder"))
-gaps = gaussian_figure.behind_v4(losses)
+losses = gaussian_study.race(seeds, gaussian_study.load_results("ladder"))
+gaps = gaussian_study.behind_v4(losses)
 for steps, each in gaps.items():
     print(f"after {steps:4} steps, v5 fixed less v4:", ", ".join(f"{gap:+.3f}" for gap in each["v5 fixed"]))
 below = [max(gaps[1200][name]) < 0 for name in ("v5 fixed", "v5")]
@@ -363,7 +363,7 @@ assert max(gaps[300]["v5 fixed"]) < 0
 assert min(gaps[600]["v5 fixed"]) < 0 < max(gaps[600]["v5 fixed"])  # the board does not call it either
 assert min(gaps[1200]["v5 fixed"]) < 0 < max(gaps[1200]["v5 fixed"])
 assert min(gaps[600]["v5"] + gaps[1200]["v5"]) > 0
-assert gaussian_figure.seeds_ahead(losses, "v5")[300] == "1 of 3"
+assert gaussian_study.seeds_ahead(losses, "v5")[300] == "1 of 3"
 right_after = {v: seeds["plain"]["1200"][v]["accuracy"] for v in ("v4", "v5", "v5 fixed")}
 assert min(right_after["v4"] + right_after["v5 fixed"]) > 0.95
 assert sorted(share > 0.95 for share in right_after["v5"]) == [False, False, True]
@@ -388,7 +388,7 @@ reads_furthest
 # %% tags=["answer"]
 long, at = seeds["plain"]["1200"], seeds["distances"].index(20)
 fig, ax = plt.subplots(figsize=(8, 4.2))
-gaussian_figure.draw_hiding(ax, seeds)
+gaussian_study.draw_hiding(ax, seeds)
 mean = {name: np.mean([cost[at] for cost in long[name]["hiding"]]) for name in ("alibi", "v5")}
 ax.set_title(f"Hiding beyond 20 letters costs ALiBi {mean['alibi']:.2f} nats, v5 {mean['v5']:.2f}")
 plt.show()
@@ -410,7 +410,7 @@ assert max(price["v5"]) < 0.06
 assert min(long["v4"]["beyond"] + long["v5 fixed"]["beyond"]) > 0.9
 assert min(long["v5"]["near"]) > 0.75
 assert min(long["alibi"]["accuracy"]) > 0.99
-assert sum(share < 0.7 for share in results.load_results("ladder")["board"]["alibi"]["roles"]) == 2
+assert sum(share < 0.7 for share in gaussian_study.load_results("ladder")["board"]["alibi"]["roles"]) == 2
 assert sorted(share > 0.9 for share in long["v5"]["beyond"]) == [False, False, True]
 assert sorted(long["v5"]["beyond"])[1] < 0.5
 assert max(long["alibi"]["val_loss"]) < min(long["v4"]["val_loss"] + long["v5 fixed"]["val_loss"])
@@ -437,7 +437,7 @@ come_apart
 
 # %% tags=["answer"]
 fig, ax = plt.subplots(figsize=(8, 4.4))
-gaussian_figure.draw_reading(ax, seeds)
+gaussian_study.draw_reading(ax, seeds)
 plt.show()
 
 # %% tags=["answer"]
@@ -624,7 +624,7 @@ plt.show()
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 4.4))
-gaussian_figure.draw_trained(ax, seeds)
+gaussian_study.draw_trained(ax, seeds)
 plt.show()
 widest = min(kernels[0]["half"] for kernels in short["v5-absolute"]["kernel"])
 narrow = max(kernels[0]["half"] for kernels in (*short["v5"]["kernel"], *long["v5"]["kernel"]))

@@ -28,10 +28,10 @@ from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live
 from babygpt.encodings import polar, rotary
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.tables import Table, source
-from babygpt_course.claims import findings, polar_gates
+from babygpt_course.claims import findings, note_000
 from babygpt_course.exercises import lesson_07b as gate_exercises
 from babygpt_course.studies import lookup
-from babygpt_course.studies.polar import REPAIRS, draw_polar
+from babygpt_course.studies.polar_repairs import REPAIRS, draw_polar
 from babygpt_course.studies.results import load_results
 
 plots.set_style()
@@ -105,7 +105,7 @@ def key(alpha):
 
 # %%
 moved = {alpha: float((key(alpha) - key(1.0)).abs().max()) for alpha in (3.0, 0.3, 0.03, 1e-2, 1e-3, 0.0)}
-looked = {alpha: polar_gates.attention_to_masked(polar.Polar(D, alpha=alpha)) for alpha in moved}
+looked = {alpha: note_000.attention_to_masked(polar.Polar(D, alpha=alpha)) for alpha in moved}
 assert max(moved[3.0], moved[0.3]) < 1e-4 < moved[1e-2] < 0.05 < moved[1e-3] < moved[0.0]
 assert abs(looked[0.3] - looked[3.0]) < 1e-4 < 0.1 < looked[0.3] - looked[0.0]
 rows = [(f"{alpha:g}", f"{moved[alpha]:.0e}", f"{looked[alpha]:.1%}") for alpha in moved]
@@ -138,7 +138,7 @@ slope_guess.compare(only if product_learns != exact_learns else "for both" if ex
 
 # %%
 for version in ("v7-polar", "v7-exact"):  # in a model of two layers with random weights, a phase for each
-    awake, text = polar_gates.small_model(version, per_layer=True)
+    awake, text = note_000.small_model(version, per_layer=True)
     slopes = [invariants.phase_never_learns(awake, text, f"layers.{n}.phi").value for n in range(2)]
     assert all(slope == 0 for slope in slopes) == (version == "v7-polar")
     assert all(slope > 0 for slope in slopes) == (version == "v7-exact")

@@ -28,7 +28,7 @@ import torch
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.encodings import Rotary
 from babygpt.tables import Table, source
-from babygpt_course.claims import CLAIMS, tally
+from babygpt_course.claims import CLAIMS, count_verdicts
 from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.studies.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder
@@ -396,7 +396,7 @@ of_ten
 
 # %% tags=["answer", "nbval-ignore-output"]
 measured = [(claim, claim.measure().verdict) for claim in CLAIMS]
-total = tally(measured)
+total = count_verdicts(measured)
 of_ten.compare(10 * total.holds / len(measured))
 
 # %% [markdown]
@@ -404,7 +404,7 @@ of_ten.compare(10 * total.holds / len(measured))
 
 # %% tags=["nbval-ignore-output"]
 notes = sorted({claim.note for claim, _ in measured})
-rows = [(name[:3], tally([pair for pair in measured if pair[0].note == name])) for name in notes]
+rows = [(name[:3], count_verdicts([pair for pair in measured if pair[0].note == name])) for name in notes]
 rows.append(("all", total))
 lines = [(name, *map(str, (t.holds, t.depends, t.fails, t.faults))) for name, t in rows]
 assert total.faults < total.fails

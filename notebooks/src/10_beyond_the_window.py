@@ -32,7 +32,7 @@ from babygpt.models.stretching import stretched
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch_claims import CLAIMS, seeds_for, values, verdict
+from babygpt_course.studies.stretch import CLAIMS, seeds_for, values, verdict
 
 plots.set_style()
 

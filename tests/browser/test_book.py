@@ -77,25 +77,16 @@ def one_of_a_kind(html: Path) -> list[str]:
 def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
     """A page, and a list that fills with all that goes wrong on it, requests to others included."""
     page, wrong = context.new_page(), []
-    page.on("pageerror", lambda error: wrong.append(f"{page.url}: {error}"))
-    page.on(  # what the next page cuts short has not failed
-        "requestfailed",
-        lambda request: (
-            None
-            if request.failure == "net::ERR_ABORTED"
-            else wrong.append(f"{page.url}: {request.url} failed")
-        ),
-    )
+
+    def note(what: str, seen: bool = True) -> None:
+        wrong.extend([f"{page.url}: {what}"] if seen else [])
+
+    page.on("pageerror", lambda error: note(str(error)))
+    # What the next page cuts short has not failed.
+    page.on("requestfailed", lambda one: note(f"{one.url} failed", one.failure != "net::ERR_ABORTED"))
+    page.on("console", lambda one: note(one.text, one.type == "error"))
     page.on(
-        "console", lambda said: wrong.append(f"{page.url}: {said.text}") if said.type == "error" else None
-    )
-    page.on(
-        "request",
-        lambda request: (
-            None
-            if request.url.startswith((address, "data:", "blob:"))
-            else wrong.append(f"{page.url} asks {request.url}")
-        ),
+        "request", lambda one: note(f"asks {one.url}", not one.url.startswith((address, "data:", "blob:")))
     )
     return page, wrong
 
@@ -108,28 +99,36 @@ def see_all(page: Page) -> None:
     )
 
 
-def test_every_page_opens_without_an_error_and_asks_nobody_else(
+@pytest.mark.slow
+def test_every_page_opens_without_an_error_asks_nobody_else_and_is_light(
     desk: BrowserContext, html: Path, address: str
 ):
     page, wrong = watched(desk, address)
+    loaded: list[str] = []
+    page.on("response", lambda response: loaded.append(response.url))
     for name in pages_of(html):
+        loaded.clear()
         page.goto(address + name)
         see_all(page)
         broken = page.evaluate("[...document.images].filter(i => !i.naturalWidth).map(i => i.src)")
         wrong += [f"{name}: {image} shows nothing" for image in broken]
+        files = {html / unquote(urldefrag(url)[0].removeprefix(address).partition("?")[0]) for url in loaded}
+        size = sum(path.stat().st_size for path in files if path.is_file())
+        wrong += [f"{name} has {size} bytes"] if size > PAGE_BYTES else []
     assert wrong == []
+    assert megabytes(html) < SITE_MEGABYTES
 
 
-@pytest.mark.parametrize("width", [360, 1280, 1440, 1600])
-def test_no_page_is_wider_than_its_screen(browser: Browser, html: Path, address: str, width: int):
-    context = browser.new_context(viewport={**DESK, "width": width})
-    page, wide = context.new_page(), {}
-    names = pages_of(html) if width == PHONE["width"] else [LESSON, "claims.html", "board.html", "index.html"]
-    for name in names:
-        page.goto(address + name)
-        if (found := page.evaluate("document.documentElement.scrollWidth")) > width:
-            wide[name] = found
-    context.close()
+@pytest.mark.slow
+def test_no_page_is_wider_than_its_screen(desk: BrowserContext, html: Path, address: str):
+    page, wide = desk.new_page(), {}
+    names = [LESSON, "claims.html", "board.html", "index.html"]
+    for width in (360, 1280, 1600):
+        page.set_viewport_size({**DESK, "width": width})
+        for name in pages_of(html) if width == 360 else names:
+            page.goto(address + name)
+            if (found := page.evaluate("document.documentElement.scrollWidth")) > width:
+                wide[name, width] = found
     assert wide == {}
 
 
@@ -139,45 +138,20 @@ def grave_findings(page: Page, options: dict) -> list[tuple[str, str]]:
     return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
 
 
-def test_axe_finds_nothing_serious(desk: BrowserContext, html: Path, address: str):
-    page, found = desk.new_page(), {}
-    for name in one_of_a_kind(html):
-        page.goto(address + name)
-        unfold(page)
-        found[name] = grave_findings(page, {})
+@pytest.mark.slow
+def test_axe_finds_nothing_serious_and_dark_pages_have_contrast_enough(
+    browser: Browser, html: Path, address: str
+):
+    found = {}
+    for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        context = browser.new_context(viewport=DESK, color_scheme=scheme)
+        page = context.new_page()
+        for name in one_of_a_kind(html):
+            page.goto(address + name)
+            unfold(page)
+            found[scheme, name] = grave_findings(page, options)
+        context.close()
     assert {name: grave for name, grave in found.items() if grave} == {}
-
-
-def test_dark_pages_have_contrast_enough(browser: Browser, address: str):
-    context = browser.new_context(viewport=DESK, color_scheme="dark")
-    page, found = context.new_page(), {}
-    for name in (
-        "index.html",
-        LESSON,
-        "claims.html",
-        "board.html",
-        "docs/glossary.html",
-        "api/encodings.html",
-    ):
-        page.goto(address + name)
-        found[name] = grave_findings(page, {"runOnly": ["color-contrast"]})
-    context.close()
-    assert {name: grave for name, grave in found.items() if grave} == {}
-
-
-def test_a_page_is_light_before_a_slider_is_moved(desk: BrowserContext, html: Path, address: str):
-    page, loaded, heavy = desk.new_page(), [], {}
-    page.on("response", lambda response: loaded.append(response.url))
-    for name in pages_of(html):
-        loaded.clear()
-        page.goto(address + name)
-        see_all(page)
-        files = {html / unquote(urldefrag(url)[0].removeprefix(address).partition("?")[0]) for url in loaded}
-        size = sum(path.stat().st_size for path in files if path.is_file())
-        if size > PAGE_BYTES:
-            heavy[name] = size
-    assert heavy == {}
-    assert megabytes(html) < SITE_MEGABYTES
 
 
 # ---------------------------------------------------------------- recorded pictures
@@ -199,6 +173,7 @@ def moved(figure: Locator, act: object) -> str:
     return figure.evaluate(SOURCES)
 
 
+@pytest.mark.slow
 def test_every_recorded_control_changes_its_picture(desk: BrowserContext, html: Path, address: str):
     page, wrong = watched(desk, address)
     controls = 0
@@ -211,6 +186,7 @@ def test_every_recorded_control_changes_its_picture(desk: BrowserContext, html: 
     assert controls > 5
 
 
+@pytest.mark.slow
 def test_every_position_shows_its_own_picture(desk: BrowserContext, html: Path, address: str):
     page, drawn = desk.new_page(), random.Random(5)
     for name in recorded_pages(html):
@@ -234,19 +210,6 @@ def expect_picture(figure: Locator, wanted: dict) -> None:
     for image, name in zip(figure.locator(".recorded-panels img").all(), wanted["panels"], strict=True):
         expect(image).to_have_attribute("src", re.compile(re.escape(name)))
     expect(figure.locator(".recorded-panels")).to_have_attribute("aria-label", wanted["alt"])
-
-
-def test_a_picture_that_does_not_come_is_missed_in_words(desk: BrowserContext, address: str):
-    page = desk.new_page()
-    page.route("**/recorded/*", lambda route: route.abort())
-    page.goto(address + LESSON)
-    figure = page.locator("figure.recorded").filter(has=page.get_by_label("σ₁ (tokens)")).first
-    figure.get_by_label("σ₁ (tokens)").press("End")
-    expect(figure.locator(".recorded-said")).to_have_text("This picture could not be loaded.")
-    expect(figure.locator(".recorded-said")).to_have_css("position", "static")
-    page.unroute("**/recorded/*")
-    moved(figure, lambda: figure.get_by_label("σ₁ (tokens)").press("Home"))
-    expect(figure.locator(".recorded-said")).to_have_css("position", "absolute")
 
 
 def unfold(page: Page) -> None:
@@ -277,7 +240,7 @@ def test_a_control_by_itself_sends_the_others_to_rest_and_one_beside_it_does_not
     page.goto(address + LESSON)
     figure = page.locator("figure.recorded").filter(has=page.get_by_label("σ₁ (tokens)")).first
     sigma1, sigma2, place = (
-        figure.get_by_label(name) for name in ("σ₁ (tokens)", "σ₂ (tokens)", "place of q")
+        figure.get_by_label(name) for name in ("σ₁ (tokens)", "σ₂ (tokens)", "position of q")
     )
     rest = sigma1.input_value()
     for slider in (sigma1, sigma2):
@@ -360,30 +323,47 @@ def outcome_of(page: Page, guess: Locator) -> Locator:
 
 def change(guess: Locator, facts: dict) -> None:
     """Guess something else, or nothing."""
-    if "options" in facts:
-        other = next(option for option in facts["options"] if option != facts["outcome"])
-        guess.get_by_role("radio", name=other, exact=True).check()
-    else:
-        guess.get_by_role("textbox").fill("")
-        guess.get_by_role("textbox").press("Tab")
+    wrong = [option for option in facts.get("options", ()) if option != facts["outcome"]]
+    fill(guess, wrong[0] if wrong else "", facts)
 
 
 def answer(guess: Locator, facts: dict) -> None:
     """Guess what came out."""
+    fill(guess, str(facts["outcome"]), facts)
+
+
+def fill(guess: Locator, text: str, facts: dict) -> None:
     if "options" in facts:
-        guess.get_by_role("radio", name=facts["outcome"], exact=True).check()
+        guess.get_by_role("radio", name=text, exact=True).check()
     else:
-        guess.get_by_role("textbox").fill(str(facts["outcome"]))
+        guess.get_by_role("textbox").fill(text)
         guess.get_by_role("textbox").press("Tab")
 
 
-def test_every_outcome_and_its_question_stand_on_the_same_page(html: Path):
-    for name in recorded_pages(html):
-        soup = BeautifulSoup((html / name).read_text("utf-8"), "html.parser")
-        asked = {field["data-guess"] for field in soup.select("fieldset.guess")}
-        came = {place["data-outcome"] for place in soup.select("[data-outcome]")}
-        assert asked == came, name
-        assert all(place.find_parent("details") for place in soup.select("[data-outcome]")), name
+def test_claims_are_filtered_by_keyboard_by_links_and_all_stand_without_scripts(
+    desk: BrowserContext, browser: Browser, address: str
+):
+    page = desk.new_page()
+    page.goto(f"{address}claims.html")
+    shown, status = page.locator("article.claim:visible"), page.locator("[role=status]")
+    every = shown.count()
+    expect(status).to_have_text(f"{every} of {every} shown")
+    page.get_by_label("fails").focus()
+    page.keyboard.press("Space")
+    failing = page.locator("article.claim[data-verdict=fails]")
+    expect(shown).to_have_count(failing.count())
+    page.goto(f"{address}claims.html?note=002&verdict=holds#filters")
+    expect(shown).to_have_count(page.locator("[data-note='002'][data-verdict=holds]").count())
+    page.evaluate("hash => { location.hash = hash }", failing.first.get_attribute("id"))
+    expect(status).to_have_text(f"{every} of {every} shown")  # what a link leads to is seen
+    page.get_by_label("fails").check()
+    page.get_by_role("button", name="Show all").press("Enter")
+    expect(shown).to_have_count(every)
+    plain = browser.new_context(java_script_enabled=False)
+    page = plain.new_page()
+    page.goto(f"{address}claims.html")
+    expect(page.locator("article.claim:visible")).to_have_count(every)
+    plain.close()
 
 
 def test_every_link_leads_somewhere(html: Path):

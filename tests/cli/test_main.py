@@ -3,23 +3,29 @@
 import errno
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import metadata
 
 import click
 import pytest
 
 from babygpt.cli import COMMANDS, main
-from babygpt.cli.base import OUR_FAULT
 from babygpt.cli.doctor import doctor
+from babygpt.cli.options import OUR_FAULT
 from babygpt.errors import BadInput
 
 HEAVY = {"torch", "numpy", "matplotlib", "IPython", "ipywidgets"}
-GROUPS = ["", "compare"]
-COMPARISONS = ["compare encodings", "compare generation"]
-LEAVES = [*(name for name in COMMANDS if name != "compare"), *COMPARISONS]
 
 
-def command(name: str) -> click.Command:
-    return main.get_command(click.Context(main), name)
+def commands(group: click.Group = main, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command of the shell with its name, groups too."""
+    yield above, group
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{above} {name}".strip())
+        else:
+            yield f"{above} {name}".strip(), command
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["nonsense"]])
@@ -30,29 +36,37 @@ from babygpt.cli import main
 try:
     main({words})
 except SystemExit:
-    print(*{HEAVY} & sys.modules.keys(), "modules")
+    course = sorted(name for name in sys.modules if name.startswith("babygpt_course"))
+    print(*{HEAVY} & sys.modules.keys(), "modules", course)
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "modules"
+    table = [] if words == ["--version"] else ["babygpt_course", "babygpt_course.commands"]
+    assert result.stdout.splitlines()[-1] == f"modules {table}"
+
+
+def test_an_environment_from_before_the_move_is_told_what_to_run(run, monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: ())
+    monkeypatch.delitem(vars(main), "lazy", raising=False)  # a cached property
+    result = run("figures", "--help")
+    vars(main).pop("lazy", None)
+    assert result.exit_code == 2
+    assert "run `make env`" in result.stderr
 
 
 def test_the_help_lists_every_command_as_it_describes_itself(run):
     output = run("--help").output
-    for name, (_, sentence) in COMMANDS.items():
+    described = dict(commands())
+    for name, (_, sentence) in main.lazy.items():
         assert f"  {name} " in output
         assert sentence in output
-        assert command(name).name == name
-        assert command(name).help.startswith(sentence.rstrip("."))
+        assert described[name].help.startswith(sentence.rstrip("."))
+    assert set(COMMANDS) < set(main.lazy)  # the course registers more
 
 
-@pytest.mark.parametrize("name", [*GROUPS, *LEAVES])
-def test_help_says_what_each_option_does(run, name):
-    result = run(*name.split(), "--help")
-    assert result.exit_code == 0
-    for line in result.output.splitlines():
-        if line.strip().startswith("--") and "--help" not in line:
-            last = line.split()[-1]  # a long flag has its sentence on the next line
-            assert len(line.split()) > 2 or last.isupper() or last.endswith("]")
+def test_every_option_of_every_command_has_a_sentence():
+    for name, command in commands():
+        options = [p for p in command.params if isinstance(p, click.Option)]
+        assert [option.name for option in options if not option.help] == [], name
 
 
 # ---------------------------------------------------------------- whose fault it is
@@ -97,20 +111,6 @@ def test_any_other_error_is_ours_and_goes_on_to_python(failing, error):
     result = failing(error)
     assert result.exception is error
     assert result.stderr == OUR_FAULT + "\n"
-
-
-def test_python_shows_the_traceback_of_our_errors_below_the_line():
-    script = """
-from babygpt.cli import main
-from babygpt.cli.doctor import doctor
-doctor.callback = lambda: int("x")
-main(["doctor"])
-"""
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert result.returncode == 1
-    first, second, *_, last = result.stderr.splitlines()
-    assert (first, second) == (OUR_FAULT, "Traceback (most recent call last):")
-    assert last.startswith("ValueError: invalid literal")
 
 
 def test_clicks_own_errors_are_nobodys_fault(failing):

@@ -17,7 +17,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from babygpt.data.grammar import Grammar
-from babygpt.data.stories import END
+from babygpt.data.stories import END, read_template
 
 NAMES = ("ann", "bo", "eve")
 
@@ -124,44 +124,33 @@ def grammar(request: pytest.FixtureRequest) -> Grammar:
 # ---------------------------------------------------------------- exact numbers
 
 
-def test_probabilities_of_all_strings_sum_to_one(grammar: Grammar) -> None:
-    strings = write_all(grammar)
+def test_all_numbers_are_the_enumerated_ones(grammar: Grammar) -> None:
+    strings, picks = write_all(grammar), [p for p, _, _ in expand(grammar, "[story]", {})]
     assert len(strings) > 3
     assert sum(math.exp(grammar.log_prob(text)) for text in strings) == pytest.approx(1.0)
-
-
-def test_log_prob_of_each_string_is_the_enumerated_one(grammar: Grammar) -> None:
-    for text, p in write_all(grammar).items():
+    for text, p in strings.items():
         assert grammar.log_prob(text) == pytest.approx(math.log(p))
-
-
-def test_entropy_is_that_of_the_picks(grammar: Grammar) -> None:
-    picks = [p for p, _, _ in expand(grammar, "[story]", {})]
     assert grammar.entropy() == pytest.approx(-sum(p * math.log(p) for p in picks))
-
-
-def test_length_counts_the_line_end(grammar: Grammar) -> None:
-    strings = write_all(grammar)
-    mean = sum(p * (len(text) + 1) for text, p in strings.items())
+    mean = sum(p * (len(text) + 1) for text, p in strings.items())  # with the line end
     assert grammar.expected_length() == pytest.approx(mean)
-
-
-def test_pairs_of_characters_are_the_enumerated_ones(grammar: Grammar) -> None:
-    expected, got = count_pairs(write_all(grammar)), grammar.bigrams()
+    expected, got = count_pairs(strings), grammar.bigrams()
     for pair in expected.keys() | got.keys():
         assert got[pair] == pytest.approx(expected[pair], abs=1e-12), pair
-
-
-def test_floors_are_the_enumerated_ones(grammar: Grammar) -> None:
-    strings = write_all(grammar)
-    expected = conditional_entropy(count_pairs(strings))
-    assert grammar.bigram_floor() == pytest.approx(expected, abs=1e-12)
+    assert grammar.bigram_floor() == pytest.approx(conditional_entropy(expected), abs=1e-12)
     assert grammar.floor() == pytest.approx(grammar.entropy() / grammar.expected_length())
     assert grammar.floor() <= grammar.bigram_floor()
+    assert grammar.alphabet() == sorted({char for text in strings for char in text} | {END})
+    got.clear()  # a caller's changes do not reach the grammar
+    assert grammar.bigrams()
+    changed = replace(grammar, rules={"story": ("{verb}!",)})  # nor do kept numbers reach a copy
+    assert changed.entropy() == pytest.approx(math.log(2))
 
 
-def test_alphabet_is_what_the_strings_hold(grammar: Grammar) -> None:
-    assert grammar.alphabet() == sorted({char for text in write_all(grammar) for char in text} | {END})
+def test_every_derivation_of_an_ambiguous_story_is_found() -> None:
+    """ "aaa" is a+aa or aa+a: two derivations, and the string has the sum of both."""
+    grammar = stories("{x.1}{x.2}", words={"x": ("a", "aa")})
+    assert [math.exp(p) for p in grammar.derivations("aaa")] == pytest.approx([0.5, 0.5])
+    assert grammar.log_prob("aaa") == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -205,17 +194,13 @@ def test_any_small_grammar_has_the_enumerated_numbers(x: list, y: list, template
 
 def test_stories_come_as_often_as_they_should(grammar: Grammar) -> None:
     strings, rng, n = write_all(grammar), random.Random(0), 3000
-    seen = Counter(grammar.sample(rng).text for _ in range(n))
+    drawn = [grammar.sample(rng) for _ in range(n)]
+    for story in drawn[:50]:
+        assert any(story.log_prob == pytest.approx(p) for p in grammar.derivations(story.text))
+    seen = Counter(story.text for story in drawn)
     assert seen.keys() <= strings.keys()
     for text, p in strings.items():
         assert abs(seen[text] - n * p) < 5 * math.sqrt(n * p * (1 - p)) + 1
-
-
-def test_a_sampled_story_knows_its_own_log_prob(grammar: Grammar) -> None:
-    rng = random.Random(0)
-    for _ in range(50):
-        story = grammar.sample(rng)
-        assert any(story.log_prob == pytest.approx(p) for p in grammar.derivations(story.text))
 
 
 def test_text_is_whole_stories_and_just_long_enough(grammar: Grammar) -> None:
@@ -225,22 +210,7 @@ def test_text_is_whole_stories_and_just_long_enough(grammar: Grammar) -> None:
     assert len(text) - len(lines[-1]) - 1 < 500 <= len(text)
     strings = write_all(grammar)
     assert all(line in strings for line in lines)
-
-
-def test_the_seed_decides_the_text() -> None:
-    grammar = GRAMMARS["rules"]
-    assert grammar.write(2000, seed=3) == grammar.write(2000, seed=3)
-    assert grammar.write(2000, seed=3) != grammar.write(2000, seed=4)
-
-
-# ---------------------------------------------------------------- reading
-
-
-def test_every_derivation_of_an_ambiguous_story_is_found() -> None:
-    """ "aaa" is a+aa or aa+a: two derivations, and the string has the sum of both."""
-    grammar = stories("{x.1}{x.2}", words={"x": ("a", "aa")})
-    assert [math.exp(p) for p in grammar.derivations("aaa")] == pytest.approx([0.5, 0.5])
-    assert grammar.log_prob("aaa") == pytest.approx(0.0, abs=1e-12)
+    assert text == grammar.write(500, seed=0) != grammar.write(500, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -259,17 +229,68 @@ def test_what_the_grammar_cannot_write_is_refused(text: str) -> None:
         GRAMMARS["plain"].log_prob(text)
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- stories and questions
+
+
+def test_template_falls_into_its_parts() -> None:
+    start, name, between, question, rule, end = read_template("so {name.a}, {name.b!a}[gap].")
+    assert (start, between, end) == ("so ", ", ", ".")
+    assert (name.kind, name.var, name.rival) == ("name", "a", None)
+    assert (question.kind, question.var, question.rival) == ("name", "b", "a")
+    assert rule.name == "gap"
+
+
+def test_question_is_the_story_up_to_the_answer() -> None:
+    grammar = stories("{name.a} {verb} {name.b}. who? {name.a!b}; who {verb}? {name.b!a}.")
+    rng = random.Random(0)
+    for _ in range(20):
+        story = grammar.sample(rng)
+        subject, _, other = story.text.split(".")[0].split(" ")
+        question = story.question()
+        assert (question.answer, question.rival, question.end) == (subject, other, ";")
+        start = question.prompt + question.answer + question.end
+        assert (END + story.text).startswith(start)  # in running text, after a line end
+
+
+def test_a_story_that_asks_nothing_has_no_question() -> None:
+    assert stories("{name.a} {verb} {name.b}.").sample(random.Random(0)).question() is None
+
+
+def test_swapped_story_exchanges_the_names_and_nothing_else() -> None:
+    grammar = stories("{name.a} {verb} {name.b}. who? {name.a!b}.", "{name.b} {verb}.")
+    rng, exchange = random.Random(0), {"ann": "eve", "eve": "ann"}
+    for _ in range(30):
+        story = grammar.sample(rng)
+        swapped = story.swap("ann", "eve").text
+        assert swapped == re.sub("ann|eve", lambda m: exchange[m[0]], story.text)
+        assert grammar.log_prob(swapped) == pytest.approx(story.log_prob)
+        assert story.swap("ann", "eve").swap("eve", "ann").text == story.text
+
+
+def test_distance_is_not_fooled_by_a_name_inside_a_word() -> None:
+    """The word "called" does not mention cal."""
+    grammar = stories(
+        "{name.a} {verb} {name.b}. {verb} who? {name.b!a}.",
+        words={"name": ("cal", "ben"), "verb": ("called",)},
+    )
+    questions = [q for q in grammar.questions(8, seed=0, max_chars=99) if q.answer == "cal"]
+    assert {q.distance for q in questions} == {len("cal. called who? ")}
 
 
 def test_questions_come_in_mirror_pairs() -> None:
     grammar = GRAMMARS["plain"]
     questions = grammar.questions(40, seed=0, max_chars=40)
     assert len(questions) == 40
-    for told, mirror in zip(questions[::2], questions[1::2], strict=True):
-        assert (told.answer, told.rival) == (mirror.rival, mirror.answer)
-        assert sorted(told.prompt) == sorted(mirror.prompt)
-        assert told.prompt != mirror.prompt
+    for one, mirror in zip(questions[::2], questions[1::2], strict=True):
+        assert (one.answer, one.rival) == (mirror.rival, mirror.answer)
+        assert sorted(one.prompt) == sorted(mirror.prompt)
+        assert one.prompt != mirror.prompt
+    assert questions == grammar.questions(40, 0, 40) != grammar.questions(40, 1, 40)
+    for n, max_chars, message in ((7, 99, r"n \(7\) must be even"), (2, 5, r"max_chars \(5\)")):
+        with pytest.raises(ValueError, match=message):
+            grammar.questions(n, seed=0, max_chars=max_chars)
+    with pytest.raises(ValueError, match="too few stories"):  # they ask nothing
+        stories("{name.a} {verb}.").questions(2, seed=0, max_chars=99)
 
 
 @given(max_chars=st.integers(25, 60), names=st.permutations(["bo", "ann", "maximilian"]))
@@ -283,43 +304,3 @@ def test_questions_and_both_answers_fit(max_chars: int, names: list[str]) -> Non
         assume(False)
     for q in questions:
         assert len(q.prompt + q.answer) <= max_chars
-
-
-def test_the_seed_decides_the_questions() -> None:
-    grammar = GRAMMARS["plain"]
-    assert grammar.questions(10, 1, 99) == grammar.questions(10, 1, 99)
-    assert grammar.questions(10, 1, 99) != grammar.questions(10, 2, 99)
-
-
-def test_odd_number_of_questions_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"n \(7\) must be even"):
-        GRAMMARS["plain"].questions(7, seed=0, max_chars=99)
-
-
-def test_room_for_no_story_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"max_chars \(5\)"):
-        GRAMMARS["plain"].questions(2, seed=0, max_chars=5)
-
-
-def test_grammar_without_questions_is_refused_too() -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - in whatever words
-        stories("{name.a} {verb}.").questions(2, seed=0, max_chars=99)
-
-
-def test_a_changed_copy_computes_its_own_numbers() -> None:
-    """What a grammar remembers must not follow it into a copy with other rules."""
-    grammar = stories("{name.a}.")
-    assert grammar.entropy() == pytest.approx(math.log(3))
-    assert grammar.expected_length() == pytest.approx(8 / 3 + 2)
-    changed = replace(grammar, rules={"story": ("{verb}!",)})
-    assert changed.entropy() == pytest.approx(math.log(2))
-    assert changed.expected_length() == pytest.approx(5)
-    assert changed.alphabet() == sorted(set("met hid!\n") - {" "})
-
-
-def test_asking_twice_gives_the_same_numbers(grammar: Grammar) -> None:
-    """What is handed out is not what is remembered."""
-    first = grammar.bigrams()
-    kept = dict(first)
-    first.clear()
-    assert dict(grammar.bigrams()) == kept

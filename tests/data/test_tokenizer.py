@@ -18,13 +18,9 @@ def test_text_comes_back(text: str, with_mask: bool) -> None:
     assert (ids.shape, ids.dtype) == ((len(text),), torch.long)
     assert tokenizer.decode(ids) == text
     assert tokenizer.decode(ids.tolist()) == text
-
-
-@given(text=TEXT)
-def test_every_character_has_one_id_in_sorted_order(text: str) -> None:
-    tokenizer = CharTokenizer.fit(text)
-    assert tokenizer.vocab_size == len(set(text))
+    assert tokenizer.vocab_size == len(set(text)) + with_mask
     assert tokenizer.encode("".join(sorted(set(text)))).tolist() == list(range(len(set(text))))
+    assert tokenizer.encode("").shape == (0,)
 
 
 def test_mask_is_one_more_token_after_the_characters() -> None:
@@ -32,46 +28,25 @@ def test_mask_is_one_more_token_after_the_characters() -> None:
     assert (plain.vocab_size, plain.mask_id) == (2, None)
     assert (masking.vocab_size, masking.mask_id) == (3, 2)
     assert masking.decode([0, 2, 1]) == f"a{MASK}b"
-
-
-def test_mask_is_never_read_from_text() -> None:
-    with pytest.raises(ValueError, match=MASK):
-        CharTokenizer("ab", with_mask=True).encode(f"a{MASK}")
-
-
-def test_nothing_is_nothing() -> None:
-    tokenizer = CharTokenizer("ab")
-    assert tokenizer.encode("").shape == (0,)
-    assert tokenizer.decode([]) == ""
-
-
-@pytest.mark.parametrize(("text", "char", "place"), [("abxay", "x", 2), ("ü", "ü", 0), ("aa\t", "\t", 2)])
-def test_unknown_character_is_named_with_its_place(text: str, char: str, place: int) -> None:
-    with pytest.raises(ValueError, match="not in the vocabulary") as caught:
-        CharTokenizer("ab").encode(text)
-    assert repr(char) in str(caught.value)
-    assert f"place {place} " in str(caught.value)
+    with pytest.raises(ValueError, match=MASK):  # it is never read from text
+        masking.encode(f"a{MASK}")
 
 
 @pytest.mark.survives(
     "a character that a vocabulary of thousands does not have", "it is named, and a dozen of the others"
 )
 @pytest.mark.parametrize(("size", "ends"), [(12, ""), (13, " and 1 more"), (5000, " and 4988 more")])
-def test_an_error_names_a_dozen_characters_of_a_vocabulary(size: int, ends: str) -> None:
+def test_an_error_names_at_most_twelve_characters(size: int, ends: str) -> None:
     with pytest.raises(BadInput, match=f"'abcdefghijkl'{ends}$") as caught:
         CharTokenizer(map(chr, range(ord("a"), ord("a") + size))).encode("我")
     assert len(str(caught.value)) < 120
 
 
-@pytest.mark.parametrize("i", [-1, 2, 99])
-def test_id_out_of_range_is_named(i: int) -> None:
-    with pytest.raises(ValueError, match=rf"{i} .* 0 and 1"):
-        CharTokenizer("ab").decode([0, i])
-
-
 @pytest.mark.parametrize(
     ("ids", "wrong"),
     [
+        ([0, -1], "-1 .* 0 and 1"),
+        ([0, 2], "2 .* 0 and 1"),
         ([0.5], "0.5"),
         ([10**30], str(10**30)),
         (["a"], "a"),
@@ -80,10 +55,9 @@ def test_id_out_of_range_is_named(i: int) -> None:
         (torch.tensor(0), r"\(\)"),
         ([float("nan")], "nan"),
     ],
-    ids=["half", "huge", "letter", "float", "two axes", "no axis", "nan"],
 )
 @pytest.mark.survives("token ids that are none", "the first of them is named")
-def test_what_is_no_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
+def test_anything_but_an_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         CharTokenizer("ab").decode(ids)
 

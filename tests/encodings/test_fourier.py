@@ -1,23 +1,31 @@
-"""The Fourier code of a branch against its formula, value by value."""
+"""Codes of branches: the Fourier code against its formula, value by value, and the controls beside it."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.encodings import Fourier, Rotary, Rotary2D
-from babygpt.encodings.fourier import fourier
+from babygpt.config import TrainConfig
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.encodings import Fourier, LearnedBranches, RandomBranches, Rotary, Rotary2D
+from babygpt.encodings.fourier import BranchCode, fourier
+from babygpt.objectives import Branches
 from babygpt.positions import Positions
+from babygpt.training import train
+from babygpt.training.checkpoint import Checkpoint, load, save
 
 D, C = 8, 16
 THETAS = st.floats(1.5, 1e6)
 STRIDES = st.integers(1, 512)
+CODES = {"fourier": Fourier, "learned": LearnedBranches, "random": RandomBranches}
+TABLES = {"learned": LearnedBranches, "random": RandomBranches}
 
 
 def in_floats(position: int, channel: int, theta: float, band: int) -> float:
-    """The note's formula; past `band` channels its frequencies begin again."""
+    """Compute the note's formula. After `band` channels its frequencies begin again."""
     i = channel % band // 2
     angle = position * theta ** (-2 * i / band)
     return math.cos(angle) if channel % 2 else math.sin(angle)
@@ -34,60 +42,47 @@ def test_codes_are_the_notes_formula(positions: list[int], theta: float, band: i
     for row, position in zip(got.tolist(), positions, strict=True):
         expected = [in_floats(position, channel, theta, band or 24) for channel in range(24)]
         assert row == pytest.approx(expected, abs=1e-6)
+        assert sum(x * x for x in row) == pytest.approx(12)  # all codes have one length
 
 
 @given(stride=STRIDES, theta=THETAS)
-def test_branch_b_stands_at_b_strides(stride: int, theta: float) -> None:
+def test_branch_b_has_position_b_times_stride(stride: int, theta: float) -> None:
     codes = Fourier(D, C, theta, stride=stride).code(torch.arange(8))
     for b in range(8):
         expected = [in_floats(b * stride, channel, theta, C) for channel in range(C)]
         assert codes[b].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@given(width=st.integers(1, 20).map(lambda pairs: 2 * pairs), position=st.integers(0, 10**6))
-def test_every_code_is_equally_long(width: int, position: int) -> None:
-    assert fourier(torch.tensor([position]), width).square().sum().item() == pytest.approx(width / 2)
-
-
-def test_positions_of_any_shape() -> None:
+def test_positions_may_have_any_shape() -> None:
     position = torch.arange(12).view(2, 2, 3)
     got = fourier(position, C, band=4)
-    assert got.shape == (2, 2, 3, C)
-    assert torch.equal(got.flatten(0, 2), fourier(position.flatten(), C, band=4))
+    assert torch.equal(got, fourier(position.flatten(), C, band=4).view(2, 2, 3, C))
 
 
-def test_it_is_added_by_branch_and_time_is_ropes() -> None:
-    encoding, positions = Fourier(D, C), Positions(torch.tensor([0, 0, 1, 5]), torch.tensor([0, 1, 0, 3]))
-    x, (q, k) = torch.randn(2, 4, C), (torch.randn(2, 2, 4, D) for _ in range(2))
-    added = encoding.embed(x, positions) - x
-    for t, b in enumerate(positions.branch.tolist()):
-        assert torch.allclose(added[:, t], encoding.code(torch.tensor(b)), atol=1e-6)
-    for got, expected in zip(
-        encoding.transform_qk(q, k, positions), Rotary(D).transform_qk(q, k, positions), strict=True
-    ):
-        assert torch.equal(got, expected)
-    assert encoding.score_bias(positions, positions) is None
+@pytest.mark.parametrize("name", CODES)
+def test_every_code_adds_its_branchs_vector_and_encodes_time_by_rope(name: str) -> None:
+    encoding, x = CODES[name](D, C), torch.randn(2, 4, C)
+    branch, time = torch.tensor([[0, 1, 1, 2], [7, 0, 0, 3]]), torch.tensor([0, 0, 4, 9])
+    positions = Positions(time, branch)
+    assert torch.allclose(encoding.embed(x, positions), x + encoding.code(branch), atol=1e-6)
+    q, k = torch.randn(2, 2, 2, 4, D)
+    expected = Rotary(D).transform_qk(q, k, Positions(time))
+    for got, turned in zip(encoding.transform_qk(q, k, positions), expected, strict=True):
+        assert torch.equal(got, turned)
+    assert torch.pdist(encoding.code(torch.arange(8)).detach()).min() > 0.01
 
 
-def test_each_row_of_a_batch_has_its_own_branches() -> None:
-    encoding, x = Fourier(D, C), torch.randn(2, 3, C)
-    branch = torch.tensor([[0, 1, 2], [5, 5, 0]])
-    together = encoding.embed(x, Positions(torch.zeros(2, 3), branch))
-    for b in range(2):
-        assert torch.equal(together[b], encoding.embed(x[b : b + 1], Positions(torch.zeros(3), branch[b]))[0])
-
-
-# ---------------------------------------------------------------- learnable
+# ---------------------------------------------------------------- tables
 
 
 @given(stride=STRIDES, theta=THETAS, band=st.sampled_from([None, 4]))
-def test_learnable_begins_as_fixed(stride: int, theta: float, band: int | None) -> None:
+def test_a_learnable_code_begins_as_the_fixed_one(stride: int, theta: float, band: int | None) -> None:
     made = [Fourier(D, C, theta, 8 * stride, stride, learnable, band) for learnable in (False, True)]
     fixed, learned = (encoding.code(torch.arange(8)) for encoding in made)
     assert torch.equal(fixed, learned)
 
 
-def test_only_learnable_is_trained_and_only_where_it_was_read() -> None:
+def test_only_a_learnable_code_is_trained_and_only_in_rows_that_were_read() -> None:
     assert not list(Fourier(D, C).parameters())
     encoding = Fourier(D, C, max_positions=64, stride=16, learnable=True)
     assert tuple(encoding.table.shape) == (64, C)
@@ -95,72 +90,111 @@ def test_only_learnable_is_trained_and_only_where_it_was_read() -> None:
     assert encoding.table.grad.any(dim=1).nonzero()[:, 0].tolist() == [0, 32]
 
 
+def test_random_codes_are_as_long_as_fourier_codes_on_average() -> None:
+    table = RandomBranches(D, 64, max_branches=2000).table
+    assert table.square().sum(dim=1).mean().item() == pytest.approx(32.0, rel=0.02)
+
+
+@pytest.mark.parametrize(("version", "is_trained"), [("v6-learned", True), ("v6-random", False)])
+def test_learned_codes_are_trained_and_random_ones_are_not(
+    awake, small_corpus, version: str, is_trained: bool
+) -> None:
+    model = awake(version, vocab_size=small_corpus.tokenizer.vocab_size)
+    before = model.encoding.table.detach().clone()
+    plan = TrainConfig(steps=2, batch_size=4, seed=0)
+    list(train(model, Branches(small_corpus, 16, n_branches=(2, 2)), plan))
+    assert torch.equal(model.encoding.table, before) != is_trained
+
+
+def test_a_checkpoint_keeps_random_codes(awake, tmp_path: Path) -> None:
+    """They were drawn once and never trained, and could not be drawn again."""
+    model, path = awake("v6-random"), tmp_path / "codes.safetensors"
+    save(path, Checkpoint("v6-random", model, CharTokenizer("\n .?abcdefg")))
+    torch.manual_seed(2)
+    fresh = awake("v6-random").encoding.table
+    loaded = load(path).model.encoding.table
+    assert torch.equal(loaded, model.encoding.table)
+    assert not torch.equal(loaded, fresh)
+
+
 # ---------------------------------------------------------------- beside 2-D RoPE
+
+
+def similarities(band: int, theta: float, stride: int, own_band: int | None, pair: list[int]) -> list[float]:
+    """Return the cosine of two branches' Fourier codes, and of a vector that 2-D RoPE turned by each."""
+    branch, ones = torch.tensor(pair), torch.ones(1, 1, 2, band, dtype=torch.float64)
+    codes = Fourier(band, C, theta, stride=stride, band=own_band).code(branch).double()
+    turned = Rotary2D(band, 1.0, theta, stride).transform_qk(ones, ones, Positions(torch.zeros(2), branch))
+    return [torch.cosine_similarity(*two, dim=0).item() for two in (codes, turned[1][0, 0])]
 
 
 @given(
     band=st.sampled_from([2, 4, 8]),
     stride=STRIDES,
     theta=THETAS,
-    pair=st.tuples(st.integers(0, 7), st.integers(0, 7)),
+    pair=st.lists(st.integers(0, 7), min_size=2, max_size=2),
 )
-def test_with_its_band_a_code_is_as_similar_as_a_turned_vector(
-    band: int, stride: int, theta: float, pair: tuple[int, int]
+def test_with_one_band_fourier_codes_are_as_similar_as_turned_vectors(
+    band: int, stride: int, theta: float, pair: list[int]
 ) -> None:
-    """2-D RoPE with all its pairs for the branch, on the same frequencies and stride."""
-    branch = torch.tensor(pair)
-    codes = Fourier(band, C, theta, stride=stride, band=band).code(branch).double()
-    ones = torch.ones(1, 1, 2, band, dtype=torch.float64)
-    positions = Positions(torch.zeros(2), branch)
-    turned = Rotary2D(band, 1.0, theta, stride).transform_qk(ones, ones, positions)[1][0, 0]
-    code, turn = (torch.cosine_similarity(*two, dim=0).item() for two in (codes, turned))
+    code, turn = similarities(band, theta, stride, band, pair)
     assert code == pytest.approx(turn, abs=1e-6)
-
-
-def test_without_it_the_two_are_not_alike() -> None:
-    codes = Fourier(8, C).code(torch.tensor([0, 1])).double()
-    ones = torch.ones(1, 1, 2, 8, dtype=torch.float64)
-    turned = Rotary2D(8, 1.0, stride=128).transform_qk(
-        ones, ones, Positions(torch.zeros(2), torch.arange(2))
-    )[1]
-    code, turn = (torch.cosine_similarity(*two, dim=0).item() for two in (codes, turned[0, 0]))
+    code, turn = similarities(8, 1e4, 128, None, [0, 1])  # the test can fail: other bands differ
     assert abs(code - turn) > 0.01
 
 
 # ---------------------------------------------------------------- bad arguments
 
 
+@pytest.mark.parametrize("version", ["v6", "v6-learned", "v6-random", "v6-rope2d"])
+def test_a_model_of_branches_needs_the_branch_of_each_token(awake, text, version: str) -> None:
+    with pytest.raises(ValueError, match=r"positions\.branch"):
+        awake(version)(text(1, 4))
+
+
+def test_the_base_class_has_no_code() -> None:
+    with pytest.raises(TypeError, match="BranchCode does not say"):
+        BranchCode(D).embed(torch.zeros(1, 1, C), Positions(torch.zeros(1), torch.zeros(1)))
+
+
 @pytest.mark.parametrize("learnable", [False, True])
 @pytest.mark.parametrize(("branch", "position"), [(4, 400), (7, 700), (-1, -100)])
-def test_a_branch_beyond_the_table_is_refused(learnable: bool, branch: int, position: int) -> None:
+def test_fourier_refuses_a_branch_beyond_the_table(learnable: bool, branch: int, position: int) -> None:
     encoding = Fourier(D, C, max_positions=400, stride=100, learnable=learnable)
     encoding.code(torch.arange(4))
     with pytest.raises(ValueError, match=f"position {position} is not in the table: it has 0 to 399"):
         encoding.code(torch.tensor([0, branch]))
+    Fourier(D, C, max_positions=301, stride=100, learnable=learnable).code(torch.tensor(3))  # the last row
 
 
-def test_the_last_position_of_the_table_is_there() -> None:
-    for learnable in (False, True):
-        Fourier(D, C, max_positions=301, stride=100, learnable=learnable).code(torch.tensor(3))
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_refuse_a_branch_without_a_row(name: str) -> None:
+    for branch in (3, -1):
+        with pytest.raises(ValueError, match=f"position {branch} is not in the table: it has 0 to 2"):
+            TABLES[name](D, C, max_branches=3).code(torch.tensor([0, branch]))
+    for rows in (0, -1):
+        with pytest.raises(ValueError, match=rf"max_branches \({rows}\) must be at least 1"):
+            TABLES[name](D, C, max_branches=rows)
 
 
 @pytest.mark.parametrize("name", ["stride", "max_positions"])
 @pytest.mark.parametrize("number", [0, -1, 1.5, math.nan, math.inf])
-def test_a_stride_or_table_that_is_none_is_named(name: str, number: float) -> None:
+def test_fourier_refuses_a_stride_or_table_that_is_no_count(name: str, number: float) -> None:
     with pytest.raises(ValueError, match=rf"{name} \({number}\) must be a whole number of at least 1"):
         Fourier(D, C, **{name: number})
 
 
 @pytest.mark.parametrize("band", [0, -2, 3, 1, 6, 32])
-def test_a_band_that_does_not_fit_is_refused_at_once(band: int) -> None:
-    """Odd ones, those that do not divide the width, those wider than it."""
+def test_fourier_refuses_a_band_that_is_odd_or_does_not_divide_the_width(band: int) -> None:
     with pytest.raises(ValueError, match=rf"\({band}\).* must be even"):
         Fourier(D, C, max_positions=64, band=band)
 
 
-def test_odd_sizes_and_absurd_theta_are_refused_at_once() -> None:
-    for head_dim, width in ((7, C), (D, 15)):
-        with pytest.raises(ValueError, match="must be even"):
-            Fourier(head_dim, width)
+def test_odd_sizes_and_negative_theta_are_refused() -> None:
+    for make in (*CODES.values(), lambda D, C: Rotary2D(D)):
+        with pytest.raises(ValueError, match=r"\(7\) must be even"):
+            make(7, C)
+    with pytest.raises(ValueError, match="must be even"):
+        Fourier(D, 15)
     with pytest.raises(ValueError, match=r"theta \(-1"):
         Fourier(D, C, theta=-1)

@@ -20,13 +20,13 @@ POSITIONS = st.integers(0, 4000)
 
 
 def as_complex(x: torch.Tensor) -> np.ndarray:
-    """Channels (2i, 2i+1) as the number x[2i] + j x[2i+1], in double precision."""
+    """Return channels (2i, 2i+1) as the number x[2i] + j x[2i+1], in double precision."""
     x = x.double().numpy()
     return x[..., 0::2] + 1j * x[..., 1::2]
 
 
 def turned(x: torch.Tensor, position: np.ndarray, theta: float = 10_000.0) -> np.ndarray:
-    """x times exp(j m theta^(-2i/D)): (..., T, D) and (T,) to complex (..., T, D/2)."""
+    """Return x times exp(j m theta^(-2i/D)): (..., T, D) and (T,) to complex (..., T, D/2)."""
     D = x.shape[-1]
     speed = np.array([theta ** (-2 * i / D) for i in range(D // 2)])
     return as_complex(x) * np.exp(1j * np.asarray(position, dtype=float)[..., None] * speed)
@@ -57,6 +57,12 @@ def test_neighbours_make_a_pair_and_turn_anticlockwise() -> None:
     assert second == pytest.approx([0, 0, math.cos(0.1), math.sin(0.1)])
 
 
+def test_rotate_pairs_takes_one_angle_for_each_pair() -> None:
+    x = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=torch.float64)
+    got = rotate_pairs(x, torch.tensor([math.pi / 2, math.pi], dtype=torch.float64))
+    assert got.tolist() == pytest.approx([0, 1, 0, -2], abs=1e-12)
+
+
 @given(D=DIMS, theta=THETAS, m=POSITIONS, n=POSITIONS, shift=POSITIONS)
 def test_score_depends_on_distance_alone(D: int, theta: float, m: int, n: int, shift: int) -> None:
     q, k = heads(D)
@@ -71,27 +77,18 @@ def test_score_depends_on_distance_alone(D: int, theta: float, m: int, n: int, s
 
 
 def test_score_does_change_with_distance() -> None:
-    """So that the test above cannot pass on a rotation that does nothing."""
+    """Otherwise the test above would pass on a rotation that does nothing."""
     q, k = heads(8)
     near, far = (rotate(q, torch.tensor([m])) for m in (1, 2))
     assert ((near - far) * k).sum(dim=-1).abs().min() > 1e-3
 
 
-@given(D=DIMS, theta=THETAS, m=st.integers(0, 1_000_000))
-def test_rotation_keeps_length(D: int, theta: float, m: int) -> None:
-    x, _ = heads(D)
-    assert torch.allclose(rotate(x, torch.tensor([m]), theta).norm(dim=-1), x.norm(dim=-1))
-
-
 @given(D=DIMS, m=POSITIONS, n=POSITIONS)
-def test_two_turns_are_one(D: int, m: int, n: int) -> None:
+def test_rotation_keeps_length_and_two_turns_are_one(D: int, m: int, n: int) -> None:
     x, _ = heads(D)
-    twice = rotate(rotate(x, torch.tensor([m])), torch.tensor([n]))
-    assert torch.allclose(twice, rotate(x, torch.tensor([m + n])), atol=1e-9)
-
-
-def test_position_zero_changes_nothing() -> None:
-    x, _ = heads(8)
+    once = rotate(x, torch.tensor([m]))
+    assert torch.allclose(once.norm(dim=-1), x.norm(dim=-1))
+    assert torch.allclose(rotate(once, torch.tensor([n])), rotate(x, torch.tensor([m + n])), atol=1e-9)
     assert torch.equal(rotate(x, torch.tensor([0])), x)
 
 
@@ -101,6 +98,8 @@ def test_each_row_of_a_batch_has_its_own_positions() -> None:
     got = as_complex(rotate(x, position))
     for b in range(2):
         assert np.abs(got[b] - turned(x[b], position[b].numpy())).max() < 1e-10
+    assert angles(position[0], 8).shape == (3, 4)
+    assert angles(position, 8).shape == (2, 1, 3, 4)  # broadcasts against heads
 
 
 def test_module_turns_queries_and_keys_alike() -> None:
@@ -118,23 +117,20 @@ def test_far_positions_stay_exact_in_float32() -> None:
     assert np.abs(got - turned(x, np.array([10_000_001]))).max() < 1e-5
 
 
-def test_turn_takes_one_angle_for_each_pair() -> None:
-    x = torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=torch.float64)
-    got = rotate_pairs(x, torch.tensor([math.pi / 2, math.pi], dtype=torch.float64))
-    assert got.tolist() == pytest.approx([0, 1, 0, -2], abs=1e-12)
-
-
 @pytest.mark.parametrize(
     "make", [Rotary, Rotary2D, lambda D: rotate(torch.zeros(1, 1, 1, D), torch.tensor([0]))]
 )
-def test_odd_head_is_refused_by_size(make) -> None:
+def test_an_odd_head_is_refused(make) -> None:
     with pytest.raises(ValueError, match=r"\(7\) must be even"):
         make(7)
 
 
-def test_angles_meet_heads_of_a_batch() -> None:
-    assert angles(torch.arange(5), 8).shape == (5, 4)
-    assert angles(torch.zeros(2, 5, dtype=torch.long), 8).shape == (2, 1, 5, 4)
+def test_channels_need_not_be_contiguous_in_memory() -> None:
+    """Complex numbers need both channels of a pair side by side; slices and transposed tensors lack that."""
+    whole = torch.randn(2, 9, 3, 18, generator=torch.Generator().manual_seed(0))
+    for x in (whole[..., 1:9], whole[..., ::2][..., :8], whole.transpose(1, 3)[:, :8, :, :8]):
+        position = torch.arange(x.shape[-2])
+        assert torch.equal(rotate(x, position), rotate(x.clone().contiguous(), position))
 
 
 # ---------------------------------------------------------------- two coordinates
@@ -159,20 +155,10 @@ def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
     assert np.abs(as_complex(new_q) - expected).max() < 1e-9
 
 
-def test_2d_without_a_share_for_branches_is_rope() -> None:
-    q, k = heads(8, 4)
-    positions = Positions(torch.arange(4), torch.tensor([0, 1, 0, 1]))
-    flat = Rotary(8).transform_qk(q, k, positions)
-    for got, expected in zip(Rotary2D(8, branch_share=0).transform_qk(q, k, positions), flat, strict=True):
-        assert torch.equal(got, expected)
-
-
-@pytest.mark.parametrize(
-    ("head_dim", "width"), [(4, 2), (6, 4), (8, 4), (10, 6), (14, 8), (16, 8), (24, 12), (32, 16)]
-)
-def test_2d_half_a_pair_is_rounded_up(head_dim: int, width: int) -> None:
-    """Always up: to the even number, three pairs and five would both give two to the branch."""
-    assert Rotary2D(head_dim).branch_width == width
+def test_2d_rounds_half_a_pair_up() -> None:
+    """Rounding to the even number would give two pairs to the branch, out of three and out of five."""
+    for head_dim, width in [(4, 2), (6, 4), (8, 4), (10, 6), (14, 8), (16, 8), (24, 12), (32, 16)]:
+        assert Rotary2D(head_dim).branch_width == width
 
 
 @pytest.mark.parametrize(
@@ -185,13 +171,10 @@ def test_2d_half_a_pair_is_rounded_up(head_dim: int, width: int) -> None:
         (8, 0.9, "time"),
     ],
 )
-def test_2d_share_that_comes_to_no_pair_is_refused(head_dim: int, share: float, what: str) -> None:
-    """Else branches, or times, would silently look alike."""
+def test_2d_refuses_a_share_that_leaves_no_pair(head_dim: int, share: float, what: str) -> None:
+    """All branches, or all times, would silently look alike."""
     with pytest.raises(BadInput, match=rf"branch_share \({share}\) of {head_dim // 2} .* none for {what}"):
         Rotary2D(head_dim, share)
-
-
-def test_2d_needs_heads_wide_enough_for_two_coordinates() -> None:
     with pytest.raises(BadInput, match="leaves none"):
         build("v6-rope2d", ModelConfig(11, 16, 1, 8, 16))
 
@@ -209,32 +192,7 @@ def test_2d_score_depends_on_both_distances(time: int, branch: int, by: int, ove
     assert torch.allclose(score(0, 0), score(by, over), atol=1e-9, rtol=0)
 
 
-def test_2d_with_branch_and_time_of_a_batch() -> None:
-    q, k = heads(8, 3)
-    time, branch = torch.tensor([[0, 1, 2], [5, 6, 7]]), torch.tensor([[0, 0, 0], [1, 1, 1]])
-    encoding = Rotary2D(8)
-    together = encoding.transform_qk(q, k, Positions(time, branch))[0]
-    for b in range(2):
-        alone = encoding.transform_qk(q[b : b + 1], k[b : b + 1], Positions(time[b], branch[b]))[0]
-        assert torch.equal(together[b : b + 1], alone)
-
-
-def test_2d_needs_to_know_the_branch() -> None:
-    q, k = heads(8)
-    with pytest.raises(ValueError, match="branch"):
-        Rotary2D(8).transform_qk(q, k, Positions.arange(1))
-
-
 @pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_2d_share_out_of_range_is_named(share: float) -> None:
+def test_2d_refuses_a_share_outside_0_to_1(share: float) -> None:
     with pytest.raises(ValueError, match=rf"branch_share \({share}\)"):
         Rotary2D(8, branch_share=share)
-
-
-def test_channels_may_lie_in_memory_as_they_like() -> None:
-    """Complex numbers want pairs side by side; a slice or a transposed tensor has them elsewhere."""
-    whole = torch.randn(2, 9, 3, 18, generator=torch.Generator().manual_seed(0))
-    for x in (whole[..., 1:9], whole[..., ::2][..., :8], whole.transpose(1, 3)[:, :8], whole[:1, :, :, :8]):
-        position = torch.arange(x.shape[-2])
-        x = x if x.shape[-1] % 2 == 0 else x[..., :-1]
-        assert torch.equal(rotate(x, position), rotate(x.clone().contiguous(), position))

@@ -1,56 +1,124 @@
-"""What the tests of faults share: the process that forks, what commands read, and undisturbed runs."""
+"""Run commands in this process, or in processes of their own with a fault planted in them."""
 
+import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
-from tests.faults.harness import Ended, Faults, Server, serving
-from tests.faults.outcome import Whole, disturb, make_desk, undisturbed
-from tests.faults.table import TABLE
+from babygpt.cli import main
+from babygpt.training import checkpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "the cat sat on the mat. " * 40
+SHAPE = "--n-layer 1 --n-head 2 --n-embd 16 --block-size 16 --batch-size 4".split()
+CODE = """
+import runpy, sys
+if {plants!r}:
+    from tests.faults.plants import *
+    {plants}
+sys.argv[1:] = {words!r}
+runpy.run_module("babygpt", run_name="__main__", alter_sys=True)
+"""
+TIMES = {"seconds_per_step", "minutes", "seconds"}
 
 if sys.platform != "linux":
-    collect_ignore_glob = ["test_*.py"]  # they need /proc, /dev/full and fork
+    collect_ignore_glob = ["test_stopped.py", "test_machine.py"]  # they need /proc, /dev/full and signals
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def desk(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a text and small models, which commands read and never write to."""
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text, small models, and files that are neither; commands read them only."""
     folder = tmp_path_factory.mktemp("desk")
-    make_desk(server, folder)
+    (folder / "text.txt").write_text(TEXT, encoding="utf-8")
+    (folder / "binary").write_bytes(bytes(range(256)))
+    (folder / "empty").touch()
+    (folder / "folder").mkdir()
+    for version in ("v4", "v7-rope"):
+        words = ["train", version, "--corpus", folder / "text.txt", "--steps", 1, *SHAPE]
+        run_here(*words, "--out", folder / f"{version}.safetensors")
+    run_here(
+        "pretrain", "--corpus", folder / "text.txt", "--max-steps", 1, *SHAPE, "--out-dir", folder / "v6"
+    )
     return folder
 
 
+def run_here(*words: object) -> Result:
+    """Run a command in this process, and check that it ends well or with one line."""
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+    assert result.exit_code in (0, 1, 2), result.output
+    if result.exit_code:
+        errors = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+        assert len(errors) == 1, result.output
+    return result
+
+
 @pytest.fixture(scope="session")
-def whole(server: Server, desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Whole]:
-    """What a command of the table is when nobody disturbs it."""
-    return cache(lambda name: undisturbed(server, TABLE[name], desk, tmp_path_factory.mktemp("whole")))
+def run(desk: Path) -> Callable[..., Result]:
+    return run_here
 
 
-@pytest.fixture
-def stopped(
-    server: Server, desk: Path, whole: Callable[[str], Whole], tmp_path: Path
-) -> Callable[..., tuple[Ended, int]]:
-    """Run a command into these faults, then go on undisturbed: how it ended, and the steps made in all.
+@pytest.fixture(scope="session")
+def start() -> Callable[..., subprocess.Popen]:
+    """Start a command in a process of its own, in a folder, with planted faults."""
 
-    Looks that what stands meanwhile can be read, and that in the end all is as if nothing had happened.
-    """
+    def begin(folder: Path, *words: object, plants: str = "", **streams: Any) -> subprocess.Popen:
+        code = CODE.format(plants=plants, words=[str(word) for word in words])
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | streams
+        env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        folder.mkdir(exist_ok=True)
+        return subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=env, **streams)
 
-    def stop(name: str, **faults: Any) -> tuple[Ended, int]:
-        command, folder, log = TABLE[name], tmp_path / "work", tmp_path / "steps"
-        folder.mkdir()
-        planted = Faults(**faults)
-        ended, wrong = disturb(server, command, desk, folder, whole(name), [planted], log)
-        assert wrong == [], ended
-        return ended[0], len(log.read_bytes())
+    return begin
 
-    return stop
+
+# ---------------------------------------------------------------- what a command leaves behind
+
+
+def training_words(command: str, desk: Path) -> list[str]:
+    """Return the words of a training of 8 steps that saves after every second step."""
+    common = ["--corpus", str(desk / "text.txt"), "--save-every", "2", *SHAPE]
+    return {
+        "train": ["train", "v4", "--steps", "8", "--out", "m.safetensors", *common],
+        "pretrain": ["pretrain", "--pe", "fpe", "--max-steps", "8", "--out-dir", ".", *common],
+    }[command]
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Return all that the checkpoints of a folder hold, but for times; and the names of all other files."""
+    return {path.name: content(path) for path in sorted(folder.iterdir())}
+
+
+def content(path: Path) -> Any:
+    if path.suffix != ".safetensors":
+        return "a file"
+    held = checkpoint.load(path)
+    weights = {name: p.numpy().tobytes() for name, p in held.model.state_dict().items()}
+    info = json.dumps({name: value for name, value in held.info.items() if name not in TIMES})
+    return held.version, held.options, info, held.training is None, weights
+
+
+@pytest.fixture(scope="session")
+def undisturbed(desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """Return what a training leaves when nothing disturbs it."""
+    made: dict[str, dict[str, Any]] = {}
+
+    def train(command: str) -> dict[str, Any]:
+        if command not in made:
+            folder = tmp_path_factory.mktemp("undisturbed")
+            before = Path.cwd()
+            os.chdir(folder)
+            try:
+                assert run_here(*training_words(command, desk)).exit_code == 0
+            finally:
+                os.chdir(before)
+            made[command] = contents(folder)
+        return made[command]
+
+    return train

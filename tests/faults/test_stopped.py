@@ -1,71 +1,117 @@
-"""Whoever stops a command, and whenever: the same command goes on, and ends as if nobody had stopped it."""
+"""A training that is stopped goes on with --resume, and ends as if nothing had happened."""
 
-import random
+import subprocess
+import time
 
+import psutil
 import pytest
 
-from tests.faults.table import TABLE, TRAINS
+from tests.faults.conftest import contents, training_words
+
+slow = pytest.mark.slow
 
 
-@pytest.mark.parametrize("where", ["all", "files"])
-@pytest.mark.parametrize("name", TRAINS)
-@pytest.mark.survives(
-    "kill -9 at a random moment of any command that trains, also while it writes",
-    "what was saved stands; the same command, to some with --resume, ends as if nothing had happened",
+@pytest.fixture
+def disturbed(start, desk, undisturbed, tmp_path):
+    """Run a training into a fault, and go on: return how it ended, its stderr, and the steps of both."""
+
+    def disturb(command: str, plants: str, **streams) -> tuple[int, str, int]:
+        words, log, folder = training_words(command, desk), tmp_path / "steps", tmp_path / "work"
+        first = start(folder, *words, plants=f"log_steps({str(log)!r}); {plants}", **streams)
+        _, err = first.communicate(timeout=120)
+        unfinished = first.returncode != 0 or contents(folder) != undisturbed(command)
+        if unfinished:
+            more = ["--resume"] if any(folder.glob("*.safetensors")) else []
+            second = start(folder, *words, *more, plants=f"log_steps({str(log)!r})")
+            _, later = second.communicate(timeout=120)
+            assert second.returncode == 0, later
+        assert contents(folder) == undisturbed(command)
+        assert "Traceback" not in err
+        return first.returncode, err, len(log.read_bytes())
+
+    return disturb
+
+
+@pytest.mark.parametrize(
+    ("command", "plants"),
+    [
+        ("train", "signal_at_step(6, 'SIGKILL')"),
+        *(
+            pytest.param(command, f"signal_at_step({step}, 'SIGKILL')", marks=slow)
+            for command, step in [("train", 1), ("train", 8), ("pretrain", 4)]
+        ),
+        *(
+            pytest.param(command, f"signal_at_change({nth}, 'SIGKILL')", marks=slow)
+            for command in ("train", "pretrain")
+            for nth in (1, 2, 3, 5, 6, 7)
+        ),
+    ],
 )
-def test_killed(stopped, whole, name, where):
+def test_a_killed_run_goes_on(disturbed, command, plants):
     """No more steps are made twice than lie between two checkpoints."""
-    moment = whole(name).moment(random.Random(f"{name} {where}"), where)
-    ended, steps = stopped(name, moments=[(moment, "SIGKILL")])
-    assert ended.status == -9
-    assert steps <= whole(name).steps + TABLE[name].every, moment
+    status, _, steps = disturbed(command, plants)
+    assert status == -9
+    assert steps <= 8 + 2 + 1  # the step at which it was killed was begun, too
 
 
-@pytest.mark.parametrize(("signal", "status"), [("SIGTERM", 143), ("SIGHUP", 129)])
-@pytest.mark.parametrize("name", TRAINS)
-@pytest.mark.survives(
-    "the system asks a command that trains to end (SIGTERM), or its terminal goes (SIGHUP)",
-    "it saves the last step that was made, says so in one line and ends; the same command goes on, "
-    "compare stretch from its beginning",
+@pytest.mark.parametrize(
+    ("command", "name", "status"),
+    [
+        ("train", "SIGTERM", 143),
+        pytest.param("train", "SIGHUP", 129, marks=slow),
+        pytest.param("pretrain", "SIGTERM", 143, marks=slow),
+    ],
 )
-def test_asked_to_end(stopped, whole, name, signal, status):
-    """Not a step that was made whole is made again."""
-    moment = whole(name).moment(random.Random(f"{name} {signal}"), "training")
-    ended, steps = stopped(name, moments=[(moment, signal)])
-    assert ended.status == status, ended
-    assert signal in ended.line, ended
-    assert steps <= whole(name).steps + TABLE[name].lost, moment
+def test_the_system_asks_a_run_to_end(disturbed, command, name, status):
+    """It finishes its step, saves it, and says so in one line."""
+    found, err, steps = disturbed(command, f"signal_at_step(5, {name!r})")
+    assert (found, steps) == (status, 8)
+    assert f"ended by {name}: the checkpoint of step 5 stands at" in err
 
 
-@pytest.mark.parametrize("name", ["train", "figures"])
-def test_a_hang_up_under_nohup_is_not_heard(stopped, whole, name):
-    moment = whole(name).moment(random.Random(name), "training")
-    ended, steps = stopped(name, moments=[(moment, "SIGHUP")], ignored=["SIGHUP"])
-    assert (ended.status, steps) == (0, whole(name).steps)
+@pytest.mark.parametrize("command", ["train", pytest.param("pretrain", marks=slow)])
+def test_ctrl_c_stops_early_and_measures_what_was_learned(disturbed, command):
+    status, _, steps = disturbed(command, "signal_at_step(5, 'SIGINT')")
+    assert (status, steps) == (0, 8)
 
 
-@pytest.mark.parametrize("name", TRAINS)
-@pytest.mark.survives(
-    "Ctrl-C in training",
-    "train and pretrain save and measure what was learned, the others save it and say so; all go on, "
-    "compare stretch from its beginning",
-)
-def test_interrupted_in_training(stopped, whole, name):
-    moment = whole(name).moment(random.Random(f"{name} once"), "training")
-    ended, steps = stopped(name, moments=[(moment, "SIGINT")])
-    assert ended.status == TABLE[name].stopped, ended
-    assert steps <= whole(name).steps + TABLE[name].lost, moment
+@slow
+@pytest.mark.parametrize("plants", ["signal_while_measuring('SIGINT')", "signal_at_change(3, 'SIGINT')"])
+def test_ctrl_c_while_it_measures_or_saves_loses_nothing(disturbed, plants):
+    status, _, steps = disturbed("train", plants)
+    assert status in (0, 130)
+    assert steps == 8
 
 
-@pytest.mark.parametrize(("name", "times"), [*((name, 2) for name in TRAINS), ("train", 3)])
-@pytest.mark.survives(
-    "Ctrl-C twice or three times at any moment, also while it saves or measures",
-    "what was learned is saved, but of the copies that compare stretch trains",
-)
-def test_interrupted_however_often_and_whenever(stopped, whole, name, times):
-    draw = random.Random(f"{name} {times}")
-    first = whole(name).moment(draw, "files" if times == 2 else "all")
-    moments = [(first + draw.randint(0, 300) * i, "SIGINT") for i in range(times)]
-    ended, steps = stopped(name, moments=moments)
-    assert ended.status in (0, 1, 130, -2), ended
-    assert steps <= whole(name).steps + TABLE[name].lost, moments
+@slow
+def test_a_hang_up_under_nohup_is_not_heard(disturbed):
+    plants = "signal.signal(signal.SIGHUP, signal.SIG_IGN); signal_at_step(5, 'SIGHUP')"
+    status, _, steps = disturbed("train", plants)
+    assert (status, steps) == (0, 8)
+
+
+@pytest.mark.parametrize("more", [[], pytest.param(["--overwrite"], marks=slow)])
+def test_a_second_writer_is_refused_by_the_name_of_the_first(start, desk, undisturbed, run, tmp_path, more):
+    """The first is suspended meanwhile (Ctrl-Z), and ends undisturbed."""
+    words, folder = training_words("train", desk), tmp_path / "work"
+    first = start(folder, *words, plants="signal_at_step(3, 'SIGSTOP')")
+    wait_until_suspended(first)
+    second = run(*words, "--out", folder / "m.safetensors", *(more or ["--resume"]))
+    assert second.exit_code == 1
+    assert f"is being written by process {first.pid} on" in second.output
+    first.send_signal(18)  # SIGCONT
+    _, err = first.communicate(timeout=120)
+    assert first.returncode == 0, err
+    assert contents(folder) == undisturbed("train")
+
+
+def wait_until_suspended(process: subprocess.Popen, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while psutil.Process(process.pid).status() != psutil.STATUS_STOPPED:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_nothing_is_left_beside_a_checkpoint(undisturbed):
+    assert list(undisturbed("train")) == ["m.safetensors"]

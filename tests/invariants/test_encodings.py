@@ -1,4 +1,4 @@
-"""What encodings promise: each promise kept by one, broken by another."""
+"""Promises of encodings: each is kept by one encoding and broken by another."""
 
 import pytest
 import torch
@@ -11,7 +11,6 @@ from babygpt.encodings import (
     GatesLast,
     KeysOnly,
     LearnedPhase,
-    LearnedPositions,
     Polar,
     PoPE,
     Quadrature,
@@ -40,22 +39,11 @@ def test_multiplicative_codes_are_relative(encoding):
     assert invariants.shift_invariant(encoding).holds
 
 
-def test_a_stretched_rotation_breaks_both_promises():
-    assert not invariants.norm_preserved(Stretched(32)).holds
-    assert not invariants.shift_invariant(Stretched(32)).holds
-
-
-def test_the_notes_kernel_breaks_both_promises_too():
-    """A finding: K(m) K(n) is no function of m - n, and it shortens whatever stands far from the start."""
-    assert invariants.shift_invariant(gaussian(32, "absolute")).value > 1
-    assert not invariants.norm_preserved(gaussian(32, "absolute")).holds
-
-
-@torch.no_grad()
-def awake_phase(encoding):
-    """With a phase that is not where it begins."""
-    encoding.delta.uniform_(-3, 3)
-    return encoding
+def test_stretched_rotations_and_the_notes_kernel_break_both_promises():
+    """A finding: K(m) K(n) is no function of m - n, and it shortens vectors far from the start."""
+    for encoding in (Stretched(32), gaussian(32, "absolute")):
+        assert not invariants.norm_preserved(encoding).holds
+        assert not invariants.shift_invariant(encoding).holds
 
 
 @pytest.mark.parametrize("encoding", [Quadrature(32), LearnedPhase(4, 32), PoPE(4, 32)])
@@ -66,30 +54,14 @@ def test_quadrature_is_relative_and_before_it_learns_a_phase_even(encoding):
 
 @pytest.mark.parametrize("encoding", [LearnedPhase(4, 32), PoPE(4, 32)])
 def test_a_phase_tells_left_from_right_and_stays_relative(encoding):
-    encoding = awake_phase(encoding)
+    torch.nn.init.uniform_(encoding.delta, -3, 3)
     assert invariants.shift_invariant(encoding).holds
     assert invariants.mirrored(encoding).value > 1
-    assert not invariants.mirrored(encoding).holds
-
-
-@pytest.mark.parametrize("encoding", [Polar(32), KeysOnly(32)])
-def test_one_gate_alone_keeps_a_term_of_the_sum(encoding):
-    """A finding: half of cos a cos b is the cosine of a + b. It knows the start, and no sides are alike."""
-    assert invariants.shift_invariant(encoding).value > 1
-    assert not invariants.mirrored(encoding).holds
-
-
-@pytest.mark.parametrize(("encoding", "alike"), [(Encoding(), True), (ALiBi(4), True), (Rotary(32), False)])
-def test_who_tells_left_from_right(encoding, alike):
-    assert invariants.mirrored(encoding).holds == alike
-
-
-def test_a_learned_table_is_no_function_of_distance():
-    """The dot product of two rows depends on both places: measured as the invariant measures scores."""
-    torch.manual_seed(0)
-    table = LearnedPositions(32, 8).table.detach()
-    gram = table @ table.T
-    assert (gram.diagonal(1) - gram[0, 1]).abs().max() > 1e-4
+    for other, alike in ((Encoding(), True), (ALiBi(4), True), (Rotary(32), False)):
+        assert invariants.mirrored(other).holds == alike
+    for gate in (Polar(32), KeysOnly(32)):  # half of cos a cos b is the cosine of a + b
+        assert invariants.shift_invariant(gate).value > 1
+        assert not invariants.mirrored(gate).holds
 
 
 # ---------------------------------------------------------------- closed forms
@@ -108,16 +80,6 @@ def test_a_wrong_table_is_found_out():
     assert not invariants.table_equals_closed_form(Halved(16)).holds
 
 
-# ---------------------------------------------------------------- a gate's alpha and phase
-
-
-def at_zero(model, phase):
-    """A model that computes something, with its phase where the note begins."""
-    with torch.no_grad():
-        getattr(model.encoding, phase).zero_()
-    return model
-
-
 @pytest.mark.parametrize("encoding", [Polar(32), ExactPhase(32), RandomPhase(32)])
 def test_before_a_norm_alpha_is_idle(encoding):
     """And PoPE has none."""
@@ -128,43 +90,28 @@ def test_before_a_norm_alpha_is_idle(encoding):
 
 @pytest.mark.parametrize("encoding", [GatesLast(32), KeysOnly(32), Quadrature(32), LearnedPhase(4, 32)])
 def test_after_the_norm_alpha_counts(encoding):
+    before = encoding.alpha
     assert invariants.alpha_is_idle(encoding).value > 1
-
-
-def test_measuring_alpha_leaves_it_as_it_was():
-    encoding = KeysOnly(32, alpha=0.25)
-    invariants.alpha_is_idle(encoding)
-    assert encoding.alpha == 0.25
-
-
-def test_an_encoding_without_alpha_is_named():
+    assert encoding.alpha == before
     with pytest.raises(ValueError, match="Rotary has no number called 'alpha'"):
         invariants.alpha_is_idle(Rotary(32))
 
 
 @pytest.mark.parametrize(
-    ("version", "phase", "never"),
-    [("v7-polar", "phi", True), ("v7-exact", "phi", False), ("v7-keys", "phi", False)]
-    + [(version, "delta", False) for version in ("v7", "v7-pope")],
+    ("version", "phase"),
+    [("v7-polar", "phi"), ("v7-exact", "phi"), ("v7-keys", "phi"), ("v7", "delta"), ("v7-pope", "delta")],
 )
-def test_who_learns_a_phase_from_0(awake, version, phase, never):
-    found = invariants.phase_never_learns(at_zero(awake(version), phase), IDX, phase)
-    assert found.holds == never
-    assert (found.value == 0) == never
+def test_only_the_notes_phase_gets_no_gradient_at_0(awake, version, phase):
+    model = awake(version)
+    assert not invariants.phase_never_learns(model, IDX, phase).holds
+    torch.nn.init.zeros_(getattr(model.encoding, phase))
+    found = invariants.phase_never_learns(model, IDX, phase)
+    assert found.holds == (found.value == 0) == (version == "v7-polar")
 
 
-def test_anywhere_else_the_notes_phase_would_learn(awake):
-    """It is the point where it begins."""
-    assert not invariants.phase_never_learns(awake("v7-polar"), IDX).holds
-
-
-def test_an_untrained_model_is_no_proof(awake):
-    """Its head is zero, so nothing has a gradient but the head."""
-    model = build("v7-exact", awake("v7-exact").config)
-    with pytest.raises(ValueError, match="no gradient reaches the queries"):
-        invariants.phase_never_learns(model, IDX)
-
-
-def test_a_phase_that_is_not_there_is_named(awake):
+def test_models_that_prove_nothing_about_a_phase_are_refused(awake):
     with pytest.raises(ValueError, match="LearnedPhase has no parameter called 'phi'"):
         invariants.phase_never_learns(awake("v7"), IDX)
+    untrained = build("v7-exact", awake("v7-exact").config)  # its head is zero, and so are all gradients
+    with pytest.raises(ValueError, match="no gradient reaches the queries"):
+        invariants.phase_never_learns(untrained, IDX)

@@ -1,4 +1,4 @@
-"""Promises of a sampler: ours keeps them, and each way to break one is found out."""
+"""Promises of a sampler, how a promise prints, and how a text is read."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,7 +7,22 @@ import pytest
 import torch
 
 from babygpt import invariants
+from babygpt.invariants.base import text_logits
+from babygpt.objectives import denoise
 from babygpt.sampling import ancestral, by_confidence, fill_in, in_random_order
+
+
+def test_a_promise_prints_its_mark():
+    assert str(invariants.Promise("it holds", 0.0, 1.0)) == "✓ it holds"
+    assert str(invariants.Promise("it fails", 2.0, 1.0)) == "✗ it fails"
+
+
+def test_a_text_is_read_with_its_masks_where_the_model_fills_in(awake, text):
+    model, idx = awake("v7"), torch.tensor([3, 10, 4, 10, 10, 5])
+    assert torch.equal(text_logits(model, idx)[:, :10], denoise(model, idx[None])[0])
+    model, idx = awake("v4"), text(9)
+    assert torch.equal(text_logits(model, idx), model(idx[None])[0])
+
 
 MASK = 10
 ORDERS = {"surest first": by_confidence(0.3), "random": in_random_order(2), "ancestral": ancestral(4)}
@@ -33,39 +48,13 @@ def test_ours_keeps_all_promises(awake, holes, order):
         assert promise(model, holes).holds, promise  # by confidence, where nothing is said
 
 
-def lazy(model, idx):
-    """Leaves a MASK."""
-    filled = fill_in(model, idx)
-    return replace(filled, tokens=filled.tokens.index_fill(1, torch.tensor([2]), MASK))
-
-
-def eager(model, idx):
-    """Writes over the prompt."""
-    filled = fill_in(model, idx)
-    return replace(filled, tokens=(filled.tokens + 1) % MASK)
-
-
-def slow(model, idx):
-    """Counts steps at which nothing appears."""
-    filled = fill_in(model, idx)
-    return replace(filled, when=2 * filled.when)
-
-
-def forgetful(model, idx):
-    """Does not say when a token appeared."""
-    filled = fill_in(model, idx)
-    return replace(filled, when=filled.when.index_fill(1, torch.tensor([2]), 0))
-
-
-def test_a_mask_that_is_left_is_found_out(awake, holes):
-    assert invariants.fills_every_mask(awake("v7"), holes, lazy).value == 2
-
-
-def test_a_prompt_that_changes_is_found_out(awake, holes):
-    assert invariants.keeps_the_prompt(awake("v7"), holes, eager).value == 18
-    assert invariants.fills_every_mask(awake("v7"), holes, eager).holds
-
-
-@pytest.mark.parametrize("fill", [slow, forgetful])
-def test_steps_that_do_nothing_are_found_out(awake, holes, fill):
-    assert not invariants.at_least_one_a_step(awake("v7"), holes, fill).holds
+def test_samplers_that_break_a_promise_are_found_out(awake, holes):
+    model, filled, at = awake("v7"), fill_in(awake("v7"), holes), torch.tensor([2])
+    left = replace(filled, tokens=filled.tokens.index_fill(1, at, MASK))
+    assert invariants.fills_every_mask(model, holes, lambda *_: left).value == 2
+    changed = replace(filled, tokens=(filled.tokens + 1) % MASK)
+    assert invariants.keeps_the_prompt(model, holes, lambda *_: changed).value == 18
+    assert invariants.fills_every_mask(model, holes, lambda *_: changed).holds
+    for when in (2 * filled.when, filled.when.index_fill(1, at, 0)):  # idle steps, or a token without a step
+        slow = replace(filled, when=when)
+        assert not invariants.at_least_one_a_step(model, holes, lambda *_, slow=slow: slow).holds

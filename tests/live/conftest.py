@@ -1,11 +1,13 @@
-"""What the tests of the live lab share: a small model, an objective that a test can hold back, an Axes."""
+"""Fixtures for tests of the live lab: a small model, an objective that a test can hold back, an Axes."""
 
 import threading
 
+import matplotlib
 import pytest
 import torch
 from matplotlib.figure import Figure
 
+from babygpt import plots
 from babygpt.config import ModelConfig
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
@@ -15,15 +17,17 @@ BLOCK = 16
 
 
 @pytest.fixture(autouse=True)
-def soon_at_rest(monkeypatch):
-    """A painter's thread that stays for a second would be waited for at the end of every test."""
-    monkeypatch.setattr("babygpt.live.painter.IDLE_SECONDS", 0.02)
+def lab(monkeypatch):
+    """The course's style, as in every notebook; and painters that soon rest, or tests take a second more."""
+    monkeypatch.setattr("babygpt.live.view.IDLE_SECONDS", 0.02)
+    with matplotlib.rc_context():
+        plots.set_style()
+        yield
 
 
 @pytest.fixture
-def one_thread(monkeypatch):
-    """Sums are the same to the last bit only with the same number of threads."""
-    monkeypatch.setattr("babygpt.live.run.background_threads", lambda: 1)
+def one_thread():
+    """One thread of PyTorch: with another number of threads, sums differ in the last bit."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -31,16 +35,25 @@ def one_thread(monkeypatch):
 
 
 class Gated(NextToken):
-    """Every batch waits for a ticket, so a test can stand between any two steps."""
+    """Objective whose batches wait for tickets, so that a test can act between any two steps.
+
+    heard  one of the encoding's numbers in every step, if a `name` is set
+    """
 
     def __init__(self, corpus):
         super().__init__(corpus, BLOCK)
         self.arrived, self.tickets = threading.Semaphore(0), threading.Semaphore(0)
+        self.name, self.heard = "", []
 
     def batch(self, batch_size, generator):
         self.arrived.release()
         assert self.tickets.acquire(timeout=LONG)
         return super().batch(batch_size, generator)
+
+    def loss(self, model, batch):
+        if self.name:
+            self.heard.append(getattr(model.encoding, self.name))
+        return super().loss(model, batch)
 
     def reach(self, step):
         """Let the run go on until it draws the batch of this step, counted from its present one."""
@@ -53,18 +66,6 @@ class Gated(NextToken):
         self.tickets.release(10_000)
 
 
-class Listening(Gated):
-    """Remembers a number of the encoding in every step."""
-
-    def __init__(self, corpus, name):
-        super().__init__(corpus)
-        self.name, self.heard = name, []
-
-    def loss(self, model, batch):
-        self.heard.append(getattr(model.encoding, self.name))
-        return super().loss(model, batch)
-
-
 @pytest.fixture
 def gated(small_corpus):
     objective = Gated(small_corpus)
@@ -73,22 +74,15 @@ def gated(small_corpus):
 
 
 @pytest.fixture
-def listen(small_corpus):
-    """Make an objective that listens to a number, by name."""
-    made = []
-
-    def make(name):
-        made.append(Listening(small_corpus, name))
-        return made[-1]
-
-    yield make
-    for objective in made:
-        objective.let_go()
+def second_gated(small_corpus):
+    objective = Gated(small_corpus)
+    yield objective
+    objective.let_go()
 
 
 @pytest.fixture
 def make(small_corpus):
-    """A fresh model of a version, always with the same weights."""
+    """Make a fresh model of a version, always with the same weights."""
 
     def fresh(version="v4"):
         draw = torch.random.get_rng_state()

@@ -1,4 +1,4 @@
-"""A view has one place on the page, and leaves it when its cell is run again."""
+"""A view is painted by one thread, has one place on the page, and leaves it when its cell is run again."""
 
 import gc
 import threading
@@ -12,9 +12,139 @@ from PIL import Image
 
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
-from babygpt.live.canvas import Canvas
-from babygpt.live.view import Picture, View
+from babygpt.live.view import Painter, Picture, View
 from babygpt.plots.artists import find_artist, horizontal_line
+
+LONG = 60  # seconds; nothing here takes that long unless it hangs
+
+
+class Easel:
+    """A painting that takes as long as the test wants, and remembers the number shown when it began."""
+
+    def __init__(self):
+        self.number, self.painted, self.threads, self.rests = 0, [], [], 0
+        self.begun, self.may_end = threading.Semaphore(0), threading.Event()
+        self.lock, self.at_work = threading.Lock(), 0
+        self.painter = Painter(self.paint, self.on_idle)
+
+    def on_idle(self):
+        self.rests += 1
+
+    def paint(self):
+        assert self.lock.acquire(blocking=False)  # never two at a time
+        self.threads.append(threading.current_thread())
+        self.painted.append(self.number)
+        self.begun.release()
+        assert self.may_end.wait(LONG)
+        self.lock.release()
+
+
+@pytest.fixture
+def easel():
+    easel = Easel()
+    yield easel
+    easel.may_end.set()
+    assert easel.painter.wait(LONG)
+
+
+def test_wakes_that_pile_up_are_one_painting_that_begins_after_the_last(easel):
+    assert easel.painter.wait(LONG)
+    assert easel.painter.thread is None  # nothing is painted unless asked for
+    easel.painter.wake()
+    assert easel.begun.acquire(timeout=LONG)  # the first painting has begun and waits
+    for easel.number in range(1, 101):
+        easel.painter.wake()
+    assert not easel.painter.wait(timeout=0.01)
+    assert not easel.begun.acquire(timeout=0.1)
+    easel.may_end.set()
+    assert easel.painter.wait(LONG)
+    assert easel.painted == [0, 100]
+    assert all(thread is not threading.current_thread() and thread.daemon for thread in easel.threads)
+
+
+def test_after_a_quiet_moment_no_thread_is_left(easel):
+    easel.may_end.set()
+    for n in range(1, 4):
+        easel.painter.wake()
+        assert easel.painter.wait(LONG)
+        easel.threads[-1].join(LONG)
+        assert easel.painter.thread is None
+        assert easel.rests == n
+    assert len(easel.painted) == len(set(easel.threads)) == 3
+
+
+def test_a_painter_rests_only_after_the_last_of_several_wakes(easel, monkeypatch):
+    monkeypatch.setattr("babygpt.live.view.IDLE_SECONDS", 0.5)
+    easel.may_end.set()
+    for _ in range(5):
+        easel.painter.wake()
+        assert easel.painter.wait(LONG)
+    assert len(set(easel.threads)) == 1
+    assert easel.rests == 0
+
+
+@pytest.mark.parametrize("where", ["paint", "on_idle"])
+def test_a_wake_while_it_paints_or_comes_to_rest_is_painted(easel, where):
+    easel.may_end.set()
+    act = getattr(easel.painter, where)
+
+    def wake_once():
+        if easel.number == 0:
+            easel.number = 1
+            easel.painter.wake()
+        act()
+
+    setattr(easel.painter, where, wake_once)
+    easel.painter.wake()
+    for _ in range(2):
+        assert easel.begun.acquire(timeout=LONG)
+    assert easel.painter.wait(LONG)
+    assert easel.painted[-1] == 1
+
+
+@pytest.mark.survives("two hundred slider moves from several threads", "the picture is that of the last one")
+def test_two_hundred_wakes_from_several_threads_end_with_the_last_value(easel):
+    easel.may_end.set()
+    begin, lock = threading.Barrier(5), threading.Lock()
+
+    def move():
+        begin.wait(LONG)
+        for _ in range(40):
+            with lock:
+                easel.number += 1
+            easel.painter.wake()
+
+    movers = [threading.Thread(target=move) for _ in range(5)]
+    for mover in movers:
+        mover.start()
+    for mover in movers:
+        mover.join(LONG)
+    assert easel.painter.wait(LONG)
+    assert easel.painted[-1] == 200
+    assert easel.painted == sorted(easel.painted)
+
+
+@pytest.mark.parametrize("where", ["paint", "on_idle"])
+def test_nobody_waits_for_a_painter_that_has_failed(where, monkeypatch):
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(args.exc_type))
+
+    def fail():
+        raise KeyboardInterrupt
+
+    painter = Painter(**{"paint": lambda: None, "on_idle": lambda: None} | {where: fail})
+    for _ in range(2):  # the next wake starts another thread
+        painter.wake()
+        assert painter.wait(LONG)
+        for thread in threading.enumerate():
+            if thread.name == "babygpt painter":
+                thread.join(LONG)
+    assert failed == 2 * [KeyboardInterrupt]
+
+
+# ---------------------------------------------------------------- a view's place on the page
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +154,18 @@ def place(monkeypatch):
     here = [None]
     monkeypatch.setattr(view_module, "current_cell", lambda: here[0])
 
-    def stand(cell, run):
-        here[0] = cell and (cell, run)
+    def stand(*cell):
+        here[0] = cell or None
 
     return stand
+
+
+@pytest.fixture(autouse=True)
+def published(monkeypatch):
+    """All outputs: their data, and how they are to be shown."""
+    outputs = []
+    monkeypatch.setattr(view_module, "show", lambda data, **how: outputs.append((data, how)))
+    return outputs
 
 
 def make():
@@ -37,88 +175,59 @@ def make():
     return Explorer("levels", lambda n: n, draw, [Slider("n", 1, 0, 10)], height=2)
 
 
-@pytest.fixture(autouse=True)
-def published(monkeypatch):
-    """All outputs that views make: their data, and how they are to be shown."""
-    seen = []
-    monkeypatch.setattr(view_module, "show", lambda data, **how: seen.append((data, how)))
-    return seen
-
-
 def show(view):
     view._ipython_display_()
     return view
 
 
 def closed(view):
-    """Whether all of a view's widgets are gone, or none; nothing between."""
+    """Whether all of a view's widgets are gone; never only some of them."""
     widgets = [view.root, view.message, view.image, *view.root.children, *view.controls.values()]
     gone = {widget.comm is None for widget in widgets}
     assert len(gone) == 1
     return gone.pop()
 
 
+def level(view):
+    assert view.painter.wait(LONG)
+    assert view.error is None
+    return view.canvas.axes[0].lines[0].get_ydata()[0]
+
+
 @pytest.mark.survives(
     "a cell with an explorer is run again and again", "the view it left is closed, and no other"
 )
-def test_a_cell_that_is_run_again_closes_the_view_it_left_and_no_other(place):
+def test_a_cell_that_is_run_again_closes_the_views_it_left_and_no_others(place):
     place("cell a", "run 1")
-    before = show(make())
+    hidden, one, other = make(), show(make()), show(make())
     place("cell b", "run 2")
     elsewhere = show(make())
+    place()  # a front end that does not name its cells
+    nameless = show(make())
     place("cell a", "run 3")
     now = show(make())
-    assert [closed(view) for view in (before, elsewhere, now)] == [True, False, False]
-    place("cell a", "run 4")
-    show(make())
-    assert [closed(view) for view in (elsewhere, now)] == [False, True]
-
-
-def test_two_views_of_one_run_of_a_cell_stand_beside_each_other(place):
-    place("cell a", "run 1")
-    first, second = show(make()), show(make())
-    assert not closed(first)
-    place("cell a", "run 2")
-    show(make())
-    assert closed(first)
-    assert closed(second)
+    views = (hidden, one, other, elsewhere, nameless, now)
+    assert [closed(view) for view in views] == [False, True, True, False, False, False]
+    one.controls["n"].value = 5  # a closed view may still be moved
+    assert level(one) == 5
 
 
 def test_a_view_shown_again_stays_open(place):
     """In a later run of its own cell, and in another cell, which is then its place."""
     place("cell a", "run 1")
     view = show(make())
-    place("cell a", "run 2")
-    show(view)
-    place("cell b", "run 3")
-    show(view)
+    for cell in (("cell a", "run 2"), ("cell b", "run 3")):
+        place(*cell)
+        show(view)
     place("cell a", "run 4")
     show(make())
-    assert view.cell == ("cell b", "run 3")
     assert not closed(view)
 
 
-def test_where_no_front_end_names_its_cells_nothing_is_closed(place):
-    place(None, None)
-    first, second = show(make()), show(make())
-    place("cell a", "run 1")
-    show(make())
-    assert not closed(first)
-    assert not closed(second)
-
-
-def test_what_was_never_displayed_is_not_closed(place):
-    place("cell a", "run 1")
-    hidden = make()
-    place("cell a", "run 2")
-    show(make())
-    assert not closed(hidden)
-
-
-def test_a_view_that_nobody_names_is_not_kept(place):
+def test_a_view_that_nobody_refers_to_is_not_kept(place):
     place("cell a", "run 1")
     view = show(make())
-    assert view.painter.wait(60)
+    assert view.painter.wait(LONG)
     ref = weakref.ref(view)
     view.close()
     del view
@@ -127,85 +236,62 @@ def test_a_view_that_nobody_names_is_not_kept(place):
     assert len(View.on_display) == 0
 
 
-def test_a_closed_view_may_still_be_moved(place):
-    view = show(make())
-    view.close()
-    view.controls["n"].value = 5
-    assert view.painter.wait(60)
-    assert view.error is None
-    assert set(find_artist(view.canvas.axes[0], Line2D, "level").get_ydata()) == {5}
-
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
-
-
-def test_a_front_end_that_names_its_cells_gets_widgets_and_a_still_copy_apart(place, published):
+def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, published):
     place("cell a", "run 1")
     view = show(make())
-    (live, _), (still, how) = published
-    assert live[WIDGET]["model_id"] == view.root.model_id
+    (widgets, _), (still, how) = published
+    assert widgets[WIDGET]["model_id"] == view.root.model_id
     assert set(still) == {"text/html", "text/plain"}
     assert f'data-babygpt="{view.name}"' in still["text/html"]
     assert view.image.still == view.name == how["display_id"]  # by which the live picture hides it
-    assert b64encode(view.image.value).decode() in still["text/html"]
-
-
-def test_any_other_reader_gets_both_in_one(place, published):
-    place(None, None)
-    view = show(make())
-    ((data, how),) = published
-    assert set(data) == {WIDGET, "image/png", "text/plain"}
-    assert b64decode(data["image/png"]) == view.image.value
-    assert how["metadata"]["image/png"]["alt"] == view.image.alt != ""
-
-
-def test_at_rest_the_still_copy_is_what_the_live_picture_shows(place, published):
-    place("cell a", "run 1")
-    view = show(make())
     view.controls["n"].value = 7
-    view.painter.thread.join(60)
+    view.painter.thread.join(LONG)  # at rest the copy is the live picture
     data, how = published[-1]
     assert how == {"display_id": view.name, "update": True, "metadata": {}}
     assert b64encode(view.image.value).decode() in data["text/html"]
-    assert len(published) == 3
-
-
-def test_the_still_copy_says_what_it_shows_and_cannot_break_out_of_its_words(place, published):
-    place("cell a", "run 1")
-    view = make()
     view.image.alt = '"><script>'
     show(view)
     assert 'alt="&quot;&gt;&lt;script&gt;"' in published[-1][0]["text/html"]
 
 
-def test_a_page_that_tells_its_room_gets_a_picture_for_it(monkeypatch):
+def test_any_other_front_end_gets_both_in_one(published):
+    view = show(make())
+    ((data, how),) = published
+    assert set(data) == {WIDGET, "image/png", "text/plain"}
+    assert b64decode(data["image/png"]) == view.image.value
+    assert how["metadata"]["image/png"]["alt"] == view.image.alt != ""
+    assert data["text/plain"] == repr(view) == "<explorer: levels>"
+    grid, message, image = view.root.children
+    assert (list(grid.children)[:-1], message, image) == ([view.controls["n"]], view.message, view.image)
+
+
+def test_a_page_that_sends_its_width_gets_a_picture_for_it(monkeypatch):
     monkeypatch.setattr(Picture, "last_size", (0, 0.0))
     view = make()
     with view.image.hold_trait_notifications():
         view.image.cell_width, view.image.ratio = 700, 2.0
-    assert view.painter.wait(60)
+    assert view.painter.wait(LONG)
     assert Image.open(BytesIO(view.image.value)).width == 1400
     assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
 
 
-def test_what_the_page_tells_and_what_it_is_shown_do_not_cross(monkeypatch):
-    """Two threads that set traits of one widget at once may lose a change: it is never sent."""
+def test_traits_set_by_two_threads_at_once_are_all_sent(monkeypatch):
     picture, sent = Picture(), []
     monkeypatch.setattr(
         picture, "send_state", lambda key=None: sent.extend([key] if isinstance(key, str) else key or ())
     )
     inside, go_on = threading.Event(), threading.Event()
-    picture.observe(lambda _: (inside.set(), go_on.wait(60)), names="cell_width")
+    picture.observe(lambda _: (inside.set(), go_on.wait(LONG)), names="cell_width")
     page = threading.Thread(target=picture.set_state, args=({"cell_width": 500},))
     page.start()
-    assert inside.wait(60)
+    assert inside.wait(LONG)
     painter = threading.Thread(target=picture.tell, kwargs={"alt": "words"})
     painter.start()
     painter.join(0.2)
     assert (painter.is_alive(), picture.alt) == (True, "")  # it waits for its turn
     go_on.set()
     for thread in (page, painter):
-        thread.join(60)
+        thread.join(LONG)
     assert "alt" in sent
 
 
@@ -213,14 +299,11 @@ def test_reset_puts_every_control_back():
     view = make()
     view.controls["n"].value = 9
     view.reset()
-    assert view.controls["n"].value == 1
-    assert view.painter.wait(60)
-    assert set(find_artist(view.canvas.axes[0], Line2D, "level").get_ydata()) == {1}
+    assert level(view) == 1
+    assert find_artist(view.canvas.axes[0], Line2D, "level") is not None
 
 
 class Shell:
-    """What the kernel tells of the message it is working on."""
-
     def __init__(self, parent):
         self.parent = parent
 
@@ -228,26 +311,15 @@ class Shell:
         return self.parent
 
 
-@pytest.mark.parametrize(
-    ("shell", "told"),
-    [
-        (Shell({"metadata": {"cellId": "a"}, "header": {"msg_id": "1"}}), ("a", "1")),
-        (Shell({"metadata": {}, "header": {"msg_id": "1"}}), None),
-        (Shell({}), None),
-        (object(), None),
-        (None, None),
-    ],
-    ids=["a front end that names its cells", "one that does not", "no message", "IPython", "Python"],
-)
-def test_the_cell_is_known_where_the_front_end_tells(shell, told, monkeypatch):
+def test_the_cell_is_known_if_the_front_end_names_it(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(view_module, "get_ipython", lambda: shell)
-    assert view_module.current_cell() == told
-
-
-def test_a_view_that_does_not_say_what_it_draws_is_told_so():
-    view = View("nothing", [], Canvas((1,), 2))
-    view.painter.wake()
-    assert view.painter.wait(60)
-    assert isinstance(view.error, TypeError)
-    assert "View does not say what it draws" in view.message.value
+    header = {"header": {"msg_id": "1"}}
+    for shell, cell in (
+        (Shell({"metadata": {"cellId": "a"}, **header}), ("a", "1")),
+        (Shell({"metadata": {}, **header}), None),
+        (Shell({}), None),
+        (object(), None),  # IPython without a kernel
+        (None, None),
+    ):
+        monkeypatch.setattr(view_module, "get_ipython", lambda shell=shell: shell)
+        assert view_module.current_cell() == cell

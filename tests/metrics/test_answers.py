@@ -1,15 +1,22 @@
-"""What a model writes by itself, and what each letter of an answer costs, one text at a time."""
+"""Answers to questions: which of two names is likelier, what a model writes, and what each letter costs."""
 
 import numpy as np
 import pytest
 import torch
 
 from babygpt.config import ModelConfig
+from babygpt.data import tales
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Encoding
-from babygpt.metrics import answer_log_probs, answer_losses, greedy_answers, whole_answer_accuracy
-from babygpt.models.base import LanguageModel
+from babygpt.metrics import (
+    answer_log_probs,
+    answer_losses,
+    greedy_answers,
+    role_accuracy,
+    whole_answer_accuracy,
+)
+from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
 
 TOKENIZER = CharTokenizer("\n .?abdehimntovw")
@@ -67,9 +74,11 @@ def test_greedy_answers_are_what_generate_writes_at_temperature_0(awake, version
 def test_more_questions_than_a_batch_holds_stay_in_order(awake) -> None:
     model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
     asked = [Question(a + b + c, "ann", "bob", ".") for a in "abdehi" for b in "mntov" for c in "wab"]
-    together = greedy_answers(model, TOKENIZER, asked)
+    together, scores = greedy_answers(model, TOKENIZER, asked), answer_log_probs(model, TOKENIZER, asked)
     assert together == [greedy_answers(model, TOKENIZER, [q])[0] for q in asked]
     assert len(set(together)) > 3
+    alone = np.concatenate([answer_log_probs(model, TOKENIZER, [q]) for q in asked])
+    assert scores == pytest.approx(alone, abs=1e-4)
 
 
 def test_losses_of_letters_are_means_over_the_answers_that_have_the_place(awake) -> None:
@@ -88,19 +97,13 @@ def test_losses_of_letters_are_means_over_the_answers_that_have_the_place(awake)
     assert answer_losses(model, TOKENIZER, ASKED) == pytest.approx(expected, abs=1e-5)
 
 
-def test_of_one_question_the_letters_make_up_the_answers_log_probability(awake) -> None:
-    model = awake("v2", vocab_size=TOKENIZER.vocab_size, block_size=22)
-    for q in ASKED:
-        total = answer_log_probs(model, TOKENIZER, [q])[0, 0]
-        assert answer_losses(model, TOKENIZER, [q]).sum() == pytest.approx(-total, abs=1e-5)
-
-
-def test_what_does_not_fit_is_refused(awake) -> None:
+def test_questions_that_do_not_fit_are_refused(awake) -> None:
     model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=16)
     fits, too_long = Question("a" * 12, "bob", "anna", "."), Question("a" * 13, "bob", "anna", ".")
-    assert len(greedy_answers(model, TOKENIZER, [fits])) == 1
-    with pytest.raises(ValueError, match=r"18 characters.*block_size is 16"):
-        greedy_answers(model, TOKENIZER, [fits, too_long])
+    for measure in (greedy_answers, answer_log_probs):
+        assert len(measure(model, TOKENIZER, [fits])) == 1
+        with pytest.raises(ValueError, match=r"18 characters.*block_size is 16"):
+            measure(model, TOKENIZER, [fits, too_long])
 
 
 def test_a_model_that_looks_both_ways_is_refused(awake) -> None:
@@ -112,3 +115,43 @@ def test_a_model_that_looks_both_ways_is_refused(awake) -> None:
 def test_no_question_has_no_mean(awake, measure) -> None:
     with pytest.raises(ValueError, match="0 questions"):
         measure(awake("v1", vocab_size=TOKENIZER.vocab_size), TOKENIZER, [])
+
+
+TOKENIZER = CharTokenizer("\n .?abdehimntovw")
+
+
+def test_role_accuracy_counts_the_likelier_answers_and_half_of_the_ties(awake) -> None:
+    scores = np.array([[-1.0, -2.0], [-2.0, -1.0], [-3.0, -3.0], [-0.5, -9.0]])
+    assert role_accuracy(awake("v1"), TOKENIZER, ASKED, score=lambda *_: scores) == 2.5 / 4
+
+
+@pytest.mark.parametrize("language", ["english", "chinese"])
+def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, language: str) -> None:
+    """Each question has its mirror, and one of the two must be wrong; ties count half."""
+    grammar = getattr(tales, language)()
+    tokenizer = CharTokenizer(grammar.alphabet())
+    asked = grammar.questions(60, seed=0, max_chars=160)
+    model = awake("v1", vocab_size=tokenizer.vocab_size, block_size=200)
+    assert role_accuracy(model, tokenizer, asked) == 0.5
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v4"])
+def test_scores_are_sums_over_the_answer_and_what_ends_it(awake, version: str) -> None:
+    """One text at a time, token by token, without padding; answers of different lengths."""
+    model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=64)
+    asked = [
+        Question("\nann met bob. who met? ", "ann", "bob", "."),
+        Question("\nwho? ", "a", "evebob", " "),
+        Question("e", "hid", "d", "\n"),
+    ]
+    got = answer_log_probs(model, TOKENIZER, asked)
+    assert got.shape == (3, 2)
+    for q, scores in zip(asked, got, strict=True):
+        for name, score in zip((q.answer, q.rival), scores, strict=True):
+            written, expected = q.prompt, 0.0
+            for char in name + q.end:
+                with torch.no_grad():
+                    logits = model(TOKENIZER.encode(written)[None])[0, -1]
+                expected += logits.log_softmax(dim=0)[TOKENIZER.ids[char]].item()
+                written += char
+            assert score == pytest.approx(expected, abs=1e-4)

@@ -1,4 +1,4 @@
-"""What branches cost each other and what leaks, against one sample at a time."""
+"""Losses of several texts in one sequence, and leaks between them, against one sample at a time."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from babygpt.data.batches import interleave
-from babygpt.metrics.branches import (
+from babygpt.metrics.parallel_texts import (
     code_similarity,
     evenly_spaced_texts,
     interference_gap,
@@ -29,19 +29,11 @@ def log_probs(model, columns) -> torch.Tensor:
         return model(columns.tokens, columns.positions)[0].log_softmax(dim=-1)
 
 
-# ---------------------------------------------------------------- which texts
-
-
 def test_texts_are_spread_from_the_first_token_to_the_last() -> None:
     texts = evenly_spaced_texts(torch.arange(1000), 10, 99)
-    assert texts.shape == (10, 100)
     assert texts[:, 0].tolist() == np.linspace(0, 900, 10).astype(int).tolist()
     assert (texts.diff(dim=1) == 1).all()
     assert texts[-1, -1] == 999
-
-
-def test_a_text_too_short_for_one_is_refused() -> None:
-    evenly_spaced_texts(torch.arange(11), 1, 10)
     with pytest.raises(ValueError, match=r"10 tokens.* at least 11"):
         evenly_spaced_texts(torch.arange(10), 1, 10)
 
@@ -58,27 +50,6 @@ def test_alone_the_loss_is_that_of_each_text_as_branch_0(awake, text, version: s
         columns = interleave([own], [0])
         losses.append(F.nll_loss(log_probs(model, columns), columns.targets[0]).item())
     assert parallel_loss(model, ids, 1, LENGTH, n_texts=12) == pytest.approx(np.mean(losses), abs=1e-5)
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_isolated_texts_without_a_code_lose_nothing_in_company(awake, text, n: int) -> None:
-    """Each of the same texts is read as if alone, so this checks that they are the same ones."""
-    model, ids = awake("v6-none", {"isolated": True}), text(200)
-    assert interference_gap(model, ids, n, LENGTH, n_texts=12) == pytest.approx(0, abs=1e-5)
-
-
-def test_the_gap_is_the_difference_of_the_losses(awake, text) -> None:
-    model, ids = awake("v6"), text(200)
-    alone, beside = (parallel_loss(model, ids, n, LENGTH, n_texts=12, seed=3) for n in (1, 3))
-    assert interference_gap(model, ids, 3, LENGTH, n_texts=12, seed=3) == pytest.approx(beside - alone)
-    assert abs(beside - alone) > 1e-3
-
-
-def test_the_seed_decides_the_company(awake, text) -> None:
-    model, ids = awake("v6"), text(200)
-    first, again, other = (parallel_loss(model, ids, 2, LENGTH, n_texts=12, seed=s) for s in (0, 0, 1))
-    assert first == again
-    assert first != other
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -98,29 +69,30 @@ def test_the_gap_is_the_own_number_and_the_company(awake, text, n: int) -> None:
     assert min(abs(own), abs(company)) > 1e-4
 
 
-def test_isolated_texts_pay_for_their_number_only(awake, text) -> None:
-    own, company = split_gap(awake("v6", {"isolated": True}), text(200), 3, LENGTH, n_texts=12)
+def test_isolation_removes_the_cost_of_company_and_a_missing_code_that_of_the_number(awake, text) -> None:
+    ids = text(200)
+    own, company = split_gap(awake("v6", {"isolated": True}), ids, 3, LENGTH, n_texts=12)
     assert company == pytest.approx(0, abs=1e-5)
     assert abs(own) > 1e-3
-
-
-def test_without_a_code_all_is_company(awake, text) -> None:
-    own, company = split_gap(awake("v6-none"), text(200), 3, LENGTH, n_texts=12)
+    own, company = split_gap(awake("v6-none"), ids, 3, LENGTH, n_texts=12)
     assert own == pytest.approx(0, abs=1e-5)
     assert abs(company) > 1e-3
+    for n in (2, 3, 4):  # the texts are the same ones for each n
+        gap = interference_gap(awake("v6-none", {"isolated": True}), ids, n, LENGTH, n_texts=12)
+        assert gap == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("n", "length", "says"),
-    [
-        (0, LENGTH, "0 branches"),
-        (2, 17, "a branch of 17 tokens does not fit: the window has 16"),
-        (13, LENGTH, "12 texts do not make one sample of 13"),
-    ],
-)
-def test_company_that_cannot_be_is_refused(awake, text, n: int, length: int, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        parallel_loss(awake("v6"), text(200), n, length, n_texts=12)
+def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text) -> None:
+    for measure, n, length, says in (
+        (parallel_loss, 0, LENGTH, "0 branches"),
+        (parallel_loss, 2, 17, "a branch of 17 tokens does not fit: the window has 16"),
+        (parallel_loss, 13, LENGTH, "12 texts do not make one sample of 13"),
+        (leakage, 0, LENGTH, "0 branches: for a leak there must be at least 2"),
+        (leakage, 1, LENGTH, "1 branches: for a leak there must be at least 2"),
+        (leakage, 2, 17, "17 tokens does not fit"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            measure(awake("v6"), text(300), n, length, 12)
 
 
 # ---------------------------------------------------------------- leakage
@@ -142,30 +114,13 @@ def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n
     assert got > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("version", "n", "length"),
-    [*((version, 3, 7) for version in PARALLEL), ("v6", 2, 1), ("v6", 8, 2), ("v6", 5, 16)],
-)
-def test_from_isolated_branches_nothing_leaks_at_all(awake, text, version: str, n: int, length: int) -> None:
-    """Not a bit: the number is 0, not nearly 0."""
-    model = awake(version, {"isolated": True})
-    assert leakage(model, text(300), n, length, n_samples=3) == 0.0
-
-
-def test_one_token_cannot_leak(awake, text) -> None:
-    """All begin at one time, and nobody sees that time in another branch."""
+def test_isolated_branches_leak_exactly_nothing(awake, text) -> None:
+    samples = [*((version, 3, 7) for version in PARALLEL), ("v6", 2, 1), ("v6", 8, 2), ("v6", 5, 16)]
+    for version, n, length in samples:
+        model = awake(version, {"isolated": True})
+        assert leakage(model, text(300), n, length, n_samples=3) == 0.0
+    # Texts of one token all stand at one time, and no token sees its own time in another branch.
     assert leakage(awake("v6"), text(300), 3, 1, n_samples=3) == 0.0
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_a_leak_takes_two(awake, text, n: int) -> None:
-    with pytest.raises(ValueError, match=f"{n} branches: for a leak there must be at least 2"):
-        leakage(awake("v6"), text(300), n, LENGTH)
-
-
-def test_a_leak_between_texts_longer_than_the_window_is_refused(awake, text) -> None:
-    with pytest.raises(ValueError, match="17 tokens does not fit"):
-        leakage(awake("v6"), text(300), 2, 17)
 
 
 # ---------------------------------------------------------------- how alike
@@ -181,6 +136,7 @@ def test_similarity_of_added_codes_is_their_cosine(awake, version: str) -> None:
     model = awake(version)
     expected = cosines(model.encoding.code(torch.arange(8)))
     assert np.allclose(code_similarity(model, 8), expected, atol=1e-5)
+    assert np.allclose(code_similarity(awake("v6-none"), 5), 1.0)
 
 
 @pytest.mark.parametrize(("share", "stride"), [(0.5, 1.0), (1.0, 128.0), (0.5, 3.0)])
@@ -204,15 +160,6 @@ def test_with_equal_bands_both_codes_are_as_alike(awake) -> None:
     )
 
 
-def test_without_a_code_all_branches_are_the_same(awake) -> None:
-    assert np.allclose(code_similarity(awake("v6-none"), 5), 1.0)
-
-
-def test_similarity_of_more_branches_than_there_are_codes_is_refused(awake) -> None:
-    with pytest.raises(ValueError, match="position 8 is not in the table"):
-        code_similarity(awake("v6-learned"), 9)
-
-
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
     """The residual stream by hand: block after block, then the mean of the cosines of each time."""
@@ -233,16 +180,13 @@ def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
     assert np.allclose(got, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("isolated", [False, True])
-def test_equal_texts_without_a_code_stay_equal_in_every_layer(awake, text, isolated: bool) -> None:
-    model = awake("v6-none", {"isolated": isolated})
-    assert np.allclose(layer_similarity(model, text(7), 4), 1.0, atol=1e-5)
-
-
-@pytest.mark.parametrize("version", WITH_CODE)
-def test_a_code_tells_equal_texts_apart(awake, text, version: str) -> None:
-    last = layer_similarity(awake(version), text(7), 4)[-1]
-    assert last[~np.eye(4, dtype=bool)].max() < 0.999
+def test_equal_texts_differ_in_the_layers_only_if_there_is_a_code(awake, text) -> None:
+    for version in WITH_CODE:
+        last = layer_similarity(awake(version), text(7), 4)[-1]
+        assert last[~np.eye(4, dtype=bool)].max() < 0.999
+    for isolated in (False, True):
+        model = awake("v6-none", {"isolated": isolated})
+        assert np.allclose(layer_similarity(model, text(7), 4), 1.0, atol=1e-5)
 
 
 def test_looking_inside_leaves_nothing_behind(awake, text) -> None:

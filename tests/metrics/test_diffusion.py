@@ -1,4 +1,4 @@
-"""The bound: exact where the answers are, an average over orders elsewhere, and well estimated."""
+"""The NELBO: exact where the answers are, an average over orders elsewhere, and well estimated."""
 
 import math
 from itertools import combinations, permutations, product
@@ -6,9 +6,8 @@ from itertools import combinations, permutations, product
 import pytest
 import torch
 
-from babygpt.metrics.diffusion import MOST_EXACT, exact_nelbo, masked_losses, nelbo
+from babygpt.metrics.denoising import MOST_EXACT, exact_nelbo, masked_losses, nelbo
 from babygpt.objectives import denoise
-from babygpt.objectives.diffusion import mask_out, masking_rates
 
 MASK = 10
 
@@ -57,17 +56,13 @@ def test_inexact_answers_cost_more_than_the_entropy(posterior) -> None:
     assert mean > entropy + 0.05
 
 
-@pytest.mark.parametrize("n", [0, MOST_EXACT + 1])
-def test_too_few_or_too_many_places_are_refused(awake, text, n: int) -> None:
-    with pytest.raises(ValueError, match=f"{n} positions"):
-        exact_nelbo(awake("v7"), text(16), list(range(n)))
-
-
-def test_more_ways_to_mask_than_a_batch_holds_are_all_counted(awake, text) -> None:
-    """1023 of them; a model that knows nothing needs log 10 for each of ten places."""
-    model = awake("v7")
-    torch.nn.init.zeros_(model.head.weight)
-    assert exact_nelbo(model, text(10, vocab_size=MASK)) == pytest.approx(10 * math.log(10), abs=1e-6)
+def test_positions_that_cannot_be_measured_exactly_are_refused(awake, text) -> None:
+    for n in (0, MOST_EXACT + 1):
+        with pytest.raises(ValueError, match=f"{n} positions"):
+            exact_nelbo(awake("v7"), text(16), list(range(n)))
+    for at in ([0, 0], [3], [-1]):
+        with pytest.raises(ValueError, match="must be different ones of 0 to 2"):
+            exact_nelbo(awake("v7"), torch.tensor([0, 1, 2]), at)
 
 
 # ---------------------------------------------------------------- the estimate
@@ -99,37 +94,25 @@ def test_a_seed_is_repeated_and_the_global_one_rests(awake, text) -> None:
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_a_model_that_knows_nothing_needs_log_v(awake, text) -> None:
+def test_an_untrained_model_needs_log_v(awake, text) -> None:
+    """The exact bound too, over 1023 ways to mask ten tokens, which is more than one batch."""
     model = awake("v7-rope")
     torch.nn.init.zeros_(model.head.weight)
     estimate, error = nelbo(model, text(70, vocab_size=MASK))
     assert estimate == pytest.approx(math.log(10), abs=1e-5)
     assert error < 1e-5
+    assert math.isnan(nelbo(model, text(16, vocab_size=MASK))[1])  # one window has no standard error
+    assert exact_nelbo(model, text(10, vocab_size=MASK)) == pytest.approx(10 * math.log(10), abs=1e-6)
 
 
-def test_one_window_has_no_standard_error(awake, text) -> None:
-    estimate, error = nelbo(awake("v7"), text(16, vocab_size=MASK))
-    assert math.isfinite(estimate)
-    assert math.isnan(error)
-
-
-@pytest.mark.parametrize(
-    ("n", "arguments", "says"),
-    [
+def test_bad_arguments_are_named(awake, text) -> None:
+    for n, arguments, says in (
         (0, {}, r"tokens \(0\)"),
         (9, {"repeats": 0}, r"repeats \(0\)"),
         (9, {"length": -1}, r"length \(-1\)"),
-    ],
-)
-def test_bad_arguments_are_named(awake, text, n: int, arguments: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        nelbo(awake("v7"), text(n), **arguments)
-
-
-@pytest.mark.parametrize("at", [[0, 0], [3], [-1]])
-def test_places_that_do_not_exist_or_stand_twice_are_refused(posterior, at: list[int]) -> None:
-    with pytest.raises(ValueError, match="must be different ones of 0 to 2"):
-        exact_nelbo(posterior(), torch.tensor([0, 1, 2]), at)
+    ):
+        with pytest.raises(ValueError, match=says):
+            nelbo(awake("v7"), text(n), **arguments)
 
 
 # ---------------------------------------------------------------- pooled, and text by text
@@ -168,26 +151,6 @@ def test_both_means_are_those_over_every_mask(awake, text) -> None:
     assert found.by_text == pytest.approx(by_text, abs=0.02)
     assert by_text == pytest.approx(exact_nelbo(model, idx) / 5, abs=1e-5)  # so text by text it is the bound
     assert abs(pooled - by_text) > 0.05
-
-
-def test_a_rate_drawn_evenly_masks_every_number_of_tokens_as_often(text) -> None:
-    """Why both ways to draw masks, by rate and by number, give the same means."""
-    draw, n = torch.Generator().manual_seed(0), 60_000
-    inputs, _, _ = mask_out(text(n, 5, vocab_size=MASK), masking_rates(n, draw), MASK, draw)
-    counts = (inputs == MASK).sum(dim=1).bincount(minlength=6)
-    assert counts.tolist() == pytest.approx([n / 6] * 6, abs=4 * (n * 5 / 36) ** 0.5)
-
-
-def test_of_exact_answers_the_pooled_mean_is_above_the_entropy(posterior) -> None:
-    model = posterior()
-    entropy = -float((model.joint * model.joint.log()).sum()) / 3
-    texts = [torch.tensor(text) for text in product(range(3), repeat=3)]
-    pooled, by_text = (
-        sum(float(model.joint[tuple(text)]) * pooled_and_by_text(model, text)[part] for text in texts)
-        for part in (0, 1)
-    )
-    assert by_text == pytest.approx(entropy, abs=1e-6)
-    assert pooled > entropy + 0.01
 
 
 def test_the_pooled_mean_is_no_bound(posterior) -> None:

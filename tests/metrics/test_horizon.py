@@ -1,4 +1,4 @@
-"""Hiding what is far: against the same model on shorter texts, and against attention counted by hand."""
+"""Hiding distant tokens, against the same model on shorter texts, and against attention counted by hand."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 from babygpt.metrics.horizon import cost_of_hiding, far_attention, short_sighted
 from babygpt.metrics.inspection import attention_weights
-from babygpt.metrics.next_token import loss_by_position
+from babygpt.metrics.losses import loss_by_position
 from babygpt.positions import Positions
 
 T = 12
@@ -64,3 +64,10 @@ def test_far_attention_is_counted_by_hand(awake, text):
 def test_a_distance_below_zero_is_refused(awake):
     with pytest.raises(ValueError, match=r"distance \(-1\) must be at least 0"):
         short_sighted(awake("v4"), -1)
+
+
+def test_hiding_keeps_the_precision_of_a_float64_model(awake, text):
+    """At 64 tokens: attention's kernel for shorter texts happens to convert a float32 mask."""
+    model, idx = awake("v4", block_size=64), text(2, 64)
+    single = short_sighted(model, 2)(idx)
+    torch.testing.assert_close(short_sighted(model.double(), 2)(idx).float(), single, atol=1e-4, rtol=1e-3)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from babygpt.config import ModelConfig
 from babygpt.data.batches import interleave
 from babygpt.encodings import ALiBi, Encoding, Rotary, Rotary2D
+from babygpt.metrics.horizon import short_sighted
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import cross_entropy
@@ -22,7 +23,6 @@ CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd
 BODIES = ["v3", "v4", "v5", "v5-absolute", "nope", "learned", "alibi"]
 RELATIVE = ["v4", "v5", "nope", "alibi"]
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
-DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 At = tuple[int, int]  # time and branch of a token
 
 
@@ -39,7 +39,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 
 def added(version: str, weights: dict, positions: list[At]) -> np.ndarray:
-    """What an encoding adds to the embeddings: (T, C)."""
+    """Return what an encoding adds to the embeddings: (T, C)."""
     time, branch = np.array(positions).T
     if version == "learned":
         return weights["encoding.table"][time]
@@ -53,13 +53,13 @@ def added(version: str, weights: dict, positions: list[At]) -> np.ndarray:
 
 
 def kernel(weights: dict, m: int) -> float:
-    """The sum of two Gaussians at a distance of m tokens."""
+    """Return the sum of two Gaussians at a distance of m tokens."""
     alphas, sigmas = (np.exp(weights[f"encoding.log_{name}"]) for name in ("alphas", "sigmas"))
     return float((alphas * np.exp(-(m**2) / (2 * sigmas**2))).sum())
 
 
 def angles(version: str, m: int, branches: int) -> np.ndarray:
-    """By how much each pair is turned at a distance of m tokens and of some branches: (D / 2,)."""
+    """Return the angle of each pair at a distance of m tokens and of some branches: (D / 2,)."""
     if version in ("v3", "nope", "learned", "alibi"):
         return np.zeros(D // 2)
     if version == "v6-rope2d":
@@ -69,7 +69,7 @@ def angles(version: str, m: int, branches: int) -> np.ndarray:
 
 
 def score(version: str, weights: dict, h: int, q: np.ndarray, k: np.ndarray, at: At, other: At) -> float:
-    """The score of q at one place and k at another in head h."""
+    """Return the score of q at one position and k at another in head h."""
     (m, n), branches = (at[0], other[0]), at[1] - other[1]
     q_, k_ = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
     turned = (q_ * k_.conj() * np.exp(1j * angles(version, m - n, branches))).sum().real
@@ -90,17 +90,9 @@ def attention(
     q, k = rms(q), rms(k)
     heads = []
     for h in range(H):
-        scores = np.array(
-            [
-                [
-                    score(version, weights, h, q[i, h], k[j, h], positions[i], positions[j])
-                    if visible[i, j]
-                    else -np.inf
-                    for j in range(T)
-                ]
-                for i in range(T)
-            ]
-        )
+        scores = np.full((T, T), -np.inf)
+        for i, j in np.argwhere(visible):
+            scores[i, j] = score(version, weights, h, q[i, h], k[j, h], positions[i], positions[j])
         heads.append(softmax(scores) @ v[:, h])
     return np.concatenate(heads, axis=-1) @ w["out.weight"].T
 
@@ -108,7 +100,7 @@ def attention(
 def compute(
     version: str, model: Transformer, idx: list[int], positions: list[At], visible: np.ndarray
 ) -> np.ndarray:
-    """Logits of one sequence, (T, V), in float64 and without PyTorch."""
+    """Return the logits of one sequence, (T, V), in float64 and without PyTorch."""
     weights = {name: p.detach().double().numpy() for name, p in model.state_dict().items()}
     x = rms(weights["token_embedding.weight"][idx] + added(version, weights, positions))
     for layer in range(CONFIG.n_layer):
@@ -121,13 +113,13 @@ def compute(
 def reference(
     version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True
 ) -> np.ndarray:
-    """Logits of one text, (T, V)."""
+    """Return the logits of one text, (T, V)."""
     positions, T = [(start + t, 0) for t in range(len(idx))], len(idx)
     return compute(version, model, idx, positions, np.tri(T, dtype=bool) if causal else np.ones((T, T), bool))
 
 
 def visible(positions: list[At], isolated: bool) -> np.ndarray:
-    """Who sees whom, pair by pair: (T, T)."""
+    """Return which token sees which, pair by pair: (T, T)."""
 
     def sees(at: At, other: At) -> bool:
         same = at[1] == other[1]
@@ -164,6 +156,16 @@ def test_logits_equal_the_reference_in_double_precision(awake, text, version: st
     model, idx = awake(version).double(), text(1, 10)
     expected = reference(version, model, idx[0].tolist())
     assert np.abs(model(idx)[0].detach().numpy() - expected).max() < 1e-10
+
+
+def test_masks_have_the_precision_of_the_model(awake, text) -> None:
+    """PyTorch misreads a float32 mask of 40 tokens or more in a float64 model, and says nothing."""
+    model, idx, back = awake("v4"), text(1, 40), torch.arange(39, -1, -1)
+    exact = awake("v4").double()
+    assert torch.allclose(exact(idx[:, back], Positions(back)), exact(idx)[:, back], atol=1e-12)
+    near, exact_near = short_sighted(model, 5), short_sighted(exact, 5)
+    assert torch.allclose(exact_near(idx).float(), near(idx), atol=1e-4)
+    assert not torch.allclose(near(idx), model(idx), atol=1e-2)
 
 
 @pytest.mark.parametrize("encoding", ["v4", "nope", "alibi"])
@@ -254,25 +256,15 @@ def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) 
     assert change[at] > 1e-3  # and does see itself
 
 
-@pytest.mark.parametrize("version", DENOISERS)
-def test_who_fills_in_looks_both_ways(awake, text, one_text, version: str) -> None:
-    """Every prediction answers to a change at any place."""
+@pytest.mark.parametrize("version", ["v3", "v4", "v5", "alibi", "v7", "v7-polar", "v7-nope"])
+def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_text, version: str) -> None:
+    """All tokens of a diffusion model, and the last token of the others."""
     model, idx, positions = awake(version), text(1, 12), one_text(version, 12)
     for at in range(12):
         other = idx.clone()
         other[:, at] = (other[:, at] + 1) % V
         change = (model(idx, positions) - model(other, positions)).abs().amax(dim=-1)[0]
-        assert (change > 1e-6).all()
-
-
-@pytest.mark.parametrize("version", BODIES)
-def test_every_token_sees_all_of_the_past(awake, text, version: str) -> None:
-    """With its encoding awake, the last token answers to a change at any place."""
-    model, idx = awake(version), text(1, 16)
-    for at in range(16):
-        other = idx.clone()
-        other[:, at] = (other[:, at] + 1) % V
-        assert (model(idx) - model(other))[0, -1].abs().max() > 1e-6
+        assert (change[0 if VERSIONS[version].masks else -1 :] > 1e-6).all()
 
 
 @pytest.mark.parametrize("version", BODIES)
@@ -282,9 +274,9 @@ def test_moving_the_whole_text_matters_to_absolute_codes_alone(awake, text, vers
     assert (change < 1e-4) == (version in RELATIVE)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_each_row_of_a_batch_may_stand_elsewhere(awake, text, standing, version: str) -> None:
-    """Positions of shape (B, T); as many rows as heads: one that passes for the other gives other numbers."""
+@pytest.mark.parametrize("version", ["v2", "v3", "v5", "v5-absolute", "v6", "v7", "pope"])
+def test_each_row_of_a_batch_may_have_its_own_positions(awake, text, standing, version: str) -> None:
+    """There are as many rows as heads, so a mix-up would give other numbers."""
     model, idx = awake(version), text(2, 4)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
     together = model(idx, standing(version, time))
@@ -301,28 +293,17 @@ def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: l
     assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
 
+@pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
-def test_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str) -> None:
-    """With the code that it has in company."""
-    model = awake(version, {"isolated": True})
-    texts, starts = text(17).split([5, 8, 4]), (2, 0, 5)
+def test_only_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str, isolated: bool) -> None:
+    """Alone, each text keeps the branch number that it has among the others."""
+    model, texts, starts = awake(version, {"isolated": isolated}), text(17).split([5, 8, 4]), (2, 0, 5)
     together = interleave(texts, starts)
     logits = model(together.tokens, together.positions)[0]
     for b in range(3):
         alone = interleave([texts[b]], [starts[b]], [b])
-        expected = model(alone.tokens, alone.positions)[0]
-        assert torch.allclose(logits[together.branch[0] == b], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
-def test_a_branch_that_is_not_isolated_reads_the_others(awake, text, version: str) -> None:
-    model, texts, starts = awake(version), text(17).split([5, 8, 4]), (2, 0, 5)
-    together = interleave(texts, starts)
-    logits = model(together.tokens, together.positions)[0]
-    for b in range(3):
-        alone = interleave([texts[b]], [starts[b]], [b])
-        expected = model(alone.tokens, alone.positions)[0]
-        assert (logits[together.branch[0] == b] - expected).abs().max() > 1e-2
+        change = (logits[together.branch[0] == b] - model(alone.tokens, alone.positions)[0]).abs().max()
+        assert change < 1e-5 if isolated else change > 1e-2
 
 
 @pytest.mark.parametrize("isolated", [False, True])
@@ -377,11 +358,8 @@ def test_gradients_reach_every_parameter(awake, text, one_text) -> None:
             assert p.grad.abs().max() > 0, (version, name)
 
 
-def test_odd_head_is_refused_for_rotation() -> None:
+def test_widths_that_make_no_pairs_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(3\) must be even"):
         build("v4", ModelConfig(vocab_size=V, n_head=4, n_embd=12))
-
-
-def test_odd_width_is_refused_for_sines() -> None:
     with pytest.raises(ValueError, match=r"\(15\) must be even"):
         build("v3", ModelConfig(vocab_size=V, n_head=1, n_embd=15))

@@ -1,4 +1,4 @@
-"""Artists are put on an Axes once; asked for again they move, and what did not change stays untouched."""
+"""Artists are put on an Axes once. A second call moves them, and leaves alone what did not change."""
 
 import numpy as np
 import pytest
@@ -105,14 +105,6 @@ def test_keep_removes_what_is_gone_of_its_kind_only(ax):
     assert list(ax.lines) == [plain, stays]
 
 
-def test_a_picture_of_another_shape_fills_the_axes_again(ax):
-    shown = artists.image(ax, "a", np.eye(2), (0, 1), None)
-    artists.image(ax, "a", np.zeros((3, 5)), (0, 1), None)
-    assert shown.get_size() == (3, 5)
-    assert tuple(shown.get_extent()) == (-0.5, 4.5, 2.5, -0.5)
-    assert (ax.get_xlim(), ax.get_ylim()) == ((-0.5, 4.5), (2.5, -0.5))
-
-
 def test_a_picture_has_one_colour_bar_that_follows_its_span(ax):
     for top in (1, 2, 2):
         shown = artists.image(ax, "a", np.eye(2), (0, top), None)
@@ -127,12 +119,6 @@ def test_a_level_and_an_upright_reach_across_the_axes_when_the_axes_grow(ax):
     assert ends[:, 0] == pytest.approx([0, 1])
     ends = ax.transAxes.inverted().transform(upright.get_transform().transform(upright.get_xydata()))
     assert ends[:, 1] == pytest.approx([0, 1])
-
-
-def test_a_hand_begins_at_the_origin_and_has_its_mark_at_the_tip(ax):
-    hand = artists.clock_hand(ax, "a", (3.0, 4.0), "red")
-    assert hand.get_xydata().tolist() == [[0, 0], [3, 4]]
-    assert hand.get_markevery() == [1]
 
 
 @pytest.mark.parametrize(
@@ -159,14 +145,6 @@ def test_what_is_said_twice_is_done_once(ax, setting):
         ax.figure.canvas.draw()
         setting(ax, n)
         assert not ax.figure.stale
-
-
-def test_limits_that_are_not_given_stay(ax):
-    artists.set_limits(ax, (0.0, 5.0), (0.0, 7.0))
-    artists.set_limits(ax, x=(1.0, 6.0))
-    assert (ax.get_xlim(), ax.get_ylim()) == ((1, 6), (0, 7))
-    artists.set_limits(ax)
-    assert (ax.get_xlim(), ax.get_ylim()) == ((1, 6), (0, 7))
 
 
 def test_axes_that_fit_hold_what_was_moved(ax):
@@ -204,16 +182,3 @@ def test_a_legend_names_several_curves_and_never_one_alone(ax):
     artists.keep_only(ax, Line2D, ["one"])
     artists.set_legend(ax)
     assert ax.get_legend() is None
-
-
-def test_there_is_one_title_wherever_the_style_puts_it(ax):
-    for text in ("first", "second", "second"):
-        artists.set_title(ax, text)
-    places = {where: ax.get_title(loc=where) for where in ("left", "center", "right")}
-    assert sorted(places.values()) == ["", "", "second"]
-
-
-def test_finish_says_title_and_labels_anew(ax):
-    for n in (1, 2):
-        artists.set_labels(ax, f"finding {n}", f"x {n}", f"y {n}")
-    assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == ("finding 2", "x 2", "y 2")

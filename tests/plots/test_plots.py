@@ -31,13 +31,6 @@ def test_losses_are_smoothed_and_floors_drawn(ax):
     assert labelled(ax)
 
 
-def test_a_curve_that_ends_early_is_drawn_to_its_end(ax):
-    plots.draw_by_position(ax, {"learned": np.ones(32), "v4": np.arange(64.0)}, 32, "how far", smooth=16)
-    short, long = ax.lines[:2]
-    assert list(short.get_xdata()) == [8, 24]
-    np.testing.assert_allclose(long.get_ydata(), np.arange(64).reshape(4, 16).mean(axis=1))
-
-
 def test_bars_show_the_mean_and_dots_each_seed(ax):
     plots.draw_accuracy_bars(ax, {"nope": [0.5, 0.7], "v4": [1.0, 1.0]}, "who did it")
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([60, 100])
@@ -50,20 +43,10 @@ def test_a_diverging_matrix_is_centred_on_zero(ax):
     np.testing.assert_allclose(ax.images[0].get_array(), [[1, -3]])
 
 
-def test_a_matrix_carries_its_ticks(ax):
-    plots.draw_matrix(ax, np.eye(2), "m", "x", "y", ticks=["a", "b"])
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b"]
-
-
 def test_the_clock_points_where_the_angles_say(ax):
     plots.draw_clock(ax, [0.0, np.pi / 2], ["right", "up"], "clock")
     tips = [line.get_xydata()[1] for line in ax.lines if len(line.get_xdata()) == 2]
     np.testing.assert_allclose(tips, [(1, 0), (0, 1)], atol=1e-12)
-
-
-def test_each_encoding_has_a_colour_of_its_own_beside_its_rivals():
-    rivals = ["nope", "learned", "v3", "v4", "alibi"]
-    assert len({plots.ENCODING_COLOURS[name] for name in rivals}) == len(rivals)
 
 
 # ---------------------------------------------------------------- a run that is not over
@@ -81,11 +64,6 @@ def test_the_axes_of_a_run_hold_all_of_it_from_the_start(ax):
         draw_run(ax, made)
         spans.append((ax.get_xlim(), ax.get_ylim()))
     assert set(spans) == {((0, 60), (0, 6))}  # room for the legend above 4
-
-
-def test_losses_above_the_axes_raise_them(ax):
-    plots.draw_losses(ax, {"v4": [4.0, 9.1]}, {"floor": 0.5}, "it grows", total=60)
-    assert ax.get_ylim() == (0, 13)
 
 
 @pytest.mark.parametrize("floors", [{"floor": 0.5}, {}])
@@ -168,12 +146,6 @@ def test_a_long_text_stands_there_in_words_each_at_its_middle(ax):
         assert len(found) == 12
 
 
-def test_words_that_would_run_into_each_other_are_left_out(ax):
-    text = "a b " * 32  # 128 letters
-    plots.draw_attention_row(ax, np.zeros(128), plots.visible(text), "row")
-    assert np.diff(ax.get_xticks()).min() >= 128 / 32
-
-
 def labels(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
@@ -199,12 +171,6 @@ def test_masked_rows_of_gates_are_framed_and_named(ax):
     assert named == [(0, "0"), (5, "MASK × 0.3"), (8, "8"), (14.5, "MASK × 0.3")]
 
 
-def test_gates_of_a_text_without_mask_have_no_frame(ax):
-    plots.draw_gates(ax, np.zeros((16, 6)), np.zeros(16, bool), "gates", "channel")
-    assert len(find_artist(ax, Line2D, "edges").get_xdata()) == 0
-    assert labels(ax.yaxis) == ["0", "8"]
-
-
 def test_what_is_now_is_drawn_over_what_was_with_the_legend_above_both(ax):
     x, first, now = np.arange(3), np.array([1.0, 0.5, 0.1]), np.array([1.0, 0.9, 0.8])
     plots.draw_before_and_after(ax, x, first, now, "a finding", "m", "K")
@@ -219,16 +185,6 @@ def test_what_is_now_is_drawn_over_what_was_with_the_legend_above_both(ax):
     assert bottom > 1  # of shares, the highest there can be
 
 
-def test_the_legend_of_a_run_stands_above_all_its_losses():
-    with matplotlib.rc_context(plots.STYLE):
-        ax = Figure(figsize=(3.4, 3.3)).subplots()
-        floors = {"bigram floor": 1.6, "entropy floor": 0.4}
-        plots.draw_losses(ax, {"v4": [3.3] * 60}, floors, "it does not learn", total=60, untrained=3.3)
-        ax.figure.canvas.draw()
-    bottom = ax.get_legend().get_window_extent().transformed(ax.transData.inverted()).y0
-    assert bottom > 3.3
-
-
 def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     x = np.arange(3.0)
     plots.draw_curves(ax, x, {"a": x, "b": -x}, "two", "x", "y")
@@ -237,23 +193,6 @@ def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     assert {line.get_gid() for line in ax.lines} == {"b", "mark"}
     assert next(line for line in ax.lines if line.get_gid() == "b").get_ydata().tolist() == [0, 2, 4]
     assert ax.get_legend() is None
-
-
-def test_a_span_holds_an_axis_where_it_is(ax):
-    x = np.arange(3.0)
-    for scale in (1, 100):
-        plots.draw_curves(ax, x, {"a": scale * x}, "a", "x", "y", x_span=(0.0, 5.0), y_span=(-1.0, 1.0))
-        assert (ax.get_xlim(), ax.get_ylim()) == ((0, 5), (-1, 1))
-
-
-def test_a_fixed_top_keeps_the_colours_whatever_the_matrix(ax):
-    for scale in (1, 9):
-        plots.draw_matrix(ax, scale * np.eye(2), "m", "x", "y", diverging=True, top=4)
-        assert ax.images[0].get_clim() == (-4, 4)
-
-
-def test_spaces_and_line_ends_can_be_seen():
-    assert plots.visible("a b\n") == ["a", "•", "b", "↵"]
 
 
 def test_rows_are_labelled_in_their_order(ax):
@@ -381,14 +320,6 @@ def test_a_second_call_moves_the_artists_of_the_first_and_adds_none(name):
     assert [id(artist) for artist in after] == [id(artist) for artist in before]
 
 
-def test_a_static_function_draws_anew():
-    """So the test above can fail."""
-    ax = Figure().subplots()
-    for _ in range(2):
-        plots.draw_kernels(ax, {}, np.ones(3), "kernels")
-    assert len(ax.lines) == 2
-
-
 def pixels(ax):
     canvas = FigureCanvasAgg(ax.figure)
     canvas.draw()
@@ -486,12 +417,6 @@ def test_labels_of_hands_that_nearly_meet_stand_apart(ax, angles):
     assert np.abs(np.angle(np.exp(1j * (np.array(at) - angles)))).max() < 0.5
 
 
-def test_labels_of_hands_far_apart_stand_at_their_tips(ax):
-    plots.draw_clock(ax, [0.0, 2.0], "ab", "clock")
-    at = [np.arctan2(word.xy[1] / 1.22, word.xy[0] / 1.15) for word in ax.texts]
-    np.testing.assert_allclose(at, [0.0, 2.0])
-
-
 def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
     gaps = {"none": {"2": [0.1, 0.2], "4": [0.3, 0.4]}, "Fourier": {"2": [-0.001, 0.0], "4": [1.0, 1.1]}}
     plots.draw_gaps(ax, {**gaps, "random": {}}, "what company costs", {"Fourier": {"4": [0.6, 0.7]}})
@@ -575,10 +500,3 @@ def test_groups_of_seeds_are_points_side_by_side(ax):
     assert points["v4"] == [(-0.2, 1.0), (-0.2, 2.0), (0.8, 3.0)]
     assert points["v5"] == [(1.2, 5.0), (1.2, 6.0)]
     assert [label.get_text() for label in ax.get_xticklabels()] == list(groups)
-
-
-def test_seeds_are_lines_of_one_colour_and_one_name(ax):
-    plots.draw_seed_lines(ax, [1, 2], {"v4": np.array([[1.0, 2.0], [3.0, 4.0]])}, "a finding", "x", "y")
-    assert [tuple(line.get_ydata()) for line in ax.lines] == [(1.0, 2.0), (3.0, 4.0)]
-    assert len({line.get_color() for line in ax.lines}) == 1
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["v4"]

@@ -1,4 +1,4 @@
-"""Filling in: no MASK is left, no prompt is changed, and what is drawn comes as often as it should."""
+"""Filling in, with remasking or without: tokens come as often as they should, and prompts stay."""
 
 import math
 from collections import Counter
@@ -13,13 +13,17 @@ from babygpt.models.versions import VERSIONS
 from babygpt.objectives import denoise
 from babygpt.sampling import (
     Filled,
+    SecondThoughts,
     ancestral,
     by_confidence,
     by_entropy,
     continue_text,
+    drafts,
     fill_in,
     in_random_order,
+    rewrite,
 )
+from babygpt.sampling.remasking import weights
 
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
@@ -115,16 +119,6 @@ def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order)
         assert torch.allclose(filled.confidence[now], expected, atol=1e-5)
 
 
-def test_rows_do_not_know_each_other(awake, text) -> None:
-    """Where nothing is drawn."""
-    model, idx = awake("v7"), torn(text, 12, 2)
-    together = fill_in(model, idx, by_confidence(0.4), temperature=0)
-    for row in range(3):
-        alone = fill_in(model, idx[row : row + 1], by_confidence(0.4), temperature=0)
-        assert torch.equal(together.tokens[row], alone.tokens[0])
-        assert torch.equal(together.when[row], alone.when[0])
-
-
 def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
     model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
     for order in (by_confidence(), by_entropy(), in_random_order(), ancestral(9)):
@@ -133,16 +127,6 @@ def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
         assert torch.equal(first.when, again.when)
         assert not torch.equal(first.tokens, other.tokens)
     assert torch.equal(torch.random.get_rng_state(), state)
-
-
-@pytest.mark.parametrize("order", [by_confidence(0.5), by_confidence(2.0)], ids=["many", "one"])
-def test_temperature_zero_and_one_candidate_are_the_likeliest(awake, text, order) -> None:
-    model, idx = awake("v7"), torn(text, BLOCK, 5)
-    cold, only = (
-        fill_in(model, idx, order, **how, generator=draw()) for how in ({"temperature": 0.0}, {"top_k": 1})
-    )
-    assert torch.equal(cold.tokens, only.tokens)
-    assert torch.equal(cold.when, only.when)
 
 
 # ---------------------------------------------------------------- the surest first
@@ -164,29 +148,16 @@ def test_what_appears_is_what_is_sure_enough_and_always_the_surest(awake, text, 
                 assert set((filled.when[row] == step).nonzero()[:, 0].tolist()) == expected
 
 
-def test_as_sure_as_the_threshold_is_sure_enough(awake, text) -> None:
-    """Each hole's own probability taken for the threshold, to the last digit: it and all above appear."""
-    model, idx = awake("v7"), torn(text, BLOCK, 6)[:1]
-    with torch.no_grad():
-        best = denoise(model, idx).softmax(dim=-1).amax(dim=-1)[0, idx[0] == MASK]
-    for threshold in best.tolist():
-        filled = fill_in(model, idx, by_confidence(threshold), temperature=0)
-        assert int((filled.when == 1).sum()) == int((best >= threshold).sum())
-
-
-@pytest.mark.parametrize(("threshold", "one_by_one"), [(0.0, False), (1.01, True)])
-def test_thresholds_at_the_ends(awake, text, threshold: float, one_by_one: bool) -> None:
+def test_thresholds_and_bounds_at_the_ends(awake, text) -> None:
     idx = torn(text, BLOCK, 6)
-    steps = fill_in(awake("v7"), idx, by_confidence(threshold), generator=draw()).steps
     holes = (idx == MASK).sum(dim=1)
-    assert torch.equal(steps, holes if one_by_one else holes.clamp(max=1))
-
-
-def test_by_default_it_is_the_notes_order(awake, text) -> None:
-    model, idx = awake("v7"), torn(text, BLOCK, 7)
-    told, untold = (fill_in(model, idx, order, generator=draw()) for order in (by_confidence(0.95), None))
-    assert torch.equal(told.tokens, untold.tokens)
-    assert torch.equal(told.when, untold.when)
+    for order, expected in (
+        (by_confidence(0.0), holes.clamp(max=1)),
+        (by_confidence(1.01), holes),
+        (by_entropy(math.inf), holes.clamp(max=1)),
+        (by_entropy(0.0), holes),
+    ):
+        assert torch.equal(fill_in(awake("v7"), idx, order, generator=draw()).steps, expected)
 
 
 # ---------------------------------------------------------------- as long as entropies add up to little
@@ -224,23 +195,6 @@ def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(poster
     assert (len(now) > 1) == (bound > 0.9)
 
 
-@pytest.mark.parametrize(("bound", "one_by_one"), [(0.0, True), (math.inf, False)])
-def test_bounds_at_the_ends(awake, text, bound: float, one_by_one: bool) -> None:
-    idx = torn(text, BLOCK, 6)
-    holes = (idx == MASK).sum(dim=1)
-    steps = fill_in(awake("v7"), idx, by_entropy(bound), generator=draw()).steps
-    assert torch.equal(steps, holes if one_by_one else holes.clamp(max=1))
-
-
-# ---------------------------------------------------------------- orders by chance
-
-
-def appearing(posterior, order, rows: int) -> torch.Tensor:
-    """When each of three holes appears: (rows, 3)."""
-    idx = torch.full((rows, 3), 3)
-    return fill_in(posterior(), idx, order, generator=draw()).when
-
-
 def test_every_random_order_comes_as_often() -> None:
     """Asked of the order alone: 6 of three holes, whatever stands between them."""
     masked, n = torch.tensor([True, False, True, True]).expand(6000, 4), 6000
@@ -253,13 +207,6 @@ def test_every_random_order_comes_as_often() -> None:
     agree(frequencies(when), expected, n)
 
 
-@pytest.mark.parametrize(("per_step", "steps"), [(1, 3), (2, 2), (3, 1), (9, 1)])
-def test_so_many_appear_a_step(posterior, per_step: int, steps: int) -> None:
-    when = appearing(posterior, in_random_order(per_step), 50)
-    assert (when.amax(dim=1) == steps).all()
-    assert ((when == 1).sum(dim=1) == min(per_step, 3)).all()
-
-
 @given(per_step=st.integers(1, 5), seed=st.integers(0, 50))
 def test_what_was_there_takes_no_place_in_the_order(awake, text, per_step: int, seed: int) -> None:
     idx = torn(text, BLOCK, seed)
@@ -270,7 +217,8 @@ def test_what_was_there_takes_no_place_in_the_order(awake, text, per_step: int, 
 @pytest.mark.parametrize("n_steps", [1, 2, 5])
 def test_ancestral_steps_are_drawn_for_each_token_on_its_own(posterior, n_steps: int) -> None:
     """Three turns out of n_steps each, and empty ones left out: by counting all n_steps³ of them."""
-    when, expected = appearing(posterior, ancestral(n_steps), 5000), Counter()
+    idx, expected = torch.full((5000, 3), 3), Counter()
+    when = fill_in(posterior(), idx, ancestral(n_steps), generator=draw()).when
     for turns in product(range(n_steps), repeat=3):
         ranks = {turn: rank for rank, turn in enumerate(sorted(set(turns)), start=1)}
         expected[tuple(ranks[turn] for turn in turns)] += n_steps**-3
@@ -312,15 +260,6 @@ def test_all_at_once_tokens_do_not_know_of_each_other(posterior, order) -> None:
     assert gap > 5 * math.sqrt(0.25 / n)  # so that the two tests cannot both pass by chance
 
 
-@pytest.mark.parametrize("n_steps", [2, 4])
-def test_ancestral_texts_of_two_are_a_mixture(posterior, n_steps: int) -> None:
-    """Of two tokens, one share in n_steps appears at once, and the others one by one."""
-    model, n = posterior(3, 2), 6000
-    filled = fill_in(model, torch.full((n, 2), 3), ancestral(n_steps), generator=draw())
-    both, one, other = 1 / n_steps, joint(model), apart(model)
-    agree(frequencies(filled.tokens), {t: both * other[t] + (1 - both) * one[t] for t in one}, n)
-
-
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 def test_temperature_sharpens_each_draw(posterior, temperature: float) -> None:
     model, n = posterior(3, 1), 6000
@@ -329,13 +268,6 @@ def test_temperature_sharpens_each_draw(posterior, temperature: float) -> None:
     agree(frequencies(filled.tokens), {t: w / sum(weights.values()) for t, w in weights.items()}, n)
     plain = torch.tensor([float(model.joint[token]) for token in filled.tokens[:, 0]])
     assert torch.allclose(filled.confidence[:, 0], plain)  # how sure it was does not depend on how it draws
-
-
-def test_what_is_there_is_taken_into_account(posterior) -> None:
-    model, n = posterior(), 4000
-    filled = fill_in(model, torch.tensor([[3, 1, 3]]).expand(n, 3), in_random_order(), generator=draw())
-    given = {text: p for text, p in joint(model).items() if text[1] == 1}
-    agree(frequencies(filled.tokens), {t: p / sum(given.values()) for t, p in given.items()}, n)
 
 
 # ---------------------------------------------------------------- block by block
@@ -380,65 +312,199 @@ def test_steps_go_on_from_block_to_block(awake, text, order, n: int, block: int 
         assert (one.amax(dim=1) < later.amin(dim=1)).all()
 
 
-def test_half_a_window_is_a_block_unless_told(awake, text) -> None:
-    model, prompts = awake("v7"), text(1, 4, vocab_size=MASK)
-    told, untold = (continue_text(model, prompts, 20, temperature=0, block=block) for block in (8, None))
-    assert torch.equal(told.when, untold.when)
-
-
-# ---------------------------------------------------------------- bad arguments
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
+def test_bad_numbers_of_orders_and_of_remasking_are_named() -> None:
+    for make, says in (
         (lambda: by_confidence(-0.1), r"threshold \(-0.1\)"),
         (lambda: by_confidence(math.nan), r"threshold \(nan\)"),
         (lambda: by_entropy(-1.0), r"bound \(-1.0\)"),
-        (lambda: by_entropy(math.nan), r"bound \(nan\)"),
         (lambda: in_random_order(0), r"per_step \(0\)"),
         (lambda: ancestral(0), r"n_steps \(0\)"),
-    ],
-)
-def test_orders_that_cannot_be_are_named(make, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        make()
+        (lambda: SecondThoughts(n_steps=0), r"n_steps \(0\)"),
+        (lambda: SecondThoughts(strength=1.5), r"strength \(1.5\) must lie between 0 and 1"),
+        (lambda: SecondThoughts(strength=math.nan), r"strength \(nan\)"),
+        (lambda: SecondThoughts(doubt=-1.0), r"doubt \(-1.0\) must lie between 0 and 100"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            make()
 
 
-@pytest.mark.parametrize(
-    ("length", "arguments", "says"),
-    [
+def test_bad_arguments_for_filling_in_are_named(awake, text) -> None:
+    model = awake("v7")
+    for length, arguments, says in (
         (0, {}, "the prompt is empty"),
         (17, {}, "17 tokens do not fit: the window holds 16"),
-        (3, {"temperature": -1.0}, r"temperature \(-1.0\)"),
         (3, {"temperature": math.nan}, r"temperature \(nan\)"),
         (3, {"top_k": 0}, r"top_k \(0\)"),
-    ],
-)
-def test_bad_arguments_for_filling_in_are_named(awake, text, length: int, arguments: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        fill_in(awake("v7"), text(1, length), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
+    ):
+        for write in (fill_in, rewrite, lambda *some, **more: next(drafts(*some, **more))):
+            with pytest.raises(ValueError, match=says):
+                write(model, text(1, length), **arguments)
+    for arguments, says in (
         ({"n_tokens": -1}, r"n_tokens \(-1\)"),
         ({"block": 0}, r"block \(0\) must lie between 1 and 15"),
         ({"block": 16}, r"block \(16\) must lie between 1 and 15"),
-        ({"top_k": -3}, r"top_k \(-3\)"),
-    ],
-)
-def test_bad_arguments_for_continuing_are_named(awake, text, arguments: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        continue_text(awake("v7"), text(1, 3, vocab_size=MASK), **{"n_tokens": 5, **arguments})
-
-
-def test_a_prompt_with_a_mask_is_refused(awake) -> None:
+    ):
+        with pytest.raises(ValueError, match=says):
+            continue_text(model, text(1, 3, vocab_size=MASK), **{"n_tokens": 5, **arguments})
     with pytest.raises(ValueError, match="the prompt holds a MASK"):
-        continue_text(awake("v7"), torch.tensor([[1, MASK, 2]]), 5)
+        continue_text(model, torch.tensor([[1, MASK, 2]]), 5)
 
 
-def test_a_window_of_one_token_has_no_room_for_a_prompt(awake) -> None:
-    with pytest.raises(ValueError, match="the window holds 1 "):
-        continue_text(awake("v7", block_size=1), torch.tensor([[1]]), 5)
+THOUGHTS = st.builds(SecondThoughts, st.integers(1, 12), st.floats(0, 1), st.floats(0, 20))
+
+
+@pytest.mark.parametrize("version", ["v7", "v7-rope"])
+@given(
+    thoughts=THOUGHTS,
+    length=st.integers(1, BLOCK),
+    seed=st.integers(0, 99),
+    temperature=st.sampled_from([0.0, 1.0, 4.0]),
+    top_k=st.sampled_from([None, 1, 2]),
+)
+def test_drafts_fill_every_hole_and_touch_nothing_else(
+    awake, text, version: str, thoughts, length: int, seed: int, temperature: float, top_k: int | None
+) -> None:
+    model, idx = awake(version), torn(text, length, seed)
+    before, holes = idx.clone(), idx == MASK
+    shown = list(drafts(model, idx, thoughts, temperature, top_k, draw(seed)))
+    assert torch.equal(idx, before)
+    assert torch.equal(shown[0].tokens, idx)
+    assert len(shown) <= thoughts.n_steps + 1
+    for draft in shown:
+        assert torch.equal(draft.tokens[~holes], idx[~holes])
+        assert torch.equal(draft.when == 0, ~holes | (draft.tokens == MASK))
+        assert (draft.confidence[draft.when == 0] == 1).all()
+        assert ((draft.confidence > 0) & (draft.confidence <= 1)).all()
+    assert (shown[-1].tokens < MASK).all()
+    assert (shown[-1].steps <= len(shown) - 1).all()
+    last = rewrite(model, idx, thoughts, temperature, top_k, draw(seed))
+    for name in ("tokens", "when", "confidence"):
+        assert torch.equal(getattr(last, name), getattr(shown[-1], name))
+
+
+@given(n_steps=st.integers(1, 40), doubt=st.floats(0, 20), seed=st.integers(0, 50))
+def test_without_strength_it_is_the_ancestral_sampler(awake, text, n_steps: int, doubt: float, seed: int):
+    """Token for token: one text where tokens are drawn, and several where the likeliest are taken."""
+    model, idx, thoughts = awake("v7"), torn(text, BLOCK, seed), SecondThoughts(n_steps, 0.0, doubt)
+    for some, temperature in ((idx[:1], 1.0), (idx, 0.0)):
+        plain = fill_in(model, some, ancestral(n_steps), temperature, generator=draw(seed))
+        same = rewrite(model, some, thoughts, temperature, generator=draw(seed))
+        assert torch.equal(same.tokens, plain.tokens)
+        assert torch.equal(same.when, plain.when)
+        assert torch.allclose(same.confidence, plain.confidence, atol=1e-6)
+
+
+# ---------------------------------------------------------------- against the paper
+
+
+def by_the_paper(model, n_steps: int, strength: float) -> dict[tuple[int, ...], float]:
+    """How often each text comes out: the chain of Wang et al. 2025, eq. 5, over all its states."""
+    n_tokens, length = len(model.joint), model.joint.dim()
+    now = {(n_tokens,) * length: 1.0}
+    for step in range(n_steps):
+        before, after = step / n_steps, (step + 1) / n_steps  # alpha of t and of s
+        sigma = min(strength, (1 - after) / before if before else 1.0)
+        appear = (after - (1 - sigma) * before) / (1 - before)
+        following: Counter[tuple[int, ...]] = Counter()
+        for state, p in now.items():
+            said = model.answer(torch.tensor(state))[:, :n_tokens].softmax(dim=-1).tolist()
+            each = []
+            for token, chances in zip(state, said, strict=True):
+                if token == n_tokens:
+                    each.append([*(appear * x for x in chances), 1 - appear])
+                else:
+                    stays = [(1 - sigma) * (other == token) for other in range(n_tokens)]
+                    each.append([*stays, sigma])
+            for other in product(range(n_tokens + 1), repeat=length):
+                q = math.prod(options[token] for options, token in zip(each, other, strict=True))
+                if q > 0:
+                    following[other] += p * q
+        now = dict(following)
+    return now
+
+
+@pytest.mark.parametrize(("n_steps", "strength"), [(2, 1.0), (3, 0.3), (3, 1.0), (5, 0.5)])
+def test_texts_come_as_often_as_in_the_paper_s_chain(posterior, n_steps: int, strength: float) -> None:
+    model, n = posterior(), 6000
+    expected = by_the_paper(model, n_steps, strength)
+    assert sum(expected.values()) == pytest.approx(1)
+    assert all(max(text) < 3 for text in expected)  # no MASK is left
+    seen = rewrite(model, torch.full((n, 3), 3), SecondThoughts(n_steps, strength), generator=draw()).tokens
+    found = frequencies(seen)
+    for text, p in expected.items():
+        assert abs(found.get(text, 0.0) - p) <= 5 * math.sqrt(p * (1 - p) / n), text
+
+
+@pytest.mark.parametrize(("strength", "doubt"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 5.0)])
+def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, doubt: float) -> None:
+    """At step k of n a share of k / n is visible: the marginals that the paper keeps."""
+    n, n_steps = 20_000, 6
+    thoughts = SecondThoughts(n_steps, strength, doubt)
+    shown = list(drafts(posterior(), torch.full((n, 3), 3), thoughts, generator=draw()))
+    assert len(shown) == n_steps + 1  # among so many texts something appears at every step
+    for step, draft in enumerate(shown):
+        share = step / n_steps
+        gap = float((draft.tokens < 3).double().mean()) - share
+        assert abs(gap) <= 5 * math.sqrt(share * (1 - share) / n)  # even if a text's tokens moved together
+
+
+# ---------------------------------------------------------------- doubt
+
+
+@given(doubt=st.floats(0, 20), seed=st.integers(0, 99))
+def test_doubt_is_likelier_where_the_model_was_unsure(doubt: float, seed: int) -> None:
+    confidence = torch.rand(4, 9, generator=draw(seed)).double()
+    visible = torch.rand(4, 9, generator=draw(seed + 1)) < 0.6
+    found = weights(confidence, visible, doubt)
+    for row in range(4):
+        some = visible[row].nonzero()[:, 0].tolist()
+        if some:
+            raw = [math.exp(-doubt * float(confidence[row, i])) for i in some]
+            expected = [x * len(some) / sum(raw) for x in raw]
+            assert found[row, some].tolist() == pytest.approx(expected)
+            assert float(found[row, some].mean()) == pytest.approx(1)
+
+
+def test_what_is_doubted_is_masked_again(awake) -> None:
+    """The tokens that vanish were less sure than those that stay, and without doubt they were not."""
+    gaps = {}
+    for doubt in (0.0, 20.0):
+        thoughts = SecondThoughts(8, 0.3, doubt)
+        shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
+        gone, stayed = [], []
+        for one, later in pairwise(shown):
+            visible, vanished = one.when > 0, later.tokens == MASK
+            gone.append(one.confidence[visible & vanished])
+            stayed.append(one.confidence[visible & ~vanished])
+        gaps[doubt] = float(torch.cat(stayed).mean() - torch.cat(gone).mean())
+    assert gaps[20.0] > 0.1
+    assert abs(gaps[0.0]) < 0.02
+
+
+# ---------------------------------------------------------------- steps and chance
+
+
+def test_what_appears_is_what_the_model_said_of_the_draft_before(awake, text) -> None:
+    """The clock is short, so that something appears at each of its steps."""
+    model, idx = awake("v7"), torch.full((6, BLOCK), MASK)
+    shown = list(drafts(model, idx, SecondThoughts(4, 0.5, 2.0), generator=draw()))
+    assert len(shown) == 5
+    again = 0
+    for before, after in pairwise(shown):
+        now = (before.tokens == MASK) & (after.tokens < MASK)
+        with torch.no_grad():
+            chances = denoise(model, before.tokens).softmax(dim=-1)
+        assert torch.allclose(after.confidence[now], chances[now, after.tokens[now]], atol=1e-5)
+        kept = (before.tokens < MASK) & (after.tokens < MASK)
+        assert torch.equal(before.tokens[kept], after.tokens[kept])  # nothing changes unseen
+        again += int(((before.tokens < MASK) & (after.tokens == MASK)).sum())
+    assert again > 0
+
+
+def test_the_generator_decides_remasking_too(awake, text) -> None:
+    model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
+    first, same, other = (rewrite(model, idx, generator=draw(seed)) for seed in (0, 0, 1))
+    assert torch.equal(first.tokens, same.tokens)
+    assert torch.equal(first.when, same.when)
+    assert not torch.equal(first.tokens, other.tokens)
+    assert torch.equal(torch.random.get_rng_state(), state)

@@ -1,29 +1,19 @@
 """The book's pages beside the lessons: claims, board, reference, documents; and where their links lead."""
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from playwright.sync_api import Page
 
 import babygpt
-from babygpt.errors import BadInput
 from babygpt_course.claims import CLAIMS, Finding
 from babygpt_course.studies.board import COLUMNS
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
-from tools.book.api import addresses, index_page, package_page
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
-from tools.book.documents import CodeHost, Site, code_host, copy_documents, linked_files, rewrite_links, site
-from tools.browser.chromium import chromium, find_chromium
+from tools.book.documents import CodeHost, rewrite_links, site
 
 ROOT = Path(__file__).resolve().parents[2]
 FILTERS = ROOT / "book" / "static" / "filters.js"
@@ -52,6 +42,8 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
         ("[x](../../babygpt/data/)", "docs/notes/0.md", "[x]({tree}/babygpt/data)", "[x](../../api/data.md)"),
         ("[x](../docs/notes)", "figures/a.md", "[x]({tree}/docs/notes)", "[x](../docs/notes/README.md)"),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
+        ("[x](../figures/lookup.png)", "docs/results.md", "[x](#picture-lookup)", "[x](#picture-lookup)"),
+        ("`[x](tools)`", "README.md", "`[x](tools)`", None),
     ],
 )
 def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
@@ -62,151 +54,49 @@ def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
     assert rewrite_links(text, place, site()) == (without or text)
 
 
-@pytest.mark.parametrize("host", [HOST, None])
-def test_a_linked_picture_is_looked_up_on_the_page_of_pictures(host):
-    text = "([picture](../figures/lookup.png))"
-    assert rewrite_links(text, "docs/results.md", site(host=host)) == "([picture](#picture-lookup))"
-
-
-def test_what_looks_like_a_link_in_code_is_none():
-    text = "`[x](tools)` ``[y](tools) ` ``\n\n```python\nf[i](tools)  # [z](tools)\n```\n\n[x](tools)"
-    assert rewrite_links(text, "README.md", site()) == text.removesuffix("[x](tools)") + "x"
-
-
-def test_the_code_host_is_known_from_the_environment_alone():
-    names = {"GITHUB_SERVER_URL": "https://host", "GITHUB_REPOSITORY": "owner/name", "GITHUB_SHA": "abc"}
-    assert code_host(names) == HOST
-    assert code_host({**names, "GITHUB_SHA": ""}) is None
-    assert code_host({}) is None
-
-
-# ---------------------------------------------------------------- documents
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Site:
-    """A small repository."""
-    files = {
-        "README.md": "# Top\n\n[one](docs/one.md), [code](code.py), [folder](code)\n",
-        "docs/one.md": "# One\n\n[shown](../figures/a.png), [only linked](../figures/b.png)\n",
-        "docs/notes/README.md": "# Notes\n",
-        "docs/notes/000.md": "# Note 000\n",
-        "figures/README.md": "# Pictures\n\n![a](a.png) ![c](c.png)\n\nThe first and the third.\n",
-        "figures/a_b.md": "| a | b |\n",
-        "figures/a.png": "a",
-        "figures/b.png": "b",
-        "figures/c.png": "c",
-        "code.py": "",
-        "code/x.txt": "",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return site(tmp_path)
-
-
-def test_documents_become_pages_with_titles_anchors_and_contents(book: Site, tmp_path: Path):
-    copy_documents(tmp_path / "source", book)
-    read = {page: (tmp_path / "source" / page).read_text() for page in book.pages}
-    assert read["README.md"].startswith("---\norphan: true\n---\n# Top\n")
-    assert "[code](code.py), folder" in read["README.md"]
-    assert "[shown](#picture-a), [only linked](#picture-b)" in read["docs/one.md"]
-    assert "(picture-a)=\n(picture-c)=\n![a](a.png) ![c](c.png)" in read["figures/README.md"]
-    assert "(picture-b)=\n![only linked](b.png)" in read["figures/README.md"]
-    assert re.search(r"\{toctree\}\n:hidden:\n\n000\n```", read["docs/notes/README.md"])
-    assert read["figures/a_b.md"].startswith("# In numbers: a b\n\n| a | b |")
-    for copied in ("figures/a.png", "figures/b.png", "figures/c.png", "code.py"):
-        assert (tmp_path / "source" / copied).is_file()
-    assert not (tmp_path / "source" / "code").exists()
-
-
-def test_every_file_that_a_document_needs_lies_beside_it(tmp_path: Path):
-    whole = site()
-    copy_documents(tmp_path, whole)
-    needed = {
-        path
-        for page in whole.pages
-        if page.endswith(".md")
-        for path in linked_files((tmp_path / page).read_text(encoding="utf-8"), page, whole)
-    }
-    assert len(needed) > 50
-    assert [path for path in needed if not (tmp_path / path).is_file()] == []
-
-
 # ---------------------------------------------------------------- the reference
 
 
-def re_exports(package: str) -> set[str]:
-    """The names that a package's `__init__.py` imports as themselves."""
-    text = reference.init_file(package).read_text(encoding="utf-8")
-    return {a for a, b in re.findall(r"import (\w+) as (\w+)$", text, flags=re.M) if a == b}
-
-
 def test_the_reference_has_every_re_exported_name():
-    assert len(reference.packages()) >= 14
-    assert {n.name for n in reference.public_names("babygpt")} == set(babygpt.__all__)
+    assert {name.name for name in reference.public_names("babygpt")} == set(babygpt.__all__)
     for package in reference.packages():
-        assert re_exports(package) <= {name.name for name in reference.public_names(package)}
-    extra = {n.anchor for n in reference.names()} - {
-        f"{package}.{name}" for package in reference.packages() for name in re_exports(package)
-    }
-    assert extra == {f"babygpt_course.claims.{name}" for name in ("CLAIMS", "claims_of", "findings")}
+        text = (reference.folder_of(package) / "__init__.py").read_text(encoding="utf-8")
+        exported = {a for a, b in re.findall(r"import (\w+) as (\w+)$", text, flags=re.M) if a == b}
+        assert exported <= {name.name for name in reference.public_names(package)}, package
 
 
-@pytest.mark.parametrize("package", reference.packages())
-def test_a_page_has_a_section_for_every_name_and_the_index_leads_there(package: str):
-    page, index = package_page(package), index_page()
-    stem = Path(reference.page_of(package)).stem
-    for name in reference.public_names(package):
-        assert re.search(
-            rf"^`+{{py:(class|function|data)}} {name.name}\b.*\n:module: {package}$", page, flags=re.M
-        )
-        assert f'href="{stem}.html#{name.anchor}"' in index
-    heads = re.findall(r"^`+\{py:\w+\} (.+)$", page, flags=re.M)
-    assert not [head for head in heads if re.search(r"<| at 0x|\*args, \*\*kwargs\)$|'Tensor'", head)]
-
-
-def test_a_page_names_the_lines_on_the_code_host():
+def test_a_page_has_a_section_for_every_name_and_the_index_leads_there():
+    index = reference.index_page()
+    for package in reference.packages():
+        page, stem = reference.package_page(package, HOST), Path(reference.page_of(package)).stem
+        for name in reference.public_names(package):
+            head = rf"^`+{{py:(class|function|data)}} {name.name}\b.*\n:module: {package}$"
+            assert re.search(head, page, flags=re.M), name
+            assert f'href="{stem}.html#{name.anchor}"' in index
+        heads = re.findall(r"^`+\{py:\w+\} (.+)$", page, flags=re.M)
+        assert not [head for head in heads if re.search(r"<| at 0x|\*args, \*\*kwargs\)$|'Tensor'", head)]
     path = "babygpt/encodings/rotary.py"
-    assert re.search(
-        rf'<a href="{HOST.link(path, folder=False)}#L\d+-L\d+">', package_page("babygpt.encodings", HOST)
+    lines = rf'<a href="{HOST.link(path, folder=False)}#L\d+-L\d+">'
+    assert re.search(lines, reference.package_page("babygpt.encodings", HOST))
+    settings = "<dt><code>n_layer</code></dt><dd>number of Transformer blocks</dd>"
+    assert settings in reference.package_page("babygpt")
+    assert 'DIVERGING = "RdBu_r"' in reference.package_page("babygpt.plots")
+
+
+def test_signatures_are_short_and_methods_of_documented_bases_are_not_repeated():
+    things = {name.anchor: name.thing for name in reference.names()}
+    assert (
+        reference.signature(things["babygpt.encodings.Rotary"]) == "(head_dim: int, theta: float = 10000.0)"
     )
-    assert f"<code>{path}</code>" in package_page("babygpt.encodings")
-
-
-def test_signatures_are_short_and_link_our_classes():
-    shown = {
-        name.anchor: reference.signature(name.thing)
-        for name in reference.names()
-        if not reference.is_constant(name.thing)
-    }
-    assert shown["babygpt.encodings.Rotary"] == "(head_dim: int, theta: float = 10000.0)"
-    assert shown["babygpt.encodings.Encoding"] == ""
-    assert shown["babygpt.training.train"] == (
-        "(model: LanguageModel, objective: ~babygpt.objectives.Objective, config: ~babygpt.TrainConfig, "
-        "steering: Steering = no_steering) -> Iterator[~babygpt.training.Step]"
+    assert reference.signature(things["babygpt.encodings.Encoding"]) == ""
+    train = reference.signature(things["babygpt.training.train"])
+    assert train.startswith(
+        "(model: LanguageModel, objective: ~babygpt.objectives.Objective, config: ~babygpt."
     )
-
-
-def test_methods_are_there_and_those_of_documented_bases_are_not_repeated():
-    by_name = {name.anchor: name.thing for name in reference.names()}
-    told = {
-        anchor: [name for name, _ in reference.methods(thing, reference.documented())]
-        for anchor, thing in by_name.items()
-        if isinstance(thing, type)
-    }
-    assert {"embed", "transform_qk", "score_bias"} <= set(told["babygpt.encodings.Encoding"])
-    assert told["babygpt.encodings.ALiBi"] == ["score_bias"]
-    assert "head_dim" in told["babygpt.ModelConfig"]
-    assert not [name for names in told.values() for name in names if name.startswith("_")]
-
-
-def test_settings_and_constants_are_told():
-    page = package_page("babygpt")
-    assert "<dt><code>n_layer</code></dt><dd>number of Transformer blocks</dd>" in page
-    constants = package_page("babygpt.plots")
-    assert "```python\n# Okabe and Ito's colours" in constants
-    assert 'DIVERGING = "RdBu_r"' in constants
+    assert train.endswith("-> Iterator[~babygpt.training.Step]")
+    methods = {name for name, _ in reference.methods(things["babygpt.encodings.Encoding"])}
+    assert {"embed", "transform_qk", "score_bias"} <= methods
+    assert [name for name, _ in reference.methods(things["babygpt.encodings.ALiBi"])] == ["score_bias"]
 
 
 # ---------------------------------------------------------------- docstrings
@@ -244,11 +134,6 @@ def test_aligned_lines_become_a_list_and_the_rest_prose():
     ]
 
 
-def test_what_is_indented_for_no_reason_stays_as_it_is():
-    html = docstrings.to_html("Draw it.\n\nLike so:\n  a <-- b\n    c")
-    assert html == '<p>Draw it.</p>\n<pre tabindex="0">Like so:\n  a &lt;-- b\n    c</pre>\n'
-
-
 def words(html: str) -> Counter[str]:
     """The words of a page, without its marks."""
     return Counter(re.findall(r"[A-Za-z]+", re.sub(r"<[^<>]+>|&\w+;|&#x27;", " ", html)))
@@ -257,7 +142,7 @@ def words(html: str) -> Counter[str]:
 def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
     for name in reference.names():
         said = "" if reference.is_constant(name.thing) else reference.docstring(name.thing)
-        html = docstrings.to_html(said, addresses(name.package))
+        html = docstrings.to_html(said, reference.addresses(name.package))
         assert words(html) == Counter(re.findall(r"[A-Za-z]+", said)), name
         assert "<pre" not in html, name
 
@@ -265,17 +150,12 @@ def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
 # ---------------------------------------------------------------- claims and board
 
 
-def test_every_claim_has_an_address_of_its_own_in_plain_letters():
+def test_the_page_of_claims_has_all_of_each_at_an_address_of_its_own():
     addresses = [anchor(claim) for claim in CLAIMS]
     assert len(set(addresses)) == len(CLAIMS)
     assert all(re.fullmatch(r"note-00\d(-[a-z0-9]+)+", address) for address in addresses)
-    assert "note-000-alpha-lowers-the-attention-to-mask-tokens-under-control" in addresses
-
-
-def test_the_page_of_claims_tells_all_that_is_known():
     page = claims_page(MEASURED)
     articles = re.findall(r"<article.*?</article>", page, flags=re.S)
-    assert len(articles) == len(CLAIMS)
     for (claim, finding), html in zip(MEASURED, articles, strict=True):
         parts = [claim.text, claim.quote, claim.translation, claim.reading, claim.scope, finding.reason]
         parts += [claim.fault] if finding.verdict == "fails" else []
@@ -283,9 +163,7 @@ def test_the_page_of_claims_tells_all_that_is_known():
         assert f'data-note="{claim.note[:3]}" data-verdict="{finding.verdict}"' in html
         assert '<span class="number">−0.5</span>' in html
         assert "\n\n" not in html  # an empty line would end the block of HTML
-    for note in sorted({claim.note[:3] for claim in CLAIMS}):
-        assert f"(docs/notes/{note}.md)" in page
-    assert "[notebook 07b](notebooks/07b_polar_gates.ipynb)" in page
+        assert f"(docs/notes/{claim.note[:3]}.md)" in page
     count = Counter(finding.verdict for _, finding in MEASURED)
     assert f"{count['holds']} hold, {count['depends']} depend" in " ".join(page.split())
 
@@ -301,120 +179,3 @@ def test_the_page_of_the_board_has_every_model_and_every_column():
     assert re.search(r"!\[Losses, .* models left to right: .*\]\(figures/ladder\.png\)", page)
     assert "[Who did it?](docs/results.md#who-did-it)" in page
     assert "{" not in page
-
-
-# ---------------------------------------------------------------- a build, and a browser
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All these pages as a site, by Sphinx, for which any warning is an error; notebooks are files in it."""
-    pytest.importorskip("myst_parser")
-    folder = tmp_path_factory.mktemp("book")
-    source = folder / "source"
-    copy_documents(source, site())
-    shutil.copytree(ROOT / "notebooks", source / "notebooks", ignore=shutil.ignore_patterns("src"))
-    from tools.book.api import write_reference
-
-    write_reference(source)
-    (source / "board.md").write_text(board_page(load_results("ladder")), encoding="utf-8")
-    (source / "claims.md").write_text(claims_page(MEASURED), encoding="utf-8")
-    pages = ["board", "claims", "api/index", "CONTRIBUTING", "CHANGELOG", "docs/*", "docs/notes/README"]
-    listed = "\n".join([*pages, "figures/README"])
-    (source / "index.md").write_text(f"# Book\n\n```{{toctree}}\n:glob:\n\n{listed}\n```\n")
-    (folder / "conf.py").write_text(
-        "extensions = ['myst_parser']\nmyst_heading_anchors = 4\nsuppress_warnings = ['myst.header']\n"
-        f"html_static_path = [{str(FILTERS.parent)!r}]\n"
-    )
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", str(folder), str(source)]
-    done = subprocess.run([*command, str(folder / "html")], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return folder / "html"
-
-
-def test_every_link_and_anchor_of_the_built_pages_holds(built: Path):
-    anchors = {
-        page: set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
-        for page in built.rglob("*.html")
-    }
-    dead, tried = [], 0
-    for page in anchors:
-        for link in re.findall(r'\bhref="([^":]+)"', page.read_text(encoding="utf-8")):
-            path, _, fragment = link.partition("#")
-            target = (page.parent / path.partition("?")[0]).resolve() if path.partition("?")[0] else page
-            tried += 1
-            if not target.exists() or (fragment and fragment not in anchors.get(target, {fragment})):
-                dead.append((page.name, link))
-    assert tried > 1000
-    assert dead == []
-    known = {name.anchor for name in reference.names()}
-    assert known <= set().union(*(ids for page, ids in anchors.items() if page.parent.name == "api"))
-
-
-@pytest.fixture(scope="module")
-def claims(built: Path) -> Iterator[Page]:
-    """The page of claims in a browser."""
-    try:
-        find_chromium()
-    except BadInput as missing:
-        if os.environ.get("BABYGPT_BROWSER") == "required":
-            raise
-        pytest.skip(str(missing))
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 360, "height": 740})
-        page.goto((built / "claims.html").as_uri())
-        yield page
-
-
-def shown(page: Page) -> SimpleNamespace:
-    """What is seen of the list, and what the page says of it."""
-    articles = page.locator("article.claim:visible")
-    values = articles.evaluate_all("all => all.map(one => one.dataset.note + one.dataset.verdict)")
-    return SimpleNamespace(values=values, said=page.locator("[role=status]").inner_text())
-
-
-def of(*keys: str) -> list[str]:
-    """Note and verdict of the claims that have one of the given notes or verdicts in every argument."""
-    known = [f"{claim.note[:3]}{finding.verdict}" for claim, finding in MEASURED]
-    return [one for one in known if all(any(part in one for part in key.split("|")) for key in keys)]
-
-
-def test_filters_work_by_keyboard_and_say_what_they_did(claims: Page):
-    assert shown(claims).said == f"{len(CLAIMS)} of {len(CLAIMS)} shown"
-    claims.get_by_label("fails").focus()
-    claims.keyboard.press("Space")
-    assert shown(claims).values == of("fails")
-    assert shown(claims).said == f"{len(of('fails'))} of {len(CLAIMS)} shown"
-    claims.get_by_label("004").focus()
-    claims.keyboard.press("Space")
-    assert shown(claims).values == of("fails", "004")
-    assert claims.get_by_role("heading", name="Note 000").count() == 0
-    claims.get_by_label("depends").check()
-    assert shown(claims).values == of("fails|depends", "004")
-    claims.get_by_role("button", name="Show all").press("Enter")
-    claims.wait_for_function("document.querySelectorAll('article[hidden]').length === 0")
-    assert len(shown(claims).values) == len(CLAIMS)
-
-
-def test_numbers_of_the_tally_lead_to_their_claims(claims: Page):
-    claims.locator("table a[href*='note=002&verdict=holds']").click()
-    claims.wait_for_url("**note=002**")
-    assert shown(claims).values == of("002", "holds")
-    assert claims.get_by_label("002").is_checked()
-
-
-def test_a_link_to_a_claim_that_is_filtered_away_shows_it(claims: Page):
-    claims.get_by_label("fails").check()
-    hidden = next(claim for claim, finding in MEASURED if finding.verdict == "holds")
-    claims.evaluate("hash => { location.hash = hash }", anchor(hidden))
-    claims.wait_for_function("document.querySelector(':target')?.checkVisibility()")
-    assert shown(claims).said == f"{len(CLAIMS)} of {len(CLAIMS)} shown"
-
-
-def test_without_scripts_the_whole_list_stands(built: Path, claims: Page):
-    context = claims.context.browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((built / "claims.html").as_uri())
-    assert page.locator("article.claim:visible").count() == len(CLAIMS)
-    assert not page.locator("form.filters").is_visible()
-    context.close()

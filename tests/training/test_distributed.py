@@ -23,7 +23,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.distributed import Team, distributed
-from babygpt_course.studies.lookup_task import Lookup
+from babygpt_course.studies.lookup import Lookup
 
 SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "5"]
 HERE = str(Path(babygpt.__file__).parents[1])

@@ -12,7 +12,7 @@ from torch._dynamo.utils import counters
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.encodings import fourier, learned
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
 from babygpt.training import Training, compile_in_place

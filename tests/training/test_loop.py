@@ -13,7 +13,7 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.errors import BadInput
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.training import Step, Training, compile_in_place, finish, follow, replay, snapshot, train

@@ -15,27 +15,30 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+import joblib
 import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_markdown_cell
 
 from babygpt import live
-from babygpt.quotas import available_cores
-from tools.book.documents import Site, code_host, copy_linked_files, rewrite_links, site
+from babygpt_course.studies.results import load_results
+from tools.book.board_page import board_page
+from tools.book.claims_page import claims_page, measure_claims
+from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
+from tools.book.lessons import ROOT, Ran, fingerprint, run_all, stored
 from tools.book.outputs import Page, recorded_html
-from tools.book.pages import write_pages
 from tools.book.recording import record_explorer
-from tools.book.running import ROOT, Ran, fingerprint, run_all, stored
+from tools.book.reference import write_reference
 from tools.notebooks import pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "recorded"  # the folder of the site that holds them
 PLACEHOLDER = "<!-- recorded: rotary -->"
-MADE = "made.txt"  # says of what, once all is done
-SEEN = (
-    *("babygpt", "notebooks", "docs", "figures", "tools/book", "tools/notebooks.py", "constraints.txt"),
-    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md"),
+MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
+SOURCES = (
+    *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "tools/book", "tools/notebooks.py"),
+    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md", "constraints.txt"),
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
 ON_A_PAGE = """\
@@ -46,7 +49,7 @@ text tells you to run or to write is for <a href="{}.ipynb" download>the noteboo
 installed.
 ```
 """
-FIRST = "00_start_here"  # the lesson that shows the same picture
+FIRST = "00_start_here"  # the lesson that shows the same picture as the start page
 
 
 def build(names: list[str], folder: Path) -> Path:
@@ -57,19 +60,19 @@ def build(names: list[str], folder: Path) -> Path:
     Raises CellExecutionError if a notebook fails, CalledProcessError if Sphinx finds a page wanting.
     """
     lessons = [path.stem for path in pick(ROOT / "notebooks", ())]
+    source, html, recorded = folder / "source", folder / "html", folder / "executed" / "pictures"
     (folder / MADE).unlink(missing_ok=True)
-    mark = fingerprint(SEEN)
-    ran = run_all(names, folder / "executed", available_cores())
+    mark = fingerprint(SOURCES)
+    ran = run_all(names, folder / "executed", joblib.cpu_count())
     ran += [stored(name) for name in lessons if name not in names]
-    source, html = folder / "source", folder / "html"
     for old in (source, html, folder / "doctrees"):
         shutil.rmtree(old, ignore_errors=True)
-    used = assemble(ran, source, folder / "executed" / "pictures")
+    used = assemble(ran, source, recorded)
     (html / PICTURES).mkdir(parents=True)
     for name in used:
-        shutil.copyfile(folder / "executed" / "pictures" / name, html / PICTURES / name)
+        shutil.copyfile(recorded / name, html / PICTURES / name)
+    (html / "notebooks").mkdir()
     for lesson in lessons:  # to be opened in JupyterLab
-        (html / "notebooks").mkdir(exist_ok=True)
         shutil.copyfile(ROOT / "notebooks" / f"{lesson}.ipynb", html / "notebooks" / f"{lesson}.ipynb")
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "auto"]
     command += ["-c", str(BOOK), "-d", str(folder / "doctrees"), str(source), str(html)]
@@ -82,24 +85,23 @@ def is_current(folder: Path) -> bool:
     """Whether the whole book lies in a folder, and nothing that it is made of has changed since."""
     lessons = " ".join(path.stem for path in pick(ROOT / "notebooks", ()))
     made = folder / MADE
-    return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SEEN)} {lessons}\n"
+    return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"
 
 
 def assemble(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
     """Write what Sphinx reads, and return the names of the pictures that its pages may show."""
     book = site(host=code_host())
-    write_pages(source, book)
-    for picture in (source / "figures").glob("*.png"):
-        lighten(picture)
+    source.mkdir(parents=True, exist_ok=True)
+    copy_documents(source, book)
+    write_reference(source, book.host)
+    (source / "board.md").write_text(board_page(load_results("ladder")), encoding="utf-8")
+    (source / "claims.md").write_text(claims_page(measure_claims()), encoding="utf-8")
+    for picture in (source / "figures").glob("*.png"):  # 256 colours take a third of the bytes
+        picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
     used: set[str] = set()
     for lesson in ran:
         used |= write_lesson(lesson, source, pictures, book)
     return used | write_start(ran, source, pictures)
-
-
-def lighten(picture: Path) -> None:
-    """Store a PNG with 256 colours, at a third of its size."""
-    picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
 
 
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> set[str]:
@@ -121,9 +123,9 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> set[s
 
 def write_start(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
     """Write the start page, with one picture that moves, and return the names of its pictures."""
-    first = [view for lesson in ran if lesson.name == FIRST for view in lesson.facts["views"].values()]
-    found = next((view for view in first if view["title"] == "RoPE"), None)
-    recording = found or asdict(record_explorer(live.rotary(), pictures))
+    views = [view for lesson in ran if lesson.name == FIRST for view in lesson.facts["views"].values()]
+    rotary = next((view for view in views if view["title"] == "RoPE"), None)
+    recording = rotary or asdict(record_explorer(live.rotary(), pictures))
     text = (BOOK / "index.md").read_text(encoding="utf-8")
     moving = recorded_html(recording, f"{PICTURES}/")
     (source / "index.md").write_text(text.replace(PLACEHOLDER, moving), encoding="utf-8")

@@ -11,6 +11,7 @@ from babygpt_course.studies.board import COLUMNS, front, front_title, of_kind, t
 from babygpt_course.studies.ladder import WORLD
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import small_config
+from tools.book.outputs import join_words
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = "docs/results.md"
@@ -80,9 +81,10 @@ ABOUT = {
 
 
 def board_page(results: Results, root: Path = ROOT) -> str:
-    """The page of the stored board, as Markdown."""
-    columns = (f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS)
+    """Return the page of the stored board, as Markdown."""
     shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
+    headings = re.findall(r"^## (.+)$", (root / STUDIES).read_text(encoding="utf-8"), flags=re.M)
+    others = [heading for heading in headings if heading != "The board"]
     return PAGE.format(
         **vars(shape),
         models=len(results["board"]),
@@ -91,17 +93,17 @@ def board_page(results: Results, root: Path = ROOT) -> str:
         fill_seeds=len(results["fill_seeds"]),
         alt=picture_in_words(results),
         table=table(results),
-        columns="\n".join(columns),
-        leaders=listed(front(results, masks=False)),
-        fillers=listed(front(results, masks=True)),
+        columns="\n".join(f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS),
+        leaders=join_words(front(results, masks=False)),
+        fillers=join_words(front(results, masks=True)),
         minutes=results["minutes"],
         command=results["command"],
-        studies="\n".join(studies(root)),
+        studies="\n".join(f"- [{heading}]({STUDIES}#{slug(heading)})" for heading in others),
     )
 
 
 def picture_in_words(results: Results) -> str:
-    """What the picture of the board shows, for those who do not see it."""
+    """Return what the picture of the board shows, for those who do not see it."""
     rows = []
     for masks, kind in ((False, "left to right"), (True, "filling in")):
         found = of_kind(results, masks)
@@ -111,29 +113,18 @@ def picture_in_words(results: Results) -> str:
 
 
 def table(results: Results) -> str:
-    """The board's numbers as a table that is moved sideways where it is too wide."""
+    """Return the board's numbers as a table that is moved sideways where it is too wide."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in COLUMNS)
-    rows = []
-    for name, *cells in (table_row(results, name) for name in results["board"]):
-        told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        rows.append(f'<tr><th scope="row">{escape(name)}</th>{told}</tr>\n')
+    rows = ""
+    for name, *values in (table_row(results, name) for name in results["board"]):
+        cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+        rows += f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>\n'
     return (
         '<div class="board" role="region" aria-label="The board in numbers" tabindex="0">\n'
-        f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody></table>\n</div>"
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n</div>"
     )
 
 
-def studies(root: Path = ROOT) -> list[str]:
-    """A link to each of the other studies on the page of results."""
-    headings = re.findall(r"^## (.+)$", (root / STUDIES).read_text(encoding="utf-8"), flags=re.M)
-    return [f"- [{heading}]({STUDIES}#{slug(heading)})" for heading in headings if heading != "The board"]
-
-
 def slug(heading: str) -> str:
-    """The anchor of a heading, as code hosts and MyST make it."""
+    """Return the anchor of a heading, as code hosts and MyST make it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
-def listed(names: list[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

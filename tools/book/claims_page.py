@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import CLAIMS, Claim, Finding, Tally, tally
+from babygpt_course.claims import CLAIMS, Claim, Finding
 from tools.book.docstrings import inline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ them that can be true or false, each beside the number that decides. {holds} hol
 something that the reason names, {fails} fail; several fail by one mistake, so that there are {faults}
 faults.
 
-{tally}
+{table}
 
 A number decides what was asked, on what it was measured on, and no more: mathematics alone, or small models
 after hundreds of steps. [How to read a verdict](docs/notes/README.md#how-to-read-a-verdict).
@@ -48,53 +49,63 @@ def measure_claims(claims: Iterable[Claim] = CLAIMS) -> list[Measured]:
 
 
 def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
-    """The page of what was measured, as Markdown."""
+    """Return the page of what was measured, as Markdown."""
     by_note: dict[str, list[Measured]] = {}
     for claim, finding in measured:
         by_note.setdefault(claim.note[:3], []).append((claim, finding))
-    total = count(measured)
     return PAGE.format(
         notes=len(by_note),
         claims=len(measured),
-        **vars(total),
-        tally=tally_table(by_note),
-        filters=filters(by_note, total),
+        **count(measured),
+        table=table(by_note),
+        filters=filters(by_note),
         sections="\n".join(section(note, found, root) for note, found in by_note.items()),
     )
 
 
-def count(measured: Iterable[Measured]) -> Tally:
-    """How many hold, depend and fail."""
-    return tally((claim, finding.verdict) for claim, finding in measured)
+def count(measured: Iterable[Measured]) -> dict[str, int]:
+    """Return how many hold, depend and fail, and by how many different faults."""
+    verdicts = Counter(finding.verdict for _, finding in measured)
+    faults = {claim.fault or claim.text for claim, finding in measured if finding.verdict == "fails"}
+    return {**{verdict: verdicts[verdict] for verdict in VERDICTS}, "faults": len(faults)}
 
 
 # ---------------------------------------------------------------- the top
 
 
-def tally_table(by_note: Mapping[str, Sequence[Measured]]) -> str:
-    """How many claims of each note hold, depend and fail; each number leads to its claims."""
+def table(by_note: Mapping[str, Sequence[Measured]]) -> str:
+    """Return how many claims of each note hold, depend and fail; each number leads to its claims."""
     head = "".join(f'<th scope="col">{verdict_html(verdict)}</th>' for verdict in VERDICTS)
-    rows = []
+    rows = ""
     for note, measured in by_note.items():
-        found = vars(count(measured))
+        found = count(measured)
         cells = "".join(
             f'<td><a href="?note={note}&amp;verdict={verdict}#filters">{found[verdict]}</a></td>'
             for verdict in VERDICTS
         )
-        link = f'<a href="#note-{note}">{note}</a>'
-        rows.append(f'<tr><th scope="row">{link}</th>{cells}<td>{found["faults"]}</td></tr>\n')
+        head_cell = f'<th scope="row"><a href="#note-{note}">{note}</a></th>'
+        rows += f"<tr>{head_cell}{cells}<td>{found['faults']}</td></tr>\n"
     return (
         f'<table class="verdicts"><thead><tr><th scope="col">note</th>{head}<th scope="col">faults</th></tr>'
-        "</thead>\n"
-        f"<tbody>\n{''.join(rows)}</tbody></table>"
+        f"</thead>\n<tbody>\n{rows}</tbody></table>"
     )
 
 
-def filters(by_note: Mapping[str, Sequence[Measured]], total: Tally) -> str:
-    """A form that `filters.js` shows and answers; without it the whole list stands."""
-    verdicts = {verdict: (verdict_html(verdict), vars(total)[verdict]) for verdict in VERDICTS}
-    notes = {note: (note, len(measured)) for note, measured in by_note.items()}
-    groups = fieldset("Verdict", "verdict", verdicts) + fieldset("Note", "note", notes)
+def filters(by_note: Mapping[str, Sequence[Measured]]) -> str:
+    """Return a form that `filters.js` shows and answers; without it the whole list stands."""
+    total = count(one for measured in by_note.values() for one in measured)
+    options = {
+        "verdict": [(verdict, verdict_html(verdict), total[verdict]) for verdict in VERDICTS],
+        "note": [(note, note, len(measured)) for note, measured in by_note.items()],
+    }
+    groups = ""
+    for name, boxes in options.items():
+        labels = "\n".join(
+            f'<label><input type="checkbox" name="{name}" value="{value}"> {label} '
+            f'<span class="count">{number}</span></label>'
+            for value, label, number in boxes
+        )
+        groups += f"<fieldset><legend>{name.title()}</legend>\n{labels}\n</fieldset>\n"
     return (
         '<form class="filters" id="filters" data-filters="article.claim" autocomplete="off" hidden '
         f'aria-label="Which claims are shown">\n{groups}<p><span role="status"></span> '
@@ -102,28 +113,17 @@ def filters(by_note: Mapping[str, Sequence[Measured]], total: Tally) -> str:
     )
 
 
-def fieldset(legend: str, name: str, options: Mapping[str, tuple[str, int]]) -> str:
-    """Boxes to tick, each with how many claims it stands for."""
-    boxes = "\n".join(
-        f'<label><input type="checkbox" name="{name}" value="{value}"> {label} '
-        f'<span class="count">{number}</span></label>'
-        for value, (label, number) in options.items()
-    )
-    return f"<fieldset><legend>{legend}</legend>\n{boxes}\n</fieldset>\n"
-
-
 def verdict_html(verdict: str) -> str:
-    """A verdict with its mark, which a screen reader passes over."""
-    return (
-        f'<span class="verdict {verdict}"><span aria-hidden="true">{MARKS[verdict]}</span> {verdict}</span>'
-    )
+    """Return a verdict with its mark, which a screen reader passes over."""
+    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span>'
+    return f'<span class="verdict {verdict}">{mark} {verdict}</span>'
 
 
 # ---------------------------------------------------------------- the list
 
 
 def section(note: str, measured: Iterable[Measured], root: Path = ROOT) -> str:
-    """The claims of a note, below its title and the pages on it."""
+    """Return the claims of a note, below its title and the pages on it."""
     place = f"{NOTES}/{note}.md"
     text = (root / place).read_text(encoding="utf-8")
     title = text.partition("\n")[0].removeprefix("# ")
@@ -135,40 +135,36 @@ def section(note: str, measured: Iterable[Measured], root: Path = ROOT) -> str:
 
 
 def article(claim: Claim, finding: Finding) -> str:
-    """One claim with everything that is known of it; the note's own words fold out."""
+    """Return one claim with everything that is known of it; the note's own words fold out."""
     here, note = anchor(claim), claim.note[:3]
     fault = claim.fault if finding.verdict == "fails" else ""
-    told = {"because": finding.reason, "fault": fault, "measured on": claim.scope}
+    facts = {"because": finding.reason, "fault": fault, "measured on": claim.scope}
     words = {"in English": claim.translation, "reading": claim.reading}
     quote = f'<blockquote lang="zh"><p>{inline(claim.quote)}</p></blockquote>\n' if claim.quote else ""
+    number = f'<span class="number">{finding.value:.3g}</span>'.replace("-", "−")
     return (
         f'<article class="claim" id="{here}" data-note="{note}" data-verdict="{finding.verdict}">\n'
         f'<h3>{inline(claim.text)} <a class="headerlink" href="#{here}" title="Link to this claim">#</a>'
-        f"</h3>\n<p>{verdict_html(finding.verdict)}, measured: {number(finding.value)}</p>\n"
-        f"{terms(told)}<details><summary>What the note says</summary>\n{quote}{terms(words)}</details>\n"
+        f"</h3>\n<p>{verdict_html(finding.verdict)}, measured: {number}</p>\n"
+        f"{terms(facts)}<details><summary>What the note says</summary>\n{quote}{terms(words)}</details>\n"
         "</article>\n"
     )
 
 
-def terms(said: Mapping[str, str]) -> str:
-    """A list of what is said, without what is empty."""
-    rows = (f"<dt>{name}</dt><dd>{inline(words)}</dd>\n" for name, words in said.items() if words)
+def terms(texts: Mapping[str, str]) -> str:
+    """Return a list of terms and their texts, without those that are empty."""
+    rows = (f"<dt>{name}</dt><dd>{inline(text)}</dd>\n" for name, text in texts.items() if text)
     return f"<dl>\n{''.join(rows)}</dl>\n"
 
 
-def number(value: float) -> str:
-    """A number with a proper minus."""
-    return f'<span class="number">{value:.3g}</span>'.replace("-", "−")
-
-
 def anchor(claim: Claim) -> str:
-    """The address of a claim on its page: its note, and its words in plain letters."""
-    words = "".join(plain(letter) for letter in claim.text.lower())
+    """Return the address of a claim on its page: its note, and its words in plain letters."""
+    words = "".join(map(plain, claim.text.lower()))
     return f"note-{claim.note[:3]}-{'-'.join(re.findall(r'[a-z0-9]+', words))}"
 
 
 def plain(letter: str) -> str:
-    """A letter in ASCII: a Greek one by its name, any other without its mark."""
+    """Return a letter in ASCII: a Greek one by its name, any other without its mark."""
     if unicodedata.name(letter, "").startswith("GREEK"):
         return unicodedata.name(letter).split()[-1].lower()
     return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or " "

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 ITEM = re.compile(r"(?P<name>\*{0,2}\w[\w.]*(?:, \*{0,2}\w+)*)(?P<gap> {2,})(?P<rest>\S.*)")
-NARROW = re.compile(
-    r"[a-z]\w*(?:, [a-z]\w*)* "
-)  # a name as long as the column is wide leaves no room for a gap
+# A name as long as the column is wide leaves no room for a gap.
+NARROW = re.compile(r"[a-z]\w*(?:, [a-z]\w*)* ")
 OPENING = re.compile(r"(Raises|Source:|The other arguments|Arguments are|Options) ?")
 CODE = re.compile(r"`([^`]+)`")
 
@@ -39,7 +38,7 @@ def parse(docstring: str) -> Iterator[Item | Prose | str]:
 
 
 def parse_block(lines: list[str]) -> list[Item | Prose | str]:
-    """The paragraphs and items of a block without empty lines; none if a line is indented for no reason."""
+    """Return the paragraphs and items of a block; nothing if a line is indented for no reason."""
     parts: list[Item | Prose | str] = []
     column = 0  # where the texts of the items begin
     for line in lines:
@@ -61,12 +60,12 @@ def parse_block(lines: list[str]) -> list[Item | Prose | str]:
 
 
 def summary(docstring: str) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """Return the first paragraph of a docstring, on one line."""
     return " ".join(docstring.strip().partition("\n\n")[0].split())
 
 
 def to_html(docstring: str, link: Link = lambda name: "") -> str:
-    """A docstring as HTML without empty lines: paragraphs, a list for what is aligned, <pre> for the rest.
+    """Return a docstring as HTML without empty lines: paragraphs, a list for columns, <pre> for the rest.
 
     docstring  without its indentation, as inspect.getdoc returns it
     link       where a name in `code` leads
@@ -87,7 +86,7 @@ def to_html(docstring: str, link: Link = lambda name: "") -> str:
 
 
 def item_html(item: Item, link: Link) -> str:
-    """An argument as a term and what it means; a shape, which stands before a gap, belongs to the term."""
+    """Return an argument as a term and its meaning; a shape, before a gap, belongs to the term."""
     first, gap, rest = item.lines[0].partition("  ")
     shape = f' <span class="shape">{escape(first)}</span>' if gap else ""
     text = " ".join([rest.strip() if gap else first, *item.lines[1:]])
@@ -97,16 +96,11 @@ def item_html(item: Item, link: Link) -> str:
 
 
 def inline(text: str, link: Link = lambda name: "") -> str:
-    """A line of text as HTML, with its `code`."""
+    """Return a line of text as HTML, with its `code`."""
 
     def code(found: re.Match[str]) -> str:
-        marked = f'<code class="literal">{escape(found[1])}</code>'
+        marked = f'<code class="literal">{found[1]}</code>'
         address = link(found[1])
         return f'<a href="{escape(address)}">{marked}</a>' if address else marked
 
-    found = CODE.finditer(text)
-    spans, end = list[str](), 0
-    for one in found:
-        spans += [escape(text[end : one.start()]), code(one)]
-        end = one.end()
-    return "".join(spans) + escape(text[end:])
+    return CODE.sub(code, escape(text, quote=False))

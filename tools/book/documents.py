@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
 
-from tools.book.reference import packages, page_of
+from tools.book.reference import ROOT, packages, page_of
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("*.md", "docs/**/*.md", "figures/*.md")
 ALBUM = "figures/README.md"  # the page on which every picture stands
 # Code is passed over: what looks like a link there is none. The text of a link may itself hold code.
@@ -35,7 +34,7 @@ class CodeHost:
     commit: str
 
     def link(self, path: str, folder: bool) -> str:
-        """The address of a file or a folder of the repository."""
+        """Return the address of a file or a folder of the repository."""
         return f"{self.address}/{'tree' if folder else 'blob'}/{self.commit}/{path}"
 
 
@@ -54,14 +53,14 @@ class Site:
 
 
 def code_host(environment: Mapping[str, str] = os.environ) -> CodeHost | None:
-    """The code host that the publishing workflow tells of; None anywhere else."""
+    """Return the code host that the publishing workflow names; None anywhere else."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
     server, repository, commit = (environment.get(name, "") for name in names)
     return CodeHost(f"{server}/{repository}", commit) if server and repository and commit else None
 
 
 def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
-    """The book of a repository: its documents and notebooks are pages."""
+    """Return the book of a repository: its documents and notebooks are pages."""
     paths = [path for pattern in (*DOCUMENTS, "notebooks/*.ipynb") for path in root.glob(pattern)]
     return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths), host)
 
@@ -91,36 +90,30 @@ def rewrite_links(text: str, place: str, book: Site) -> str:
 
 
 def target_path(found: re.Match[str], place: str) -> str | None:
-    """The path from the root that a link leads to; None for code, other sites, and the same page."""
+    """Return the path from the root that a link leads to; None for code, other sites, and the same page."""
     target = (found["target"] or "#").partition("#")[0]
-    if not target or ":" in target:
-        return None
-    return normpath(f"{dirname(place) or '.'}/{target}")
+    return None if not target or ":" in target else normpath(f"{dirname(place) or '.'}/{target}")
 
 
 def new_target(path: str, place: str, book: Site) -> str:
-    """Where a link to what is no page leads; "" for nowhere."""
-    if path.startswith("../"):  # a place of the code host beside its files
+    """Return where a link to what is no page leads; "" for nowhere."""
+    if path.startswith("../"):  # a page of the code host beside its files
         return f"{book.host.address}/{path.lstrip('./')}" if book.host else ""
     if is_picture(path):
         return f"#{picture_label(path)}"
     folder = (book.root / path).is_dir()
     if book.host:
         return book.host.link(path, folder)
-    about = page_about(path, book) if folder else path
-    return relpath(about, dirname(place) or ".") if about else ""
-
-
-def page_about(folder: str, book: Site) -> str:
-    """The page that tells of a folder: its README, or the reference of a package; "" if there is none."""
-    if f"{folder}/README.md" in book.pages:
-        return f"{folder}/README.md"
-    package = folder.replace("/", ".")
-    return page_of(package) if package in packages() else ""
+    if folder and f"{path}/README.md" in book.pages:
+        path = f"{path}/README.md"
+    elif folder:  # the reference of a package
+        package = path.replace("/", ".")
+        path = page_of(package) if package in packages() else ""
+    return relpath(path, dirname(place) or ".") if path else ""
 
 
 def linked_files(text: str, place: str, book: Site) -> Iterator[str]:
-    """The files that a text with rewritten links needs beside it, as paths from the root."""
+    """Yield the files that a text with rewritten links needs beside it, as paths from the root."""
     for found in LINK.finditer(text):
         path = target_path(found, place)
         if path and path not in book.pages and (book.root / path).is_file():
@@ -130,13 +123,11 @@ def linked_files(text: str, place: str, book: Site) -> Iterator[str]:
 # ---------------------------------------------------------------- documents
 
 
-def copy_documents(source: Path, book: Site | None = None) -> None:
+def copy_documents(source: Path, book: Site) -> None:
     """Copy the documents of the repository into the folder that the book is made of, and all they link to.
 
     source  the folder; paths in it are those of the repository
-    book    where links lead; by default what the environment says
     """
-    book = book or site(host=code_host())
     for place in sorted(page for page in book.pages if page.endswith(".md")):
         text = rewrite_links((book.root / place).read_text(encoding="utf-8"), place, book)
         path = source / place
@@ -154,22 +145,22 @@ def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
 
 
 def as_page(text: str, place: str, book: Site) -> str:
-    """A document with what a page needs: a title, anchors at pictures, a place in the table of contents."""
+    """Return a document with what a page needs: a title, anchors at pictures, a table of contents."""
     if place == ALBUM:
         text += other_pictures(text, book)
-        text = re.sub(r"^!\[.*$", lambda line: labels(line[0]) + line[0], text, flags=re.M)
+        text = re.sub(r"^!\[.*$", with_labels, text, flags=re.M)
     if not text.startswith("# "):  # a study's table
         text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
     if place == "README.md":  # its content stands on the start page; nothing but links leads here
         text = f"---\norphan: true\n---\n{text}"
-    beside = [p for p in book.pages if dirname(p) == dirname(place) and dirname(p) and p != place]
     if place.endswith("/README.md"):
-        text += contents(sorted(Path(page).stem for page in beside))
+        beside = sorted(Path(p).stem for p in book.pages - {place} if dirname(p) == dirname(place))
+        text += "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in beside) + "```\n"
     return text
 
 
 def other_pictures(album: str, book: Site) -> str:
-    """The pictures that other documents link to and the album lacks, for its end."""
+    """Return the pictures that other documents link to and the album lacks, for its end."""
     missing = dict[str, str]()
     for page in sorted(page for page in book.pages if page.endswith(".md")):
         for found in LINK.finditer((book.root / page).read_text(encoding="utf-8")):
@@ -185,16 +176,14 @@ def is_picture(path: str) -> bool:
     return Path(path).suffix == ".png" and dirname(path) == dirname(ALBUM)
 
 
-def labels(line: str) -> str:
-    """A target, on a line of its own, for every picture on a line."""
-    return "".join(f"({picture_label(path)})=\n" for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", line))
-
-
 def picture_label(path: str) -> str:
-    """The label of a picture on the page of all pictures."""
+    """Return the label of a picture on the page of all pictures."""
     return f"picture-{Path(path).stem}"
 
 
-def contents(pages: list[str]) -> str:
-    """A hidden table of contents of pages in the same folder."""
-    return "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in pages) + "```\n"
+def with_labels(line: re.Match[str]) -> str:
+    """Return a line below a target, on a line of its own, for every picture on it."""
+    return (
+        "".join(f"({picture_label(path)})=\n" for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", line[0]))
+        + line[0]
+    )

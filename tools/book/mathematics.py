@@ -42,26 +42,23 @@ def _converter() -> LatexToMathML:
     return LatexToMathML(fancy_error=False)
 
 
-def _convert_latex(latex: str, display: bool) -> str:
-    return _converter().convert_with_local_state(latex, displaystyle=display)
-
-
 @cache
 def to_mathml(latex: str, display: bool) -> str:
-    r"""A formula as a `<math>` element.
+    r"""Return a formula as a `<math>` element.
 
     latex    without dollar signs, such as r"\frac12"
     display  whether it stands on a line of its own
     Raises ValueError if it cannot be converted.
     """
     try:
-        return OVERLINE.sub(r'<mrow class="overline">\1</mrow>', _convert_latex(latex, display))
+        mathml = _converter().convert_with_local_state(latex, displaystyle=display)
     except LatexError as error:
         raise ValueError(f"cannot convert the formula {latex}\n(from character {error})") from error
+    return OVERLINE.sub(r'<mrow class="overline">\1</mrow>', mathml)
 
 
 def needed_characters(formulas: Iterable[str]) -> set[str]:
-    """The characters that a font needs to draw formulas, given as MathML.
+    """Return the characters that a font needs to draw formulas, given as MathML.
 
     A browser draws a single letter in `<mi>` as another character, the italic one, and a root by a
     sign that no text holds: these are added.
@@ -75,31 +72,26 @@ def needed_characters(formulas: Iterable[str]) -> set[str]:
     }
 
 
-def _whole_font() -> Path:
-    """Where ziamath keeps the font; it is not imported, for nothing else of it is needed."""
-    spec = find_spec("ziamath")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent / "fonts" / "STIXTwoMath-Regular.ttf"
-
-
 def write_font(characters: Iterable[str], target: Path) -> None:
     """Write STIX Two Math, cut down to some characters and all sizes they grow to, as WOFF.
 
     ziamath's wheel brings the font. The MATH table stays, with what it says about these characters.
     """
+    spec = find_spec("ziamath")  # it is not imported, for nothing else of it is needed
+    assert spec is not None
+    whole = Path(str(spec.origin)).parent / "fonts" / "STIXTwoMath-Regular.ttf"
     options = subset.Options(hinting=False, flavor="woff", layout_features=list(FEATURES))
     options.name_IDs = [*options.name_IDs, *LICENCE_NAMES]
     subsetter = subset.Subsetter(options)
     subsetter.populate(text="".join(sorted(characters)))
     target.parent.mkdir(parents=True, exist_ok=True)
-    with subset.load_font(str(_whole_font()), options) as font:
+    with subset.load_font(str(whole), options) as font:
         subsetter.subset(font)
         subset.save_font(font, str(target), options)
 
 
 def _convert(translator: HTML5Translator, node: nodes.Element, display: bool) -> str:
-    """The MathML of a node. Raises ExtensionError, naming the page and the formula, if there is none."""
+    """Return the MathML of a node. Raises ExtensionError that names page and formula if there is none."""
     try:
         return to_mathml(node.astext(), display)
     except ValueError as error:
@@ -127,7 +119,7 @@ def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> Non
 
 
 def formulas_of(env: BuildEnvironment) -> Iterator[str]:
-    """All formulas of a book as MathML, page by page."""
+    """Yield all formulas of a book as MathML, page by page."""
     for page in sorted(env.all_docs):
         tree = env.get_doctree(page)
         yield from (to_mathml(node.astext(), False) for node in tree.findall(nodes.math))

@@ -22,7 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tools.book.mathematics import to_mathml
-from tools.book.panels import write_picture
+from tools.book.recording import write_picture
 from tools.notebooks import ANSWER, WIDGET
 
 SETUP = "from __future__ import annotations"  # how a notebook's first cell begins, which imports
@@ -32,7 +32,7 @@ NAMELESS = "a picture, as the notebook stores it"  # where the book did not run 
 class Page:
     """A notebook on its way to being a page.
 
-    facts     what `Recorder.facts` noted while it ran
+    facts     what `Recorder.write` noted while it ran
     pictures  the folder for pictures
     used      the names of those that the page may show
     folder    the address of that folder, seen from the page
@@ -58,7 +58,8 @@ class Page:
                 elif f"{called}.draw(" in cell.source:
                     cell.outputs = []
             mark(cell)
-            if shown.get("tally") or any('class="guess"' in page_of(out) for out in cell.outputs):
+            pages = [str(out.get("data", {}).get("text/html", "")) for out in cell.outputs]
+            if shown.get("tally") or any('class="guess"' in page for page in pages):
                 cell.metadata.tags.append("remove-input")
         return notebook
 
@@ -69,28 +70,21 @@ class Page:
         if shown.get("tally"):
             return html_output('<div class="tally"></div>')
         if model in self.facts["views"]:
-            return html_output(self.recorded(self.facts["views"][model]))
-        if model in self.facts["guesses"]:
-            return html_output(guess_html(self.facts["guesses"][model]))
+            recording = self.facts["views"][model]
+            self.used |= {name for picture in recording["pictures"] for name in picture.get("panels", ())}
+            return html_output(recorded_html(recording, self.folder))
+        guesses = self.facts["guesses"]
+        if model in guesses:
+            return html_output(guess_html(guesses[model]))
         if model in self.facts["outcomes"]:
-            return html_output(outcome_html(self.guess_about(self.facts["outcomes"][model])))
+            asked = self.facts["outcomes"][model]
+            return html_output(outcome_html(next(g for g in guesses.values() if g["question"] == asked)))
         if "image/png" in data:
-            words = output.get("metadata", {}).get("image/png", {}).get("alt", "")
-            words = words or output.get("metadata", {}).get("alt", "")
+            metadata = output.get("metadata", {})
+            words = metadata.get("image/png", {}).get("alt") or metadata.get("alt") or NAMELESS
             return html_output(self.picture(data["image/png"], words))
         data.pop(WIDGET, None)
         return output
-
-    def guess_about(self, question: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = next(
-            guess for guess in self.facts["guesses"].values() if guess["question"] == question
-        )
-        return found
-
-    def recorded(self, recording: Mapping[str, Any]) -> str:
-        """Return the HTML of a live picture that was recorded."""
-        self.used |= {name for picture in recording["pictures"] for name in picture.get("panels", ())}
-        return recorded_html(recording, self.folder)
 
     def picture(self, png: str, words: str) -> str:
         """Store a still picture, and return its HTML."""
@@ -104,7 +98,7 @@ class Page:
         width, height = image.size
         return (
             f'<a class="still" href="{self.folder}{name}"><img src="{self.folder}{name}" width="{width}" '
-            f'height="{height}" loading="lazy" alt="{escape(words or NAMELESS)}"></a>'
+            f'height="{height}" loading="lazy" alt="{escape(words)}"></a>'
         )
 
 
@@ -117,11 +111,6 @@ def mark(cell: NotebookNode) -> None:
     if cell.source.startswith(SETUP):
         tags.append("hide-input")
         cell.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
-
-
-def page_of(output: NotebookNode) -> str:
-    """Return the HTML of an output, empty where it has none."""
-    return str(output.get("data", {}).get("text/html", ""))
 
 
 def html_output(page: str) -> NotebookNode:
@@ -161,11 +150,11 @@ def picture_at_rest(recording: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_words(recording: Mapping[str, Any]) -> str:
-    """Say what is recorded, and what only the notebook can do."""
+    """Return what is recorded, and what only the notebook can do."""
     names = [f"<i>{escape(control['label'].split(' (')[0])}</i>" for control in recording["controls"]]
     groups = [[names[i] for i in group["controls"]] for group in recording["groups"]]
     words = f"<b>Recorded:</b> {len(recording['pictures'])} pictures."
-    joint = [listed(group) for group in groups if len(group) > 1]
+    joint = [join_words(group) for group in groups if len(group) > 1]
     if joint:
         words += f" These can be combined: {'; '.join(joint)}."
     if len(groups) > 1:
@@ -175,13 +164,13 @@ def recorded_words(recording: Mapping[str, Any]) -> str:
     return f"{words} {escape(recording['beyond'])}"
 
 
-def listed(words: list[str]) -> str:
+def join_words(words: list[str]) -> str:
     """Join words as a sentence does: a, b and c."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def script_json(data: Any) -> str:
-    """Write JSON that may stand inside a script element."""
+    """Return JSON that may stand inside a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
@@ -238,9 +227,9 @@ def exercise_folds(exercise: Mapping[str, Any], name: str) -> str:
 
 def markdown(text: str) -> str:
     """Return Markdown with formulas as HTML."""
-    reader = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=render_formula)
+
+    def formula(latex: str, options: Mapping[str, Any]) -> str:
+        return to_mathml(latex, bool(options.get("display_mode")))
+
+    reader = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=formula)
     return str(reader.render(text))
-
-
-def render_formula(latex: str, options: Mapping[str, Any]) -> str:
-    return to_mathml(latex, bool(options.get("display_mode")))

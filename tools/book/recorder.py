@@ -1,6 +1,6 @@
-"""Works in the kernel of a notebook that is run for the book: notes what is shown, and records it.
+"""A recorder for the kernel of a notebook that is run for the book: it notes what cells show.
 
-The notebook knows nothing of it: `install` runs before its first cell and `finish` after its last.
+The notebook knows nothing of it: `install` runs before its first cell and `Recorder.write` after its last.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from IPython import get_ipython
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from babygpt.live.answers import OneOf
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
-from babygpt.live.predictions import GUESSES, Guess, Tally
+from babygpt.live.predictions import GUESSES, Guess, OneOf, Tally
 from babygpt.live.view import View
 from babygpt.plots.artists import find_artist
 from babygpt_course.exercises import Exercise
@@ -61,11 +60,7 @@ class Recorder:
                     self.views[name] = replay
 
     def write(self, path: Path) -> None:
-        """Write what was noted as JSON."""
-        path.write_text(json.dumps(self.facts()), encoding="utf-8")
-
-    def facts(self) -> dict[str, Any]:
-        """Return all that was noted, ready for JSON, when nothing trains any more."""
+        """Write what was noted as JSON, when nothing trains any more."""
         for view in View.displayed():
             if isinstance(view, Dashboard) and (run := view.run()) is not None:
                 run.wait()
@@ -73,7 +68,8 @@ class Recorder:
         guesses = {guess.box.model_id: guess_facts(guess) for guess in GUESSES.values()}
         outcomes = {guess.result.model_id: guess.question for guess in GUESSES.values()}
         views = {name: asdict(recording) for name, recording in self.views.items()}
-        return {"views": views, "shown": self.shown, "guesses": guesses, "outcomes": outcomes}
+        facts = {"views": views, "shown": self.shown, "guesses": guesses, "outcomes": outcomes}
+        path.write_text(json.dumps(facts), encoding="utf-8")
 
 
 def guess_facts(guess: Guess) -> dict[str, Any]:
@@ -97,23 +93,6 @@ def exercise_facts(exercise: Exercise) -> dict[str, Any]:
     }
 
 
-def name_figures() -> None:
-    """Have every figure of a cell carry the titles of its Axes, as the alt text of its picture."""
-    formatter = get_ipython().display_formatter.formatters["image/png"]
-    formatter.for_type(Figure, with_titles(formatter.lookup_by_type(Figure)))
-
-
-def with_titles(draw: Any) -> Any:
-    """Make a formatter that returns what `draw` returns, with the titles as metadata."""
-
-    def both(figure: Figure) -> Any:
-        png = draw(figure)
-        data, metadata = png if isinstance(png, tuple) else (png, {})
-        return data, {**metadata, "alt": titles_of(figure)}
-
-    return both
-
-
 def titles_of(figure: Figure) -> str:
     """Return the title of a figure and those of its Axes, one after the other."""
     titles = [text for ax in figure.axes if (text := find_artist(ax, Text, "title")) is not None]
@@ -123,9 +102,20 @@ def titles_of(figure: Figure) -> str:
 
 
 def install(pictures: Path) -> Recorder:
-    """Begin to note what cells show; pictures go into the folder."""
+    """Begin to note what cells show; pictures go into the folder.
+
+    Every figure of a cell carries the titles of its Axes from here on, as the alt text of its picture.
+    """
     recorder, shell = Recorder(pictures), get_ipython()
     shell.run_line_magic("matplotlib", "inline")
-    name_figures()
+    formatter = shell.display_formatter.formatters["image/png"]
+    draw = formatter.lookup_by_type(Figure)
+
+    def with_titles(figure: Figure) -> Any:
+        png = draw(figure)
+        data, metadata = png if isinstance(png, tuple) else (png, {})
+        return data, {**metadata, "alt": titles_of(figure)}
+
+    formatter.for_type(Figure, with_titles)
     shell.events.register("post_run_cell", recorder.after_cell)
     return recorder

@@ -1,4 +1,4 @@
-"""What the package and its parts offer for import, and how each of these names is used."""
+"""The reference: a page for each part of the packages, a section for each public name, from docstrings."""
 
 from __future__ import annotations
 
@@ -8,21 +8,41 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tools.book.docstrings import Link, inline, summary, to_html
+
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE, COURSE = ROOT / "babygpt", ROOT / "babygpt_course"
-SHELL = {
-    "babygpt.cli",
-    "babygpt_course.commands",
-}  # docs/shell.md describes these
+PACKAGES = ("babygpt", "babygpt_course")
+COMMANDS = ("babygpt.cli", "babygpt_course.cli", "babygpt_course.notes")  # docs/shell.md tells of them
+
+INDEX = """# Reference
+
+What a notebook, or a program of yours, imports from `babygpt` and `babygpt_course`: {count} names in {parts}
+parts, each described by its own docstring. Shapes stand beside arguments, with the letters of the whole
+course: B batch, T time, C channels, H heads, D channels of a head.
+
+Whatever is wrong with an input is refused with a `babygpt.errors.BadInput`, a `ValueError` that names the
+value and what would be right. For the commands of the shell, see [From the shell](../docs/shell.md).
+
+{table}
+```{{toctree}}
+:hidden:
+
+{pages}
+```
+"""
+
+
+# ---------------------------------------------------------------- which names there are
 
 
 @dataclass(frozen=True)
 class Name:
-    """A public name: the package that offers it, what it is called there, and the module it comes from."""
+    """A public name: the package that offers it, its name there, and the module it comes from."""
 
     package: str
     name: str
@@ -30,13 +50,72 @@ class Name:
 
     @property
     def anchor(self) -> str:
-        """Where the reference tells of it, such as babygpt.encodings.Rotary."""
+        """Its address on the page of its package, such as babygpt.encodings.Rotary."""
         return f"{self.package}.{self.name}"
 
     @property
     def thing(self) -> Any:
-        """What it stands for."""
+        """The function, class or value that it stands for."""
         return getattr(import_module(self.package), self.name)
+
+
+def packages() -> list[str]:
+    """Return babygpt, and the folders of both packages that hold no commands."""
+    parts = [
+        f"{package}.{path.parent.name}"
+        for package in PACKAGES
+        for path in sorted((ROOT / package).glob("*/__init__.py"))
+    ]
+    return ["babygpt", *(part for part in parts if part not in COMMANDS)]
+
+
+def page_of(package: str) -> str:
+    """Return the page on a package, as a path from the folder of the book."""
+    return f"api/{package.rpartition('.')[2]}.md"
+
+
+def folder_of(package: str) -> Path:
+    return ROOT.joinpath(*package.split("."))
+
+
+@cache
+def public_names(package: str) -> tuple[Name, ...]:
+    """Return the names that an `__init__.py` re-exports (`from x import y as y`) or defines itself."""
+    tree = ast.parse((folder_of(package) / "__init__.py").read_text(encoding="utf-8"))
+    below_if = [inner for node in tree.body if isinstance(node, ast.If) for inner in node.body]
+    found = []
+    for node in [*tree.body, *below_if]:  # babygpt's own stand under `if TYPE_CHECKING`
+        match node:
+            case ast.ImportFrom(module, aliases):
+                found += [Name(package, a.name, str(module)) for a in aliases if a.asname == a.name]
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(name)):
+                found += [Name(package, name, package)] if name[0] != "_" else []
+    return tuple(found)
+
+
+@cache
+def names() -> tuple[Name, ...]:
+    """Return every public name; one that two parts offer comes twice."""
+    return tuple(name for package in packages() for name in public_names(package))
+
+
+@cache
+def class_anchors() -> dict[str, str]:
+    """Return the address of each public class by its bare name: in its own part if it has one."""
+    classes = [name for name in names() if inspect.isclass(name.thing)]
+    return {name.name: name.anchor for name in sorted(classes, key=lambda name: name.package != "babygpt")}
+
+
+def addresses(package: str) -> Link:
+    """Return a function from a name to its address, seen from a package's page: on it, if it is there."""
+    known = {}
+    for name in sorted(names(), key=lambda name: (name.package == package, name.package != "babygpt")):
+        page = "" if name.package == package else f"{Path(page_of(name.package)).stem}.html"
+        known[name.name] = f"{page}#{name.anchor}"
+    return lambda name: known.get(name, "")
+
+
+# ---------------------------------------------------------------- signatures
 
 
 class Verbatim(str):
@@ -46,97 +125,30 @@ class Verbatim(str):
         return str(self)
 
 
-def packages() -> list[str]:
-    """Return babygpt and each of its folders but the shell's, then the folders of the course."""
-    parts = [path.parent for root in (PACKAGE, COURSE) for path in sorted(root.glob("*/__init__.py"))]
-    named = [f"{part.parent.name}.{part.name}" for part in parts]
-    return ["babygpt", *(name for name in named if name not in SHELL)]
-
-
-def page_of(package: str) -> str:
-    """The page on a package, as a path from the folder of the book."""
-    return f"api/{package.rpartition('.')[2]}.md"
-
-
-def init_file(package: str) -> Path:
-    """The file that says what a package offers."""
-    return ROOT.joinpath(*package.split("."), "__init__.py")
-
-
-def public_names(package: str) -> list[Name]:
-    """What a package offers: re-exported (`from x import y as y`), or defined or declared in its own file."""
-    tree = ast.parse(init_file(package).read_text(encoding="utf-8"))
-    statements = (*tree.body, *type_checking(tree))
-    named = [(name, getattr(node, "module", package)) for node in statements for name in offered(node)]
-    return [Name(package, name, module) for name, module in named if not name.startswith("_")]
-
-
-def type_checking(tree: ast.Module) -> Iterator[ast.stmt]:
-    """What stands under `if TYPE_CHECKING:`."""
-    for node in tree.body:
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            yield from node.body
-
-
-def offered(node: ast.stmt) -> list[str]:
-    """The names that a statement of an `__init__.py` makes public."""
-    if isinstance(node, ast.ImportFrom):
-        return [alias.name for alias in node.names if alias.asname == alias.name]
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-        return [node.target.id]
-    return []
-
-
-@cache
-def names() -> tuple[Name, ...]:
-    """Every public name; one that two parts offer comes twice."""
-    return tuple(name for package in packages() for name in public_names(package))
-
-
-@cache
-def documented() -> frozenset[type]:
-    """The classes that have a section."""
-    return frozenset(name.thing for name in names() if inspect.isclass(name.thing))
-
-
-@cache
-def homes() -> dict[str, str]:
-    """Where the reference tells of each public class, by its bare name: in its own part if it has one."""
-    classes = [name for name in names() if inspect.isclass(name.thing)]
-    return {name.name: name.anchor for name in sorted(classes, key=lambda name: name.package != "babygpt")}
-
-
-# ---------------------------------------------------------------- signatures
-
-
 def signature(thing: Any) -> str:
-    """The arguments and the result of a function or class, with types as they stand in the source."""
+    """Return the arguments and the result of a function or class, with types as they stand in the source."""
     found = inspect.signature(thing)
     if inspect.isclass(thing) and any(one.kind is one.VAR_POSITIONAL for one in found.parameters.values()):
         return ""  # it is PyTorch's, or a protocol's, and tells nothing
-    given = [
-        one.replace(annotation=shown(one.annotation), default=shown_default(one.default))
+    parameters = [
+        one.replace(annotation=short_type(one.annotation), default=short_default(one.default))
         for one in found.parameters.values()
     ]
-    result = inspect.Signature.empty if inspect.isclass(thing) else shown(found.return_annotation)
-    return str(found.replace(parameters=given, return_annotation=result))
+    result = inspect.Signature.empty if inspect.isclass(thing) else short_type(found.return_annotation)
+    return str(found.replace(parameters=parameters, return_annotation=result))
 
 
-def shown(annotation: Any) -> Any:
-    """A type without the modules that it comes from; "~" lets Sphinx link ours, and show the bare name."""
+def short_type(annotation: Any) -> Any:
+    """Return a type without its modules; "~" lets Sphinx link ours, and show the bare name."""
     if annotation is inspect.Signature.empty:
         return annotation
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    text = re.sub(r"\b(?:[a-z_]\w*\.)+", "", text)
-    return Verbatim(
-        re.sub(r"\w+", lambda word: f"~{homes()[word[0]]}" if word[0] in homes() else word[0], text)
-    )
+    text, ours = re.sub(r"\b(?:[a-z_]\w*\.)+", "", text), class_anchors()
+    return Verbatim(re.sub(r"\w+", lambda word: f"~{ours[word[0]]}" if word[0] in ours else word[0], text))
 
 
-def shown_default(default: Any) -> Any:
-    """A function that is a default, by its name, and an object of ours by its class; others as they are."""
+def short_default(default: Any) -> Any:
+    """Return a function that is a default by its name, an object of ours by its class, others as they are."""
     if repr(default) == "<factory>":  # a new list or dictionary each time
         return Verbatim("...")
     if inspect.isroutine(default):
@@ -145,9 +157,31 @@ def shown_default(default: Any) -> Any:
     return Verbatim(f"{type(default).__name__}(...)") if ours else default
 
 
-def without_self(text: str) -> str:
-    """The signature of a method as it is called."""
-    return re.sub(r"^\((?:self|cls)(?:, )?", "(", text)
+# ---------------------------------------------------------------- a section
+
+
+def directive(kind: str, head: str, body: str, option: str = "", ticks: int = 4) -> str:
+    """Return a description of Sphinx's domain for Python."""
+    return f"{'`' * ticks}{{py:{kind}}} {head}\n{option}\n\n{body}\n{'`' * ticks}\n"
+
+
+def section(name: Name, host: Any = None) -> str:
+    """Return the section on a name: its signature, its docstring, its methods, and where it is written."""
+    thing, link, module = name.thing, addresses(name.package), f":module: {name.package}"
+    if is_constant(thing):
+        return directive("data", name.name, f"```python\n{constant_source(name)}\n```\n", module)
+    body = to_html(docstring(thing), link)
+    for one, text in borrowed(thing).items():
+        body += (
+            f"<details><summary>{inline(f'`{one}`')} asks for</summary>\n{to_html(text, link)}</details>\n"
+        )
+    body += source_line(thing, host)
+    if not inspect.isclass(thing):
+        return directive("function", name.name + signature(thing), body, module)
+    bases = [link(base.__name__) and inline(f"`{base.__name__}`", link) for base in thing.__bases__]
+    kinds = f"<p>A kind of {', '.join(filter(None, bases))}.</p>\n" if any(bases) else ""
+    parts = "\n".join(member(*found, link) for found in methods(thing))
+    return directive("class", name.name + signature(thing), f"{kinds}{body}\n{parts}", module, ticks=5)
 
 
 def is_constant(thing: Any) -> bool:
@@ -156,35 +190,61 @@ def is_constant(thing: Any) -> bool:
 
 
 def docstring(thing: Any) -> str:
-    """What a function or class says of itself, and its settings of themselves."""
+    """Return the docstring of a function or class, with those of a dataclass's settings."""
     text = inspect.getdoc(thing) or ""
     settings = fields(thing) if is_dataclass(thing) else ()
     helps = [f"{f.name}  {f.metadata['help']}\n" for f in settings if "help" in f.metadata]
     return text + "".join(["\n\n", *helps] if helps else [])
 
 
-def methods(thing: type, documented: frozenset[type]) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, and of its bases that have no section of their own."""
-    seen = set[str]()
-    for base in thing.__mro__:
-        if not base.__module__.startswith("babygpt") or (base is not thing and base in documented):
-            continue
-        for name, member in vars(base).items():
-            callable_member = isinstance(member, classmethod | staticmethod) or inspect.isfunction(member)
-            if (callable_member or isinstance(member, property)) and name[0] != "_" and name not in seen:
-                seen.add(name)
-                yield name, member
-
-
 def borrowed(thing: Any) -> dict[str, str]:
-    """The docstrings that one refers to ("arguments are those of `Gated`") and that have no section."""
+    """Return the docstrings that one refers to ("those of `Gated`") and that have no section."""
     named = re.findall(r"those of `(\w+)`", inspect.getdoc(thing) or "")
     public, around = {name.name for name in names()}, vars(import_module(inspect.unwrap(thing).__module__))
     return {name: docstring(around[name]) for name in named if name not in public and name in around}
 
 
+def methods(thing: type) -> Iterator[tuple[str, Any]]:
+    """Yield the public methods and properties of a class, and of its bases that have no section."""
+    seen, known = set[str](), [name.thing for name in names() if inspect.isclass(name.thing)]
+    for base in thing.__mro__:
+        if not base.__module__.startswith("babygpt") or (base is not thing and base in known):
+            continue
+        for name, found in vars(base).items():
+            if name[0] != "_" and name not in seen and isinstance(found, METHODS):
+                seen.add(name)
+                yield name, found
+
+
+METHODS = (property, classmethod, staticmethod, type(signature))
+
+
+def member(name: str, thing: Any, link: Link) -> str:
+    """Return a method or property of a class: its signature as it is called, and its first sentence."""
+    body = f"<p>{inline(summary(inspect.getdoc(thing) or ''), link)}</p>\n"
+    if isinstance(thing, property):
+        return directive("property", name, body)
+    head = signature(getattr(thing, "__func__", thing))
+    if isinstance(thing, staticmethod):
+        return directive("method", name + head, body, ":staticmethod:")
+    option = ":classmethod:" if isinstance(thing, classmethod) else ""
+    return directive("method", name + re.sub(r"^\((?:self|cls)(?:, )?", "(", head), body, option)
+
+
+def source_line(thing: Any, host: Any) -> str:
+    """Return the file that a thing is written in; with a code host, a link to its lines."""
+    thing = inspect.unwrap(thing)
+    path = Path(inspect.getsourcefile(thing) or "").resolve().relative_to(ROOT).as_posix()
+    lines, first = inspect.getsourcelines(thing)
+    text = f"<code>{path}</code>"
+    if host:
+        address = f"{host.link(path, folder=False)}#L{first}-L{first + len(lines) - 1}"
+        text = f'<a href="{escape(address)}">{text}</a>'
+    return f'<p class="source">{text}</p>\n'
+
+
 def constant_source(name: Name) -> str:
-    """The assignment that a constant comes from, with the comment above it."""
+    """Return the assignment that a constant comes from, with the comment above it."""
     text = Path(str(import_module(name.module).__file__)).read_text(encoding="utf-8")
     lines = text.splitlines()
     for node in ast.parse(text).body:
@@ -197,11 +257,47 @@ def constant_source(name: Name) -> str:
     raise LookupError(f"{name.module} assigns no {name.name}")
 
 
-def modules(package: str) -> list[tuple[str, str]]:
-    """The files of a package, as paths from the root, and what the first line of each says."""
-    found = []
-    for path in sorted(init_file(package).parent.glob("*.py")):
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        if not path.name.startswith("__"):
-            found.append((path.relative_to(ROOT).as_posix(), docstring.partition("\n")[0]))
-    return found
+# ---------------------------------------------------------------- pages
+
+
+def package_page(package: str, host: Any = None) -> str:
+    """Return the page of a part of the package."""
+    sections = "\n".join(section(name, host) for name in public_names(package))
+    none = "" if sections else "Nothing is re-exported here: import from its files.\n\n"
+    about = to_html(inspect.getdoc(import_module(package)) or "", addresses(package))
+    files = ""
+    for path in sorted(folder_of(package).glob("[!_]*.py")):
+        title = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        shown = f"<code>{path.name}</code>"
+        if host:
+            address = host.link(path.relative_to(ROOT).as_posix(), folder=False)
+            shown = f'<a href="{escape(address)}">{shown}</a>'
+        files += f"<dt>{shown}</dt><dd>{inline(title.partition(chr(10))[0])}</dd>\n"
+    return f'# `{package}`\n\n{about}\n{none}{sections}\n## Its files\n\n<dl class="files">\n{files}</dl>\n'
+
+
+def index_page() -> str:
+    """Return the page that lists the parts, and every name of each."""
+    rows = []
+    for package in packages():
+        page = Path(page_of(package)).stem
+        links = " ".join(
+            f'<a href="{page}.html#{name.anchor}"><code>{name.name}</code></a>'
+            for name in public_names(package)
+        )
+        about = inline(summary(inspect.getdoc(import_module(package)) or ""))
+        listed = f'<p class="names">{links}</p>\n' if links else ""
+        rows.append(f"## [`{package}`]({page}.md)\n\n<p>{about}</p>\n{listed}")
+    pages = "\n".join(Path(page_of(package)).stem for package in packages())
+    return INDEX.format(count=len(names()), parts=len(packages()), table="\n".join(rows), pages=pages)
+
+
+def write_reference(source: Path, host: Any = None) -> None:
+    """Write the pages of the reference into the folder that the book is made of.
+
+    host  a `CodeHost` to link to, or None
+    """
+    (source / "api").mkdir(parents=True, exist_ok=True)
+    (source / "api" / "index.md").write_text(index_page(), encoding="utf-8")
+    for package in packages():
+        (source / page_of(package)).write_text(package_page(package, host), encoding="utf-8")

@@ -23,7 +23,7 @@ FLAGS = (
 
 
 def find_chromium() -> str:
-    """The path of a Chromium or Chrome.
+    """Return the path of a Chromium or Chrome.
 
     Raises BadInput, saying how to get one, if there is none or playwright is missing.
     """
@@ -43,7 +43,7 @@ def find_chromium() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless Chromium while the context lasts. Raises BadInput if there is none."""
+    """Open a headless Chromium while the context lasts. Raises BadInput if there is none."""
     path = find_chromium()
     from playwright.sync_api import sync_playwright
 

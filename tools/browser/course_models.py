@@ -8,7 +8,7 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live import Run, Scale, Watch, heads, roles, train
-from babygpt.models.base import LanguageModel
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import follow
@@ -22,7 +22,7 @@ THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
 
 
 def untrained_v4(corpus: Corpus) -> LanguageModel:
-    """The v4 of notebook 04 before its first step."""
+    """Build the v4 of notebook 04, untrained."""
     torch.manual_seed(1337)
     return build("v4", small_config(corpus, BLOCK_SIZE))
 
@@ -34,17 +34,14 @@ def train_live(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
     heads on the first of them, and a slider for theta.
     """
     asked = questions(corpus, BLOCK_SIZE, 24)
-    watches: list[Watch] = [
-        roles(corpus.tokenizer, asked),
-        heads(corpus.tokenizer, asked[0].prompt.strip()),
-    ]
+    watches: list[Watch] = [roles(corpus.tokenizer, asked), heads(corpus.tokenizer, asked[0].prompt.strip())]
     floors = {"bigram floor": corpus.bigram_floor or 0.0, "entropy floor": corpus.floor or 0.0}
     objective, config = NextToken(corpus, BLOCK_SIZE), TrainConfig(steps=steps)
     return train(model, objective, config, "v4", floors, watches, [THETA])
 
 
 def trained_v7(steps: int = 500) -> tuple[LanguageModel, CharTokenizer]:
-    """A v7 that has learned to fill in (half a minute), and its tokenizer."""
+    """Train a v7 to fill in (half a minute), and return it with its tokenizer."""
     corpus = load_corpus("plain-tales", N_CHARS, with_mask=True)
     torch.manual_seed(1337)
     model = build("v7", small_config(corpus, BLOCK_SIZE))

@@ -6,18 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from tools.browser.scripts import (
-    ADD_CELL,
-    READY,
-    RECORD,
-    RUN_ALL,
-    RUN_CELL,
-    SCROLL,
-    SET_SOURCE,
-    SLIDERS,
-    STATE,
-    WAIT_FOR_PICTURE,
-)
+from tools.browser import scripts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -47,7 +36,8 @@ class Notebook:
     size   width and height of the window, CSS pixels
     scale  pixels of the screen for each CSS pixel
     dark   whether the page is in JupyterLab's dark theme, on a system that prefers dark pages
-    Raises TimeoutError, with what the page then shows, if the kernel is not ready within a minute.
+    Whatever waits raises TimeoutError, with what the page then shows, if it waits too long: for a kernel a
+    minute, for other things `timeout` seconds.
     """
 
     def __init__(
@@ -79,12 +69,9 @@ class Notebook:
         self.close()
 
     def wait_for_kernel(self) -> None:
-        """Wait until cells can be run: a run sent earlier may be dropped.
-
-        Raises TimeoutError, with what the page then shows, after a minute.
-        """
+        """Wait until cells can be run: a run sent earlier may be dropped."""
         self.page.wait_for_function("Boolean(window.jupyterapp?.shell?.currentWidget?.sessionContext)")
-        self.page.evaluate(READY)
+        self.page.evaluate(scripts.READY)
         self._wait_until("window.kernelReady", KERNEL_LIMIT, "a kernel has been getting ready")
 
     def _set_theme(self, theme: str) -> None:
@@ -96,22 +83,16 @@ class Notebook:
     # ------------------------------------------------------------ its cells
 
     def run_all(self, timeout: float = 300.0) -> None:
-        """Run all cells and wait for the last one, `timeout` seconds at most.
-
-        Raises TimeoutError with what the page then shows.
-        """
+        """Run all cells and wait for the last one, `timeout` seconds at most."""
         self.start_all()
         self.wait_for_all(timeout)
 
     def start_all(self) -> None:
         """Start to run all cells, and do not wait for their end."""
-        self.page.evaluate(RUN_ALL)
+        self.page.evaluate(scripts.RUN_ALL)
 
     def wait_for_all(self, timeout: float = 300.0) -> None:
-        """Wait for the end of the cells that `start_all` started, `timeout` seconds at most.
-
-        Raises TimeoutError with what the page then shows.
-        """
+        """Wait for the end of the cells that `start_all` started, `timeout` seconds at most."""
         self._wait_until("window.allRun", timeout, "all cells have been running")
 
     def run(self, *cells: int, timeout: float = 300.0) -> None:
@@ -123,31 +104,28 @@ class Notebook:
 
     def start_cell(self, index: int) -> None:
         """Scroll to a cell, the first being 0, and start it; do not wait for its end."""
-        self.page.evaluate(RUN_CELL, index)
+        self.page.evaluate(scripts.RUN_CELL, index)
 
     def wait_for_cell(self, timeout: float = 300.0) -> None:
-        """Wait for the end of the cell that `start_cell` started, `timeout` seconds at most.
-
-        Raises TimeoutError with what the page then shows.
-        """
+        """Wait for the end of the cell that `start_cell` started, `timeout` seconds at most."""
         self._wait_until("window.cellRun", timeout, "a cell has been running")
 
     def replace_cell(self, index: int, source: str) -> None:
         """Write other code into a cell."""
-        self.page.evaluate(SET_SOURCE, [index, source])
+        self.page.evaluate(scripts.SET_SOURCE, [index, source])
 
     def add_cell(self, source: str) -> int:
         """Add a code cell under the last one and return its index."""
-        index: int = self.page.evaluate(ADD_CELL, source)
+        index: int = self.page.evaluate(scripts.ADD_CELL, source)
         return index
 
     def cells(self) -> list[dict[str, Any]]:
-        """The notebook's code cells as they are now, outputs included."""
+        """Return the notebook's code cells as they are now, outputs included."""
         cells = self.page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON().cells")
         return [cell for cell in cells if cell["cell_type"] == "code"]
 
     def errors(self) -> list[str]:
-        """Every error that stands in an output, in words."""
+        """Return every error that stands in an output, in words."""
         outputs = [out for cell in self.cells() for out in cell["outputs"]]
         return [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
 
@@ -178,10 +156,7 @@ class Notebook:
         self.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
 
     def reopen(self) -> None:
-        """Save the notebook, end its kernel, and open it again on a new one.
-
-        Raises TimeoutError, with what the page then shows, if that is not ready within a minute.
-        """
+        """Save the notebook, end its kernel, and open it again on a new one."""
         self.save()
         self.shut_down()
         self.page.reload()
@@ -199,33 +174,33 @@ class Notebook:
         try:
             self.page.wait_for_function(condition, timeout=1000 * timeout)
         except Late:
-            state = json.dumps(self.page.evaluate(STATE))
+            state = json.dumps(self.page.evaluate(scripts.STATE))
             raise TimeoutError(f"{what} for {timeout:.0f} s: {state}") from None
 
     # ------------------------------------------------------------ its pictures and sliders
 
     def record(self) -> None:
-        """From now on, note each change of a dashboard's picture and words; `recorded` hands them over."""
-        self.page.evaluate(RECORD)
+        """Note each change of a dashboard's picture and words from now on; `recorded` returns them."""
+        self.page.evaluate(scripts.RECORD)
 
     def recorded(self) -> list[dict[str, Any]]:
-        """What has changed since `record`, in order; see `tools.browser.recording`."""
+        """Return what has changed since `record`, in order; see `tools.browser.recording`."""
         events: list[dict[str, Any]] = self.page.evaluate("Promise.all(window.recorded)")
         return events
 
     def picture(self, area: str, path: Path, nth: int = 0) -> Path:
         """Scroll to an area of the page, and store it as a PNG file: the nth of what a CSS selector finds."""
         found = self.page.locator(area).nth(nth)
-        found.evaluate(SCROLL)  # cells come to their heights only as they are scrolled past
+        found.evaluate(scripts.SCROLL)  # cells come to their heights only as they are scrolled past
         found.screenshot(path=path, scale="css")
         return path
 
     def sliders(self, area: str, nth: int = 0) -> list[SliderHandle]:
-        """The sliders of an area that can be moved, with the keys that move them there and back.
+        """Return the sliders of an area that can be moved, with the keys that move them there and back.
 
         area  a CSS selector; the nth of what it finds is meant
         """
-        found: list[dict[str, Any]] = self.page.locator(area).nth(nth).evaluate(SLIDERS)
+        found: list[dict[str, Any]] = self.page.locator(area).nth(nth).evaluate(scripts.SLIDERS)
         return [
             SliderHandle(one["slider"], one["name"], ARROWS[:: -1 if one["now"] >= one["max"] else 1])
             for one in found
@@ -241,7 +216,7 @@ class Notebook:
         returns  milliseconds from the key press to the frame that shows the new picture
         Raises TimeoutError if the picture stays as it is for `timeout` seconds.
         """
-        self.page.evaluate(WAIT_FOR_PICTURE, [area, nth, slider, 1000 * timeout])
+        self.page.evaluate(scripts.WAIT_FOR_PICTURE, [area, nth, slider, 1000 * timeout])
         self.page.keyboard.press(key)
         milliseconds: float | None = self.page.evaluate("window.answered")
         if milliseconds is None:

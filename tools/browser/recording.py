@@ -1,9 +1,9 @@
-"""How the dashboards of a page moved: from the changes that `Notebook.record` noted."""
+"""Motion of the dashboards on a page, from the changes that `Notebook.record` noted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -44,7 +44,7 @@ class DashboardRun:
 
 
 def dashboard_runs(events: Sequence[Event]) -> list[DashboardRun]:
-    """How each dashboard of a page moved, in their order; those that never trained are left out.
+    """Return how each dashboard of a page moved, in their order, without those that never trained.
 
     events  from `Notebook.recorded`: t (milliseconds), dashboard, cell, words, alt, and the picture's digest
             if it is a new one
@@ -55,7 +55,7 @@ def dashboard_runs(events: Sequence[Event]) -> list[DashboardRun]:
 
 
 def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
-    """The worst of several dashboards in each respect. Raises ValueError if there is none."""
+    """Return the worst of several dashboards in each respect. Raises ValueError if there is none."""
     if not runs:
         raise ValueError("no dashboard was seen to train")
     longest = ("longest_still_s", "longest_silence_s")
@@ -67,57 +67,52 @@ def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
 
 
 def _run_of(events: Sequence[Event]) -> DashboardRun | None:
-    """The run in one dashboard's changes; None if its model never trained."""
-    running = [event for event in events if _is_running(event["words"])]
-    if not running:
+    """Return the run in one dashboard's changes; None if its model never trained."""
+    began = [e["t"] for e in events if e["words"].startswith("running") or _step_in(e["words"]) > 0]
+    if not began:
         return None
-    begin = running[0]["t"]
+    begin = began[0]
     end = next((e["t"] for e in events if e["t"] >= begin and e["words"].startswith(OVER)), events[-1]["t"])
     drawn = [event for event in events if event["picture"]]
     learned = [e["t"] for e in drawn if e["t"] >= begin and _pictured_step(e) > 0]
-    new = [event["t"] for event in _new_pictures(drawn) if begin < event["t"] <= end]
-    new_words = [now["t"] for before, now in pairwise(events) if now["words"] != before["words"]]
+    pictures = _changes(drawn, "picture", begin, end)
     seconds = (end - begin) / 1000
     return DashboardRun(
         cell=events[0]["cell"],
         title=events[-1]["alt"].removeprefix("training: ").partition(":")[0],  # "training: v5: ..." is v5
-        steps=max(_steps_in(event["words"]) for event in events if event["t"] <= end),
+        steps=max(_step_in(event["words"]) for event in events if event["t"] <= end),
         seconds=round(seconds, 2),
         pictures=len({event["picture"] for event in drawn if event["t"] <= end}),
         first_picture_s=round(((learned or [end])[0] - begin) / 1000, 2),
-        pictures_per_s=round(len(new) / seconds, 2) if seconds else 0.0,
-        longest_still_s=_longest_gap(begin, new, end),
-        longest_silence_s=_longest_gap(begin, [t for t in new_words if begin < t <= end], end),
+        pictures_per_s=round(len(pictures) / seconds, 2) if seconds else 0.0,
+        longest_still_s=_longest_gap(begin, pictures, end),
+        longest_silence_s=_longest_gap(begin, _changes(events, "words", begin, end), end),
     )
 
 
-def _new_pictures(drawn: Sequence[Event]) -> Iterator[Event]:
-    """Those pictures that differ from the one before."""
-    before = None
-    for event in drawn:
-        if event["picture"] != before:
-            yield event
-        before = event["picture"]
+def _changes(events: Sequence[Event], key: str, begin: float, end: float) -> list[float]:
+    """Return when something became another than in the event before, after one moment and up to another."""
+    before, moments = None, list[float]()
+    for event in events:
+        if event[key] != before and begin < event["t"] <= end:
+            moments.append(event["t"])
+        before = event[key]
+    return moments
 
 
 def _longest_gap(begin: float, moments: Sequence[float], end: float) -> float:
-    """The longest time between two moments, in seconds; all in milliseconds, in order."""
+    """Return the longest time between two moments, in seconds; all in milliseconds, in order."""
     return round(max(b - a for a, b in pairwise([begin, *moments, end])) / 1000, 2)
 
 
-def _is_running(words: str) -> bool:
-    """Whether a run says that it is running, or has made a step without saying so."""
-    return words.startswith("running") or _steps_in(words) > 0
-
-
-def _steps_in(words: str) -> int:
-    """The number after "step" in a dashboard's words; 0 if there is none."""
+def _step_in(words: str) -> int:
+    """Return the number after "step" in a dashboard's words; 0 if there is none."""
     found = STEP.search(words)
     return int(found[1].replace(",", "")) if found else 0
 
 
 def _pictured_step(event: Event) -> int:
-    """After which step a picture shows the model: as its titles say, or else the words beside it."""
+    """Return after which step a picture shows the model: by its titles, or else by the words beside it."""
     if "untrained" in event["alt"]:
         return 0
-    return _steps_in(event["alt"] if STEP.search(event["alt"]) else event["words"])
+    return _step_in(event["alt"] if STEP.search(event["alt"]) else event["words"])

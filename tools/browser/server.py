@@ -22,7 +22,7 @@ START_LIMIT = 60.0  # seconds for JupyterLab to come up
 
 @contextmanager
 def serve_notebooks(notebooks: Mapping[str, str]) -> Iterator[str]:
-    """A JupyterLab that shows these notebooks while the context lasts; yields its address.
+    """Show notebooks in a JupyterLab while the context lasts; yields its address.
 
     notebooks  file name -> text of the file
     """
@@ -37,7 +37,7 @@ def serve_notebooks(notebooks: Mapping[str, str]) -> Iterator[str]:
 
 
 def course_notebook(number: str) -> Path:
-    """The path of the course's notebook of this number. Raises BadInput if there is none."""
+    """Return the path of the course's notebook of this number. Raises BadInput if there is none."""
     found = sorted((ROOT / "notebooks").glob(f"{number}_*.ipynb"))
     if not found:
         raise BadInput(f"there is no notebook {number} in notebooks/: it takes a checkout of the repository")
@@ -45,7 +45,7 @@ def course_notebook(number: str) -> Path:
 
 
 def notebook_text(*cells: str) -> str:
-    """A notebook of these code cells, as the text of its file."""
+    """Return a notebook of these code cells, as the text of its file."""
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     code = [v4.new_code_cell(cell, id=f"cell-{i}") for i, cell in enumerate(cells)]
     return v4.writes(v4.new_notebook(cells=code, metadata={"kernelspec": kernel}))
@@ -53,7 +53,7 @@ def notebook_text(*cells: str) -> str:
 
 @contextmanager
 def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
-    """A JupyterLab that serves a folder on 127.0.0.1 while the context lasts; yields its address and token.
+    """Serve a folder by a JupyterLab on 127.0.0.1 while the context lasts; yields its address and token.
 
     Its kernels can import benchmarks/ and tools/.
 
@@ -64,10 +64,18 @@ def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
     options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
     options += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
     options += ["--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
-    command = [sys.executable, "-m", "jupyterlab", *options]
+    folders = {f"JUPYTER_{name.upper()}_DIR": name for name in ("config", "runtime", "data")}
+    folders |= {f"JUPYTERLAB_{name.upper()}_DIR": name for name in ("settings", "workspaces")}
+    folders |= {"IPYTHONDIR": "ipython"}
+    own = {variable: str(scratch / name) for variable, name in folders.items()}
     log = scratch / "log"
     with log.open("w", encoding="utf-8") as out:
-        server = subprocess.Popen(command, env=_environment(scratch), stdout=out, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options],
+            env={**os.environ, "PYTHONPATH": str(ROOT), **own},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
     try:
         yield _address(scratch / "runtime", server, log)
     finally:
@@ -79,16 +87,8 @@ def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
             server.wait()
 
 
-def _environment(scratch: Path) -> dict[str, str]:
-    """This process's environment variables, with all of Jupyter's settings in one folder."""
-    folders = {f"JUPYTER_{name.upper()}_DIR": name for name in ("config", "runtime", "data")}
-    folders |= {f"JUPYTERLAB_{name.upper()}_DIR": name for name in ("settings", "workspaces")}
-    folders |= {"IPYTHONDIR": "ipython"}
-    return {**os.environ, "PYTHONPATH": str(ROOT), **{key: str(scratch / n) for key, n in folders.items()}}
-
-
 def _address(runtime: Path, server: subprocess.Popen[bytes], log: Path) -> str:
-    """Wait for the file in which the server writes where it is."""
+    """Return the address that the server writes into a file once it is up."""
     end = time.monotonic() + START_LIMIT
     while time.monotonic() < end and server.poll() is None:
         for file in runtime.glob("jpserver-*.json"):

@@ -1,4 +1,4 @@
-"""ALiBi: heads that forget, steeply or gently, and beside them RoPE, whose score wobbles instead."""
+"""Explorer of ALiBi: heads that forget steeply or gently, beside RoPE, whose score oscillates."""
 
 from __future__ import annotations
 
@@ -16,33 +16,37 @@ from babygpt.live.explorer import Explorer
 from babygpt.models.transformer import SHARPNESS
 
 FURTHEST, HEAD_DIM = 64, 32
+CONTROLS: tuple[Control, ...] = (
+    Slider("distance", 8, 0, FURTHEST, "distance (tokens)"),
+    Choice("n_head", (4, 2, 6), "heads"),
+    Scale("steepness", 1.0, 0.1, 10.0, "steepness"),
+    Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
+)
 
 
 def measure(n_head: int, steepness: float, theta: float, distance: int) -> dict[str, Any]:
-    """Return what each head gives to each distance when all keys are alike, and what RoPE gives when q = k.
+    """Return the scores of each head at each distance if all keys are alike, and RoPE's if q = k.
 
-    returns  scores and weights: name -> (FURTHEST + 1,) over distances; each name's share of attention
-             on tokens at most `distance` away
+    returns  scores, and weights summed up to each distance: name -> (FURTHEST + 1,); near: name -> share of
+             attention on tokens at most `distance` away; distance
     """
     away = torch.arange(FURTHEST + 1, dtype=torch.float64)
     scores = {f"head {h + 1}": -steepness * s * away for h, s in enumerate(slopes(n_head).double())}
     likeness = torch.cos(away[:, None] * frequencies(HEAD_DIM, theta)).mean(dim=-1)
     scores["RoPE"] = SHARPNESS * HEAD_DIM**0.5 * (likeness - 1)  # as for normalised q and k
     weights = {name: score.softmax(dim=0) for name, score in scores.items()}
-    near = {name: float(weight[: distance + 1].sum()) for name, weight in weights.items()}
     return {
         "scores": {name: score.numpy() for name, score in scores.items()},
-        "near": near,
+        "near": {name: float(weight[: distance + 1].sum()) for name, weight in weights.items()},
         "weights": {name: weight.cumsum(dim=0).numpy() for name, weight in weights.items()},
         "distance": distance,
     }
 
 
 def draw(score: Axes, share: Axes, found: dict[str, Any]) -> None:
-    """Draw what distance takes from a score, and how much attention is spent up to each distance."""
+    """Draw the scores over the distance, and the share of attention spent up to each distance."""
     away, x_span = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
-    title = "What distance takes from a score"
-    labels = (title, "distance (tokens)", "score")
+    labels = ("What distance takes from a score", "distance (tokens)", "score")
     plots.draw_curves(score, away, found["scores"], *labels, x_span, (-20.0, 6.0), "upper right", 4)
     near, first = found["near"], next(iter(found["near"]))
     title = f"Within {found['distance']} tokens: head 1 {near[first]:.0%}, RoPE {near['RoPE']:.0%}"
@@ -52,14 +56,8 @@ def draw(score: Axes, share: Axes, found: dict[str, Any]) -> None:
 
 
 def alibi() -> Explorer:
-    """Explore how far each head of ALiBi looks, and beside them RoPE with a query that equals its keys.
+    """Explore how far each head of ALiBi looks, beside RoPE with a query that equals its keys.
 
     Source: Press et al. 2022, arXiv:2108.12409.
     """
-    controls: list[Control] = [
-        Slider("distance", 8, 0, FURTHEST, "distance (tokens)"),
-        Choice("n_head", (4, 2, 6), "heads"),
-        Scale("steepness", 1.0, 0.1, 10.0, "steepness"),
-        Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
-    ]
-    return Explorer("ALiBi", measure, draw, controls, widths=(1, 1), together=[("n_head", "steepness")])
+    return Explorer("ALiBi", measure, draw, CONTROLS, widths=(1, 1), together=[("n_head", "steepness")])

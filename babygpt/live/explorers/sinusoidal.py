@@ -1,4 +1,4 @@
-"""The sinusoidal code: a pattern for each position, and how alike two positions look."""
+"""Explorer of the sinusoidal code: a pattern for each position, and the likeness of two positions."""
 
 from __future__ import annotations
 
@@ -16,32 +16,37 @@ from babygpt.live.explorer import Explorer
 from babygpt.plots import artists
 
 N_POSITIONS = 64
+CONTROLS: tuple[Control, ...] = (
+    Slider("position", 20, 0, N_POSITIONS - 1, "position (tokens)"),
+    Slider("width", 64, 8, 128, "width (channels)", step=8),
+    THETA,
+)
 
 
-def measure(place: int, width: int, theta: float) -> dict[str, Any]:
-    """Return the code of every position, and its likeness to the code at `place`.
+def measure(position: int, width: int, theta: float) -> dict[str, Any]:
+    """Return the code of every position, and its likeness to the code at `position`.
 
-    returns  table (N_POSITIONS, width); likeness (N_POSITIONS,), 1 at `place` itself; "turning", how many
-             pairs of channels turn at least once within the table
+    returns  table (N_POSITIONS, width); likeness (N_POSITIONS,), 1 at `position` itself; turning, the number
+             of pairs of channels that turn at least once within the table; position
     """
     table = sinusoid(torch.arange(N_POSITIONS), width, theta)
-    likeness = table @ table[place] / (width / 2)
+    likeness = table @ table[position] / (width / 2)
     turning = int((frequencies(width, theta) * N_POSITIONS >= 2 * math.pi).sum())
-    return {"table": table.numpy(), "likeness": likeness.numpy(), "turning": turning, "place": place}
+    return {"table": table.numpy(), "likeness": likeness.numpy(), "turning": turning, "position": position}
 
 
 def draw(codes: Axes, curve: Axes, found: dict[str, Any]) -> None:
     """Draw the table with one row marked, and the likeness of that row to all."""
-    place, pairs = found["place"], found["table"].shape[1] // 2
+    position, pairs = found["position"], found["table"].shape[1] // 2
     title = f"{found['turning']} of {pairs} pairs turn at least once in {N_POSITIONS}"
     plots.draw_matrix(codes, found["table"], title, "channel", "position (tokens)", diverging=True, top=1.0)
-    artists.horizontal_line(codes, "place", place, color=plots.COLOURS["red"], lw=1.5)
-    near = min(place + 8, N_POSITIONS - 1)
-    title = f"Likeness of {place} and {near}: {found['likeness'][near]:.2f}"
+    artists.horizontal_line(codes, "position", position, color=plots.COLOURS["red"], lw=1.5)
+    near = min(position + 8, N_POSITIONS - 1)
+    title = f"Likeness of {position} and {near}: {found['likeness'][near]:.2f}"
     labels = (title, "position (tokens)", "likeness (share of code · code)")
     spans = (0.0, float(N_POSITIONS - 1)), (-0.6, 1.1)
     plots.draw_curves(curve, np.arange(N_POSITIONS), {"likeness": found["likeness"]}, *labels, *spans)
-    artists.dot(curve, "here", (place, 1.0), plots.COLOURS["red"])
+    artists.dot(curve, "here", (position, 1.0), plots.COLOURS["red"])
 
 
 def sinusoidal() -> Explorer:
@@ -49,9 +54,4 @@ def sinusoidal() -> Explorer:
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
-    controls: list[Control] = [
-        Slider("place", 20, 0, N_POSITIONS - 1, "place (tokens)"),
-        Slider("width", 64, 8, 128, "width (channels)", step=8),
-        THETA,
-    ]
-    return Explorer("sinusoid", measure, draw, controls, widths=(1.3, 1), together=[("width", "theta")])
+    return Explorer("sinusoid", measure, draw, CONTROLS, widths=(1.3, 1), together=[("width", "theta")])

@@ -1,4 +1,4 @@
-"""Results of runs that take minutes, as the last run of `make figures` left them; the JSON files lie here."""
+"""Stored results of the studies, as the last run of `make figures` left them; the JSON files lie here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Results = dict[str, Any]
 
 
 def load_results(name: str, folder: Path | None = None) -> Results:
-    """Read the results of `python -m babygpt figures NAME`.
+    """Return the results of `python -m babygpt figures NAME`.
 
     name     of the figure
     folder   where they are kept; by default here, in the package

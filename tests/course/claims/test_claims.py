@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from babygpt_course.claims import CLAIMS, Claim, Finding, claims_of, findings, tally
+from babygpt_course.claims import CLAIMS, Claim, Finding, claims_of, count_verdicts, findings
 
 NOTES = Path(__file__).resolve().parents[4] / "shared" / "source-notes"
 needs_notes = pytest.mark.skipif(
@@ -52,7 +52,7 @@ def test_a_tally_counts_verdicts_and_each_fault_once():
         (claim("d", fault="layouts"), "holds"),
         (claim("e"), "depends"),
     ]
-    found = tally(verdicts)
+    found = count_verdicts(verdicts)
     assert (found.holds, found.depends, found.fails, found.faults) == (1, 1, 3, 2)
 
 

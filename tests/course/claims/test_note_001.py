@@ -1,20 +1,18 @@
-"""Each claim comes out as mathematics says it must, and each measurement can come out otherwise."""
+"""Note 001: the expected verdicts, closed forms, and measurements that can come out otherwise."""
 
 import math
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
 from babygpt.encodings.rotary import Rotary, rotate
-from babygpt_course.claims import gaussian_code, gaussian_kernels, gaussian_training
-from babygpt_course.claims import gaussian_formula as claims
-from babygpt_course.claims.note_001 import CLAIMS
-from babygpt_course.studies.results import load_results
+from babygpt_course.claims import note_001
+from babygpt_course.claims import note_001_kernels as claims
 
-BY_TEXT = {claim.text: claim for claim in CLAIMS}
+BY_TEXT = {claim.text: claim for claim in note_001.CLAIMS}
 EXPECTED = {
     "RoPE keeps relative positions": "holds",
     "θ_j = 10000^(−2j/d)": "holds",
@@ -33,8 +31,6 @@ EXPECTED = {
     "the code rotates even and odd channels": "fails",
     "the code's kernel adapts": "fails",
     "the code works where its queries and keys are": "fails",
-}
-STORED = {
     "a model learns better with K (K of the distance)": "depends",
     "a model learns better with K (the formula)": "fails",
     "K helps at other positions (those beyond the window)": "depends",
@@ -44,153 +40,87 @@ STORED = {
 }
 
 
-def test_every_claim_of_note_001_is_here():
-    assert set(BY_TEXT) == set(EXPECTED) | set(STORED)
-    assert {claim.note for claim in CLAIMS} == {"001_e1f3ab19410e1e33.txt"}
+def test_every_verdict():
+    assert {text: claim.measure().verdict for text, claim in BY_TEXT.items()} == EXPECTED
 
 
-@pytest.mark.parametrize("text", EXPECTED)
-def test_verdict(text):
-    finding = BY_TEXT[text].measure()
-    assert finding.verdict == EXPECTED[text], finding
-    assert math.isfinite(finding.value)
-
-
-@pytest.mark.parametrize("text", STORED)
-def test_what_was_stored_is_judged(text):
-    finding = BY_TEXT[text].measure()
-    assert finding.verdict == STORED[text], finding
-    assert math.isfinite(finding.value)
-
-
-# ---------------------------------------------------------------- the numbers
+def K(m):
+    """The kernel, with the numbers of the note's example."""
+    return 0.7 * math.exp(-m * m / 50) + 0.3 * math.exp(-m * m / 800)
 
 
 def test_the_factor_of_a_score_is_a_product_of_two_kernels():
-    reason = BY_TEXT["K(m) controls the sensitivity at relative positions"].measure().reason
-
-    def K(m):
-        return 0.7 * math.exp(-m * m / 50) + 0.3 * math.exp(-m * m / 800)
-
+    reason = claims.kernel_knows_the_distance().reason
     assert f"{K(3) * K(0):.2f} for 3 and 0" in reason
     assert f"{K(63) * K(60):.0e} for 63 and 60" in reason
 
 
 def test_the_terms_switch_where_they_are_equal_whatever_the_text():
-    finding = BY_TEXT["the two terms switch scales by themselves"].measure()
     at = math.sqrt(math.log(0.7 / 0.3) / (1 / 50 - 1 / 800))
     assert 0.7 * math.exp(-at * at / 50) == pytest.approx(0.3 * math.exp(-at * at / 800))
-    assert f"from {math.ceil(at)} tokens on" in finding.reason
-    assert finding.value == 0
     assert claims.crossovers().tolist() == [[math.ceil(at)] * claims.TEXTS] * 2
 
 
-def test_attention_is_shared_out_and_a_relative_kernel_takes_it_from_the_far():
-    rope, relative = (
-        gaussian_kernels.attention_by_distance(e, 60) for e in (Rotary(32), RelativeGaussian(32))
-    )
-    assert [rope.sum(), relative.sum()] == pytest.approx([1, 1], abs=1e-5)
-    away = np.arange(61)
-    K = 0.7 * np.exp(-(away**2) / 50) + 0.3 * np.exp(-(away**2) / 800)
-    assert relative == pytest.approx(K / K.sum(), abs=0.02)  # random tokens are alike on average
-    assert rope == pytest.approx(np.full(61, 1 / 61), abs=0.01)
+def test_a_matching_key_gets_the_share_that_softmax_by_hand_gives_it():
+    """With RoPE and the kernel written out, for one text."""
+    q, k = claims.random_heads(7, 1)
+    q, k = q[0, 0].double(), k[0, 0].double()
+    k[2] = q[6]
+    turned_q, turned_k = (rotate(x, torch.arange(7)) for x in (q, k))
+    kernel = torch.tensor([K(6 - n) for n in range(7)])
+    weights = kernel * torch.exp(turned_k @ turned_q[6] * 2 / 32**0.5)
+    encoding = RelativeGaussian(32, learnable=False)
+    got = claims.scores_of(encoding, q[None, None].float(), k[None, None].float()).softmax(-1)
+    assert float(got[0, 2]) == pytest.approx(float(weights[2] / weights.sum()), rel=1e-4)
 
 
-def test_far_from_the_start_the_formula_leaves_a_plain_average():
-    weights = gaussian_kernels.scores_at(AbsoluteGaussian(32), 100).softmax(dim=-1)
-    torch.testing.assert_close(weights, torch.full_like(weights, 1 / 101), atol=1e-6, rtol=1e-4)
+def test_the_shortened_code_is_the_notes():
+    """Against the note's own class, if its text is at hand: with as many tokens as channels it runs."""
+    note = Path(__file__).parents[3].parent / "shared/source-notes" / claims.NOTE
+    if not note.exists():
+        pytest.skip("the source notes are not at hand")
+    theirs: dict = {"__name__": "note"}
+    exec(note.read_text(encoding="utf-8").split("```python")[1].split("```")[0], theirs)
+    q, k = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    for x, got in zip((q, k), theirs["RotaryEmbedding"](64, 0.7, 0.3, 5.0, 20.0)(q, k), strict=True):
+        torch.testing.assert_close(claims.NoteRotary()(x), got)
 
 
 # ---------------------------------------------------------------- each could come out otherwise
 
 
-class Repaired(gaussian_code.NoteRotary):
+class Repaired(claims.NoteRotary):
     """The note's module with its four faults mended."""
 
     def __init__(self):
         super().__init__()
         self.alpha = torch.nn.Parameter(torch.tensor([0.7, 0.3]))
-        freqs = self.__dict__.pop("inv_freq")
-        self.register_buffer("inv_freq", freqs)
+        self.register_buffer("inv_freq", self.__dict__.pop("inv_freq"))
 
     def rotate(self, x):
         return rotate(x, torch.arange(x.shape[-2]))
 
     def forward(self, x):
-        return gaussian_kernels.note_kernel(torch.arange(x.shape[-2]).float())[:, None] * self.rotate(x)
+        return claims.note_kernel(torch.arange(x.shape[-2]).float())[:, None] * self.rotate(x)
 
 
-@pytest.mark.parametrize("claim", gaussian_code.CODE_CLAIMS, ids=lambda claim: claim.text)
-def test_repaired_code_would_hold(monkeypatch, claim):
-    monkeypatch.setattr(gaussian_code, "NoteRotary", Repaired)
-    assert claim.measure().verdict == "holds"
+class Turning(AbsoluteGaussian):
+    def transform_qk(self, q, k, positions):
+        return rotate(q, 2 * positions.time), k
 
 
-def test_the_shortened_code_is_the_notes():
-    """Against the note's own class, if its text is at hand: with as many tokens as channels it runs."""
-    note = Path(__file__).parents[3].parent / "shared/source-notes" / gaussian_kernels.NOTE
-    if not note.exists():
-        pytest.skip("the source notes are not at hand")
-    code = note.read_text(encoding="utf-8").split("```python")[1].split("```")[0]
-    theirs: dict = {"__name__": "note"}
-    exec(code, theirs)
-    q, k = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    for x, got in zip((q, k), theirs["RotaryEmbedding"](64, 0.7, 0.3, 5.0, 20.0)(q, k), strict=True):
-        torch.testing.assert_close(gaussian_code.NoteRotary()(x), got)
+class Growing(AbsoluteGaussian):
+    def transform_qk(self, q, k, positions):
+        q, k = Rotary.transform_qk(self, q, k, positions)
+        return 3 * q, k
 
 
-def test_a_relative_kernel_in_place_of_the_formula_would_know_the_distance(monkeypatch):
-    monkeypatch.setattr(claims, "AbsoluteGaussian", RelativeGaussian)
-    assert claims.kernel_knows_the_distance().verdict == "holds"
-    assert claims.widths_set_the_range().verdict == "holds"
-    assert claims.weights_set_the_share().verdict == "holds"
+class Rising(RelativeGaussian):
+    def score_bias(self, queries, keys):
+        return -super().score_bias(queries, keys)
 
 
-def test_a_kernel_that_turns_or_grows_would_be_seen(monkeypatch):
-    class Turning(AbsoluteGaussian):
-        def transform_qk(self, q, k, positions):
-            return rotate(q, 2 * positions.time), k
-
-    class Growing(AbsoluteGaussian):
-        def transform_qk(self, q, k, positions):
-            q, k = Rotary.transform_qk(self, q, k, positions)
-            return 3 * q, k
-
-    class Rising(RelativeGaussian):
-        def score_bias(self, queries, keys):
-            return -super().score_bias(queries, keys)
-
-    monkeypatch.setattr(claims, "AbsoluteGaussian", Turning)
-    assert claims.kernel_changes_the_rotation().verdict == "holds"
-    assert claims.kernel_leaves_the_frequency().verdict == "fails"
-    monkeypatch.setattr(claims, "AbsoluteGaussian", Growing)
-    assert claims.early_queries_look_nearer().verdict == "holds"
-    assert claims.late_queries_see_more().verdict == "depends"
-    monkeypatch.setattr(claims, "RelativeGaussian", Rising)
-    assert claims.early_queries_look_nearer().verdict == "depends"
-
-
-def test_a_wrong_exponent_would_be_seen(monkeypatch):
-    monkeypatch.setattr(claims, "rotate", lambda x, m: rotate(x, m, theta=5000.0))
-    assert claims.frequencies_are_right().verdict == "fails"
-
-
-def test_a_matching_key_gets_what_plain_softmax_gives_it():
-    """By hand, with RoPE and the kernel written out, for one text."""
-    q, k = gaussian_kernels.random_heads(7, 1)
-    q, k = q[0, 0].double(), k[0, 0].double()
-    k[2] = q[6]
-    turned_q, turned_k = (rotate(x, torch.arange(7)) for x in (q, k))
-    away = (6 - torch.arange(7)).double()
-    K = 0.7 * torch.exp(-(away**2) / 50) + 0.3 * torch.exp(-(away**2) / 800)
-    weights = K * torch.exp(turned_k @ turned_q[6] * 2 / 32**0.5)
-    expected = float(weights[2] / weights.sum())
-    gaussian_one = RelativeGaussian(32, learnable=False)
-    got = gaussian_kernels.scores_of(gaussian_one, q[None, None].float(), k[None, None].float()).softmax(-1)
-    assert float(got[0, 2]) == pytest.approx(expected, rel=1e-4)
-
-
-class HeedingPlaces(AbsoluteGaussian):
+class TextPositions(AbsoluteGaussian):
     """Its widths are the text's: the first query says how much wider they are."""
 
     def transform_qk(self, q, k, positions):
@@ -199,8 +129,8 @@ class HeedingPlaces(AbsoluteGaussian):
         return q * scale, k * scale
 
 
-class HeedingDistances(RelativeGaussian):
-    """The same for K of the distance."""
+class TextDistances(RelativeGaussian):
+    """A kernel of the distance whose widths are the text's."""
 
     def transform_qk(self, q, k, positions):
         self.wider = 1 + q[:, 0, :1, :1].abs()  # (B, 1, 1)
@@ -210,102 +140,74 @@ class HeedingDistances(RelativeGaussian):
         return self.log_kernel((queries.time[:, None] - keys.time) / self.wider)  # (B, T, T)
 
 
-@pytest.mark.parametrize("kind", [HeedingPlaces, HeedingDistances])
-def test_a_switch_that_heeds_the_text_would_be_seen(monkeypatch, kind):
-    monkeypatch.setattr(claims, kind.__base__.__name__, kind)
-    finding = claims.scales_switch()
-    assert finding.verdict == "holds"
-    assert finding.value > 0
-    assert "it depends on the text" in finding.reason
+SMALL_M, LARGE_M = "where m is small, K strengthens the local", "where m is large, K strengthens the global"
+OTHERWISE = [  # claim, name in the module, its replacement, verdict
+    *((text, "NoteRotary", Repaired, "holds") for text in EXPECTED if text.startswith("the code")),
+    ("K(m) controls the sensitivity at relative positions", "AbsoluteGaussian", RelativeGaussian, "holds"),
+    ("σ₁ and σ₂ control how far the model looks", "AbsoluteGaussian", RelativeGaussian, "holds"),
+    ("α₁ and α₂ weigh local against global", "AbsoluteGaussian", RelativeGaussian, "holds"),
+    ("K works by controlling the rotation's frequency", "AbsoluteGaussian", Turning, "holds"),
+    ("K scales from outside and leaves the frequency alone", "AbsoluteGaussian", Turning, "fails"),
+    (SMALL_M, "AbsoluteGaussian", Growing, "holds"),
+    (LARGE_M, "AbsoluteGaussian", Growing, "depends"),
+    (SMALL_M, "RelativeGaussian", Rising, "fails"),
+    ("the two terms switch scales by themselves", "AbsoluteGaussian", TextPositions, "holds"),
+    ("the two terms switch scales by themselves", "RelativeGaussian", TextDistances, "holds"),
+    ("θ_j = 10000^(−2j/d)", "rotate", partial(rotate, theta=5000.0), "fails"),
+    *(
+        (text, "frequencies", lambda D: torch.full((D // 2,), 1e-3, dtype=torch.float64), "holds")
+        for text in list(EXPECTED)[2:4]
+    ),
+]
 
 
-def test_slower_frequencies_would_be_too_coarse_and_could_not_choose(monkeypatch):
-    monkeypatch.setattr(
-        gaussian_kernels, "frequencies", lambda D: torch.full((D // 2,), 1e-3, dtype=torch.float64)
-    )
-    assert claims.rope_is_too_coarse().verdict == "holds"
-    assert claims.rope_cannot_choose_its_scale().verdict == "holds"
+@pytest.mark.parametrize(("text", "name", "other", "verdict"), OTHERWISE)
+def test_it_could_come_out_otherwise(monkeypatch, text, name, other, verdict):
+    monkeypatch.setattr(claims, name, other)
+    assert BY_TEXT[text].measure().verdict == verdict
 
 
-# ---------------------------------------------------------------- verdicts over seeds
-
-VERSIONS = ("v4", "v5", "v5 fixed", "v5-absolute", "v5-absolute fixed")
+# ---------------------------------------------------------------- what is stored
 
 
 def kernel(half, sigma):
     return {"alpha1": 0.5, "alpha2": 0.5, "sigma1": sigma, "sigma2": sigma, "half": half, "hundredth": 9}
 
 
-def pretend(monkeypatch, better, sigma=5.0, late=None, further=0.0):
-    """Stored results in which all kernels beat RoPE by `better` on each seed, in long runs by `late`."""
+def stored(gain, sigma=5.0, late=None, further=0.0):
+    """Return results in which all kernels beat RoPE by `gain` on each seed, in long runs by `late`."""
 
     def found(gains):
-        lower = {"val_loss": [1.0 - x for x in gains], "far": [1.0 - x for x in gains]}
+        loss = [1.0 - x for x in gains]
         rope = {"val_loss": [1.0] * 3, "far": [1.0] * 3, "hiding": [[0.3, 0.0]] * 3, "accuracy": [0.5] * 3}
-        own = {"hiding": [[0.3 + further, 0.0]] * 3, "kernel": [[kernel(6, sigma)]] * 3}
-        own |= {"accuracy": [0.5 + x for x in gains]}
-        ours = {v: {**lower, **own} for v in VERSIONS[1:]}
-        return {"v4": rope, **ours, "v5 fixed": {**lower, **own, "accuracy": [0.5] * 3}}
+        ours = {"val_loss": loss, "far": loss, "hiding": [[0.3 + further, 0.0]] * 3}
+        ours |= {"kernel": [[kernel(6, sigma)]] * 3, "accuracy": [0.5 + x for x in gains]}
+        versions = dict.fromkeys(("v5", "v5-absolute", "v5-absolute fixed"), ours)
+        return {"v4": rope, **versions, "v5 fixed": ours | {"accuracy": [0.5] * 3}}
 
-    board = {"300": found(better), "1200": found(better if late is None else late)}
+    board = {"300": found(gain), "1200": found(gain if late is None else late)}
     settings = {"block_size": 64, "start": kernel(8, 5.0), "distances": [20, 63]}
-    results = {**settings, "plain": board, "full": {"600": board["1200"]}}
-    monkeypatch.setattr(gaussian_training, "load_results", lambda name: results)
+    return {**settings, "plain": board, "full": {"600": board["1200"]}}
 
 
-@pytest.mark.parametrize(
-    ("better", "verdict"),
-    [((0.1, 0.2, 0.3), "holds"), ((-0.1, 0.2, 0.3), "depends"), ((-0.1, -0.2, -0.3), "fails")],
-)
-def test_a_gain_must_have_the_same_sign_on_every_seed(monkeypatch, better, verdict):
-    pretend(monkeypatch, better)
-    for measure in (
-        gaussian_training.lowers_the_loss,
-        gaussian_training.formula_lowers_the_loss,
-        gaussian_training.helps_far_out,
-    ):
-        finding = measure()
-        assert finding.verdict == verdict
-        assert finding.value == pytest.approx(np.mean(better))
+AHEAD, MIXED, BEHIND, LEVEL = (0.1, 0.2, 0.3), (-0.1, 0.2, 0.3), (-0.1, -0.2, -0.3), (0.0, 0.0, 0.0)
+GAINS = {"holds": AHEAD, "depends": MIXED, "fails": BEHIND}
+LOSSES = (note_001.lowers_the_loss, note_001.formula_lowers_the_loss, note_001.helps_far_out)
+STORED = [  # measurement, stored results, verdict, value
+    *((m, stored(gain), verdict, sum(gain) / 3) for m in LOSSES for verdict, gain in GAINS.items()),
+    (note_001.lowers_the_loss, stored(AHEAD, late=[-0.01] * 3), "fails", -0.01),
+    (note_001.reaches_further_than_rope, stored(AHEAD, further=0.1), "holds", 0.1),
+    (note_001.reaches_further_than_rope, stored(AHEAD, further=-0.1), "fails", -0.1),
+    (note_001.finds_the_range, stored(BEHIND), "fails", 0.2),
+    (note_001.finds_the_range, stored(BEHIND, late=LEVEL), "depends", 0.0),
+    (note_001.finds_the_range, stored(LEVEL), "holds", 0.0),
+    (note_001.formula_keeps_a_scale, stored(AHEAD, 20.0), "holds", math.exp(-(64**2) / 800)),
+    (note_001.formula_keeps_a_scale, stored(AHEAD, 200.0), "fails", math.exp(-(64**2) / 80_000)),
+]
 
 
-def test_a_lead_of_the_first_steps_alone_is_none(monkeypatch):
-    pretend(monkeypatch, (0.1, 0.2, 0.3), late=(-0.01, -0.01, -0.01))
-    finding = gaussian_training.lowers_the_loss()
-    assert finding.verdict == "fails"
-    told = "+0.100, +0.200, +0.300 nats after 300 steps and -0.010, -0.010, -0.010 after 1200"
-    assert told in finding.reason
-
-
-@pytest.mark.parametrize(("further", "verdict"), [(0.1, "holds"), (-0.1, "fails")])
-def test_what_reaches_further_loses_more_when_the_far_is_hidden(monkeypatch, further, verdict):
-    pretend(monkeypatch, (0.1, 0.1, 0.1), further=further)
-    finding = gaussian_training.reaches_further_than_rope()
-    assert (finding.verdict, finding.value) == (verdict, pytest.approx(further))
-    assert "costs RoPE +0.300, +0.300, +0.300 nats: it does not neglect it" in finding.reason
-
-
-LOST, FOUND = (-0.1, -0.2, -0.3), (0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("early", "late", "verdict"),
-    [(LOST, LOST, "fails"), (LOST, FOUND, "depends"), (FOUND, FOUND, "holds")],
-)
-def test_the_range_is_found_unless_every_seed_loses_answers(monkeypatch, early, late, verdict):
-    pretend(monkeypatch, early, late=late)
-    assert gaussian_training.finds_the_range().verdict == verdict
-
-
-@pytest.mark.parametrize(("sigma", "verdict"), [(20.0, "holds"), (200.0, "fails")])
-def test_a_scale_is_kept_if_k_falls_within_the_window(monkeypatch, sigma, verdict):
-    pretend(monkeypatch, (0.1, 0.1, 0.1), sigma)
-    finding = gaussian_training.formula_keeps_a_scale()
-    assert finding.verdict == verdict
-    assert finding.value == pytest.approx(math.exp(-(64**2) / (2 * sigma**2)), rel=1e-3)
-
-
-def test_the_claims_read_what_the_figure_stored():
-    found = load_results("gaussian")["plain"]["1200"]
-    gain = np.mean(found["v4"]["val_loss"]) - np.mean(found["v5 fixed"]["val_loss"])
-    assert BY_TEXT["a model learns better with K (K of the distance)"].measure().value == pytest.approx(gain)
+@pytest.mark.parametrize(("measure", "results", "verdict", "value"), STORED)
+def test_other_stored_runs_would_decide_otherwise(monkeypatch, measure, results, verdict, value):
+    monkeypatch.setattr(note_001, "load_results", lambda name: results)
+    finding = measure()
+    assert (finding.verdict, finding.value) == (verdict, pytest.approx(value, rel=1e-3))

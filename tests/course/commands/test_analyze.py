@@ -7,7 +7,7 @@ import torch
 
 from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.rotary import Rotary2D
-from babygpt.metrics.branches import cosines
+from babygpt.metrics.parallel_texts import cosines
 from babygpt.positions import Positions
 from babygpt_course.commands.analyze import code_numbers
 

@@ -48,3 +48,17 @@ def test_all_notes_are_counted_together(run, two_notes):
 
 def test_a_note_that_is_none_is_refused(run, refused, two_notes):
     refused(run("claims", "007"), "no claim of note '007' among 000, 001")
+
+
+def test_a_new_claim_joins_the_table_of_the_claim_before_it(run, two_notes, tmp_path):
+    """The old rows are replaced, by their texts; the text around the tables and other notes' rows stay."""
+    heading = "| | the note says |\n|---|---|\n"
+    page = tmp_path / "001.md"
+    page.write_text(f"First.\n\n{heading}| holds | K falls |\n\nThen.\n\n{heading}| holds | K is gone |\n")
+    index = tmp_path / "README.md"
+    index.write_text("7 claims\n\n| [000](000.md) | 1 | 0 | 0 | 0 |\n| [001](001.md) | 2 | 0 | 0 | 0 |\n")
+    assert run("claims", "001", "--write", str(tmp_path)).exit_code == 0
+    rows = "| fails | K falls |\n| fails | K ends |\n"
+    assert page.read_text() == f"First.\n\n{heading}{rows}\nThen.\n\n{heading}"
+    numbers = "| [000](000.md) | 1 | 0 | 0 | 0 |\n| [001](001.md) | 0 | 0 | 2 | 1 |\n"
+    assert index.read_text() == f"3 claims\n\n{numbers}"

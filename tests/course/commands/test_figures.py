@@ -1,20 +1,10 @@
-"""`figures`: studies side by side, and what is refused."""
+"""`figures`: files and options that are refused; tests/course/studies makes a study with it."""
 
-import json
 import os
 import subprocess
 import sys
 
 import pytest
-import torch
-
-from babygpt.config import TrainConfig
-from babygpt.data.corpus import load_corpus
-from babygpt.objectives import NextToken
-from babygpt_course.studies import figures
-from babygpt_course.studies.sweep import small_config, sweep, train_from_seed
-
-# ---------------------------------------------------------------- figures
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '"text"', '{"roles": ', "<<<<<<< HEAD"])
@@ -44,41 +34,12 @@ def test_a_command_leaves_the_environment_of_its_caller_alone(run):
     assert dict(os.environ) == before
 
 
-@pytest.fixture
-def small_study(monkeypatch):
-    """A figure called roles: two tiny models from two seeds, and nothing to see."""
-    corpus = load_corpus("plain-tales", 9_000)
-    config, objective = small_config(corpus, 16), NextToken(corpus, 16)
-
-    def run(version, seed):
-        _, history = train_from_seed(version, config, objective, TrainConfig(steps=2, seed=seed))
-        return {"losses": [step.loss for step in history]}
-
-    study = figures.Study(lambda *_: None, lambda: sweep(("v3", "v4"), (1, 2), run))
-    monkeypatch.setitem(figures.FIGURES, "roles", study)
-
-
-@pytest.mark.parametrize("way", [["--workers", "2"], ["--cluster", "local", "--workers", "2"]])
-def test_a_study_side_by_side_has_the_numbers_of_one_in_turn(run, tmp_path, small_study, way):
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for folder, more in (("turn", []), ("side", way)):
-            assert run("figures", "roles", "--folder", tmp_path / folder, *more).exit_code == 0
-    finally:
-        torch.set_num_threads(threads)
-    in_turn, side_by_side = (
-        json.loads((tmp_path / folder / "roles.json").read_text("utf-8")) for folder in ("turn", "side")
-    )
-    assert {name: side_by_side[name] for name in ("v3", "v4")} == {n: in_turn[n] for n in ("v3", "v4")}
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--workers", "0"], "workers (0) must lie between 1 and"),
+        (["--workers", "0"], "workers (0) must be at least 1"),
         (["--workers", "2", "--redraw"], "--redraw trains nothing"),
-        (["--cluster-option", "timeout_min=3"], "cluster-option (timeout_min) is for a --cluster"),
+        (["--cluster-option", "timeout_min=3"], "and belongs to a --cluster"),
         (["--cluster", "local", "--cluster-option", "timeout_min"], "(timeout_min) must be NAME=VALUE"),
         (["--cluster", "local", "--cluster-option", "no_such=1"], "cluster (local): "),
     ],

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from babygpt.data.corpus import load_corpus
-from babygpt.metrics.branches import parallel_loss
+from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.positions import Positions
 from babygpt.training import checkpoint
 from babygpt_course.notes.curriculum import EpochConfig

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from babygpt import plots
-from babygpt_course.exercises.base import Unusable, Wrong, ask, exercise, expect, texts, whole_number
 from babygpt_course.exercises.compare import difference, truth, wrong_shape
+from babygpt_course.exercises.exercise import Unusable, Wrong, ask, exercise, expect, texts, whole_number
 from babygpt_course.exercises.lesson_00 import UNITS
 from babygpt_course.exercises.lesson_03a import ATTENTION
 

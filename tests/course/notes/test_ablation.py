@@ -9,7 +9,7 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
 from babygpt.errors import BadInput
-from babygpt.files import claim
+from babygpt.files import file_lock
 from babygpt.models.versions import VERSIONS
 from babygpt.training import checkpoint
 from babygpt_course.notes import ablation as experiment
@@ -172,7 +172,7 @@ def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path, fini
 
 def test_a_second_process_in_the_folder_is_refused(tmp_path):
     at = ablation(tmp_path)
-    with claim(at.results_path), pytest.raises(ValueError, match="ablation_results"):
+    with file_lock(at.results_path), pytest.raises(ValueError, match="ablation_results"):
         run(at)
 
 

@@ -11,7 +11,7 @@ from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.metrics.branches import parallel_loss
+from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.training import Step, checkpoint, train
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes.curriculum import (

@@ -1,37 +1,32 @@
-"""The experiment over branch codes: every run is made, and its numbers are what the measures say."""
+"""Studies of several texts in one sequence: branch codes, strides, and shares of a head's pairs."""
+
+import math
 
 import pytest
 import torch
 
-from babygpt.metrics.branches import interference_gap, leakage, parallel_loss
-from babygpt_course.studies import branches as experiment
+from babygpt.data.batches import interleave
+from babygpt.metrics.parallel_texts import interference_gap, leakage, parallel_loss
+from babygpt_course.studies import branch_share, branches, strides
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.sweep import small_config
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    return experiment.load_corpus("plain-tales", 9_000)
-
-
-def test_every_code_is_trained_on_up_to_eight_and_on_two():
-    names = experiment.plans(steps=10)
-    for code in experiment.CODES:
-        assert names[f"up to eight: {code}"][1] == [experiment.Phase(10, 1, 8)]
-        assert names[f"two: {code}"][1] == [experiment.Phase(10, 2, 2)]
+    return branches.load_corpus("plain-tales", 9_000)
 
 
 def test_a_warm_up_takes_its_steps_from_the_same_budget():
-    for name, (_, phases) in experiment.plans(steps=11).items():
+    for name, (_, phases) in branches.branch_plans(steps=11).items():
         assert sum(phase.steps for phase in phases) == 11, name
 
 
 def test_equal_budgets_train_on_the_same_texts_however_many_share_a_sequence(corpus):
-    planned, seen = experiment.plans(steps=1), []
-    for n in experiment.AT_A_TIME:
+    planned, seen = branches.branch_plans(steps=1), []
+    for n in branches.AT_A_TIME:
         ((_, fewest, most, numbers, texts),) = planned[f"{n} at a time: Fourier"][1]
-        objective = experiment.Branches(
-            corpus, experiment.BLOCK_SIZE, (fewest, most), experiment.LENGTH, numbers
-        )
+        objective = branches.Branches(corpus, branches.BLOCK_SIZE, (fewest, most), branches.LENGTH, numbers)
         batch = objective.batch(texts, torch.Generator().manual_seed(0))
         columns = [batch.tokens[row][batch.branch[row] == b] for row in range(texts // n) for b in range(n)]
         seen.append(torch.stack(columns))
@@ -39,89 +34,124 @@ def test_equal_budgets_train_on_the_same_texts_however_many_share_a_sequence(cor
 
 
 def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
-    rope = experiment.build_model(corpus, experiment.CODES["2-D RoPE"], 0).encoding
-    fourier = experiment.build_model(corpus, experiment.CODES["Fourier, RoPE's band"], 0).encoding
+    rope = branches.build_branches(corpus, branches.CODES["2-D RoPE"], 0).encoding
+    fourier = branches.build_branches(corpus, branches.CODES["Fourier, RoPE's band"], 0).encoding
     assert fourier.band == rope.branch_width
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
-def test_another_stride_brings_a_table_that_is_long_enough():
-    version, options = experiment.with_stride(experiment.CODES["Fourier, learnable"], 1000)
-    assert (version, options["stride"]) == ("v6", 1000)
-    assert options["max_positions"] > 7 * 1000
-
-
 def test_a_model_is_examined_with_the_measures(corpus):
-    model = experiment.build_model(corpus, experiment.CODES["Fourier"], 0)
-    experiment.train_phases(model, corpus, [experiment.Phase(3, 2, 2, 8)], seed=0)
-    found = experiment.evaluate(model, corpus)
-    assert found["alone"] == pytest.approx(parallel_loss(model, corpus.val, 1, experiment.LENGTH), abs=1e-4)
-    assert found["gap 4"] == pytest.approx(
-        interference_gap(model, corpus.val, 4, experiment.LENGTH), abs=1e-4
-    )
-    assert found["leak"] == pytest.approx(leakage(model, corpus.val, 2, experiment.LENGTH), abs=1e-4)
+    model = branches.build_branches(corpus, branches.CODES["Fourier"], 0)
+    branches.train_phases(model, corpus, [branches.Phase(3, 2, 2, 8)], seed=0)
+    found = branches.evaluate_branches(model, corpus)
+    assert found["alone"] == pytest.approx(parallel_loss(model, corpus.val, 1, branches.LENGTH), abs=1e-4)
+    assert found["gap 4"] == pytest.approx(interference_gap(model, corpus.val, 4, branches.LENGTH), abs=1e-4)
+    assert found["leak"] == pytest.approx(leakage(model, corpus.val, 2, branches.LENGTH), abs=1e-4)
     assert found["leak, isolated"] == 0
     assert not model.isolated
 
 
-def test_a_run_on_two_is_also_split_read_and_looked_into():
-    results = experiment.measure_branches(steps=2, seeds=(1,), n_chars=9_000, only="two: 2-D RoPE")
-    found = {name: values[0] for name, values in results["runs"]["two: 2-D RoPE"].items()}
-    for n in ("4", "8"):
-        assert found[f"own {n}"] + found[f"company {n}"] == pytest.approx(found[f"gap {n}"], abs=1e-4)
-    assert found["stream 0"] == 1  # nothing is added
-    assert 0 <= found["unknown 2"] <= 1
-    assert found["alone, as Fourier"] > 0
-
-
 def test_a_model_without_a_code_has_one_stream_for_both_branches(corpus):
-    model = experiment.build_model(corpus, experiment.CODES["none"], 0)
-    experiment.train_phases(model, corpus, [experiment.Phase(3, 2, 2)], seed=0)
-    assert set(experiment.stream_similarity(model, corpus, n_texts=2).values()) == {1.0}
+    model = branches.build_branches(corpus, branches.CODES["none"], 0)
+    branches.train_phases(model, corpus, [branches.Phase(3, 2, 2)], seed=0)
+    assert set(branches.stream_similarity(model, corpus, n_texts=2).values()) == {1.0}
 
 
 def test_every_word_of_the_corpus_is_known(corpus, monkeypatch):
     def copy_out(model, prompts, n_tokens, generator):
         return [corpus.train[: len(prompt) + n_tokens] for prompt in prompts]
 
-    monkeypatch.setattr(experiment, "generate_parallel", copy_out)
-    model = experiment.build_model(corpus, experiment.CODES["none"], 0)
-    assert set(experiment.unknown_words(model, corpus, n_texts=4).values()) == {0.0}
-
-
-def test_one_run_gives_one_number_a_seed():
-    results = experiment.measure_branches(steps=1, seeds=(1, 2), n_chars=9_000, only="two: none")
-    assert list(results["runs"]) == ["two: none"]
-    assert {len(numbers) for numbers in results["runs"]["two: none"].values()} == {2}
+    monkeypatch.setattr(branches, "generate_parallel", copy_out)
+    model = branches.build_branches(corpus, branches.CODES["none"], 0)
+    assert set(branches.unknown_words(model, corpus, n_texts=4).values()) == {0.0}
 
 
 def test_stored_results_hold_every_run_of_the_plan():
     results = load_results("branches")
-    assert set(results["runs"]) == set(experiment.plans(results["steps"]))
+    assert set(results["runs"]) == set(branches.branch_plans(results["steps"]))
     assert all(len(values) == 3 for run in results["runs"].values() for values in run.values())
 
 
-def test_gaps_are_sorted_by_code_and_number():
-    run = {"alone": [1.0], "gap 2": [0.1], "gap 4": [0.2], "gap 8": [0.3], "leak": [0.0]}
-    results = {"runs": {"two: none": run, "up to eight: none": run, "two of eight numbers: none": run}}
-    found = experiment.gaps(results, "two")
-    assert list(found) == list(
-        experiment.CODES
-    )  # a row for each, where there are runs and where there are none
-    assert found["none"] == {"2": [0.1], "4": [0.2], "8": [0.3]}
-    assert found["Fourier"] == {}
+# ---------------------------------------------------------------- strides
 
 
-def test_the_table_has_a_row_for_each_run_with_mean_and_spread():
-    run = {key: [0.1, 0.2, 0.3] for key in experiment.NUMBERS}
-    results = {
-        "command": "make it",
-        "minutes": 2.0,
-        "seeds": [1, 2, 3],
-        "steps": 5,
-        "runs": {"two: none": run},
+def test_stored_strides_hold_every_run_of_the_plan():
+    results = load_results("strides")
+    assert set(results["runs"]) == set(strides.stride_plans())
+    for name, found in results["runs"].items():
+        seeds = 3 if strides.is_decisive(name) else 1
+        assert {len(values) for values in found.values()} == {seeds}, name
+
+
+def test_a_loss_among_two_is_the_loss_alone_and_the_gap(monkeypatch):
+    run = {"alone": [1.0, 2.0], "gap 2": [0.25, 0.5]}
+    at_128 = {f"two: {code}": run for code in branches.RIVALS}
+    monkeypatch.setattr(strides, "load_results", lambda name: {"runs": at_128})
+    found = strides.losses_among_two({"runs": {"stride 4096: Fourier": run, "stride 1: Fourier": run}})
+    assert {code: list(each) for code, each in found.items()} == {
+        "Fourier": [1, branches.STRIDE, 4096],  # in order
+        "2-D RoPE": [branches.STRIDE],
+        strides.IN_BAND: [],
     }
-    told, _, heading, _, row = experiment.markdown_table(results).splitlines()
-    assert "`make it`, 2 minutes" in told
-    assert heading.count("|") == row.count("|")
-    assert row.startswith("| two: none | 0.200 ± 0.100 | ")
+    assert found["Fourier"][branches.STRIDE] == pytest.approx([1.25, 2.5])
+
+
+# ---------------------------------------------------------------- shares
+
+
+def woven(n, length=5):
+    """Positions of n texts that share a row: the second begins a step later, the third two."""
+    return interleave([torch.arange(length + 1) for _ in range(n)], list(range(n))).positions
+
+
+def drawn(T, D=8):
+    draw = torch.Generator().manual_seed(0)
+    return (torch.randn(1, 1, T, D, dtype=torch.float64, generator=draw) for _ in "qk")
+
+
+@pytest.mark.parametrize(("ratio", "coordinates"), [(0, "rrrr"), (0.5, "rrbt"), (0.75, "rbtb"), (1, "btbt")])
+def test_pairs_turn_with_the_row_the_branch_and_time(ratio, coordinates):
+    positions = woven(3)
+    q, k = drawn(len(positions))
+    turned_q, turned_k = branch_share.RowRotary(8, ratio, stride=7).transform_qk(q, k, positions)
+    time, branch = positions.time[0].tolist(), positions.branch[0].tolist()
+    places = {"r": list(range(len(time))), "b": [7 * b for b in branch], "t": time}
+    for m, n in ((3, 1), (11, 4), (14, 0)):
+        score = 0.0  # by hand: a pair's share of a score turns with the difference of its coordinates
+        for i, kind in enumerate(coordinates):
+            angle = (places[kind][m] - places[kind][n]) * 10_000 ** (-i / 4)
+            (a, b), (c, d) = (x[0, 0, at, 2 * i : 2 * i + 2].tolist() for x, at in ((q, m), (k, n)))
+            score += (a * c + b * d) * math.cos(angle) + (a * d - b * c) * math.sin(angle)
+        assert float(turned_q[0, 0, m] @ turned_k[0, 0, n]) == pytest.approx(score, abs=1e-10)
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.5, math.nan])
+def test_a_ratio_is_a_share(ratio):
+    with pytest.raises(ValueError, match=r"ratio .* must lie between 0 and 1"):
+        branch_share.RowRotary(8, ratio)
+
+
+def test_arms_differ_in_their_code_alone(corpus):
+    config = small_config(corpus, branch_share.BLOCK_SIZE)
+    widths = [
+        branch_share.build_arm(f"share {x:g}", config).encoding.branch_width for x in branch_share.SHARES
+    ]
+    assert widths == [0, 6, 12, 18, 24]
+    built = [branch_share.build_arm(arm, config) for arm, _ in branch_share.share_plans().values()]
+    assert len({sum(p.numel() for p in model.parameters()) for model in built}) == 1
+    assert [
+        arm
+        for (arm, _), model in zip(branch_share.share_plans().values(), built, strict=True)
+        if model.isolated
+    ] == ["isolated"]
+
+
+def test_stored_shares_hold_every_run_of_the_plan():
+    results = load_results("branch_share")
+    assert set(results["runs"]) == set(branch_share.share_plans())
+    assert {len(values) for run in results["runs"].values() for values in run.values()} == {3}
+
+
+def test_the_cost_of_many_is_beyond_eight():
+    results = {"runs": {"1 to 8 texts: row 0": {"8": [1.0, 1.5], "32": [3.0, 3.25]}}}
+    assert branch_share.cost_of_many(results, "row 0") == [2.0, 1.75]

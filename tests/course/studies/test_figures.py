@@ -1,24 +1,33 @@
-"""Figures: measured, stored with the command that makes them, drawn from what was stored."""
+"""Figures: measured, stored with the command that makes them, and drawn from what was stored."""
 
+import inspect
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
+from click.testing import CliRunner
 from matplotlib.figure import Figure
 
-from babygpt_course.studies import figures
+from babygpt_course.commands.figures import figures as command
+from babygpt_course.studies import figures, remasking
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.roles_and_lengths import draw_roles, measure_lengths, measure_roles
+from babygpt_course.studies.roles_and_lengths import draw_roles, measure_lengths
+from babygpt_course.studies.sweep import Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
+MEASURED = [name for name, study in figures.FIGURES.items() if study.measure]
+QUICK = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Let measuring the roles take no time; it counts how often it is done."""
+    """Let measuring the roles take no time, and count how often it is done."""
     runs = []
 
-    def measure():
+    def measure(workers):
         runs.append("measured")
         return {"accuracy": {"v4": [0.9, 1.0]}}
 
@@ -26,64 +35,100 @@ def measured(monkeypatch):
     return runs
 
 
-@pytest.mark.parametrize("name", [name for name, study in figures.FIGURES.items() if study.measure is None])
-def test_what_needs_no_training_is_drawn(tmp_path, name):
-    path = figures.make(name, tmp_path)
+@pytest.mark.parametrize("name", [name for name in figures.FIGURES if name not in MEASURED])
+def test_figures_without_training_are_drawn(tmp_path, name):
+    path = figures.make_figure(name, tmp_path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("name", [name for name, study in figures.FIGURES.items() if study.measure])
+@pytest.mark.parametrize("name", MEASURED)
 def test_stored_results_are_drawn_and_name_their_command(name):
-    found = load_results(name)
+    found, study = load_results(name), figures.FIGURES[name]
     assert found["command"] == f"python -m babygpt figures {name}"
-    figure = Figure(figsize=(8, 4))
-    figures.FIGURES[name].draw(figure, found)
-    assert all(
-        ax.get_title() + ax.get_title(loc="left") for ax in figure.axes if ax.get_label() != "<colorbar>"
-    )
+    figure = Figure(figsize=study.size)
+    study.draw(figure, found)
+    axes = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+    assert all(ax.get_title() + ax.get_title(loc="left") for ax in axes)
+    if study.table:
+        assert study.table(found) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_measured_figures_store_their_numbers_and_command(tmp_path, measured):
-    figures.make("roles", tmp_path / "pictures", results=tmp_path / "numbers")
-    stored = json.loads((tmp_path / "numbers" / "roles.json").read_text())
-    assert stored["command"] == "python -m babygpt figures roles"
-    assert stored["accuracy"] == {"v4": [0.9, 1.0]}
-    assert [path.name for path in (tmp_path / "pictures").iterdir()] == ["roles.png"]
+def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
+    """A whole study, side by side and in turn: the same numbers, and nothing left but picture and numbers."""
+    measure = partial(measure_lengths, scale=QUICK, versions=("learned", "alibi"))
+    monkeypatch.setitem(figures.FIGURES, "lengths", figures.FIGURES["lengths"]._replace(measure=measure))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for way in (["--workers", "2"], []):
+            words = ["lengths", "--folder", str(tmp_path / f"{len(way)}"), *way]
+            result = CliRunner().invoke(command, words, catch_exceptions=False)
+            assert result.exit_code == 0, result.output
+    finally:
+        torch.set_num_threads(threads)
+    one, other = (json.loads((tmp_path / n / "lengths.json").read_text()) for n in ("0", "2"))
+    assert one | {"minutes": 0} == other | {"minutes": 0}
+    assert {path.name for path in (tmp_path / "2").iterdir()} == {"lengths.png", "lengths.json"}
+    assert len(one["loss"]["learned"]) == 64  # where the model refuses
+    assert len(one["loss"]["alibi"]) == 256
+    assert {name: len(seeds) for name, seeds in one["change"].items()} == {"alibi": 2}
+
+
+QUICK_STUDIES = {
+    "floors": {"names": ("plain-tales",), "n_windows": 4},
+    "remasking": {"scale": QUICK, "samplers": dict([*remasking.SAMPLERS.items()][:2]), "n_texts": 2},
+    "ladder": {"scale": QUICK, "floor_windows": 3, "rounds": 1},
+    "gaussian": {"scale": replace(QUICK, n_questions=60)},
+    "lookup": {"scale": replace(QUICK, steps=50)},
+    "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
+    "who": {"scale": replace(QUICK, steps=12)},
+    "branches": {"scale": replace(QUICK, seeds=(1,))},
+    "branch_share": {"scale": replace(QUICK, seeds=(1,))},
+    "strides": {"scale": replace(QUICK, seeds=(1,))},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_study_measures_what_it_draws(name):
+    study = figures.FIGURES[name]
+    found = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
+    found = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(found))}
+    assert found.keys() <= load_results(name).keys()
+    study.draw(Figure(figsize=study.size), found)
+    assert not study.table or study.table(found)
+
+
+def test_every_study_takes_its_workers_first():
+    for name in MEASURED:
+        first = next(iter(inspect.signature(figures.FIGURES[name].measure).parameters.values()))
+        assert (first.name, first.default) == ("workers", in_turn), name
 
 
 def test_redrawing_trains_nothing_and_prefers_the_folder_to_the_package(tmp_path, measured):
-    packaged = figures.make("roles", tmp_path / "packaged", redraw=True).read_bytes()
+    packaged = figures.make_figure("roles", tmp_path / "packaged", redraw=True).read_bytes()
     assert measured == []
-    figures.make("roles", tmp_path)
-    ours = figures.make("roles", tmp_path, redraw=True).read_bytes()
+    figures.make_figure("roles", tmp_path / "pictures", results=tmp_path)
+    assert [path.name for path in (tmp_path / "pictures").iterdir()] == ["roles.png"]
+    ours = figures.make_figure("roles", tmp_path, redraw=True).read_bytes()
     assert measured == ["measured"]
     assert ours != packaged
 
 
-def test_redrawing_what_nobody_has_measured_is_refused(tmp_path, monkeypatch, measured):
+def test_redrawing_without_stored_numbers_is_refused(tmp_path, monkeypatch, measured):
     monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["roles"])
     with pytest.raises(ValueError, match="python -m babygpt figures new"):
-        figures.make("new", tmp_path, redraw=True)
+        figures.make_figure("new", tmp_path, redraw=True)
 
 
-@pytest.mark.parametrize("name", ["branch_share", "branches", "ladder"])
-def test_tables_are_those_of_the_repository(tmp_path, name):
-    figures.make(name, tmp_path, redraw=True)
-    assert (tmp_path / f"{name}.md").read_bytes() == (FIGURES / f"{name}.md").read_bytes()
+@pytest.mark.parametrize("accuracy", [{"v4": [10**400]}, {"v4": "x"}, [], {"v4": None}])
+def test_numbers_that_cannot_be_drawn_are_refused_by_their_file(tmp_path, accuracy):
+    (tmp_path / "roles.json").write_text(json.dumps({"accuracy": accuracy}))
+    with pytest.raises(ValueError, match=r"roles\.json does not hold the results of roles"):
+        figures.make_figure("roles", tmp_path, redraw=True)
 
 
 def test_an_unknown_figure_names_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match="sinusoid"):
-        figures.make("nonsense", tmp_path)
-
-
-def test_roles_measures_every_seed_of_every_version():
-    results = measure_roles(versions=("nope",), seeds=(1, 2), steps=1, n_chars=9_000, n_questions=4)
-    assert {v: len(a) for v, a in results["accuracy"].items()} == {"nope": 2}
-
-
-def test_lengths_ends_where_a_model_refuses():
-    results = measure_lengths(("learned", "v4"), seeds=(1, 2), steps=2, block_size=16, n_chars=9_000)
-    assert {v: len(losses) for v, losses in results["loss"].items()} == {"learned": 16, "v4": 64}
-    assert {v: len(seeds) for v, seeds in results["change"].items()} == {"v4": 2}
+        figures.make_figure("nonsense", tmp_path)

@@ -1,6 +1,4 @@
-"""RoPE with a kernel and without: every number is that of the models it names, and the figure shows them."""
-
-import json
+"""RoPE with and without a kernel: each number is that of the model it names, and the figure shows it."""
 
 import numpy as np
 import pytest
@@ -9,8 +7,7 @@ from matplotlib.figure import Figure
 
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS, Gaussian
-from babygpt.metrics.next_token import loss_by_position
-from babygpt_course.studies import gaussian, gaussian_figure
+from babygpt_course.studies import gaussian_training as gaussian
 from babygpt_course.studies.results import load_results
 
 TRAINED = {"v5", "v5-absolute", "v5 per head", "v5 per layer"}
@@ -18,39 +15,13 @@ TRAINED = {"v5", "v5-absolute", "v5 per head", "v5 per layer"}
 
 @pytest.fixture(scope="module")
 def results():
-    found = gaussian.measure_gaussian(seeds=(1, 2), short=1, long=3, n_chars=9_000, n_questions=60)
-    return json.loads(json.dumps(found))
-
-
-def test_every_run_has_a_number_for_each_seed(results):
-    short, long = (results["plain"][n] for n in ("1", "3"))
-    assert set(short) == {*gaussian.RACED, *gaussian.ONLY_SHORT}
-    assert set(long) == {*gaussian.RACED, *gaussian.ONLY_LONG}
-    assert set(results["full"]["1"]) == set(gaussian.RACED)
-    for version, found in (*short.items(), *long.items()):
-        counts = {len(values) for name, values in found.items() if name != "loss"}
-        assert counts == {2}, version
-        assert len(found["loss"]) == 4 * 64 / 8
-        assert ("kernel" in found) == (version in TRAINED)
-    assert {"hiding", "attention", "near", "beyond"} <= set(long["alibi"])
-    assert [len(long[v]["kernel"][0]) for v in ("v5", "v5 per head", "v5 per layer")] == [1, 4, 2]
-
-
-def test_the_numbers_are_those_of_the_model_trained_alike(results):
-    corpus = load_corpus("plain-tales", 9_000)
-    model, loss = gaussian.train_variant(gaussian.VERSIONS["v5 per head"], corpus, 64, 3, seed=2)
-    stored = {name: values[1] for name, values in results["plain"]["3"]["v5 per head"].items()}
-    assert stored["val_loss"] == pytest.approx(loss, rel=1e-4)
-    assert stored["far"] == pytest.approx(loss_by_position(model, corpus.val, 256)[-64:].mean(), abs=2e-3)
-    widths = model.encoding.log_sigmas.detach().exp()  # (H, 2)
-    assert [kernel["sigma1"] for kernel in stored["kernel"]] == pytest.approx(widths[:, 0].tolist(), rel=1e-3)
-    assert len(set(widths[:, 0].tolist())) > 1  # heads go their own ways
+    return load_results("gaussian")
 
 
 @pytest.mark.parametrize("name", ["v5 fixed", "v5-absolute fixed"])
 def test_a_fixed_kernel_stays_the_notes(name):
     variant = gaussian.VERSIONS[name]
-    model, _ = gaussian.train_variant(variant, load_corpus("plain-tales", 9_000), 64, 3, seed=1)
+    model, _ = gaussian.train_variant(variant, load_corpus("plain-tales", 9_000), 3, seed=1)
     e = model.encoding
     assert (e.alpha1, e.alpha2, e.sigma1, e.sigma2) == pytest.approx((*ALPHAS, *SIGMAS), rel=1e-5)
     assert type(e) is KERNELS["absolute" if "absolute" in name else "relative"]
@@ -64,11 +35,6 @@ def test_what_is_kept_of_a_kernel_makes_it_again():
     np.testing.assert_allclose(gaussian.relative_kernel(numbers, 40), expected, rtol=1e-3)
     assert expected[numbers["half"] - 1] >= 0.5 > expected[numbers["half"]]
     assert expected[numbers["hundredth"] - 1] >= 0.01 > expected[numbers["hundredth"]]
-
-
-def test_the_share_of_far_tokens_is_counted():
-    by_hand = [max(0, m - gaussian.BEYOND) / (m + 1) for m in range(32, 64)]
-    assert gaussian.even_share(64) == pytest.approx(np.mean(by_hand), abs=1e-4)
 
 
 def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_paired():
@@ -86,26 +52,26 @@ def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_pair
 
 def test_the_figure_shows_what_was_stored(results):
     figure = Figure()
-    gaussian_figure.draw_gaussian(figure, results)
+    gaussian.draw_gaussian(figure, results)
     race, answers, hiding, attention, reading, kernels = figure.axes
-    short, last = results["plain"]["1"], results["plain"]["3"]
+    short, last = results["plain"]["300"], results["plain"]["1200"]
     drawn = {line.get_label(): line.get_ydata() for line in race.lines}
-    for found, at in ((short, slice(2)), (last, slice(2, 4))):
-        gap = np.subtract(found["v5"]["val_loss"], found["v4"]["val_loss"])
-        np.testing.assert_allclose(drawn["v5"][at], gap, atol=1e-4)
+    gaps = [np.subtract(found["v5"]["val_loss"], found["v4"]["val_loss"]) for found in (short, last)]
+    np.testing.assert_allclose(drawn["v5"][:3], gaps[0], atol=1e-4)
+    np.testing.assert_allclose(drawn["v5"][-3:], gaps[1], atol=1e-4)
     drawn = {line.get_label(): line.get_ydata() for line in answers.lines}
-    np.testing.assert_allclose(drawn["v5 fixed"][2:4], last["v5 fixed"]["accuracy"])
+    np.testing.assert_allclose(drawn["v5 fixed"][-3:], last["v5 fixed"]["accuracy"])
     np.testing.assert_allclose(hiding.lines[1].get_ydata(), last["v4"]["hiding"][1])
     drawn = {line.get_label(): line for line in attention.lines}
     np.testing.assert_allclose(drawn["alibi"].get_xdata(), np.mean(last["alibi"]["attention"], axis=(1, 2)))
     assert f"v5 {np.mean(last['v5']['far']):.2f}," in reading.get_title(loc="left") + reading.get_title()
-    assert len(kernels.lines) == 1 + 2 * (1 + 4 + 2)
+    assert len(kernels.lines) == 1 + 3 * (1 + 4 + 2)
 
 
 def test_the_stored_runs_are_those_of_the_study_less_what_is_said_to_be_unfinished():
     stored = load_results("gaussian")
     left_out = [tuple(run) for run in stored["unfinished"]]
-    for world, version, steps in gaussian.runs(gaussian.SHORT, gaussian.LONG):
+    for world, version, steps in gaussian.kernel_runs(gaussian.LONG):
         found = stored["plain" if world == gaussian.WORLD else "full"][str(steps)].get(version, {})
         made = [seed for seed in stored["seeds"] if (version, steps, seed) not in left_out]
         assert made == stored["seeds"][: len(made)]

@@ -1,4 +1,4 @@
-"""The board: every version trained and measured, compared in pairs, and never across two kinds of numbers."""
+"""The board: every version measured, compared in pairs, and never across two kinds of numbers."""
 
 from pathlib import Path
 from statistics import mean
@@ -11,9 +11,10 @@ from babygpt.config import ModelConfig
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
 from babygpt_course.studies import board, ladder
-from babygpt_course.studies.board import COLUMNS, markdown_table, of_kind, paired_differences, table_row
-from babygpt_course.studies.ladder import RUNGS, Rung, SingleBranch
+from babygpt_course.studies.board import COLUMNS, paired_differences, table, table_row
+from babygpt_course.studies.ladder import Rung, SingleBranch
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.sweep import Scale
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -28,8 +29,8 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def results():
-    sizes = {"n_chars": 40_000, "n_questions": 4, "floor_windows": 3}
-    found = ladder.measure_ladder(SMALL, seeds=(1, 2), fill_seeds=(1,), steps=2, **sizes)
+    scale = Scale(2, (1, 2), 9_000, 4)
+    found = ladder.measure_ladder(scale=scale, rungs=SMALL, n_fill=1, floor_windows=3, rounds=1)
     return {"command": "the command", "minutes": 1.0, **found}
 
 
@@ -43,9 +44,12 @@ def losses(**models):
 
 def test_every_seed_of_every_model_is_on_the_board(results):
     assert list(results["board"]) == [rung.name for rung in SMALL]
-    for found in results["board"].values():
+    for rung, found in zip(SMALL, results["board"].values(), strict=True):
         seeds = 1 if found["masks"] else 2
         assert all(len(found[key]) == seeds for key in ("1x", "2x", "4x", "past", "roles", "whole"))
+        config = ModelConfig(28 if found["masks"] else 27, 64, n_layer=2, n_head=4, n_embd=96)
+        model = build(rung.version, config, **rung.options)
+        assert found["parameters"] == sum(p.numel() for p in model.parameters())
         assert found["speed"] > 0
     assert results["board"]["v4"]["speed"] == 1.0
 
@@ -58,28 +62,11 @@ def test_past_the_window_is_not_asked_of_models_that_fill_in_and_nor_are_whole_n
     assert results["board"]["v7"]["past"] == results["board"]["v7"]["whole"] == [None]
 
 
-def test_seeds_that_do_not_pair_are_refused():
-    with pytest.raises(ValueError, match=r"fill_seeds \(\(2,\)\) must be the first of seeds"):
-        ladder.measure_ladder(SMALL, seeds=(1, 2), fill_seeds=(2,))
-
-
 def test_a_table_refuses_windows_that_it_does_not_know(results):
     assert results["board"]["v2"]["2x"] == results["board"]["v2"]["past"] == [None, None]
     assert table_row(results, "v2").count("refuses") == 3
     with pytest.raises(ValueError, match="refuses such a length"):
         paired_differences(results, "v2", "v4", "4x")
-
-
-def test_windows_that_begin_anywhere_have_a_higher_floor_than_the_text(results):
-    assert results["floor"] < results["window_floor"] - 3 * results["window_floor_se"]
-    assert results["window_floor"] < results["bigram_floor"]
-
-
-def test_parameters_are_counted(results):
-    config = ModelConfig(27, 64, n_layer=2, n_head=4, n_embd=96)  # 27 characters in the plain tales
-    for rung in SMALL[:3]:
-        parameters = sum(p.numel() for p in build(rung.version, config).parameters())
-        assert results["board"][rung.name]["parameters"] == parameters
 
 
 def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
@@ -88,28 +75,13 @@ def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
     assert torch.equal(SingleBranch(model)(idx), told)
 
 
-def test_the_whole_ladder_is_on_the_real_board():
-    assert {f"v{i}" for i in range(1, 8)} <= {rung.name for rung in RUNGS}
-    assert len({rung.name for rung in RUNGS}) == len(RUNGS)
-
-
 # ---------------------------------------------------------------- what the board says
-
-
-def test_pairs_are_subtracted_seed_by_seed():
-    stored = losses(a=[1.5, 2.0], b=[1.0, 2.25])
-    assert paired_differences(stored, "a", "b") == [0.5, -0.25]
 
 
 def test_a_bound_and_a_loss_are_not_subtracted(results):
     with pytest.raises(ValueError, match="a bound and a loss"):
         paired_differences(results, "v7", "v4")
     assert len(paired_differences(results, "v7", "v4", "roles")) == 1  # of the seed that both have
-
-
-def test_kinds_share_the_models_out(results):
-    assert list(of_kind(results, masks=True)) == ["v7"]
-    assert {*of_kind(results, masks=False), "v7"} == set(results["board"])
 
 
 def test_the_front_are_those_that_nobody_is_decidedly_below():
@@ -133,13 +105,8 @@ def test_who_answers_is_counted_by_seeds(roles, told):
     assert board.who_answers(roles).endswith(told)
 
 
-def test_answers_are_told_seed_by_seed():
-    assert board.each_seed([0.5, 0.97, None, 0.985]) == "98 97 50"
-    assert board.each_seed([None, None]) == "–"
-
-
 def test_the_table_names_command_and_every_model_and_marks_bounds(results):
-    lines = markdown_table(results).splitlines()
+    lines = table(results).splitlines()
     assert "the command" in lines[0]
     assert [cell.strip() for cell in lines[2].strip("|").split("|")] == list(COLUMNS)
     assert [line.split()[1] for line in lines[4:]] == [rung.name for rung in SMALL]

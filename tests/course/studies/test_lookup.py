@@ -1,58 +1,26 @@
-"""The lookup experiment: every seed kept, the same questions for all, titles computed from the numbers."""
+"""The lookup task: its answers are right and nothing else gives them; rates are tuned alike."""
 
 import pytest
 import torch
-from matplotlib.figure import Figure
+from hypothesis import given
+from hypothesis import strategies as st
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.batches import IGNORED
+from babygpt.encodings import PoPE
 from babygpt.positions import Positions
 from babygpt_course.studies import lookup
-from babygpt_course.studies.lookup_task import Lookup
-from babygpt_course.studies.results import load_results
-
-RATES = (0.003, 0.02)
-
-
-@pytest.fixture(scope="module")
-def results():
-    return lookup.measure_lookup(("pope", "v4"), seeds=(1, 2), steps=lookup.EVERY, rates=RATES)
-
-
-def test_every_seed_of_every_model_is_kept(results):
-    assert list(results["accuracy"]) == list(results["curves"]) == ["pope", "v4"]
-    for name, curves in results["curves"].items():
-        assert [len(curve) for curve in curves] == [1, 1]
-        assert results["accuracy"][name] == [curve[-1] for curve in curves]
-        assert all(0 < share < 1 for share in results["accuracy"][name])
-
-
-def test_an_experiment_repeats_itself(results):
-    again = lookup.measure_lookup(("v4",), seeds=(2,), steps=lookup.EVERY, rates=RATES)
-    assert again["accuracy"]["v4"] == results["accuracy"]["v4"][1:]
-
-
-def test_every_model_goes_on_at_the_best_of_the_same_rates(results):
-    for name, grid in results["grid"].items():
-        assert list(map(float, grid)) == list(RATES)
-        assert grid[str(results["rate"][name])] == max(grid.values())
-    alone = lookup.accuracy_curve("v4", *settings(results["rate"]["v4"], seed=2))
-    assert alone == results["curves"]["v4"][1]
-
-
-def settings(rate, seed):
-    task = Lookup(**lookup.TASK)
-    config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
-    return config, task, TrainConfig(lookup.EVERY, batch_size=32, lr_other=rate, seed=seed)
+from babygpt_course.studies.lookup import Lookup
+from babygpt_course.studies.sweep import Scale
 
 
 def test_the_seed_that_chose_a_rate_is_not_reported():
     with pytest.raises(ValueError, match=f"must not hold {lookup.TUNING_SEED}"):
-        lookup.measure_lookup(("v4",), seeds=(1, lookup.TUNING_SEED), steps=lookup.EVERY)
+        lookup.measure_lookup(scale=Scale(lookup.EVERY, seeds=(1, lookup.TUNING_SEED)))
 
 
 def test_steps_between_two_points_are_refused():
     with pytest.raises(ValueError, match="multiple"):
-        lookup.measure_lookup(("v4",), steps=lookup.EVERY + 1)
+        lookup.measure_lookup(scale=Scale(lookup.EVERY + 1))
 
 
 def test_a_guess_is_one_in_as_many_letters_as_are_left():
@@ -61,14 +29,24 @@ def test_a_guess_is_one_in_as_many_letters_as_are_left():
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3), asked_too=True) == 0.2
 
 
+def test_every_model_goes_on_at_the_best_of_the_same_rates(monkeypatch):
+    def train(name, task, rate, steps, seed):
+        return [0.1, round(rate * (100 if name == "pope" else -100) + seed / 1000, 4)]
+
+    monkeypatch.setattr(lookup, "train_lookup", train)
+    scale = Scale(lookup.EVERY, seeds=(1, 2))
+    found = lookup.measure_lookup(scale=scale, names=("pope", "v4"), rates=(0.001, 0.002))
+    assert found["rate"] == {"pope": 0.002, "v4": 0.001}
+    assert found["grid"]["pope"] == {"0.001": 0.107, "0.002": 0.207}
+    assert found["accuracy"] == {"pope": [0.201, 0.202], "v4": [-0.099, -0.098]}
+    assert found["curves"]["pope"] == [[0.1, 0.201], [0.1, 0.202]]
+
+
 def test_signed_pope_differs_by_its_signs_alone():
-    config = ModelConfig(10, 8, n_layer=1, n_head=2, n_embd=16)
-    signed, pope = (lookup.build_model(name, config).encoding for name in ("signed", "pope"))
-    assert {n: p.shape for n, p in signed.named_parameters()} == {
-        n: p.shape for n, p in pope.named_parameters()
-    }
+    signed, pope = (kind(2, 8) for kind in (lookup.SignedPoPE, PoPE))
     x, positions = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(0)), Positions.arange(8)
-    q, k = signed.transform_qk(torch.nn.functional.softplus(x), torch.nn.functional.softplus(x), positions)
+    plus = torch.nn.functional.softplus(x)
+    q, k = signed.transform_qk(plus, plus, positions)
     expected = pope.transform_qk(x, x, positions)
     assert torch.equal(q, expected[0])
     assert torch.equal(k, expected[1])
@@ -87,9 +65,37 @@ def test_the_title_says_who_learned(accuracy, says):
     assert lookup.who_learned({"accuracy": accuracy}) == says
 
 
-def test_the_figure_is_titled_with_who_learned():
-    found = load_results("lookup")
-    figure = Figure(figsize=(12, 4))
-    lookup.draw_lookup(figure, found)
-    _, way = figure.axes
-    assert lookup.who_learned(found) in (way.get_title(), way.get_title(loc="left"))
+# ---------------------------------------------------------------- the task
+
+
+@st.composite
+def tasks(draw):
+    furthest = draw(st.integers(1, 4))
+    shortest = draw(st.integers(furthest + 1, 8))
+    longest = draw(st.integers(shortest, 12))
+    return Lookup(draw(st.integers(longest, 20)), shortest, longest, furthest, draw(st.integers(1, 5)))
+
+
+@given(tasks(), st.integers(0, 2**31))
+def test_every_answer_stands_at_the_shift_from_its_letter(task, seed):
+    idx, targets = task.batch(4, torch.Generator().manual_seed(seed))
+    assert idx.shape == targets.shape == (4, task.block_size)
+    assert 0 <= int(idx.min()) <= int(idx.max()) < task.vocab_size
+    for row, answers in zip(idx.tolist(), targets.tolist(), strict=True):
+        string = [c for c in row[: task.longest] if c != task.blank]
+        assert task.shortest <= len(set(string)) == len(string) <= task.longest
+        assert row[: task.longest] == [task.blank] * (task.longest - len(string)) + string
+        for n in range(task.questions):
+            at = task.longest + 2 * n
+            which = row[at + 1] - task.blank - 1
+            shift = which - task.furthest + (which >= task.furthest)
+            assert 1 <= abs(shift) <= task.furthest
+            assert string[string.index(row[at]) + shift] == answers[at + 1]
+            assert string.index(row[at]) + shift >= 0
+        assert sum(a != IGNORED for a in answers) == task.questions
+
+
+@pytest.mark.parametrize("wrong", [{"furthest": 0}, {"furthest": 6}, {"longest": 30}, {"questions": 0}])
+def test_impossible_tasks_are_refused(wrong):
+    with pytest.raises(ValueError, match="must be"):
+        Lookup(**wrong)

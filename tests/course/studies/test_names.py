@@ -1,12 +1,9 @@
-"""Whole answers: the text that is split into parts, the parts' sum, and what a study stores."""
+"""Studies of answers and of lengths: parts of a text and their losses, and stored numbers on the page."""
 
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
@@ -15,13 +12,6 @@ from babygpt.models.versions import build
 from babygpt_course.studies import names
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.roles_and_lengths import KNOWS
-
-SMALL = {
-    "seeds": (1, 2),
-    "n_chars": 9_000,
-    "n_questions": 4,
-    "n_ablated": 2,
-}
 
 
 @pytest.fixture(scope="module")
@@ -42,33 +32,12 @@ def test_parts_of_a_story_are_read_off_its_template():
     assert set(begins) == {0, len(story)}
 
 
-def test_parts_are_what_the_grammar_writes(corpus):
-    text, _, _ = names.parts_of_stories(corpus.grammar, 2_000, seed=7)
-    assert text == corpus.grammar.write(2_000, seed=7)
-
-
 def test_parts_of_an_untrained_model_share_its_loss_by_their_size(corpus):
     model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 16, 1, 2, 16))
     parts = names.loss_by_part(model, corpus, n_windows=8)
     assert sum(parts.values()) == pytest.approx(np.log(corpus.tokenizer.vocab_size), rel=1e-4)
     assert set(parts) <= {"answer", "repeated word", "new word", "frame", "story cut off"}
     assert parts["story cut off"] > parts.get("answer", 0.0)  # stories are longer than such a window
-
-
-def test_a_window_that_begins_with_a_story_cuts_none_off(corpus):
-    with torch.inference_mode():
-        length = len(corpus.grammar.sample(random.Random(names.TEXT_SEED)).text)
-    model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, length, 1, 2, 16))
-    assert "story cut off" not in names.loss_by_part(model, corpus, n_windows=1)
-
-
-def test_the_study_stores_a_value_for_each_arm_and_seed():
-    arms = (names.Arm("v4", "plain-tales", 1), names.Arm("v3", "plain-tales", 2))
-    found = names.measure_names(arms, **SMALL)
-    for key in names.MEASURED:
-        assert {name: len(values) for name, values in found[key].items()} == {a.name: 2 for a in arms}
-    assert np.shape(found["without"][arms[0].name][0]) == (2, 4)  # layers, heads
-    names.draw_names(Figure(), found)
 
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "results.md").read_text(encoding="utf-8")

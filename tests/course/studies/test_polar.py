@@ -1,44 +1,22 @@
-"""The walk through the repairs: same windows for all, every seed kept."""
+"""The gate's repairs, a text that fills in, and PoPE beside RoPE with and without normalised q and k."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 
+from babygpt.config import ModelConfig
+from babygpt.models.transformer import Attention, Context, score_scale
 from babygpt.models.versions import VERSIONS
-from babygpt_course.studies import polar
+from babygpt.positions import Positions
+from babygpt_course.studies import polar_repairs as polar
+from babygpt_course.studies import pope
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.sweep import Scale
 
-
-@pytest.fixture(scope="module", autouse=True)
-def few_windows():
-    """To be measured on the validation text once is enough here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polar, "MaskedDiffusion", partial(polar.MaskedDiffusion, val_windows=1))
-        yield
-
-
-@pytest.fixture(scope="module")
-def results(few_windows):
-    return polar.measure_polar(("v7-polar", "v7-rope"), ("v7",), seeds=(1, 2), steps=40, n_chars=9_000)
-
-
-def test_every_seed_of_every_version_is_kept(results):
-    for key in ("val_loss", "nelbo"):
-        assert {name: len(seeds) for name, seeds in results[key].items()} == {"v7-polar": 2, "v7-rope": 2}
-    assert {name: len(seeds) for name, seeds in results["without alpha"].items()} == {"v7": 2}
-
-
-def test_curves_are_means_of_steps_and_fall(results):
-    steps, losses = zip(*results["curves"]["v7-rope"], strict=True)
-    assert steps == (20, 40)
-    assert losses[1] < losses[0] < np.log(60)
-
-
-def test_a_walk_repeats_itself(results):
-    again = polar.measure_polar(("v7-rope",), (), seeds=(1,), steps=40, n_chars=9_000)
-    assert again["val_loss"]["v7-rope"] == results["val_loss"]["v7-rope"][:1]
+CONFIG = ModelConfig(11, block_size=16, n_layer=1, n_head=2, n_embd=16)
 
 
 def test_all_that_is_walked_through_exists():
@@ -46,7 +24,7 @@ def test_all_that_is_walked_through_exists():
 
 
 def test_a_trajectory_shows_every_hidden_character_once_it_has_appeared():
-    found = polar.measure_trajectory(steps=2, n_chars=9_000)
+    found = polar.measure_trajectory(scale=Scale(steps=2, n_chars=9_000))
     when, sure = np.array(found["when"]), np.array(found["sure"])
     given = when == 0
     assert 0 < given.sum() < len(when) == len(found["text"]) == 64
@@ -72,3 +50,52 @@ def test_the_pages_say_what_is_stored():
     told = [f"{mean[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
     assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
     assert f"level with RoPE ({told[3]})" in note
+
+
+# ---------------------------------------------------------------- PoPE beside RoPE
+
+
+def test_unnormalised_attention_is_softplus_magnitudes_over_the_root_of_the_width():
+    """Sum of softplus(q) softplus(k) cos((i - j) omega - delta), over sqrt(D): the paper's score."""
+    torch.manual_seed(0)
+    model = pope.build_with_body("pope", "unnormalised", CONFIG).double()
+    torch.nn.init.normal_(model.encoding.delta)
+    attention, x, D = model.blocks[0].attention, torch.randn(1, 5, 16).double(), 8
+    q, k, v = attention.qkv(x, Context(model.encoding, Positions.arange(5), None, True, None))
+    raw = (part(x).unflatten(-1, (2, D)).transpose(1, 2) for part in (attention.to_q, attention.to_k))
+    apart = torch.arange(5)[:, None] - torch.arange(5)
+    omega = 10_000.0 ** (-torch.arange(D).double() / D)
+    waves = (apart[..., None] * omega - model.encoding.delta[:, None, None]).cos()  # (H, T, T, D)
+    mu_q, mu_k = (F.softplus(part) for part in raw)
+    expected = torch.einsum("bhid,bhjd,hijd->bhij", mu_q, mu_k, waves) / D**0.5
+    assert torch.allclose(q @ k.mT * score_scale(v), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("body", pope.BODIES)
+def test_bodies_differ_in_their_attention_alone(body):
+    torch.manual_seed(1)
+    plain = pope.build_with_body("v4", "normalised", CONFIG)
+    torch.manual_seed(1)
+    other = pope.build_with_body("v4", body, CONFIG)
+    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), other.parameters(), strict=True))
+    assert type(other.blocks[0].attention) is pope.BODIES[body]
+    assert type(plain.blocks[0].attention) is Attention
+
+
+def test_each_seed_is_compared_with_itself():
+    losses = {"normalised": {"v4": [1.0, 2.0], "pope": [1.5, 1.75]}}
+    assert pope.pope_gaps({"loss": losses}) == {"normalised": [0.5, -0.25]}
+
+
+def test_the_pages_say_what_pope_stored():
+    found = load_results("pope")
+    here, there = pope.pope_gaps(found).values()
+    root = Path(__file__).parents[3]
+    told = "by {:.2f}, {:.2f} and {:.2f} nats{} instead of {:.2f}, {:.2f} and {:.2f}"
+    results = (root / "docs" / "results.md").read_text(encoding="utf-8")
+    notebook = (root / "notebooks" / "src" / "07b_polar_gates.py").read_text(encoding="utf-8")
+    assert told.format(*there, " per character", *here) in results
+    assert told.format(*there, "", *here) in notebook
+    losses = [found["loss"][body]["v4"] for body in pope.BODIES]
+    lost = [without - having for having, without in zip(*losses, strict=True)]
+    assert "RoPE loses {:.2f}, {:.2f} and {:.2f} by it".format(*lost) in results

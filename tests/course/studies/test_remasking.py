@@ -1,20 +1,13 @@
-"""Second thoughts, measured: what counts as right, and the study's bookkeeping."""
-
-from dataclasses import replace
-from pathlib import Path
+"""Ways to fill in: which texts count as right, and which sampler a name means."""
 
 import pytest
 import torch
 
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
-from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.sampling import SecondThoughts, ancestral, fill_in, rewrite
 from babygpt_course.studies import remasking
-from babygpt_course.studies.results import load_results
-
-FIGURES = Path(__file__).resolve().parents[3] / "figures"
 
 
 @pytest.fixture(scope="module")
@@ -67,31 +60,6 @@ def test_each_wrong_sentence_and_tale_is_counted(corpus, judge):
     assert found["distinct_words"] == pytest.approx(5 / 14)
 
 
-def test_a_text_without_a_grammar_is_refused(small_corpus, judge):
-    with pytest.raises(BadInput, match="small has no grammar"):
-        remasking.text_quality(small_corpus.val[None, :20], replace(small_corpus, grammar=None), judge)
-
-
-def test_every_sampler_setting_and_seed_is_kept():
-    ways = {
-        "by chance": {"4": remasking.in_order(ancestral(4))},
-        "again": {"4": remasking.again(0.5, 0.0)["16"], "64": remasking.again(0.5, 0.0)["64"]},
-    }
-    found = remasking.measure_remasking(
-        ways, seeds=(1, 2), steps=3, judge_steps=3, n_texts=2, block_size=24, n_chars=9_000
-    )
-    assert {name: list(settings) for name, settings in found["samplers"].items()} == {
-        "by chance": ["4"],
-        "again": ["4", "64"],
-    }
-    for settings in found["samplers"].values():
-        assert all(len(values) == 2 for one in settings.values() for values in one.values())
-    assert max(found["samplers"]["by chance"]["4"]["looks"]) <= 4
-    assert max(found["samplers"]["again"]["4"]["looks"]) <= 16
-    assert all(len(values) == 2 for values in found["true"].values())
-    assert found["true"]["sentences"] == [1.0, 1.0]
-
-
 def test_a_way_to_fill_in_is_the_sampler_that_it_names(awake):
     model, blank = awake("v7"), torch.full((2, 12), 10)
 
@@ -104,8 +72,3 @@ def test_a_way_to_fill_in_is_the_sampler_that_it_names(awake):
     )
     plain = remasking.in_order(ancestral(5))(model, blank, draw())
     assert torch.equal(plain.tokens, fill_in(model, blank, ancestral(5), generator=draw()).tokens)
-
-
-def test_the_table_is_that_of_the_repository():
-    stored = load_results("remasking")
-    assert remasking.markdown_table(stored) == (FIGURES / "remasking.md").read_text(encoding="utf-8")

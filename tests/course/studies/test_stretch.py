@@ -1,4 +1,4 @@
-"""The study of stretching: what each model is asked, what fine-tuning touches, how a claim is judged."""
+"""The study of longer texts: what fine-tuning touches, what each model is asked, and verdicts of claims."""
 
 from __future__ import annotations
 
@@ -12,32 +12,17 @@ from babygpt.encodings import ALiBi, Encoding, Interpolated, NTKAware, Rotary
 from babygpt.encodings.alibi import slopes
 from babygpt.models.stretching import METHODS
 from babygpt.positions import Positions
-from babygpt_course.studies import stretch, stretch_claims
+from babygpt_course.studies import stretch
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch import ARMS, BLOCK, FACTORS, KERNEL_AT, TUNED, AtRandomPositions, Plan
-from babygpt_course.studies.stretch_claims import CLAIMS, Claim
+from babygpt_course.studies.stretch import ARMS, BLOCK, KERNEL_AT, TUNED
+from babygpt_course.studies.sweep import Scale
 
-TINY = Plan(steps=2, fine=2, n_chars=6000, n_windows=2, n_recalls=3)
+TINY = Scale(steps=2, seeds=(1, 2), n_chars=6000, n_questions=8)
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:
     return load_results("stretch")
-
-
-def test_every_run_is_asked_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two arms, trained for two steps: v4 with all that is made of it, and one that has a kernel."""
-    monkeypatch.setattr(stretch, "ARMS", {name: ARMS[name] for name in ("v4", "alibi", "random positions")})
-    found = stretch.measure_stretch((1, 2), TINY)
-    stretches = {f"{m} {f}" for m in METHODS for f in FACTORS} | {f"{m} tuned" for m in ("control", *METHODS)}
-    assert found["runs"].keys() == {"v4", "alibi", "random positions", "random positions, drawn"} | stretches
-    for name, seeds in found["runs"].items():
-        assert len(seeds) == 2
-        factors = [int(name.split()[1])] if name[-1].isdigit() and name != "v4" else FACTORS
-        for one in seeds:
-            assert one["change"].keys() == {str(f) for f in factors}
-            assert one["recall"].keys() == {str(f) for f in (1, *factors)}
-    assert found["kernels"].keys() == {"alibi"}
 
 
 def test_fine_tuning_leaves_the_trained_model_alone() -> None:
@@ -52,16 +37,18 @@ def test_fine_tuning_leaves_the_trained_model_alone() -> None:
     assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
 
 
-def test_what_is_dropped_or_a_control_is_trained_at_the_old_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And everything as many characters a step."""
+def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything else at the new length, with as many characters a step."""
     seen = {}
 
-    def spy(model, objective, plan, title):
-        seen[title.split(",")[0]] = (objective.block_size, plan.batch_size)
-        return model
+    def spy(steps, total, title):
+        seen[title.split(",")[0]] = steps
 
     model = stretch.trained_arm("v4", TINY, seed=1)
-    monkeypatch.setattr(stretch, "train_model", spy)
+    monkeypatch.setattr(
+        stretch, "train", lambda model, objective, how: (objective.block_size, how.batch_size)
+    )
+    monkeypatch.setattr(stretch, "finish", spy)
     for method in ("control", *METHODS):
         stretch.fine_tuned(model, method, TINY, seed=1)
     assert {method for method, (size, _) in seen.items() if size == BLOCK} == {"control", "drop"}
@@ -77,19 +64,12 @@ def test_a_kernel_is_stored_by_head_and_distance() -> None:
 
 def test_tokens_stand_at_drawn_positions() -> None:
     """In order, each where the draw put it; the encoding inside is told nothing else."""
-    encoding = AtRandomPositions(Rotary(8), 5, 50)
+    encoding = stretch.AtRandomPositions(Rotary(8), 5, 50)
     q, k = torch.randn(2, 1, 1, 5, 8, generator=torch.Generator().manual_seed(0))
     assert bool((encoding.drawn.diff() > 0).all())
     assert int(encoding.drawn.max()) < 50
     expected = Rotary(8).transform_qk(q, k, Positions(encoding.drawn))
     torch.testing.assert_close(encoding.transform_qk(q, k, Positions.arange(5)), expected)
-
-
-def test_what_is_told_is_asked_within_the_windows() -> None:
-    """Text for fine-tuning asks further back than text for training, in the same characters."""
-    near, far = stretch.with_notes(TINY), stretch.with_notes(TINY, TUNED)
-    assert near.tokenizer.characters == far.tokenizer.characters
-    assert not torch.equal(near.train, far.train)
 
 
 # ---------------------------------------------------------------- judging
@@ -110,15 +90,8 @@ def made(lows: list[float], highs: list[float]) -> dict[str, Any]:
     ],
 )
 def test_a_claim_holds_if_it_is_so_in_every_seed(lows: list[float], highs: list[float], said: str) -> None:
-    claim = Claim("", "", ("low", "loss"), ("high", "loss"))
-    assert stretch_claims.verdict(made(lows, highs), claim) == said
-
-
-def test_numbers_are_looked_up_by_run_window_and_distance() -> None:
-    run = {"loss": 1.5, "change": {"4": 0.2}, "recall": {"8": {"384": 0.1}}}
-    results = {"runs": {"v4": [run, run]}}
-    for number, value in (("loss", 1.5), ("change 4", 0.2), ("change 1", 0.0), ("recall 8 384", 0.1)):
-        assert stretch_claims.values(results, "v4", number) == [value, value]
+    claim = stretch.Claim("", "", ("low", "loss"), ("high", "loss"))
+    assert stretch.verdict(made(lows, highs), claim) == said
 
 
 def test_the_stored_study_has_every_arm_from_three_seeds(results: dict[str, Any]) -> None:
@@ -127,10 +100,3 @@ def test_the_stored_study_has_every_arm_from_three_seeds(results: dict[str, Any]
     assert {len(seeds) for seeds in results["runs"].values()} == {3}
     rotate_only = {"v4", "nope", "v4-nope", "partial", "random positions", "xpos", "v4, longer"}
     assert results["kernels"].keys() == ARMS.keys() - rotate_only
-
-
-def test_every_claim_is_judged_and_stands_in_the_table(results: dict[str, Any]) -> None:
-    table = stretch_claims.markdown_table(results)
-    for claim in CLAIMS:
-        line = next(line for line in table.splitlines() if line.startswith(f"| {claim.says} |"))
-        assert line.endswith(f"| {stretch_claims.verdict(results, claim)} |")

@@ -1,4 +1,6 @@
-"""The loop of all studies: its order, what it collects, and that a seed decides everything about a run."""
+"""Sweeps: their order, what they return, and runs that are kept when a study is stopped."""
+
+import json
 
 import pytest
 import torch
@@ -7,7 +9,9 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
 from babygpt.objectives import NextToken
-from babygpt_course.studies.sweep import by_measurement, kept_runs, small_config, sweep, train_from_seed
+from babygpt_course.studies import sweep as module
+from babygpt_course.studies.paired import by_measurement
+from babygpt_course.studies.sweep import keep_runs, small_config, sweep, train_from_seed, train_with_curve
 
 
 def test_all_variants_of_a_seed_come_before_the_next_seed():
@@ -26,8 +30,9 @@ def test_all_variants_of_a_seed_come_before_the_next_seed():
     }
 
 
-def test_a_seed_that_is_asked_for_twice_counts_twice():
-    assert sweep(("a",), (1, 1), lambda variant, seed: {"loss": seed}) == {"a": {"loss": [1, 1]}}
+def test_seeds_that_do_not_pair_are_refused():
+    with pytest.raises(BadInput, match="the seeds of 'a' measured different things"):
+        sweep(("a",), (1, 2), lambda _, seed: {"loss": 1.0} if seed == 1 else {"loss": 1.0, "more": 2.0})
 
 
 def test_a_seed_decides_weights_and_batches():
@@ -45,11 +50,21 @@ def test_a_seed_decides_weights_and_batches():
     assert any(not torch.equal(p, other[name]) for name, p in one.items())
 
 
+def test_a_curve_is_measured_every_so_many_steps():
+    corpus = load_corpus("plain-tales", 9_000)
+    model, _ = train_from_seed("v1", small_config(corpus, 16), NextToken(corpus, 16), TrainConfig(steps=1))
+    calls = iter(range(9))
+    curve, history = train_with_curve(
+        model, NextToken(corpus, 16), TrainConfig(steps=5), "v1", 2, lambda _: next(calls)
+    )
+    assert (curve, len(history)) == ([0, 1], 5)
+
+
 # ---------------------------------------------------------------- a study that is stopped
 
 
-def made_by(calls: list, stop_at: tuple | None = None):
-    def run(variant: str, seed: int) -> dict:
+def runs_of(calls, stop_at=None):
+    def run(variant, seed):
         calls.append((variant, seed))
         if (variant, seed) == stop_at:
             raise KeyboardInterrupt
@@ -58,30 +73,55 @@ def made_by(calls: list, stop_at: tuple | None = None):
     return run
 
 
+@pytest.fixture
+def partial(tmp_path):
+    """The file of a study that was stopped after two of its four runs."""
+    path = tmp_path / "kept.json"
+    with pytest.raises(KeyboardInterrupt):
+        sweep(["a", "bb"], [1, 2], runs_of([], stop_at=("a", 2)), keep_runs(path))
+    return path
+
+
 @pytest.mark.survives(
     "Ctrl-C or kill -9 in a study for a figure", "the same command goes on with the next run"
 )
-def test_a_study_goes_on_from_the_runs_it_has_made(tmp_path) -> None:
-    path, whole = tmp_path / "kept.json", sweep(["a", "bb"], [1, 2], made_by([]))
-    with pytest.raises(KeyboardInterrupt), kept_runs(path):
-        sweep(["a", "bb"], [1, 2], made_by([], stop_at=("a", 2)))
-    calls: list = []
-    with kept_runs(path):
-        assert sweep(["a", "bb"], [1, 2], made_by(calls)) == whole
+def test_a_study_goes_on_from_the_runs_it_has_made(partial):
+    calls = []
+    whole = sweep(["a", "bb"], [1, 2], runs_of([]))
+    assert sweep(["a", "bb"], [1, 2], runs_of(calls), keep_runs(partial)) == whole
     assert calls == [("a", 2), ("bb", 2)]
-    assert not path.exists()
 
 
-def test_runs_of_other_code_are_not_mixed_in_and_not_thrown_away(tmp_path, monkeypatch) -> None:
+def test_runs_of_other_code_are_refused_and_left_alone(partial, monkeypatch):
+    before = partial.read_bytes()
+    monkeypatch.setattr(module, "code_digest", lambda: "another")
+    with pytest.raises(BadInput, match="another babygpt"):
+        keep_runs(partial)
+    assert partial.read_bytes() == before
+
+
+def test_the_digest_covers_both_packages(monkeypatch):
+    """A change of the training loop makes other numbers, as a change of a study does."""
+    read = []
+    monkeypatch.setattr(module.Path, "read_bytes", lambda path: read.append(path.as_posix()) or b"")
+    module.code_digest.__wrapped__()
+    for file in ("babygpt/training/loop.py", "babygpt_course/studies/sweep.py"):
+        assert any(path.endswith(file) for path in read)
+
+
+@pytest.mark.parametrize("run", [{}, [], {"loss": "x"}, {"loss": 1.3, "curve": [1.5, 2]}, None, 5])
+def test_a_hand_edited_file_is_refused(partial, run):
+    stored = json.loads(partial.read_text())
+    stored["runs"]["'bb', seed 1"] = run
+    partial.write_text(json.dumps(stored))
+    with pytest.raises(BadInput, match=r"kept\.json was changed after its runs were made"):
+        keep_runs(partial)
+
+
+@pytest.mark.parametrize("text", ["mine", "", "[1]", '{"runs": {}}'])
+def test_another_file_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "kept.json"
-    with pytest.raises(KeyboardInterrupt), kept_runs(path):
-        sweep(["a"], [1, 2], made_by([], stop_at=("a", 2)))
-    before = path.read_bytes()
-    monkeypatch.setattr("babygpt_course.studies.sweep.code_digest", lambda: "another")
-    with pytest.raises(BadInput, match="another babygpt"), kept_runs(path):
-        pass
-    assert path.read_bytes() == before
-    path.write_text("mine")
-    with pytest.raises(BadInput, match="does not hold the runs"), kept_runs(path):
-        pass
-    assert path.read_text() == "mine"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="does not hold the runs"):
+        keep_runs(path)
+    assert path.read_text() == text

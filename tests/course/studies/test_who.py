@@ -13,6 +13,7 @@ from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt_course.studies import who
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.sweep import Scale
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,8 @@ def test_the_share_of_asking_is_the_integral(hidden, visible):
 
 
 def test_each_arm_is_asked_at_every_point():
-    found = who.measure_who(("letters", "next letter"), steps=12, n_chars=9_000, n_questions=2, seeds=(1, 2))
+    scale = Scale(steps=12, n_chars=9_000, n_questions=2, seeds=(1, 2))
+    found = who.measure_who(scale=scale, arms=("letters", "next letter"))
     for arm in ("letters", "next letter"):
         assert [len(curve) for curve in found["roles"][arm]] == [who.POINTS] * 2
     assert list(found["hidden"]) == ["letters"]  # what reads from left to right has no holes
@@ -62,12 +64,6 @@ def test_a_wholly_masked_answer_is_scored_by_its_letters(corpus):
     assert right == pytest.approx(-float(cross_entropy(logits, text[at], reduction="sum")), abs=1e-4)
     other = corpus.tokenizer.encode(question.rival)
     assert wrong == pytest.approx(-float(cross_entropy(logits, other, reduction="sum")), abs=1e-4)
-
-
-def test_of_word_holes_the_wholly_masked_answers_count():
-    roles = {"letters": [[0.4, 0.5]], "words, RoPE": [[0.1, 0.2]]}
-    hidden = {"letters": [0.7], "words, RoPE": [0.9]}
-    assert who.ends({"roles": roles, "hidden": hidden}) == {"letters": [0.5], "words, RoPE": [0.9]}
 
 
 def test_the_page_says_what_is_stored():

@@ -1,7 +1,8 @@
-"""What can be known in the middle of a story, against counting in the list of all stories."""
+"""Floor of windows that begin anywhere: the exact reader against counting in the list of all stories."""
 
 import math
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,13 @@ import pytest
 from babygpt.data import tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import END
-from babygpt_course.studies.window_floor.floors import cut_anywhere, floor_by_position, gain_of_longer_text
-from babygpt_course.studies.window_floor.mid_story import MidStory
+from babygpt_course.studies.mid_story import MidStory
+from babygpt_course.studies.results import load_results
+from babygpt_course.studies.window_floor import (
+    cut_anywhere,
+    floor_by_position,
+    gain_of_longer_text,
+)
 
 WORDS = {"name": ("ann", "bo", "anne", "nna", "e"), "verb": ("met", "et", "hid")}
 
@@ -73,25 +79,6 @@ def test_each_character_is_as_probable_as_in_the_list_of_all_stories(name: str) 
         assert reader.losses(window) == pytest.approx(-np.diff(np.log(counts)), abs=1e-9), window
 
 
-@pytest.mark.parametrize("language", ["plain", "chinese"])
-def test_after_a_line_end_it_is_the_log_prob_of_the_stories(language: str) -> None:
-    grammar = getattr(tales, language)()
-    reader, rng = MidStory(grammar), random.Random(0)
-    for _ in range(4):
-        stories = [grammar.sample(rng).text for _ in range(2)]
-        losses = reader.losses(END + END.join(stories) + END)
-        assert -losses.sum() == pytest.approx(sum(map(grammar.log_prob, stories)))
-
-
-def test_one_character_tells_as_much_as_the_bigrams_do() -> None:
-    grammar = tales.plain()
-    pairs, reader = grammar.bigrams(), MidStory(grammar)
-    for first in grammar.alphabet():
-        after = {b: n for (a, b), n in pairs.items() if a == first and n}
-        for second, n in after.items():
-            assert reader.losses(first + second)[0] == pytest.approx(-math.log(n / sum(after.values())))
-
-
 def test_the_floor_falls_from_the_bigrams_to_that_of_whole_stories() -> None:
     grammar = tales.plain()
     mean, error = floor_by_position(grammar, 90, n_windows=150)
@@ -120,17 +107,7 @@ def test_a_longer_text_helps_as_far_as_stories_reach() -> None:
     assert gain_of_longer_text(grammar, 62, 124, n_windows=6) == (0, 0)  # 61 is the longest story
 
 
-def test_windows_begin_anywhere() -> None:
-    """First characters are as frequent as in a long text."""
-    grammar, rng, n = tales.plain(), random.Random(0), 1500
-    pairs = grammar.bigrams()
-    seen = [cut_anywhere(grammar, 1, rng) for _ in range(n)]
-    for char in grammar.alphabet():
-        p = sum(m for (a, _), m in pairs.items() if a == char) / sum(pairs.values())
-        assert abs(seen.count(char) - n * p) < 4.5 * math.sqrt(n * p * (1 - p)) + 1
-
-
-def test_what_no_text_holds_is_refused() -> None:
+def test_a_window_that_no_text_holds_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no text of this grammar holds .*met ann"):
         MidStory(GRAMMARS["names and words"]).losses("\nann met ann.")
 
@@ -141,6 +118,41 @@ def test_too_little_is_refused(length: int, n: int) -> None:
         floor_by_position(tales.plain(), length, n)
 
 
-def test_a_text_no_longer_than_a_window_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"length \(64\) must be above 64"):
-        gain_of_longer_text(tales.plain(), 64, 64)
+# ---------------------------------------------------------------- the study
+
+
+def test_what_is_stored_was_measured_from_these_grammars() -> None:
+    """The first windows again: the reader and the seed give what is in the package."""
+    found = load_results("floors")
+    for name, grammar in (
+        ("plain-tales", tales.plain()),
+        ("tales", tales.english()),
+        ("tales-zh", tales.chinese()),
+    ):
+        assert found["floor"][name] == pytest.approx(grammar.floor())
+        first, error = found["mean"][name][0], found["error"][name][0]
+        assert abs(first - grammar.bigram_floor()) < 4 * error
+        late = np.mean(found["mean"][name][96:])
+        assert abs(late - grammar.floor()) < 0.05
+
+
+def test_the_page_says_what_was_stored() -> None:
+    found = load_results("floors")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+    tales_at = {length: mean for length, (mean, _) in found["window"]["tales"].items()}
+    plain_at = found["window"]["plain-tales"]["64"][0]
+    for phrase in (
+        f"reads {found['n_windows']} windows",
+        f"{tales_at['64']:.2f} nats per character in windows of 64 of the tales",
+        f"{tales_at['96']:.2f} in windows of 96",
+        f"{tales_at['192']:.2f} in windows of 192 (standard errors 0.01), where the text's own rate is "
+        f"{found['floor']['tales']:.2f}",
+        f"{plain_at:.2f} in windows of 64, with a rate of {found['floor']['plain-tales']:.2f}",
+        f"the best reader gains {-found['longer']['tales'][0]:.2f} nats on the same characters of the tales",
+        f"the best reader makes {-found['longer']['tales'][0]:.2f} nats",
+        f"It took {found['minutes']} minutes",
+    ):
+        assert phrase in page
+    errors = [found["longer"]["tales"][1], *(error for _, error in found["window"]["tales"].values())]
+    assert {f"{error:.2f}" for error in errors} == {"0.01"}
+    assert found["longer"]["plain-tales"] == [0, 0]

@@ -1,0 +1,262 @@
+"""Tools that the commands share: lazy groups, errors in one line, and options."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from functools import cached_property, partial
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from babygpt.config import SAVE_EVERY, require_seed
+from babygpt.errors import BadInput
+from babygpt.files import file_lock, require_writable
+from babygpt.screen import echo
+from babygpt.stopping import Ended, ended_by_signals
+
+Command = Callable[..., None]
+USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # of the input or of the machine
+OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
+PATH = click.Path(path_type=Path)
+
+
+class CommandGroup(click.Group):
+    """A group that imports a command when it is called, and shows a user's error in one line.
+
+    An error of USER_ERRORS ends with exit status 1 and no traceback, unless the group was given --debug. Any
+    other is a fault of babygpt: it is raised again, under a line that says so.
+
+    lazy          name of a command -> the module that defines it, and the sentence that --help shows for it
+    entry_points  group of entry points whose values are more such tables; other packages register them
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        entry_points: str = "",
+        **settings: Any,
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.own, self.entry_points = lazy or {}, entry_points
+
+    @cached_property
+    def lazy(self) -> dict[str, tuple[str, str]]:
+        """The group's own table, then those that other packages registered."""
+        registered = metadata.entry_points(group=self.entry_points) if self.entry_points else ()
+        return {**self.own, **ChainMap(*(point.load() for point in registered))}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the commands' names, those that are imported when called first."""
+        return [*self.lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, imported if need be; None if there is none."""
+        table = self.own if cmd_name in self.own else self.lazy  # reads entry points only where it must
+        if cmd_name not in table:
+            if self.entry_points and table == self.own and find_spec("babygpt_course"):
+                raise click.UsageError(
+                    f"no command {cmd_name!r}. The course's commands are not registered, because this"
+                    " environment was installed before they moved: run `make env`, or `pip install -e .`"
+                )
+            return super().get_command(ctx, cmd_name)
+        module, _ = table[cmd_name]
+        command: click.Command = getattr(import_module(module), cmd_name.replace("-", "_"))
+        if "babygpt.device" in sys.modules:  # with PyTorch, which `doctor` has not imported yet
+            sys.modules["babygpt.device"].use_allowed_threads()
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands for --help without importing them."""
+        if not self.lazy:
+            return super().format_commands(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in self.lazy.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for; turn a user's error into one line."""
+        try:
+            with ended_by_signals():
+                return super().invoke(ctx)
+        except Ended as end:
+            echo(end.line, error=True)
+            raise
+        except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise  # click ends these by itself
+        except Exception as error:
+            if (line := user_error_line(error)) is None:
+                if not isinstance(error, ImportError):  # too little is installed
+                    click.echo(OUR_FAULT, err=True)
+                raise
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            raise click.ClickException(line) from error
+
+
+def user_error_line(error: Exception) -> str | None:
+    """Return an error's message in one line; None if neither the user nor the machine is at fault."""
+    line = " ".join(str(error).split())
+    if isinstance(error, USER_ERRORS):
+        return line
+    from babygpt.memory import is_out_of_memory  # imports torch
+
+    if not is_out_of_memory(error):
+        return None
+    return (
+        line if line.startswith("out of memory") else f"out of memory ({line[:200] or type(error).__name__})"
+    )
+
+
+# ---------------------------------------------------------------- options
+
+
+def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option for every field of a dataclass that has a default.
+
+    config    the dataclass; a field that may be None takes a whole number
+    skip      fields that get no option
+    defaults  other defaults than the dataclass's
+    """
+
+    def add(command: Command) -> Command:
+        for f in reversed(fields(config)):
+            if f.default is MISSING or f.name in skip:
+                continue
+            default = defaults.get(f.name, f.default)
+            kind = int if default is None else type(default)
+            is_flag = kind is bool
+            about = {
+                "type": kind,
+                "is_flag": is_flag,
+                "show_default": not is_flag,
+                "help": f.metadata["help"],
+            }
+            command = click.option(flag_of(f.name), default=default, **about)(command)
+        return command
+
+    return add
+
+
+def fields_of(config: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of a command's values that are fields of a dataclass, by name."""
+    return {f.name: values[f.name] for f in fields(config) if f.name in values}
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a parameter: --batch-size for batch_size."""
+    return f"--{name.replace('_', '-')}"
+
+
+def typed(ctx: click.Context, names: Iterable[str]) -> list[str]:
+    """Return those of a command's parameters that were given on the command line."""
+    return [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+
+
+def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
+    """Warn in one line of those of these flags that were given, because they change nothing there."""
+    given = [flag_of(name) for name in typed(ctx, names)]
+    if given:
+        echo(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", error=True)
+
+
+def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], path: Path) -> None:
+    """Replace flags that were not given by the numbers that a run began with.
+
+    values  of the command's flags, changed here
+    began   numbers of the run in `path`
+    Raises BadInput if a flag that was given differs; the corpus may have moved.
+    """
+    given = typed(ctx, values)
+    for name in sorted(began.keys() & values.keys()):
+        if name not in given:
+            values[name] = began[name]
+        elif name != "corpus" and values[name] != began[name]:
+            raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
+
+
+def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any]]:
+    """Return a callback that parses values with commas between them; it raises BadInput for other text."""
+
+    def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
+        try:
+            return [kind(part.strip()) for part in value.split(",") if part.strip()]
+        except ValueError as error:
+            flag, wrong = flag_of(param.human_readable_name), str(error).rpartition(": ")[2]
+            what = ("whole " if kind is int else "") + "numbers with commas between them"
+            raise BadInput(f"{flag} ({value}): {wrong} is not one of {what}") from None
+
+    return parse
+
+
+corpus_option = click.option(
+    "--corpus",
+    default="tales",
+    show_default=True,
+    help="tales, plain-tales, tales-zh, recall, shakespeare, or a text file's path",
+)
+save_every_option = click.option(
+    "--save-every",
+    default=SAVE_EVERY,
+    show_default=True,
+    type=click.IntRange(0),
+    help="steps between checkpoints; 0 writes only at the end",
+)
+
+
+def check_seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    """Return a seed; raise BadInput if PyTorch's generators do not take it."""
+    require_seed(value)
+    return value
+
+
+def sampling_options(command: Command) -> Command:
+    """Add the options for the length of a text and for how its characters are drawn."""
+    shown = partial(click.option, show_default=True)
+    for option in (
+        shown("--seed", default=1337, callback=check_seed, help="seed of the draws"),
+        click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
+        shown("--temperature", default=1.0, help="0 always takes the likeliest character"),
+        shown("--tokens", default=200, help="characters to write in each text"),
+    ):
+        command = option(command)
+    return command
+
+
+# ---------------------------------------------------------------- files that a command writes
+
+
+def refuse_unwritable(path: Path, flag: str) -> None:
+    """Raise BadInput naming the flag unless a file can be written."""
+    try:
+        require_writable(path)
+    except BadInput as error:
+        raise BadInput(f"{error}; choose another {flag}") from None
+
+
+def require_writable_folder(folder: Path, flag: str) -> None:
+    """Raise BadInput naming the flag unless files can be written into a folder."""
+    refuse_unwritable(folder / "results", flag)
+
+
+@contextmanager
+def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> Iterator[None]:
+    """Open a context in which this process alone may write a file.
+
+    overwrite  whether a file that exists may be replaced
+    ways       flags that allow it, for the message
+    Raises BadInput naming the flag if the file cannot or may not be written, or another process writes it.
+    """
+    refuse_unwritable(path, flag)
+    with file_lock(path):
+        if path.exists() and not overwrite:
+            raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
+        yield

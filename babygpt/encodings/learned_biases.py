@@ -1,0 +1,226 @@
+"""T5, KERPLE and FIRE: each head learns what to add to a score at each distance.
+
+T5 learns one number for each bucket of distances. KERPLE learns two numbers of a formula. FIRE learns a small
+network that reads the distance as a share of how far the query could look.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from babygpt.encodings.alibi import slopes
+from babygpt.encodings.base import SMALLEST, Encoding, distances, require_bounded
+from babygpt.encodings.sinusoidal import high_precision
+from babygpt.errors import BadInput
+from babygpt.positions import Positions
+
+# ---------------------------------------------------------------- T5
+
+MOST_BUCKETS, FURTHEST = 2**16, 2**31  # far more than any model could tell apart
+
+
+def bucket_starts(n_buckets: int, furthest: int) -> list[int]:
+    """Return the smallest distance of each bucket, for distances of one sign.
+
+    The first half of the buckets hold one distance each. The others begin at distances in equal ratios, such
+    that one more would begin at `furthest`. The last bucket holds everything further away.
+
+    n_buckets  at least 2; an odd number has one more wide bucket
+    furthest   in tokens, more than the number of buckets that hold one distance
+    returns    n_buckets whole numbers, in tokens; of two that are equal, the first bucket is empty
+    Raises BadInput for fewer buckets, or a `furthest` that leaves the wide ones nothing to hold.
+    """
+    if not (isinstance(n_buckets, int) and 2 <= n_buckets <= MOST_BUCKETS):
+        raise BadInput(f"n_buckets ({n_buckets}) must be a whole number from 2 to {MOST_BUCKETS}")
+    require_bounded("furthest", furthest, FURTHEST)
+    single, wide = n_buckets // 2, n_buckets - n_buckets // 2
+    if furthest <= single:
+        raise BadInput(f"furthest ({furthest}) must be above {single}, the buckets of one distance each")
+    starts = (single * (furthest / single) ** (j / wide) for j in range(wide))
+    return [*range(single), *(math.ceil(round(start, 9)) for start in starts)]  # 16.000000000000004 is 16
+
+
+def bucket(distance: Tensor, n_buckets: int = 32, furthest: int = 128, both_ways: bool = False) -> Tensor:
+    """Return the number of the bucket that each distance falls into.
+
+    distance   (...,)  of a key before its query, in tokens; negative where the key comes after
+    n_buckets  number of buckets, both ways together
+    furthest   distance from which on all fall into the last one
+    both_ways  whether the second half of the buckets is for keys that come after their query. Otherwise such
+               keys are in bucket 0, as in T5's decoder: a causal model never looks at them.
+    returns    (...,)  from 0 to n_buckets - 1
+    Raises BadInput for an odd number of buckets both ways, and where `bucket_starts` does.
+    Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1; where buckets begin, from T5's public code.
+    """
+    if both_ways and (n_buckets < 4 or n_buckets % 2):
+        raise BadInput(f"n_buckets ({n_buckets}) must be even and at least 4: half of them look each way")
+    one_way = n_buckets // 2 if both_ways else n_buckets
+    starts = torch.tensor(bucket_starts(one_way, furthest), device=distance.device)
+    size = distance.abs() if both_ways else distance.clamp(min=0)
+    found = torch.bucketize(size, starts, right=True) - 1
+    return found + one_way * (distance < 0) if both_ways else found
+
+
+class T5Bias(Encoding):
+    """Each head adds to a score a number that it has learned for the distance's bucket.
+
+    All numbers begin at 0, so a model begins without an encoding. T5 draws them at random.
+
+    n_head     number of heads
+    n_buckets  number of buckets, both ways together
+    furthest   distance from which on all are alike, in tokens
+    both_ways  whether keys after their query have buckets of their own, for models that look both ways
+    table      (n_buckets, H)  the numbers, a parameter
+    Raises BadInput if n_head is below 1, and where `bucket` does.
+    Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.
+    """
+
+    def __init__(
+        self, n_head: int, n_buckets: int = 32, furthest: int = 128, both_ways: bool = False
+    ) -> None:
+        super().__init__()
+        if n_head < 1:
+            raise BadInput(f"n_head ({n_head}) must be at least 1")
+        bucket(torch.zeros(0), n_buckets, furthest, both_ways)  # refuses wrong numbers at once
+        self.n_buckets, self.furthest, self.both_ways = n_buckets, furthest, both_ways
+        self.table = nn.Parameter(torch.zeros(n_buckets, n_head))
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        distance = distances(queries, keys)  # (B|, Tq, Tk)
+        found = bucket(distance, self.n_buckets, self.furthest, self.both_ways)
+        return F.embedding(found, self.table).movedim(-1, -3)  # (B|, H, Tq, Tk)
+
+
+# ---------------------------------------------------------------- KERPLE
+
+
+def log_kernel_bias(distance: Tensor, r1: Tensor, r2: Tensor) -> Tensor:
+    """Return -r1 log(1 + r2 |distance|): a straight line within 1 / r2 tokens that flattens beyond.
+
+    distance  (...,)  m - n, in tokens
+    r1        above 0, broadcast against distance; far away, doubling the distance takes r1 log 2
+    r2        above 0, broadcast against distance
+    returns   the bias of a score, at most 0
+    Source: Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel.
+    """
+    return -r1 * torch.log1p(r2 * distance.abs())
+
+
+def power_kernel_bias(distance: Tensor, r1: Tensor, r2: Tensor) -> Tensor:
+    """Return -r1 |distance|^r2: a line for r2 = 1, which is ALiBi, and a parabola for 2.
+
+    distance  (...,)  m - n, in tokens
+    r1        above 0, broadcast against distance
+    r2        above 0 and at most 2, broadcast against distance; beyond 2 it is no kernel any more
+    returns   the bias of a score, at most 0
+    Source: Chi et al. 2022, arXiv:2205.09921, the power kernel.
+    """
+    return -r1 * distance.abs() ** r2
+
+
+class LogKernel(Encoding):
+    """Head h adds -r1 log(1 + r2 |m - n|) to every score, and learns r1 and r2.
+
+    Their logarithms are trained, so they stay positive. Head h begins with r1 = 1 and ALiBi's slope for r2:
+    nearby it equals ALiBi, and distant tokens lose much less. The public code draws r1 from 0 to 2 and r2
+    from 0 to 1, at random.
+
+    n_head  number of heads
+    Raises BadInput if n_head is below 1.
+    Source: Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel.
+    """
+
+    def __init__(self, n_head: int) -> None:
+        super().__init__()
+        self.log_r2 = nn.Parameter(slopes(n_head).log())
+        self.log_r1 = nn.Parameter(torch.zeros(n_head))
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        r1, r2 = (log[:, None, None].exp() for log in (self.log_r1, self.log_r2))  # (H, 1, 1)
+        return log_kernel_bias(distances(queries, keys).unsqueeze(-3), r1, r2)  # (B|, H, Tq, Tk)
+
+
+class PowerKernel(Encoding):
+    """Head h adds -r1 |m - n|^r2 to every score, and learns r1 and r2.
+
+    r1 is trained as its logarithm, and r2 as twice a sigmoid, so that it stays between 0 and 2. It begins as
+    ALiBi: r2 = 1, and the slopes for r1. The public code draws r1 from 0 to 1 and r2 from 0 to 2, at random.
+
+    n_head  number of heads
+    Raises BadInput if n_head is below 1.
+    Source: Chi et al. 2022, arXiv:2205.09921, the power kernel.
+    """
+
+    def __init__(self, n_head: int) -> None:
+        super().__init__()
+        self.log_r1 = nn.Parameter(slopes(n_head).log())
+        self.logit_r2 = nn.Parameter(torch.zeros(n_head))
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        r1, r2 = self.log_r1[:, None, None].exp(), 2 * self.logit_r2[:, None, None].sigmoid()  # (H, 1, 1)
+        return power_kernel_bias(distances(queries, keys).unsqueeze(-3), r1, r2)  # (B|, H, Tq, Tk)
+
+
+# ---------------------------------------------------------------- FIRE
+
+FIRST_C = 0.1  # where public code begins
+
+
+def psi(x: Tensor, c: Tensor) -> Tensor:
+    """Return log(c x + 1), which spreads out small x: (...,) -> (...,), for x and c that are not negative."""
+    return torch.log1p(c * x)
+
+
+def share(query: Tensor, key: Tensor, c: Tensor, threshold: Tensor) -> Tensor:
+    """Return how far a key at n lies behind a query at m: psi(|m - n|) / psi(max(m, threshold)).
+
+    Its range is the same in a text of any length: 0 is the query itself, and from `threshold` on 1 is the
+    first token. A key ahead counts like one as far behind, as in public code. A causal model never looks at
+    one. FIRE does not suit other models: it cannot tell ahead from behind, and shares ahead exceed 1.
+
+    query      (..., Tq, 1)  m, in tokens
+    key        (..., 1, Tk)  n
+    c          (1,)  above 0: from 1 / c tokens on, distances count by their logarithm
+    threshold  (1,)  above 0, in tokens: all queries before it have the same divisor
+    returns    (..., Tq, Tk)  computed in float64, so that c may be very large or small
+    Source: Li et al. 2024, arXiv:2310.04418, section 3.
+    """
+    distance, reach = high_precision((query - key).abs()), torch.maximum(high_precision(query), threshold)
+    return psi(distance, c) / psi(reach, c)
+
+
+class FIRE(Encoding):
+    """A network of one hidden layer gives each head a number for every share, added to the score.
+
+    The logarithms of c and threshold are trained, so they stay positive. The output layer begins at 0, so
+    that a model begins without an encoding (public code draws it at random). It has no bias, which would add
+    the same to all scores of a head and change nothing. Memory: `width` numbers for every query and key,
+    once for all windows with the same positions. All layers share one network (the paper's FIRE-S), unless
+    a model is built with `per_layer`.
+
+    n_head     number of heads
+    width      hidden units, 32 in the paper
+    threshold  its first value, in tokens: a quarter of a window of 64, as public code has 512 of 2048
+    Raises BadInput for no head, no unit, or a threshold not above 0.
+    Source: Li et al. 2024, arXiv:2310.04418.
+    """
+
+    def __init__(self, n_head: int, width: int = 32, threshold: float = 16.0) -> None:
+        super().__init__()
+        for name, number in (("n_head", n_head), ("width", width)):
+            if not (isinstance(number, int) and number >= 1):
+                raise BadInput(f"{name} ({number}) must be a whole number of at least 1")
+        require_bounded("threshold", threshold)
+        if not threshold >= SMALLEST:
+            raise BadInput(f"threshold ({threshold}) must be above 0 tokens, and at least {SMALLEST:g}")
+        self.log_c = nn.Parameter(torch.tensor([math.log(FIRST_C)]))
+        self.log_threshold = nn.Parameter(torch.tensor([math.log(threshold)]))
+        self.network = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, n_head, bias=False))
+        nn.init.zeros_(self.get_parameter("network.2.weight"))
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        c, threshold = (high_precision(log).exp() for log in (self.log_c, self.log_threshold))
+        x = share(queries.time[..., :, None], keys.time[..., None, :], c, threshold)  # (B|, Tq, Tk)
+        return self.network(x[..., None].to(self.log_c.dtype)).movedim(-1, -3)  # (B|, H, Tq, Tk)

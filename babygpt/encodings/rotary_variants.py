@@ -1,0 +1,256 @@
+"""RoPE with fewer pairs that turn, with scores that fade, and slowed down for texts beyond its window.
+
+- Partial RoPE turns a share of the pairs only. The others match content at any distance.
+- xPos turns all pairs and lets scores fade with distance.
+
+Trained on windows of n tokens, a model has seen each pair turn by at most n times its frequency. Beyond the
+window, the slow pairs reach angles that never occurred in training. Three methods slow pairs down by a
+factor s:
+
+- position interpolation slows every pair s times;
+- NTK-aware scaling keeps the quickest pair, slows the slowest s times, and interpolates between them;
+- YaRN keeps pairs that turned often in the window, slows those that never finished a turn s times, and makes
+  attention a little sharper.
+
+Nothing is trained here. Interpolation and YaRN were proposed with some fine-tuning at the new length.
+"""
+
+import math
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from babygpt.encodings.base import require_bounded
+from babygpt.encodings.rotary import Rotary
+from babygpt.encodings.sinusoidal import frequencies, high_precision
+from babygpt.errors import BadInput
+from babygpt.positions import Positions
+
+# ---------------------------------------------------------------- partial RoPE
+
+
+class PartialRotary(Rotary):
+    """RoPE whose slow pairs do not turn: a part of each score is the same at every distance.
+
+    head_dim  channels of a head, even
+    share     of the pairs that turn, the quickest ones; 1 is RoPE, 0 is no encoding
+    theta     base of the frequencies, which are those of RoPE
+    Raises BadInput for a share outside 0 to 1.
+    Source: Barbero et al. 2024, arXiv:2410.06205 (p-RoPE); so in the full-attention layers of Gemma 4.
+    """
+
+    def __init__(self, head_dim: int, share: float = 0.25, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        if not 0 <= share <= 1:
+            raise BadInput(f"share ({share}) must lie between 0 and 1")
+        self.turning = math.floor(share * (head_dim // 2))  # pairs
+
+    def frequencies(self) -> Tensor:
+        every = super().frequencies()
+        return every.where(torch.arange(len(every)) < self.turning, 0.0)
+
+
+# ---------------------------------------------------------------- xPos
+
+GAMMA = 0.4  # the paper's; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
+LARGEST_SCALE = 1e30  # of a key far from the start; float32 ends at 3e38, and scores sum such numbers
+
+
+def fading(head_dim: int) -> Tensor:
+    """Return the part of a pair's score that is left after `scale_base` tokens: (2i/D + gamma) / (1 + gamma).
+
+    returns  (D / 2,)  from 0.29 for the quickest pair towards 1, float64
+    Source: Sun et al. 2022, arXiv:2212.10554, algorithm 1.
+    """
+    pair = torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
+    return (pair + GAMMA) / (1 + GAMMA)
+
+
+class XPos(Rotary):
+    """RoPE, with q at m times zeta^(m / scale_base) and k at n divided by zeta^(n / scale_base), per pair.
+
+    A score is a sum over pairs, and pair i's part fades as zeta_i^((m - n) / scale_base). This suits models
+    that look back only: scores of keys ahead would grow. The factor of a key grows without end, so positions
+    end where it reaches 1e30.
+
+    head_dim    channels of a head, even
+    scale_base  tokens over which pairs fade to zeta; 512 in the paper, for windows of 1024
+    theta       base of the frequencies
+    Raises BadInput for a scale_base below 1, and for positions beyond the last.
+    Source: Sun et al. 2022, arXiv:2212.10554.
+    """
+
+    minimum: ClassVar = {**Rotary.minimum, "scale_base": 1.0}
+
+    def __init__(self, head_dim: int, scale_base: float = 512.0, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        require_bounded("scale_base", scale_base)
+        if scale_base < 1:
+            raise BadInput(f"scale_base ({scale_base}) must be at least 1 token")
+        self.scale_base = float(scale_base)
+
+    @property
+    def max_positions(self) -> int:  # type: ignore[override]
+        """The number of positions before a key's factor exceeds LARGEST_SCALE."""
+        quickest = GAMMA / (1 + GAMMA)  # zeta of pair 0, whose factor grows fastest
+        return 1 + math.floor(self.scale_base * math.log(LARGEST_SCALE) / -math.log(quickest))
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        self.require_reached(positions)
+        q, k = super().transform_qk(q, k, positions)
+        scale = self.scale(positions.time).to(q.dtype)
+        return q * scale, k / scale
+
+    def require_reached(self, positions: Positions) -> None:
+        """Raise BadInput for a position whose factor would be too large."""
+        if positions.start is not None and 0 <= positions.start <= self.max_positions - len(positions):
+            return  # known without reading the tensor, which on a GPU would mean waiting for it
+        furthest = float(positions.time.abs().max()) if len(positions) else 0.0
+        if furthest >= self.max_positions:
+            raise BadInput(
+                f"position {furthest:g} is beyond xPos with scale_base {self.scale_base:g}: "
+                f"it knows 0 to {self.max_positions - 1}"
+            )
+
+    def scale(self, position: Tensor) -> Tensor:
+        """Return zeta^(position / scale_base) for each channel: (T,) or (B, T) -> (T, D) or (B, 1, T, D)."""
+        exponent = high_precision(position)[..., None] / self.scale_base
+        scale = fading(self.head_dim).to(exponent).pow(exponent).repeat_interleave(2, dim=-1)
+        return scale if position.dim() == 1 else scale[:, None]
+
+
+# ---------------------------------------------------------------- beyond the window
+
+MOST_TURNS, FEWEST_TURNS = 32.0, 1.0  # YaRN's, per window; the paper chose them for Llama's windows of 4096
+SHARPER = 0.1  # YaRN's: q and k grow by this much for each e-fold of the factor
+
+
+def require_factor(factor: float) -> None:
+    """Raise BadInput unless texts can be longer than in training by this factor."""
+    require_bounded("factor", factor)
+    if factor < 1:
+        raise BadInput(f"factor ({factor}) must be at least 1: 4 is for texts four times as long")
+
+
+class Interpolated(Rotary):
+    """Position interpolation: position m becomes m / factor, so that none lies beyond the window.
+
+    head_dim  channels of a head, even
+    factor    how many times longer texts may be than in training, at least 1
+    theta     base of the frequencies
+    Source: Chen et al. 2023, arXiv:2306.15595.
+    """
+
+    minimum: ClassVar = {**Rotary.minimum, "factor": 1.0}
+
+    def __init__(self, head_dim: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        require_factor(factor)
+        self.factor = float(factor)
+
+    def frequencies(self) -> Tensor:
+        return super().frequencies() / self.factor
+
+
+def ntk_theta(theta: float, head_dim: int, factor: float) -> float:
+    """Return the base at which RoPE's slowest pair is `factor` times slower and the quickest unchanged.
+
+    theta     the base that the model was trained with
+    head_dim  channels of a head, even, at least 4: a single pair is both the slowest and the quickest
+    factor    at least 1
+    Raises BadInput for another head_dim or factor.
+    Source: bloc97 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.1.
+    """
+    require_factor(factor)
+    if head_dim < 4:
+        raise BadInput(f"head_dim ({head_dim}) must be at least 4: one pair cannot be slowed and left alone")
+    # The slowest pair turns by theta^(-(D - 2) / D) a token. This power makes that exactly 1 / factor of it.
+    return theta * factor ** (head_dim / (head_dim - 2))
+
+
+class NTKAware(Rotary):
+    """RoPE with a larger base: quick pairs tell neighbours apart as before, slow ones reach further.
+
+    head_dim  channels of a head, even, at least 4; the other arguments are those of `Interpolated`
+    Source: bloc97 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.1.
+    """
+
+    minimum: ClassVar = {**Rotary.minimum, "factor": 1.0}
+
+    def __init__(self, head_dim: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        ntk_theta(theta, head_dim, factor)  # refuses a wrong factor or head_dim at once
+        self.factor = float(factor)
+
+    def frequencies(self) -> Tensor:
+        return frequencies(self.head_dim, ntk_theta(self.theta, self.head_dim, self.factor))
+
+
+def pair_with_turns(turns: float, head_dim: int, window: float, theta: float) -> float:
+    """Return the number, a fraction, of the pair that turns `turns` times in `window` tokens."""
+    return head_dim * math.log(window / (2 * math.pi * turns)) / (2 * math.log(theta))
+
+
+def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0) -> Tensor:
+    """Return how much of YaRN's slowing each pair gets: 0 if it turns often in a window, 1 if it is slow.
+
+    The share grows evenly with the number of the pair, from the one that turns MOST_TURNS times in a window
+    (rounded down) to the one that turns FEWEST_TURNS times (rounded up). The released code and the models
+    that use it do the same. In the paper's formula the share grows with the number of turns.
+
+    head_dim  channels of a head, even
+    window    window in training, in tokens
+    returns   (D / 2,)  float64
+    Source: Peng et al. 2023, arXiv:2309.00071, section 3.2, and its code.
+    """
+    low, high = (pair_with_turns(n, head_dim, window, theta) for n in (MOST_TURNS, FEWEST_TURNS))
+    first, last = max(math.floor(low), 0), min(math.ceil(high), head_dim - 1)
+    pair = torch.arange(head_dim // 2, dtype=torch.float64)
+    return ((pair - first) / max(last - first, 0.001)).clamp(0, 1)  # 0.001: a step where both are one pair
+
+
+def yarn_temperature(factor: float) -> float:
+    """Return YaRN's factor of queries and keys, 1 + 0.1 ln(factor). Scores get its square.
+
+    Source: Peng et al. 2023, arXiv:2309.00071, eq. 22.
+    """
+    require_factor(factor)
+    return 1 + SHARPER * math.log(factor)
+
+
+class YaRN(Rotary):
+    """RoPE slowed pair by pair, by how often each turned in the training window; and sharper attention.
+
+    head_dim    channels of a head, even
+    block_size  window of the stretched model, in tokens: `factor` times the window in training
+    The other arguments are those of `Interpolated`.
+    Raises BadInput for a factor below 1, a block_size below 1, or a theta of at most 1, at which no pair is
+    slower than another.
+    Source: Peng et al. 2023, arXiv:2309.00071.
+    """
+
+    minimum: ClassVar = {"theta": 1.001, "factor": 1.0}
+
+    def __init__(self, head_dim: int, block_size: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        require_factor(factor)
+        if block_size < 1:
+            raise BadInput(f"block_size ({block_size}) must be at least 1")
+        if theta < self.minimum["theta"]:
+            raise BadInput(
+                f"theta ({theta}) must be at least {self.minimum['theta']}: slower pairs must be slower"
+            )
+        # A window of n tokens was stretched to n * factor, rounded down: round up to get n again. The inner
+        # round() removes floating-point noise, so that 64.00000000000001 is 64.
+        self.window, self.factor = math.ceil(round(block_size / factor, 9)), float(factor)
+
+    def frequencies(self) -> Tensor:
+        slowed = yarn_slowed(self.head_dim, self.window, self.theta)
+        plain = super().frequencies()
+        return plain * (1 - slowed) + plain / self.factor * slowed
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        sharper = yarn_temperature(self.factor)
+        q, k = super().transform_qk(q, k, positions)
+        return q * sharper, k * sharper

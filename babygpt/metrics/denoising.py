@@ -1,0 +1,176 @@
+"""The bound on a text's surprise that a model of masked diffusion gives: the NELBO."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import cut
+from babygpt.data.stories import Question
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import mixed_precision
+from babygpt.errors import BadInput
+from babygpt.memory import portions
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
+from babygpt.objectives.objective import cross_entropy
+
+MOST_EXACT = 12  # holes: 4095 ways to mask them
+
+
+@torch.inference_mode()
+def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) -> float:
+    """The NELBO of a short text, or of some of its tokens given the others: over every way to mask them.
+
+    Integrating (1/t) t^l (1 - t)^(n - l) over t leaves each set of l masked tokens out of n the weight
+    1 / (l C(n, l)). If the model's answers are the exact posteriors, the sum is -log p.
+
+    model    trained by masked diffusion, or anything that answers like it
+    idx      (T,)  token ids
+    at       positions of the tokens that are asked for, at most 12; all by default
+    returns  nats, all tokens together
+    Raises ValueError for no position or more than 12, for one that is named twice or does not exist.
+    Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
+    """
+    at = list(range(len(idx))) if at is None else at
+    n = len(at)
+    if len(set(at)) < n or not all(0 <= position < len(idx) for position in at):
+        raise BadInput(f"positions {at} must be different ones of 0 to {len(idx) - 1}")
+    if not 1 <= n <= MOST_EXACT:
+        raise BadInput(
+            f"{n} positions: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more"
+        )
+    sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]
+    masked = torch.zeros(len(sets), len(idx), dtype=torch.bool)
+    for row, some in enumerate(sets):
+        masked[row, some] = True
+    weights = torch.tensor([1 / (len(s) * math.comb(n, len(s))) for s in sets], dtype=torch.float64)
+    device = next(model.parameters()).device
+    total = 0.0
+    for rows, share in portions(model, masked, weights, at_most=256):
+        texts = idx.expand(len(rows), -1)
+        logits = denoise(model, texts.masked_fill(rows, mask_token_id(model)).to(device))
+        losses = -logits.cpu().double().log_softmax(dim=-1).gather(-1, texts[..., None])[..., 0]
+        total += float((losses * rows * share[:, None]).sum())
+    return total
+
+
+def nelbo(
+    model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
+) -> tuple[float, float]:
+    """The NELBO of a whole text in nats per token, cut into windows: an upper bound on -log p(x).
+
+    Instead of a rate t, the number l of masked tokens is drawn, evenly from 1 to T, and then which ones: the
+    same mean as with weights 1/t, but no weight is large. The numbers are spread evenly over the windows.
+
+    model    trained by masked diffusion
+    ids      (N,)  the text
+    length   tokens of a window, T; block_size by default. What is left at the end is a shorter window
+    repeats  how often each window is masked
+    seed     of the masks
+    returns  the estimate, and the standard error of the mean over all maskings (nan for one). With repeats=1
+             it tells how far another text of this kind would come out. With more repeats it only tells how
+             far other masks on this text would: a text masked 16 times is still one text
+    Raises ValueError for an empty text, or repeats or length below 1.
+    Source: Ou et al. 2024, arXiv:2406.03736, eq. 3.7 in its form with l.
+    """
+    sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
+    means = sums / counts
+    estimate = float((means * sizes).sum() / sizes.sum())
+    error = float(means.std()) / math.sqrt(len(means)) if len(means) > 1 else math.nan
+    return estimate, error
+
+
+class MaskedLosses(NamedTuple):
+    """Two means of the losses of masked tokens, in nats.
+
+    pooled   over all masked tokens of all windows alike: what training on batches drives down; no bound
+    by_text  over each window's masked tokens first, then over windows: the NELBO per token
+    """
+
+    pooled: float
+    by_text: float
+
+
+def masked_losses(
+    model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
+) -> MaskedLosses:
+    """The loss of masked tokens, averaged token by token and averaged text by text.
+
+    If each token is masked with a rate t drawn evenly from 0 to 1, the number of masked tokens is even too:
+    0, 1, ..., T come equally often. So the mean over a window's masked tokens, where there are any, is in the
+    mean over masks the NELBO per token. Pooled, windows with many masks count more than those with few. That
+    is the higher number where many masks are harder, as they are for exact answers in the mean over texts.
+    For a single text, or a model that is bad where little is masked, it may lie below -log p(x): it is no
+    bound.
+
+    The arguments are those of `nelbo`, and so are the masks.
+    Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Nie et al. 2025, arXiv:2502.09992, eq. 3: both train
+    on weights 1/t.
+    """
+    sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
+    by_text = float((sums / counts * sizes).sum() / sizes.sum())
+    return MaskedLosses(float(sums.sum() / counts.sum()), by_text)
+
+
+@torch.inference_mode()
+def _masked_windows(
+    model: LanguageModel, ids: Tensor, length: int | None, repeats: int, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sum of the masked losses, their number, and the number of tokens of each window: 3 x (N,)."""
+    length = model.config.block_size if length is None else length
+    for name, value in (("repeats", repeats), ("length", length), ("tokens", len(ids))):
+        if value < 1:
+            raise BadInput(f"{name} ({value}) must be at least 1")
+    generator = torch.Generator().manual_seed(seed)
+    whole = len(ids) // length * length
+    starts = torch.arange(0, whole, length).repeat(repeats)
+    rest = torch.tensor([whole] * repeats if whole < len(ids) else [], dtype=torch.long)
+    found = []
+    for begins, width in ((starts, length), (rest, len(ids) - whole)):
+        if len(begins):
+            sums, counts = _masked_sums(model, cut(ids, begins, width), generator)
+            found.append((sums, counts, torch.full_like(sums, width)))
+    sums, counts, sizes = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return sums, counts, sizes
+
+
+def answer_bounds(
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
+) -> np.ndarray:
+    """Bounds on the log-probability of the right and of the wrong answer, the rest of the text given.
+
+    returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first
+    Raises ValueError if a question with its answer does not fit into the model's window.
+    """
+
+    def bound(question: Question, name: str) -> float:
+        text = question.prompt + name + question.end
+        if len(text) > model.config.block_size:
+            raise BadInput(
+                f"a question of {len(text)} characters does not fit: block_size is {model.config.block_size}"
+            )
+        first = len(question.prompt)
+        return -exact_nelbo(model, tokenizer.encode(text), list(range(first, first + len(name))))
+
+    return np.array([[bound(q, name) for name in (q.answer, q.rival)] for q in questions]).reshape(-1, 2)
+
+
+def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Summed loss and number of each window's masked tokens, the number drawn evenly: (N, T) -> 2 x (N,)."""
+    device, (n, length) = next(model.parameters()).device, windows.shape
+    count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each as often
+    lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
+    found = []
+    for some, masked in portions(model, windows, lots < count[:, None], at_most=64):
+        with mixed_precision(device):
+            logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
+        losses = cross_entropy(logits, some.to(device)).cpu().double()
+        found.append((losses * masked).sum(dim=1))
+    return torch.cat(found), count

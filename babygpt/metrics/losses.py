@@ -1,0 +1,163 @@
+"""Loss of models that predict the next token, position by position, within their window and past it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import cut, require_window
+from babygpt.data.recall import recall_windows
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
+from babygpt.memory import portions
+from babygpt.models.language_model import LanguageModel, require_causal
+from babygpt.objectives import cross_entropy
+from babygpt.positions import Positions
+
+
+@torch.inference_mode()
+def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
+    """Mean loss at each position of long windows.
+
+    ids        (N,)  text
+    length     tokens in a window; may exceed the block_size that the model was trained with
+    n_windows  windows, evenly over the text
+    returns    (length,)  nats per token
+    Raises ValueError if the model is not causal, the text too short, or a position beyond the encoding.
+    """
+    require_causal(model)
+    require_window(ids, length)
+    device = next(model.parameters()).device
+    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
+    positions = Positions.arange(length, device=device)
+    total = torch.zeros(length, device=device)
+    for (some,) in portions(model, starts, length=length, at_most=16):
+        window = cut(ids, some, length + 1).to(device)
+        total += cross_entropy(model(window[:, :-1], positions), window[:, 1:]).sum(dim=0)
+    return (total / n_windows).cpu().numpy()
+
+
+@torch.inference_mode()
+def position_matched_losses(
+    model: LanguageModel,
+    ids: Tensor,
+    length: int,
+    n_windows: int = 64,
+    every: int = 8,
+    within: LanguageModel | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Losses past the window, beside those of the same targets when the model reads one window only.
+
+    The mean over a long window cannot be compared with the mean over a short one: the first tokens of a
+    window are hard to predict, and they are a smaller share of a long window. So each target is predicted
+    twice: from all that stands before it in the long window, and from the last block_size tokens alone, at
+    positions that begin at 0, as in training. The second is the best that this model does within its window.
+
+    ids        (N,)  text
+    length     tokens in a long window, above block_size
+    n_windows  long windows, evenly over the text
+    every      from block_size on, one position in so many is taken; 1 for all
+    within     the model that reads one window of its own block_size, such as that which `model` was made of;
+               this model itself by default
+    returns    (S,) positions in the long window, (n_windows, S) losses from block_size tokens, and
+               (n_windows, S) losses of the same targets from all tokens before them; nats
+    Raises ValueError for a length of at most block_size, for n_windows or every below 1, and as
+    `loss_by_position` does.
+    """
+    require_causal(model)
+    require_window(ids, length)
+    within = within or model
+    block_size = within.config.block_size
+    if length <= block_size:
+        raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
+    if n_windows < 1 or every < 1:
+        raise BadInput(f"n_windows ({n_windows}) and every ({every}) must be at least 1")
+    at = torch.arange(block_size, length, every)
+    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
+    pairs = [_inside_and_past(within, model, cut(ids, start[None], length + 1), at) for start in starts]
+    inside, past = (torch.stack(losses).cpu().double().numpy() for losses in zip(*pairs, strict=True))
+    return at.numpy(), inside, past
+
+
+def _inside_and_past(
+    within: LanguageModel, model: LanguageModel, window: Tensor, at: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Losses of a window's targets at some positions, from block_size tokens and from all: 2 x (S,)."""
+    device, size = next(model.parameters()).device, within.config.block_size
+    short = cut(window[0], at - size + 1, size + 1).to(device)  # (S, block_size + 1), the target last
+    parts = portions(within, short[:, :-1], short[:, 1:])
+    inside = torch.cat([cross_entropy(within(some)[:, -1:], targets)[:, 0] for some, targets in parts])
+    window, positions = window.to(device), Positions.arange(window.shape[1] - 1, device=device)
+    return inside, cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)]
+
+
+def position_matched_change(
+    model: LanguageModel,
+    ids: Tensor,
+    length: int,
+    n_windows: int = 64,
+    every: int = 8,
+    within: LanguageModel | None = None,
+) -> tuple[float, float]:
+    """Measure what a model loses by reading past its window; below 0 if the longer context helps.
+
+    It is the mean of `position_matched_losses`: the loss of a target in the long window, minus the loss of
+    the same target from the last block_size tokens. A model that looks no further back changes by 0.
+
+    returns  nats per token, and its standard error over windows (nan for one window)
+    """
+    _, inside, past = position_matched_losses(model, ids, length, n_windows, every, within)
+    changes = (past - inside).mean(axis=1)
+    error = float(changes.std(ddof=1)) / math.sqrt(n_windows) if n_windows > 1 else math.nan
+    return float(changes.mean()), error
+
+
+class Recall(NamedTuple):
+    """Accuracy and loss of recalled values at each distance.
+
+    accuracy  (S,)  share of windows in which the value told is the likeliest of its kind; chance is 0.1
+    loss      (S,)  mean loss on it among all characters, nats; one that knows of nothing but the kind
+                    has at least ln 10 = 2.303
+    """
+
+    accuracy: np.ndarray
+    loss: np.ndarray
+
+
+def recall_by_distance(
+    model: LanguageModel, tokenizer: CharTokenizer, distances: Iterable[int], **windows: Any
+) -> Recall:
+    """Measure how well a model recalls a value told a given number of characters before the question.
+
+    Positions are counted from 0 in every window.
+
+    tokenizer  of the corpus "recall"
+    distances  from the value told to the value asked, in characters; each may exceed block_size
+    windows    as `recall_windows` takes them: n, length, seed, spacing, is_told
+    Raises ValueError if the model is not causal, for a position beyond its encoding, and as
+    `recall_windows` does.
+    """
+    require_causal(model)
+    found = [_recalled(model, tokenizer, distance, windows) for distance in distances]
+    return Recall(*(np.array(values) for values in zip(*found, strict=True)))
+
+
+@torch.inference_mode()
+def _recalled(
+    model: LanguageModel, tokenizer: CharTokenizer, distance: int, windows: dict[str, Any]
+) -> tuple[float, float]:
+    """Accuracy and mean loss at one distance."""
+    device = next(model.parameters()).device
+    found = recall_windows(tokenizer, distance, **windows)
+    positions = Positions.arange(found.tokens.shape[1], device=device)
+    right, losses = [], []
+    for some, values, answer in portions(model, *found):
+        logits = model(some.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
+        right.append(logits.gather(1, values).argmax(dim=-1) == answer)
+        losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
+    return float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())

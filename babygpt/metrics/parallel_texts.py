@@ -1,0 +1,170 @@
+"""Several texts in one sequence: what they cost each other, and what leaks from one into another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.data.batches import (
+    BranchBatch,
+    branch_batches,
+    cut,
+    interleave,
+    require_branches,
+    require_window,
+)
+from babygpt.errors import BadInput
+from babygpt.models.transformer import Block, Transformer
+from babygpt.objectives import branch_losses, mean_loss
+from babygpt.positions import Positions
+
+
+def evenly_spaced_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
+    """Take texts at even distances from a long row of token ids: (N,) -> (n_texts, length + 1)."""
+    require_window(ids, length)
+    return cut(ids, torch.linspace(0, len(ids) - length - 1, n_texts).long(), length + 1)
+
+
+def parallel_loss(
+    model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
+) -> float:
+    """Mean loss of texts that share a sequence with others.
+
+    ids      (N,)  text to take them from
+    n        texts in a sequence; 1 for alone. The texts are the same ones for every n that divides n_texts
+    length   tokens of each
+    seed     draws which texts share a sequence, and at what offset in time
+    returns  nats per token
+    Raises ValueError if n is below 1, or a text longer than the window or than ids.
+    """
+    texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
+    return mean_loss(model, branch_batches(texts, n, model.config.block_size, draw), branch_losses)
+
+
+def interference_gap(
+    model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
+) -> float:
+    """Measure how much higher the loss of texts is with n - 1 others in their sequence than alone.
+
+    returns  nats per token; the arguments are those of `parallel_loss`
+    """
+    alone, beside = (parallel_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
+    return beside - alone
+
+
+class GapParts(NamedTuple):
+    """The two parts of an interference gap, in nats per token.
+
+    own      what a text alone pays for standing in the branch that it has among the n, not in branch 0
+    company  what the n - 1 others add to that
+    """
+
+    own: float
+    company: float
+
+
+def split_gap(
+    model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
+) -> GapParts:
+    """Split the interference gap: the number a text is given, and the company it is in.
+
+    A text among n has a branch number that a text alone never has, and a model that was trained with fewer
+    branches does not know the higher ones. So a third loss is taken between the two: each text alone, at the
+    same times and under the same number as among the n. `own` is the mean over all n numbers.
+
+    returns  own + company is the `interference_gap`; the arguments are those of `parallel_loss`
+    """
+    alone, beside = (parallel_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
+    texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
+    groups = branch_batches(texts, n, model.config.block_size, draw)
+    single = mean_loss(model, (one for group in groups for one in _one_by_one(group, n)), branch_losses)
+    return GapParts(single - alone, beside - single)
+
+
+def _one_by_one(batch: BranchBatch, n: int) -> Iterator[BranchBatch]:
+    """Each branch of a batch without the others: n batches of (B, T / n), nothing else changed."""
+    for branch in range(n):
+        here = batch.branch == branch
+        yield BranchBatch(*(part[here].view(len(part), -1) for part in batch))
+
+
+@torch.inference_mode()
+def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int = 32) -> float:
+    """Measure how much branch 0's predictions change when all other branches hold other texts.
+
+    ids        (N,)  text to take them from
+    n          branches of a sample, at least 2
+    length     tokens of each; all begin at the same time
+    n_samples  how many times it is tried
+    returns    mean Kullback-Leibler divergence of the predictions, nats per token; 0 if nothing leaks
+    Raises ValueError if n is below 2.
+    """
+    if n < 2:
+        raise BadInput(f"{n} branches: for a leak there must be at least 2")
+    require_branches(n, n, length, model.config.block_size)
+    texts = evenly_spaced_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
+    device, total = next(model.parameters()).device, 0.0
+    for group in texts:
+        found = []
+        for others in (group[1:n], group[n:]):  # one by one: the rows of a batch may round differently
+            row = BranchBatch(*(part.to(device) for part in interleave([group[0], *others], [0] * n)))
+            found.append(model(row.tokens, row.positions)[0, row.branch[0] == 0].float().log_softmax(dim=-1))
+        before, after = found  # (T, vocab_size) each
+        total += float((before.exp() * (before - after)).sum(dim=-1).mean())
+    return total / n_samples
+
+
+def cosines(codes: Tensor) -> Tensor:
+    """Cosine of each vector with each other: (..., n, C) -> (..., n, n)."""
+    unit = codes / codes.norm(dim=-1, keepdim=True)
+    return unit @ unit.mT
+
+
+@torch.inference_mode()
+def code_similarity(model: Transformer, n: int) -> np.ndarray:
+    """Measure how alike the codes of n branches are, whatever the tokens.
+
+    returns  (n, n)  cosine of the vectors that are added; of one key as it is rotated in each branch, where
+             nothing is added
+    """
+    device = next(model.parameters()).device
+    positions = Positions(torch.zeros(n, dtype=torch.long), torch.arange(n)).to(device)
+    codes = model.encoding.embed(torch.zeros(1, n, model.config.n_embd, device=device), positions)[0]
+    if not codes.any():
+        ones = torch.ones(1, 1, n, model.config.head_dim, device=device)
+        codes = model.encoding.of_layer(0).transform_qk(ones, ones, positions)[1][0, 0]
+    return cosines(codes).cpu().numpy()
+
+
+@torch.inference_mode()
+def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
+    """Compare n branches layer by layer, when all hold the same text.
+
+    idx      (T,)  token ids
+    n        branches
+    returns  (n_layer + 1, n, n)  mean cosine, over time, of the residual streams of two branches: after
+             the embedding, then after each block
+    """
+    found: list[Tensor] = []
+    here, device = threading.get_ident(), next(model.parameters()).device
+
+    def keep(stream: Tensor) -> None:
+        if threading.get_ident() == here:  # the model may be training in another thread
+            found.append(stream)
+
+    columns = interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
+    blocks = [module for module in model.modules() if isinstance(module, Block)]
+    hooks = [blocks[0].register_forward_pre_hook(lambda _, inputs: keep(inputs[0]))]
+    hooks += [block.register_forward_hook(lambda _, __, out: keep(out)) for block in blocks]
+    try:
+        model(columns.tokens.to(device), columns.positions.to(device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    streams = torch.cat(found).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
+    return cosines(streams).mean(dim=1).cpu().numpy()

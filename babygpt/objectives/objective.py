@@ -1,0 +1,124 @@
+"""The interface of an objective, and the cross entropy and the validation loop that all objectives share."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from babygpt.data.batches import IGNORED
+from babygpt.device import mixed_precision
+from babygpt.memory import BatchShape, portions
+from babygpt.models.language_model import LanguageModel
+
+Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
+
+
+class Objective(Protocol):
+    """The methods that training needs: batches, their loss, and a loss on text never trained on."""
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw a batch of training text."""
+        ...
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Return the mean loss of a batch, in nats: a scalar with a gradient."""
+        ...
+
+    def count(self, batch: Batch) -> int:
+        """Return the number of losses whose mean `loss` takes, so that processes can share a batch."""
+        ...
+
+    def validate(self, model: LanguageModel) -> float:
+        """Return the mean loss on the validation text, in nats."""
+        ...
+
+
+@runtime_checkable
+class ReadsInOrder(Protocol):
+    """An objective whose next batch depends on the text read so far, not only on the generator."""
+
+    def place(self) -> dict[str, Any]:
+        """Return its position in the text: tensors and JSON values, by name."""
+        ...
+
+    def seek(self, place: dict[str, Any]) -> None:
+        """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""
+        ...
+
+
+class MeanObjective:
+    """An objective whose loss is the mean over a batch's targets. A subclass adds batches and losses."""
+
+    block_size: int  # tokens in a window
+
+    def largest(self, batch_size: int) -> BatchShape:
+        """Return the size of the largest batch, so that one without room is refused before training."""
+        return BatchShape(batch_size, self.block_size)
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Return the loss of each target of a batch, in nats: (B, T), 0 where there is none."""
+        raise TypeError(f"{type(self).__name__} does not say what the loss of a target is")
+
+    def val_batches(self) -> Iterable[Batch]:
+        """Return the validation batches, the same ones in every call."""
+        raise TypeError(f"{type(self).__name__} does not say what it is validated on")
+
+    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Return the mean loss over the targets of a batch, in nats: a scalar with a gradient."""
+        return self.losses(model, batch).sum() / (batch[1] != IGNORED).sum().clamp(min=1)
+
+    def count(self, batch: Batch) -> int:
+        """Return the number of targets in a batch, or 1 if there are none."""
+        return max(1, int((batch[1] != IGNORED).sum()))
+
+    def validate(self, model: LanguageModel) -> float:
+        """Return the mean loss over all targets of the validation batches, in nats."""
+        return mean_loss(model, self.val_batches(), self.losses)
+
+
+def largest_batch(objective: Objective, batch_size: int) -> BatchShape | None:
+    """Return the size of an objective's largest batch, or None if it is no `MeanObjective`."""
+    return objective.largest(batch_size) if isinstance(objective, MeanObjective) else None
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return the negative log-likelihood of each target, in nats.
+
+    logits    (B, S, vocab_size)
+    targets   (B, T)  T at least S; where the model cut its input to the last S tokens, targets are cut too
+    returns   (B, S)  0 where a target is IGNORED
+    """
+    targets = targets[:, targets.shape[1] - logits.shape[1] :]
+    losses = F.cross_entropy(
+        logits.float().flatten(0, 1), targets.flatten(), reduction="none", ignore_index=IGNORED
+    )
+    return losses.view_as(targets)
+
+
+def next_token_losses(model: LanguageModel, batch: Batch) -> Tensor:
+    """Return the loss of each target of a batch of (B, T) inputs and (B, T) targets, in nats: (B, T)."""
+    inputs, targets = batch
+    return cross_entropy(model(inputs), targets)
+
+
+@torch.inference_mode()
+def mean_loss(
+    model: LanguageModel,
+    batches: Iterable[Batch],
+    losses: Callable[[LanguageModel, Batch], Tensor] = next_token_losses,
+) -> float:
+    """Return the mean loss over all targets of some batches, in nats: the validation loop of every objective.
+
+    batches  inputs, (B, T) targets, and more; moved to the model's device here
+    losses   gives the loss of each target, 0 where it is IGNORED: (B, S), of the last S if the model cuts
+    """
+    device = next(model.parameters()).device
+    total, count = 0.0, 0
+    for some in (some for batch in batches for some in portions(model, *batch)):
+        with mixed_precision(device):
+            found = losses(model, tuple(part.to(device) for part in some))
+        total += found.sum().item()
+        count += int((some[1][:, -found.shape[1] :] != IGNORED).sum())
+    return total / count  # over targets, since batches and portions differ in size

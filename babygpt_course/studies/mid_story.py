@@ -1,0 +1,272 @@
+"""Exact reader of windows that begin in the middle of a story.
+
+Such a window has missed the beginning of a story. Even a reader who knows the grammar by heart must guess
+where in which story it stands, and which words were used before. This reader keeps every possibility with its
+probability; each character removes those that it contradicts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from babygpt.data.grammar import START_RULE, Grammar
+from babygpt.data.stories import END, Rule, Slot, Template
+from babygpt.errors import BadInput
+
+Number = tuple[str, object]  # kind of a word, and what tells the variables of that kind apart
+Bound = Mapping[tuple[str, str], Number]  # (kind, var) of a template -> the number of its word
+Callers = dict[
+    tuple, list[tuple[float, "Frame | None"]]
+]  # (rule, names it inherits) -> who calls it, how often
+REMEMBERED = 3  # characters: the hypotheses after so many are kept, because many windows begin alike
+
+
+class Frame(NamedTuple):
+    """A template that is being read, at one of its items, and the frames that may have called it.
+
+    parents  each with its probability; more than one only if the window began in this template or below it
+    """
+
+    template: Template
+    at: int
+    bound: Bound
+    parents: tuple[tuple[float, Frame], ...]
+    depth: int
+
+
+class Hypothesis(NamedTuple):
+    """One way to read the window so far.
+
+    weight   its probability, without the unknown word that is being read
+    frame    where it stands, or None at the end of a story
+    read     characters read of the item there
+    words    number -> word, as far as the window has shown it
+    partial  number of the window's first word, if the window began inside it
+    among    the words that this one can be
+    inside   whether it is still being read
+    """
+
+    weight: float
+    frame: Frame | None
+    read: str = ""
+    words: Mapping[Number | None, str] = {}
+    partial: Number | None = None
+    among: frozenset[str] = frozenset()
+    inside: bool = False
+
+    @property
+    def item(self) -> str | Slot:
+        """The text at which it stands, or the slot if the window has not shown that word."""
+        item = self.frame.template[self.frame.at] if self.frame else END
+        assert not isinstance(item, Rule)  # a rule is entered before anything of it is read
+        return item if isinstance(item, str) or not self.frame else self.words.get(self.number(item), item)
+
+    def number(self, slot: Slot) -> Number | None:
+        """Return the number of a slot's word; None if no template has bound it."""
+        return self.frame.bound.get((slot.kind, slot.var)) if self.frame else None
+
+
+def names_in(bound: Bound) -> dict[tuple[str, str], Number]:
+    """Return the bindings that a rule inherits: names only."""
+    return {slot: number for slot, number in bound.items() if slot[0] == "name"}
+
+
+class MidStory:
+    """Computes the loss of each character of a window that begins anywhere in a grammar's text.
+
+    Words that the window has missed are not enumerated: those that it has not shown are equally likely, and
+    variables that are known together show different words. Only the window's first word, if just its end was
+    seen, has candidates of its own.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.words = {kind: frozenset(words) for kind, words in grammar.words.items()}
+        self.longer: dict[tuple[str, str], set[str]] = defaultdict(set)  # kind, beginning -> words that go on
+        self.ends: dict[tuple[str, str], set[str]] = defaultdict(set)  # kind, end -> words
+        self.middle: Counter[tuple[str, str]] = Counter()  # kind, inner part -> places in words
+        for kind, words in grammar.words.items():
+            for word in words:
+                for at in range(1, len(word)):
+                    self.longer[kind, word[:at]].add(word)
+                    self.ends[kind, word[at:]].add(word)
+                    self.middle.update((kind, word[at:to]) for to in range(at + 1, len(word)))
+        self._numbers = count()  # one for each word that is bound after the window's beginning
+        self._remembered: dict[str, tuple[float, list[Hypothesis]]] = {}
+        self._first = [*self._starts()]
+
+    def losses(self, window: str) -> np.ndarray:
+        """Return -log p of each character after the first, given the window before it and nothing else.
+
+        window   (T,)  characters of running text: stories, each with a line end after it
+        returns  (T - 1,)  nats
+        Raises ValueError for a window that no text of this grammar contains.
+        """
+        found, hypotheses = [], self._first
+        for at in range(len(window)):
+            p, hypotheses = self._read(hypotheses, window[: at + 1])
+            found.append(-math.log(p))
+        return np.array(found[1:])
+
+    def _read(self, before: list[Hypothesis], text: str) -> tuple[float, list[Hypothesis]]:
+        """Return the probability of a text's last character, and the hypotheses after it."""
+        if text in self._remembered:
+            return self._remembered[text]
+        after = [(one, self._chance(one)) for old in before for one in self._after(old, text[-1])]
+        p = math.fsum(chance for _, chance in after)
+        if p <= 0:
+            raise BadInput(f"no text of this grammar holds {text!r}")
+        kept = [one._replace(weight=one.weight / p) for one, chance in after if chance > 0]
+        if len(text) <= REMEMBERED:
+            self._remembered[text] = p, kept
+        return p, kept
+
+    # ---- where a window may begin --------------------------------------------------------------
+
+    def _starts(self) -> Iterator[Hypothesis]:
+        """Yield every position of every story, weighted by how often it occurs in a long text.
+
+        A template that many others call is entered once for all that know the same names.
+        """
+        share, depth = 1 / self.grammar.expected_length(), 0
+        callers: Callers = {(START_RULE, ()): [(share, None)]}
+        yield Hypothesis(share, None)
+        while callers:
+            later: Callers = defaultdict(list)
+            for (rule, names), some in callers.items():
+                templates, total = self.grammar.templates[rule], sum(share for share, _ in some)
+                parents = tuple((share / total, frame) for share, frame in some if frame is not None)
+                for template in templates:
+                    frame = Frame(template, 0, dict(names), parents, depth)
+                    yield from self._starts_in(frame, total / len(templates), later)
+            callers, depth = later, depth + 1
+
+    def _starts_in(self, frame: Frame, share: float, later: Callers) -> Iterator[Hypothesis]:
+        """Yield the positions in a template, and append the rules that it calls to `later`."""
+        for at, item in enumerate(frame.template):
+            frame = frame._replace(at=at)
+            if isinstance(item, Rule):
+                later[item.name, tuple(sorted(names_in(frame.bound).items()))].append((share, frame))
+            elif isinstance(item, str):
+                yield from (Hypothesis(share, frame, item[:start]) for start in range(len(item)))
+            else:
+                yield Hypothesis(share, frame)
+                number = item.kind, (item.var if item.kind == "name" else (item.var, frame.depth))
+                frame = frame._replace(bound={(item.kind, item.var): number, **frame.bound})
+                yield Hypothesis(share, frame, partial=frame.bound[item.kind, item.var], inside=True)
+
+    # ---- one character more --------------------------------------------------------------------
+
+    def _after(self, old: Hypothesis, char: str) -> Iterator[Hypothesis]:
+        """Yield the ways to read one more character."""
+        item, read = old.item, old.read + char
+        if isinstance(item, Slot):
+            yield from self._after_unknown(old, item, read)
+        elif read == item:
+            yield from self._next(old)
+        elif item.startswith(read):
+            yield old._replace(read=read)
+
+    def _after_unknown(self, old: Hypothesis, slot: Slot, read: str) -> Iterator[Hypothesis]:
+        """Yield the ways to go on in a word that the window has not shown yet, or to end it here."""
+        frame, kind = old.frame, slot.kind
+        assert frame is not None
+        if (kind, read) in (self.middle if old.inside else self.longer):
+            yield old._replace(read=read)
+        if old.inside and (kind, read) in self.ends:
+            among = frozenset(self.ends[kind, read])
+            weight = old.weight * len(among) / len(self.words[kind])
+            yield from self._next(old._replace(weight=weight, among=among, inside=False))
+        if not old.inside and read in self.words[kind]:
+            number = old.number(slot) or (kind, next(self._numbers))
+            yield from self._next(
+                old._replace(
+                    weight=old.weight * self._chance_of(old, slot, {read}),
+                    frame=frame._replace(bound={**frame.bound, (kind, slot.var): number}),
+                    words={**old.words, number: read},
+                )
+            )
+
+    def _next(self, old: Hypothesis) -> Iterator[Hypothesis]:
+        """Go on to the item after the one that was read, out of templates that end and into rules."""
+        frame = old.frame
+        if frame is None:
+            yield from self._enter(Hypothesis(old.weight, None), START_RULE)
+        elif frame.at + 1 < len(frame.template):
+            yield from self._arrive(old._replace(frame=frame._replace(at=frame.at + 1), read=""))
+        elif not frame.parents:
+            yield Hypothesis(old.weight, None)
+        else:
+            for share, parent in frame.parents:
+                for one in self._without_partial(old, parent):
+                    yield from self._next(one._replace(frame=parent, weight=one.weight * share))
+
+    def _arrive(self, one: Hypothesis) -> Iterator[Hypothesis]:
+        """Yield a hypothesis at its item, or at the beginnings of all templates if that is a rule."""
+        item = one.frame.template[one.frame.at] if one.frame else END
+        yield from self._enter(one, item.name) if isinstance(item, Rule) else [one]
+
+    def _enter(self, old: Hypothesis, rule: str) -> Iterator[Hypothesis]:
+        """Yield a hypothesis at the beginning of each template of a rule."""
+        caller, templates = old.frame, self.grammar.templates[rule]
+        bound: Bound = {} if caller is None else names_in(caller.bound)
+        parents, depth = ((), 0) if caller is None else (((1.0, caller),), caller.depth + 1)
+        for template in templates:
+            frame = Frame(template, 0, bound, parents, depth)
+            yield from self._arrive(old._replace(frame=frame, weight=old.weight / len(templates)))
+
+    def _without_partial(self, old: Hypothesis, parent: Frame) -> Iterator[Hypothesis]:
+        """Yield a hypothesis for each candidate of the first word, if the caller does not know that word.
+
+        The caller's names that the window has missed differ from it, while new names need not. The rule for
+        new words would not see that difference; with one candidate each, `words` holds it.
+        """
+        first, known = old.partial, parent.bound.values()
+        missed = any(number[0] == "name" and number not in old.words for number in known)
+        if missed and first and first[0] == "name" and first not in known and first not in old.words:
+            among = old.among.difference(word for n, word in old.words.items() if n and n[0] == "name")
+            for word in among:
+                yield old._replace(weight=old.weight / len(among), words={**old.words, first: word})
+        else:
+            yield old
+
+    # ---- words that the window has not shown ---------------------------------------------------
+
+    def _chance(self, one: Hypothesis) -> float:
+        """Return a hypothesis's probability; inside an unknown word, that of all words that go on so."""
+        item, read = one.item, one.read
+        if not read or isinstance(item, str):
+            return one.weight
+        if one.inside:
+            return one.weight * self.middle[item.kind, read] / len(self.words[item.kind])
+        return one.weight * self._chance_of(one, item, self.longer[item.kind, read])
+
+    def _chance_of(self, one: Hypothesis, slot: Slot, words: set[str]) -> float:
+        """Return the probability that a slot, whose word the window has not shown, shows one of these words.
+
+        Words that are bound together differ. Each of the n words not shown yet is therefore equally likely
+        for a variable that was missed; only the first word takes one of its e candidates, each with 1/e.
+        """
+        assert one.frame is not None
+        kind, size = slot.kind, len(self.words[slot.kind])
+        here = [number for (other, _), number in one.frame.bound.items() if other == kind]
+        known = {one.words[number] for number in here if number in one.words}
+        shown = {w for n, w in one.words.items() if n and n[0] == kind} if kind == "name" else known
+        partial = one.partial in here and one.partial not in one.words
+        among = one.among - shown if partial else frozenset()
+        likely, n, number = words & among, size - len(shown) - partial, one.number(slot)
+        if partial and number == one.partial:
+            return len(likely) / len(among)
+        others = len(words - shown - among) + len(likely) * (1 - 1 / max(1, len(among)))
+        if number is not None:
+            return others / n
+        missed = sum(other not in one.words for other in here) - partial
+        # A new word differs from all that are bound here; a name shown elsewhere in the story may come back.
+        again = len((words & shown) - known)
+        return (again + others * (1 - missed / max(1, n))) / (size - len(here))

@@ -1,1 +1,0 @@
-"""Exact loss floor at each position of a window that begins in the middle of a story."""

@@ -1,0 +1,122 @@
+"""Times of steps, encodings, texts and sliders: what is computed from them, and one small run of each."""
+
+import itertools
+
+import pytest
+import torch
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus
+from babygpt.models.versions import VERSIONS, build
+from babygpt.training import Training
+from benchmarks import step
+from benchmarks.encodings import MEASURED, baseline_of, describe_times, measure_encodings
+from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
+from benchmarks.step import (
+    MeteredObjective,
+    PartMeter,
+    add_meter_hooks,
+    count_flop,
+    fixed_size_objective,
+    measure_step,
+)
+
+TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+BATCH, BLOCK = 3, 8
+PLAN = TrainConfig(steps=5, batch_size=BATCH)
+
+
+# ---------------------------------------------------------------- a training step
+
+
+def metered(version: str, corpus: Corpus, meter: PartMeter) -> Training:
+    torch.manual_seed(0)
+    model = build(version, ModelConfig(corpus.tokenizer.vocab_size, BLOCK, **TINY))
+    training = Training(model, MeteredObjective(fixed_size_objective(version, corpus, BLOCK), meter), PLAN)
+    add_meter_hooks(training, meter)
+    return training
+
+
+@pytest.mark.parametrize("version", ["v1", "v4", "v6"])
+def test_every_part_of_a_step_is_met_and_none_twice(small_corpus: Corpus, version: str) -> None:
+    ticks = itertools.count()
+    meter = PartMeter(lambda: float(next(ticks)))
+    training = metered(version, small_corpus, meter)
+    before = next(ticks)
+    parts = meter.measure_step(training.steps())
+    after = next(ticks)
+    optimizers = {type(optimizer).__name__ for optimizer in training.optimizers}
+    assert set(parts) == {"rest", "batch", "loss", "forward", "backward"} | optimizers
+    assert sum(parts.values()) == after - before - 2  # nothing is lost, nothing is counted twice
+    assert all(taken >= 1 for taken in parts.values())
+
+
+@pytest.mark.parametrize(("version", "wider"), [("v4", 1), ("v7-quadrature", 2)])
+def test_operations_are_those_of_the_matrices(
+    small_corpus: Corpus, small_masked_corpus: Corpus, version: str, wider: int
+) -> None:
+    """Two for each number of each matrix and each token, and attention's own two products.
+
+    The way back goes through each matrix twice. Attention on the CPU is one operator where q, k and v are
+    alike, and separate products where q and k are twice as wide.
+    """
+    meter = PartMeter(lambda: 0.0)
+    training = metered(version, small_masked_corpus if wider == 2 else small_corpus, meter)
+    flop = count_flop(training, meter)
+    tokens = BATCH * BLOCK
+    tables = [p for name, p in training.model.named_parameters() if p.ndim == 2 and "embedding" not in name]
+    matrices = 2 * tokens * sum(p.numel() for p in tables)
+    scores, values = (2 * tokens * BLOCK * TINY["n_embd"] * TINY["n_layer"] * n for n in (wider, 1))
+    assert flop["forward"] == matrices + scores + values
+    again = scores if wider == 1 else 0  # the one operator takes the scores anew
+    assert flop["backward"] == 2 * (matrices + scores + values) + again
+
+
+def test_a_step_is_measured_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "SQUARES", {"cpu": (32, 48)})
+    monkeypatch.setattr(step, "TIMEABLE_FLOP", {"cpu": 1e6})
+    results = measure_step("v4", BATCH, BLOCK, rounds=1, n_chars=9_000, **TINY)
+    assert sum(results["ms"].values()) == pytest.approx(results["step_ms"], abs=0.01)
+    assert sum(results["gflop"].values()) == pytest.approx(results["gflop_per_step"], abs=0.001)
+    assert results["steps"] == 10  # those of the first round warm up
+    assert {f"{BATCH * BLOCK}x16x64", "48x48x48"} <= set(results["matmul_gflop_per_s"])
+    with pytest.raises(ValueError, match=r"version \(v99\)"):
+        measure_step("v99", rounds=1)
+
+
+# ---------------------------------------------------------------- an encoding, a text
+
+
+def test_each_encoding_is_measured_beside_a_body_that_reads_in_the_same_direction() -> None:
+    assert set(VERSIONS) - set(MEASURED) == {"v1", "v2"}
+    assert all(VERSIONS[baseline_of(version)].masks == VERSIONS[version].masks for version in MEASURED)
+    versions = ("nope", "v6", "v7")
+    results = measure_encodings(versions, rounds=2, batch_size=4, block_size=8, n_chars=9_000, **TINY)
+    for key in ("added", "quartiles", "step_ms"):
+        assert set(results[key]) == set(versions)
+    with pytest.raises(ValueError, match=r"version \(v1\)"):
+        measure_encodings(("v4", "v1"), rounds=1)
+
+
+def test_added_is_the_median_of_what_each_round_adds() -> None:
+    seconds = {
+        "even": ([1.0, 2.0, 4.0], [1.1, 2.2, 4.4]),  # the machine slows down, both alike
+        "dear": ([1.0, 1.0, 1.0], [1.2, 1.3, 9.0]),
+        "free": ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0]),
+    }
+    results = describe_times(seconds)
+    assert results["added"] == {"even": 0.1, "dear": 0.3, "free": 0.0}
+    assert results["quartiles"]["dear"] == [0.25, 4.15]
+    assert results["above"] == ["dear"]
+    assert results["step_ms"] == {"even": 2200.0, "dear": 1300.0, "free": 2000.0}
+
+
+def test_all_ways_to_write_are_measured() -> None:
+    results = measure_generation((3, 6), rounds=1, steps=2, tokens=40, n_chars=9_000, **TINY)
+    diffusion = results.pop("diffusion")
+    assert set(results) == {f"{what}_{n}" for what in ("cached", "uncached", "ratio") for n in (3, 6)}
+    steps = [diffusion[way]["steps"] for way in THRESHOLDS]
+    assert steps[0] == 40  # one by one
+    assert steps == sorted(steps, reverse=True)  # a lower threshold never takes more of them
+    speeds = median_speeds(10, cached=[0.5, 0.25, 9.0], uncached=[2.0, 5.0, 0.1])
+    assert speeds == {"cached_10": 20.0, "uncached_10": 5.0, "ratio_10": 4.0}

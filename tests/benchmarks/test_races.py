@@ -1,0 +1,165 @@
+"""Races to a loss: equal means for ours and the plain recipe, each run on its own clock."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from babygpt import invariants
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import from_text
+from babygpt.models.versions import build
+from babygpt.objectives import MaskedDiffusion, NextToken
+from babygpt.training import train
+from benchmarks import racing, recipe
+from benchmarks.plain_gpt import PlainGPT
+from benchmarks.racing import Race, Recipe, describe, run_race
+
+RESULTS = Path(recipe.__file__).parent / "results"
+CORPUS = from_text("abc", "abcdefgh" * 300)
+OURS, PLAIN = Recipe("v4", 1, 16, 40, 0.04, 0.02), Recipe("plain", 1, 16, 60, 0.01)
+TINY = ModelConfig(8, 16, n_layer=1, n_head=2, n_embd=16)
+
+
+def race(target: float) -> Race:
+    bodies = {"v4": partial(build, "v4"), "plain": PlainGPT}
+    return Race(bodies, NextToken(CORPUS, 16), CORPUS.tokenizer.vocab_size, 16, 12, target)
+
+
+# ---------------------------------------------------------------- one run
+
+
+def test_a_run_beside_others_is_the_run_alone() -> None:
+    """Taking turns changes nothing but the clock: our run is `train`'s, with the same seed and momentum."""
+    found = run_race({"plain": PLAIN, "ours": OURS}, race(target=0.0), seed=1)
+    torch.manual_seed(1)
+    model = build("v4", ModelConfig(CORPUS.tokenizer.vocab_size, 16, n_layer=1, n_head=4, n_embd=16))
+    plan = TrainConfig(40, 12, lr_matrix=0.04, lr_other=0.02, seed=1)
+    last = list(train(model, NextToken(CORPUS, 16), plan))[-1]
+    assert found["ours"]["val"] == round(last.val_loss, 4)
+    assert {name: (one["steps"], one["reached"]) for name, one in found.items()} == {
+        "plain": (60, False),
+        "ours": (40, False),
+    }
+    other = run_race({"ours": replace(OURS, momentum=0.7)}, race(target=0.0), seed=1)
+    assert other["ours"]["val"] != found["ours"]["val"]
+
+
+def test_only_training_is_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(racing.time, "process_time", lambda: now[0])
+    steps = racing.make_steps
+
+    def slow_steps(*args):
+        for step in steps(*args):
+            now[0] += 1.0
+            yield step
+
+    def slow_validation(model):
+        now[0] += 100.0
+        return 9.0
+
+    monkeypatch.setattr(racing, "make_steps", slow_steps)
+    here = race(0.0)
+    monkeypatch.setattr(here.objective, "validate", slow_validation)
+    assert run_race({"ours": OURS}, here, seed=1)["ours"]["seconds"] == OURS.steps
+
+
+# ---------------------------------------------------------------- the bodies
+
+
+def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> None:
+    torch.manual_seed(0)
+    model = PlainGPT(ModelConfig(50, 64, n_layer=8, n_head=4, n_embd=64)).double()
+    idx = torch.arange(8)
+    assert invariants.causal(model, idx).holds
+    assert not invariants.order_blind(model, idx).holds
+    assert model.head.weight is model.token_embedding.weight
+    for name, p in model.named_parameters():
+        if name.endswith("bias"):
+            assert not p.any(), name
+        elif p.ndim > 1:
+            added = name.endswith(("out_proj.weight", "linear2.weight"))
+            assert p.std().item() == pytest.approx(0.005 if added else 0.02, rel=0.1), name  # 0.02 / sqrt(16)
+
+
+# ---------------------------------------------------------------- ours against the others
+
+
+def small(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
+    """The same recipes, for models and runs that take no time."""
+    return {name: replace(one, n_layer=1, n_embd=16, steps=20) for name, one in recipes.items()}
+
+
+def test_every_recipe_runs_in_either_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recipe.compare(recipe.next_token_race(CORPUS, 9.0, 16), small(recipe.NEXT_RECIPES), (1, 2))
+    assert set(found["runs"]) == {"ours", *recipe.RIVALS}
+    assert found["reached"] == dict.fromkeys(found["runs"], 2)
+    assert {f"ratio_{rival}" for rival in recipe.RIVALS} <= found.keys()
+    monkeypatch.setattr(recipe, "MaskedDiffusion", partial(MaskedDiffusion, val_windows=64))
+    masked = from_text("abc", "abcdefgh" * 300, with_mask=True)
+    found = recipe.compare(recipe.diffusion_race(masked, 0.0, 16), small(recipe.DIFFUSION_RECIPES), (1,))
+    assert found["reached"] == dict.fromkeys(found["runs"], 0)
+    assert found["ratio_tuned"] is None  # ours did not come there: nothing is to be said of the others
+    assert all(runs[0]["steps"] == 20 for runs in found["runs"].values())
+
+
+def test_a_ratio_is_the_median_of_what_each_seed_says() -> None:
+    seconds = {"ours": (1.0, 2.0, 1.0), "published": (10.0, 10.0, 20.0), "same_shape": (4.0, 4.0, 4.0)}
+    seconds["tuned"] = (3.0, 3.0, 3.0)
+    runs = {name: [{"seconds": one, "reached": True} for one in each] for name, each in seconds.items()}
+    found = {"ratio_published": 10.0, "ratio_same_shape": 4.0, "ratio_tuned": 3.0}
+    runs["tuned"][0]["reached"] = False  # a rival that gave up has taken at least as long
+    assert recipe.ratios(runs) == found
+    runs["ours"][2]["reached"] = False
+    assert recipe.ratios(runs) == dict.fromkeys(found)
+
+
+@pytest.mark.parametrize(("needs", "of", "steps"), [(150, 200, 200), (300, 260, 340), (120, 200, 140)])
+@pytest.mark.parametrize(
+    ("rate_other", "moments"), [(None, {"betas": (0.8, 0.95)}), (0.02, {"momentum": 0.85})]
+)
+def test_tuning_finds_rate_moments_and_the_shortest_length(
+    rate_other: float | None, moments: dict[str, Any], needs: int, of: int, steps: int, monkeypatch
+) -> None:
+    """Runs are made up: they reach the target with the best settings, and at least so many steps."""
+
+    def run(recipes, race, seed, title):
+        one = recipes["it"]
+        wrong = sum(getattr(one, name) != value for name, value in {"rate": 0.005, **moments}.items())
+        reached = not wrong and one.steps >= needs
+        at = one.steps - 5 * bool(reached)
+        return {"it": {"steps": at, "val": 1.0 if reached else 2.0 + wrong, "reached": reached}}
+
+    monkeypatch.setattr(recipe, "run_race", run)
+    start = Recipe("plain", 1, 16, of, 0.01, rate_other)
+    found = recipe.tune(race(1.5), start, rates=(0.5, 1.0, 2.0), lengths=(0.7, 1.3))
+    best = replace(start, rate=0.005, rate_other=rate_other and 0.01, steps=steps, **moments)
+    assert found["best"] == describe(best)
+    assert len(found["runs"]) == 7
+
+
+@pytest.mark.parametrize("name", list(recipe.RACES))
+def test_what_is_stored_is_of_these_recipes_all_tuned_with_as_many_runs(name: str) -> None:
+    raced = recipe.RACES[name][1]
+    stored = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    del stored["recipes"]["pairs"]  # raced beside the others, and given up
+    assert stored["recipes"] == {each: describe(one) for each, one in raced.items()}
+    for rival in ("ours", "tuned"):
+        tuned = json.loads((RESULTS / f"tune_{name}_{rival}.json").read_text("utf-8"))
+        assert tuned["best"] == describe(raced[rival])
+        assert tuned["runs"][0]["recipe"] == describe(recipe.with_rates(recipe.TUNED_FROM[name][rival], 0.5))
+        assert len(tuned["runs"]) == len(recipe.RATES) + len(recipe.MOMENTA) + len(recipe.LENGTHS)
+    shapes = {each: (one.n_layer, one.n_embd) for each, one in raced.items()}
+    assert shapes["ours"] == shapes["same_shape"] == shapes["tuned"] != shapes["published"]
+
+
+def test_the_pages_say_what_the_race_came_to() -> None:
+    ratio = json.loads((RESULTS / "recipe.json").read_text("utf-8"))["ratio_tuned"]
+    root = RESULTS.parents[1]
+    assert f"**{ratio:.1f} times**" in (root / "docs" / "benchmarks.md").read_text("utf-8")
+    assert f"takes {ratio:.1f} times our time" in (root / "README.md").read_text("utf-8")

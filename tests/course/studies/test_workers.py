@@ -1,0 +1,123 @@
+"""Workers: runs side by side give the numbers of runs in turn, and a crash loses one run only."""
+
+import os
+import re
+import signal
+import sys
+import time
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from babygpt.errors import BadInput
+from babygpt_course.commands.figures import figures as command
+from babygpt_course.studies import workers as module
+from babygpt_course.studies.sweep import keep_runs, sweep
+from babygpt_course.studies.workers import cluster, processes
+
+
+@pytest.fixture(params=["processes", "jobs"])
+def two(request, tmp_path, monkeypatch):
+    """Two workers: processes of this machine, or jobs that submitit's local executor starts."""
+    if request.param == "processes":
+        return processes(2)
+    submitit = pytest.importorskip("submitit")
+    monkeypatch.setattr(submitit.Job, "_results_timeout_s", 1)  # a lost job's answer is waited for so long
+    return cluster("local", tmp_path / "jobs", 2)
+
+
+@pytest.mark.survives(
+    "kill -9 of a worker, or of a job of a cluster, during a study",
+    "the other runs are kept, and the same command makes the lost one again",
+)
+def test_a_killed_run_is_named_and_takes_no_other_along(two, tmp_path):
+    path, calls = tmp_path / "kept.json", []
+
+    def run(variant, seed):
+        if variant == "b" and seed == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(1.0 if seed == 1 else 0.0)  # during which the other one is killed
+        return {"pid": os.getpid(), "threads": torch.get_num_threads(), "value": torch.ones(2).sum().item()}
+
+    with pytest.raises(BadInput, match="'b', seed 1 failed, and the same command makes it again"):
+        sweep(("b", "a"), (1, 2), run, keep_runs(path, two))
+
+    def again(variant, seed):
+        calls.append((variant, seed))
+        return {"pid": 0, "threads": 1, "value": 2.0}
+
+    found = sweep(("b", "a"), (1, 2), again, keep_runs(path))
+    assert calls == [("b", 1)]
+    assert {name: each["value"] for name, each in found.items()} == {"b": [2.0, 2.0], "a": [2.0, 2.0]}
+    pids = [*found["a"]["pid"], found["b"]["pid"][1]]
+    assert len({*pids, os.getpid()}) == 4  # each run has a process of its own
+    assert set(found["a"]["threads"]) == {module.threads_of_each(2)}
+
+
+@pytest.mark.survives(
+    "a full disk during a study in several processes", "what is kept stays; it goes on later"
+)
+def test_nothing_runs_on_when_a_run_cannot_be_kept(tmp_path, monkeypatch):
+    def run(variant, seed):
+        (tmp_path / f"made {seed}").touch()
+        return {"value": seed}
+
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("babygpt_course.studies.sweep.write_atomically", full)
+    with pytest.raises(OSError, match="No space left"):
+        sweep(("a",), range(1, 20), run, keep_runs(tmp_path / "kept.json", processes(1)))
+    assert len(list(tmp_path.glob("made *"))) <= 2  # the first one, and one under way
+
+
+def test_an_unknown_option_of_a_cluster_is_refused(tmp_path):
+    pytest.importorskip("submitit")
+    with pytest.raises(BadInput, match=r"cluster \(local\): .*not_an_option"):
+        cluster("local", tmp_path, 1, {"not_an_option": 3})
+
+
+@pytest.mark.parametrize("make", [processes, lambda n: cluster("local", "jobs", n)])
+def test_no_workers_are_refused(make):
+    with pytest.raises(BadInput, match=r"workers \(0\) must be at least 1"):
+        make(0)
+
+
+@pytest.mark.parametrize(
+    ("package", "words"), [("joblib", ["--workers", "1"]), ("submitit", ["--cluster", "local"])]
+)
+def test_a_package_that_is_missing_is_named(package, words, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    result = CliRunner().invoke(command, ["sinusoid", *words])
+    assert isinstance(result.exception, BadInput)
+    assert re.fullmatch(
+        rf"{package}[\w.]* is not installed: pip install 'babygpt\[sweep\]'", str(result.exception)
+    )
+
+
+@pytest.mark.parametrize(("cores", "workers", "each"), [(8, 2, 4), (8, 3, 2), (2, 4, 1), (1, 1, 1)])
+def test_cores_are_shared_out(cores, workers, each, monkeypatch):
+    monkeypatch.setattr(module, "available_cores", lambda: cores)
+    monkeypatch.setattr(module.torch, "get_num_threads", lambda: cores)
+    assert module.threads_of_each(workers) == each
+
+
+@pytest.mark.parametrize(("given", "chosen", "threads"), [(None, False, 1), ("4", False, 4), ("4", True, 64)])
+def test_a_job_takes_the_cores_it_was_given_or_the_threads_somebody_chose(
+    given, chosen, threads, monkeypatch
+):
+    taken = []
+    monkeypatch.delenv("SLURM_CPUS_PER_TASK", raising=False)
+    if given:
+        monkeypatch.setenv("SLURM_CPUS_PER_TASK", given)
+    monkeypatch.setattr(module, "threads_were_chosen", lambda: chosen)
+    monkeypatch.setattr(module, "available_cores", lambda: 64)
+    monkeypatch.setattr(module.torch, "get_num_threads", lambda: 64)
+    monkeypatch.setattr(module.torch, "set_num_threads", taken.append)
+    quiet = module.QUIET.set(False)
+    module.make_run(lambda: {}, 0)
+    module.QUIET.reset(quiet)
+    assert taken == [threads]

@@ -1,0 +1,326 @@
+"""T5 against the published library, KERPLE and FIRE against plain floats, and each against the others."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from babygpt import invariants
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.encodings import FIRE, ALiBi, Encoding, LogKernel, PowerKernel, T5Bias
+from babygpt.encodings.alibi import slopes
+from babygpt.encodings.learned_biases import (
+    bucket,
+    bucket_starts,
+    log_kernel_bias,
+    power_kernel_bias,
+    psi,
+    share,
+)
+from babygpt.models.versions import build
+from babygpt.objectives import NextToken
+from babygpt.positions import Positions
+from babygpt.training import train
+
+KERNELS = {"kerple-log": LogKernel, "kerple-power": PowerKernel}
+TIMES = st.lists(st.integers(0, 500), min_size=1, max_size=5)
+
+
+def bias_at(encoding: Encoding, m: list[int], n: list[int]) -> torch.Tensor:
+    return encoding.score_bias(Positions(torch.tensor(m)), Positions(torch.tensor(n)))
+
+
+@pytest.mark.parametrize("make", [T5Bias, LogKernel, PowerKernel, FIRE])
+def test_a_model_without_heads_is_refused(make: type[Encoding]) -> None:
+    with pytest.raises(ValueError, match=r"n_head \(0\) must be"):
+        make(0)
+
+
+# ---------------------------------------------------------------- T5
+
+EVEN = [(32, 128), (32, 64), (16, 1000), (8, 64), (8, 81), (6, 81), (4, 9), (64, 40)]
+SETTINGS = [(n, furthest, both_ways) for n, furthest in EVEN for both_ways in (False, True)]
+
+
+@torch.no_grad()
+def t5(*args) -> T5Bias:
+    """Make a T5Bias with numbers that differ, as after training."""
+    encoding = T5Bias(*args)
+    encoding.table.normal_(generator=torch.Generator().manual_seed(0))
+    return encoding
+
+
+def test_buckets_are_those_of_the_library_at_every_distance() -> None:
+    """The library counts the other way: a key's position minus its query's."""
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    for n_buckets, furthest, both_ways in [*SETTINGS, (9, 50, False), (2, 9, False)]:
+        distance = torch.arange(-5 * furthest, 5 * furthest + 1)
+        expected = T5Attention._relative_position_bucket(-distance, both_ways, n_buckets, furthest)
+        got = bucket(distance, n_buckets, furthest, both_ways)
+        assert torch.equal(got, expected), (n_buckets, furthest, both_ways)
+
+
+@given(n_buckets=st.integers(2, 24), more=st.integers(1, 500))
+@example(n_buckets=9, more=124)  # 4, 8, ..., 64: in floats the last is 64.00000000000001
+def test_each_wide_bucket_begins_where_whole_numbers_say(n_buckets: int, more: int) -> None:
+    """At the first d with (d / single)^wide at least (furthest / single)^j: no logarithm, no rounding."""
+    single, furthest = n_buckets // 2, n_buckets // 2 + more
+    wide, starts = n_buckets - single, bucket_starts(n_buckets, furthest)
+    assert starts[:single] == list(range(single))
+    for j, start in enumerate(starts[single:]):
+        bound = furthest**j * single ** (wide - j)
+        assert start**wide >= bound
+        assert start == single or (start - 1) ** wide < bound
+
+
+@given(m=TIMES, n=TIMES, both_ways=st.booleans())
+def test_t5_adds_the_number_of_each_distances_bucket(m: list[int], n: list[int], both_ways: bool) -> None:
+    encoding = t5(3, 8, 40, both_ways)
+    bias = bias_at(encoding, m, n)
+    assert bias.shape == (3, len(m), len(n))
+    for i, a in enumerate(m):
+        for j, b in enumerate(n):
+            found = bucket(torch.tensor(a - b), 8, 40, both_ways)
+            assert torch.equal(bias[:, i, j], encoding.table[found])
+
+
+def test_t5_begins_without_an_encoding_and_learns_the_buckets_it_meets() -> None:
+    encoding, here = T5Bias(2, 8, 40), Positions.arange(6)
+    bias = encoding.score_bias(here, here)
+    assert not bias.any()
+    bias.tril().square().add(bias.tril()).sum().backward()
+    met = bucket(torch.arange(6), 8, 40).unique()
+    assert encoding.table.grad.nonzero()[:, 0].unique().tolist() == met.tolist()
+
+
+def test_t5_both_ways_tells_ahead_from_behind() -> None:
+    here = Positions.arange(9)
+    one, both = (t5(1, 8, 40, way).score_bias(here, here)[0] for way in (False, True))
+    assert (one.triu() == one[0, 0] * torch.ones(9, 9).triu()).all()  # one way: ahead is distance 0
+    assert (both != both.T).sum() == 9 * 8
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_buckets": 1}, r"n_buckets \(1\) must be a whole number from 2"),
+        ({"n_buckets": 8.5}, r"n_buckets \(8.5\) must be a whole number"),
+        ({"n_buckets": 8, "furthest": 4}, r"furthest \(4\) must be above 4"),
+        ({"n_buckets": 9, "both_ways": True}, r"n_buckets \(9\) must be even"),
+        ({"n_buckets": 2, "both_ways": True}, r"n_buckets \(2\) must be even and at least 4"),
+    ],
+)
+def test_t5_refuses_numbers_that_make_no_buckets(wrong: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        T5Bias(2, **wrong)
+
+
+# ---------------------------------------------------------------- KERPLE
+
+
+def kerple(kind: type[Encoding], numbers: list[float]) -> Encoding:
+    """Make a kernel of two heads in double precision, with the first two numbers in log_r1."""
+    encoding = kind(2).double()
+    second = "log_r2" if kind is LogKernel else "logit_r2"
+    values = torch.tensor(numbers, dtype=torch.float64).view(2, 2)
+    encoding.load_state_dict({"log_r1": values[0], second: values[1]})
+    return encoding
+
+
+def kernel_in_floats(kind: type[Encoding], numbers: list[float], h: int, distance: int) -> float:
+    r1, second = math.exp(numbers[h]), numbers[2 + h]
+    if kind is LogKernel:
+        return -r1 * math.log(1 + math.exp(second) * abs(distance))
+    return -r1 * abs(distance) ** (2 / (1 + math.exp(-second)))
+
+
+@pytest.mark.parametrize("kind", KERNELS.values())
+@given(m=TIMES, n=TIMES, numbers=st.lists(st.floats(-3, 3), min_size=4, max_size=4))
+def test_each_head_adds_its_kernel_of_the_distance(
+    kind: type[Encoding], m: list[int], n: list[int], numbers: list[float]
+) -> None:
+    bias = bias_at(kerple(kind, numbers), m, n)
+    for h in range(2):
+        expected = [[kernel_in_floats(kind, numbers, h, a - b) for b in n] for a in m]
+        assert bias[h].tolist() == [pytest.approx(row, rel=1e-10, abs=1e-10) for row in expected]
+
+
+@given(m=TIMES, n=TIMES)
+def test_the_power_kernel_begins_as_alibi(m: list[int], n: list[int]) -> None:
+    torch.testing.assert_close(bias_at(PowerKernel(4), m, n), bias_at(ALiBi(4), m, n), rtol=1e-6, atol=0)
+
+
+def test_the_log_kernel_begins_with_alibis_slope_and_flattens() -> None:
+    encoding, keys = LogKernel(4).double(), Positions.arange(2001)
+    bias = encoding.score_bias(Positions(torch.tensor([2000])), keys)[:, 0].flip(-1)
+    straight = slopes(4).double()[:, None] * torch.arange(2001)
+    torch.testing.assert_close(bias, -torch.log(1 + straight), rtol=1e-6, atol=0)
+    assert (bias[:, 1:].diff() > bias[:, :-1].diff()).all()  # every step takes less than the one before
+
+
+def smallest_quadratic_form(bias: torch.Tensor) -> float:
+    """Return the smallest x K x among all x of length 1 whose numbers sum to 0, for K (n, n)."""
+    n = len(bias)
+    centred = torch.eye(n, dtype=torch.float64) - 1 / n
+    values = torch.linalg.eigvalsh(centred @ bias @ centred)  # one of them is 0: the direction projected out
+    return float(values.min() / values.abs().max())
+
+
+@given(r1=st.floats(0.01, 10), r2=st.floats(0.01, 2))
+def test_both_are_kernels_and_a_power_above_two_is_none(r1: float, r2: float) -> None:
+    """The paper asks for conditionally positive definite kernels; a power above 2 is not."""
+    at = torch.arange(24, dtype=torch.float64)
+    distance, r1, r2 = at[:, None] - at, torch.tensor(r1), torch.tensor(r2)
+    assert smallest_quadratic_form(log_kernel_bias(distance, r1, r2)) > -1e-9
+    assert smallest_quadratic_form(power_kernel_bias(distance, r1, r2)) > -1e-9
+    assert smallest_quadratic_form(power_kernel_bias(distance, r1, 2.2 + r2)) < -1e-3
+
+
+@pytest.mark.parametrize("bias", [log_kernel_bias, power_kernel_bias])
+def test_kernels_have_correct_gradients_also_at_distance_0(bias) -> None:
+    distance = torch.tensor([0, 1, -7, 30])
+    numbers = [torch.tensor([[0.5], [1.3]], dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    assert torch.autograd.gradcheck(lambda r1, r2: bias(distance, r1, r2), numbers)
+
+
+@pytest.mark.parametrize("version", KERNELS)
+def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, version: str) -> None:
+    """At this rate plain numbers would fall below 0 in a few steps."""
+    config = ModelConfig(small_corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
+    model, here = build(version, config), Positions.arange(16)
+    before = model.encoding.score_bias(here, here).detach()
+    plan = TrainConfig(steps=12, batch_size=4, lr_other=2.0, warmup=0, seed=0)
+    for _ in train(model, NextToken(small_corpus, 16), plan):
+        bias = model.encoding.score_bias(here, here).detach()
+        assert bias.isfinite().all()
+        assert (bias[:, -1].diff() >= 0).all()  # scores fall with distance
+        assert not bias.diagonal(dim1=1, dim2=2).any()
+    assert (bias - before).abs().max() > 0.1
+
+
+# ---------------------------------------------------------------- FIRE
+
+
+@torch.no_grad()
+def fire(n_head: int = 2, width: int = 5, log_c: float = -2.0, log_threshold: float = 2.5) -> FIRE:
+    """Make a FIRE with a random network, in double precision."""
+    torch.manual_seed(0)
+    encoding = FIRE(n_head, width).double()
+    for p in encoding.network.parameters():
+        p.normal_()
+    encoding.log_c.fill_(log_c)
+    encoding.log_threshold.fill_(log_threshold)
+    return encoding
+
+
+def fire_in_floats(encoding: FIRE, h: int, m: int, n: int) -> float:
+    c, threshold = (math.exp(log.item()) for log in (encoding.log_c, encoding.log_threshold))
+    x = math.log(c * abs(m - n) + 1) / math.log(c * max(m, threshold) + 1)
+    into, out = encoding.network[0], encoding.network[2].weight[h].tolist()
+    units = zip(into.weight[:, 0].tolist(), into.bias.tolist(), out, strict=True)
+    return sum(after * max(0.0, weight * x + bias) for weight, bias, after in units)
+
+
+@given(m=TIMES, n=TIMES, log_c=st.floats(-6, 3), log_threshold=st.floats(-3, 6))
+def test_each_head_adds_the_output_of_its_network(
+    m: list[int], n: list[int], log_c: float, log_threshold: float
+) -> None:
+    encoding = fire(2, 5, log_c, log_threshold)
+    bias = bias_at(encoding, m, n)
+    assert bias.shape == (2, len(m), len(n))
+    for h in range(2):
+        expected = [[fire_in_floats(encoding, h, a, b) for b in n] for a in m]
+        assert bias[h].tolist() == [pytest.approx(row, rel=1e-10, abs=1e-10) for row in expected]
+
+
+@given(m=st.integers(0, 10**6), c=st.floats(1e-6, 1e3), threshold=st.floats(0.1, 1e4))
+def test_a_share_grows_from_0_to_the_first_token_at_any_length(m: int, c: float, threshold: float) -> None:
+    query, key = torch.tensor([[m]]), torch.linspace(0, m, 9).round().long()
+    found = share(query, key, torch.tensor([c]).double(), torch.tensor([threshold]).double())[0]
+    assert found[-1] == 0.0
+    assert (found.diff() <= 0).all()
+    assert found[0] == 1.0 if m >= threshold else found[0] <= 1.0
+
+
+def test_before_the_threshold_fire_depends_on_distance_and_beyond_it_stretches() -> None:
+    assert invariants.shift_invariant(fire(n_head=4, log_threshold=math.log(1000))).holds
+    assert invariants.shift_invariant(fire(n_head=4, log_threshold=math.log(10))).value > 1e-2
+    c, threshold = torch.tensor([1e-6]), torch.tensor([1.0])  # with a tiny c, psi is a line
+    near, far = (share(torch.tensor([[m]]), torch.tensor([m // 4]), c, threshold) for m in (100, 400))
+    torch.testing.assert_close(near, far, rtol=1e-3, atol=0)
+
+
+@torch.no_grad()
+def linear_fire(steep: torch.Tensor, c: float, furthest: float) -> FIRE:
+    """Make a FIRE with one hidden unit: head h adds -steep_h psi(distance), up to a threshold."""
+    encoding = FIRE(len(steep), width=1, threshold=furthest).double()
+    encoding.log_c.fill_(math.log(c))
+    encoding.network[0].weight.fill_(1.0)
+    encoding.network[0].bias.zero_()
+    reach = psi(encoding.log_threshold.exp(), torch.tensor(c, dtype=torch.float64))
+    encoding.network[2].weight.copy_(-steep[:, None] * reach)
+    return encoding
+
+
+def test_kerple_and_alibi_are_special_cases_of_fire() -> None:
+    """KERPLE's logarithm where heads share r2; ALiBi with a tiny c. Both within the threshold."""
+    here, kernel = Positions.arange(300), LogKernel(3).double()
+    torch.nn.init.constant_(kernel.log_r2, math.log(0.3))
+    kernel.log_r1.data.copy_(torch.tensor([-1.0, 0.0, 1.0]))
+    found = linear_fire(kernel.log_r1.exp(), 0.3, 1000.0).score_bias(here, here)
+    torch.testing.assert_close(found, kernel.score_bias(here, here), rtol=0, atol=1e-10)
+    plain, c = ALiBi(4), 1e-9
+    found = linear_fire(plain.slopes.double() / c, c, 1000.0).score_bias(here, here)
+    torch.testing.assert_close(found.float(), plain.score_bias(here, here), rtol=0, atol=1e-4)
+
+
+def test_fire_begins_without_an_encoding_and_then_learns_all_it_has() -> None:
+    encoding, here = FIRE(2), Positions.arange(40)
+    assert not encoding.score_bias(here, here).any()
+    torch.nn.init.normal_(encoding.network[2].weight)
+    encoding.score_bias(here, here)[0].tril().square().sum().backward()
+    for p in (encoding.log_c, encoding.log_threshold, encoding.network[0].weight):
+        assert p.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"width": 0}, r"width \(0\) must be"),
+        ({"width": 2.5}, r"width \(2.5\) must be a whole number"),
+        ({"threshold": 0.0}, r"threshold \(0.0\) must be above 0 tokens"),
+        ({"threshold": math.nan}, r"threshold \(nan\) must be a finite number"),
+    ],
+)
+def test_fire_refuses_numbers_that_make_no_network(wrong: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FIRE(2, **wrong)
+
+
+# ---------------------------------------------------------------- all three
+
+
+def test_t5_and_kerple_depend_on_distance_alone() -> None:
+    for encoding in (t5(4), LogKernel(4), PowerKernel(4)):
+        assert invariants.shift_invariant(encoding).holds
+
+
+@pytest.mark.parametrize("end", [-70.0, 70.0])
+def test_numbers_as_large_as_a_checkpoint_may_hold_stay_finite(end: float) -> None:
+    here = Positions.arange(100)
+    for encoding in (
+        LogKernel(2),
+        PowerKernel(2),
+        fire(2, 5, end, 70.0).float(),
+        fire(2, 5, end, -70.0).float(),
+    ):
+        if not isinstance(encoding, FIRE):
+            for p in encoding.parameters():
+                torch.nn.init.constant_(p, end)
+        bias = encoding.score_bias(here, here)
+        bias.sum().backward()
+        assert bias.isfinite().all()
+        assert all(p.grad.isfinite().all() for p in encoding.parameters())

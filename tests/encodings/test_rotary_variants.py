@@ -1,0 +1,233 @@
+"""Variants of RoPE: frequencies against those of the transformers library, scores against closed forms."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from babygpt.encodings import Encoding, Interpolated, NTKAware, PartialRotary, Rotary, XPos, YaRN
+from babygpt.encodings.rotary_variants import fading, ntk_theta, yarn_slowed, yarn_temperature
+from babygpt.errors import BadInput
+from babygpt.positions import Positions
+
+D = 16
+DIMS = st.integers(2, 64).map(lambda pairs: 2 * pairs)
+FACTORS = st.floats(1.0, 64.0)
+THETAS = st.sampled_from([50.0, 500.0, 10_000.0, 1e6])
+WINDOWS = st.sampled_from([64, 100, 512, 4096])
+SHARES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.99, 1.0])
+STRETCHED: dict[str, Callable[[int, float, float], Rotary]] = {
+    "interpolation": lambda D, s, theta: Interpolated(D, s, theta),
+    "ntk": lambda D, s, theta: NTKAware(D, s, theta),
+    "yarn": lambda D, s, theta: YaRN(D, round(256 * s), s, theta),
+}
+
+
+def published(kind: str, D: int, theta: float, window: int = 64, **rope: float) -> tuple[torch.Tensor, float]:
+    """Return frequencies, and the factor of queries and keys, as transformers computes them for a Llama."""
+    from transformers import LlamaConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    rope = {"rope_type": kind, "rope_theta": theta, "original_max_position_embeddings": window, **rope}
+    length = window
+    if kind == "dynamic":  # its base is stretched by length / window
+        length, rope["factor"] = round(window * rope["factor"]), 1.0
+    config = LlamaConfig(
+        hidden_size=D, num_attention_heads=1, head_dim=D, max_position_embeddings=window, rope_parameters=rope
+    )
+    frequency, scale = ROPE_INIT_FUNCTIONS[kind](config, torch.device("cpu"), seq_len=length)
+    return frequency, float(scale)
+
+
+def assert_frequencies(encoding: Rotary, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(encoding.frequencies().float(), expected, rtol=1e-5, atol=0)
+
+
+def random_heads(T: int, D: int = D) -> torch.Tensor:
+    return torch.randn(1, 1, T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@given(D=DIMS, factor=st.integers(1, 64), theta=THETAS, window=WINDOWS, share=SHARES)
+def test_frequencies_are_the_published_ones(
+    D: int, factor: int, theta: float, window: int, share: float
+) -> None:
+    """Partial RoPE is the proportional kind, of Gemma 4."""
+    partial, _ = published("proportional", D, theta, partial_rotary_factor=share)
+    assert_frequencies(PartialRotary(D, share, theta), partial)
+    assert_frequencies(
+        Interpolated(D, factor, theta), published("linear", D, theta, window, factor=factor)[0]
+    )
+    assert_frequencies(NTKAware(D, factor, theta), published("dynamic", D, theta, window, factor=factor)[0])
+
+
+@given(D=DIMS, factor=st.integers(1, 64), theta=THETAS, window=WINDOWS)
+def test_yarn_is_the_published_one(D: int, factor: int, theta: float, window: int) -> None:
+    low = D * math.log(window / (64 * math.pi)) / (2 * math.log(theta))
+    assume(low >= 0 or window > 16)  # the pair that turns once exists
+    expected, scale = published("yarn", D, theta, window, factor=factor)
+    assert_frequencies(YaRN(D, window * factor, factor, theta), expected)
+    assert yarn_temperature(factor) == pytest.approx(scale, abs=1e-12)
+
+
+# ---------------------------------------------------------------- partial RoPE
+
+
+@given(share=SHARES, distance=st.integers(0, 5000))
+def test_pairs_that_do_not_turn_stay_as_they_are(share: float, distance: int) -> None:
+    q, ends, turning = random_heads(2), Positions(torch.tensor([0, distance])), 2 * int(share * D / 2)
+    partial, full = (e.transform_qk(q, q, ends)[0] for e in (PartialRotary(D, share), Rotary(D)))
+    assert torch.equal(partial[..., turning:], q[..., turning:])
+    assert torch.equal(partial[..., :turning], full[..., :turning])
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_a_share_outside_0_to_1_is_refused(share: float) -> None:
+    with pytest.raises(BadInput, match=rf"share \({share}\) must lie between 0 and 1"):
+        PartialRotary(D, share)
+
+
+# ---------------------------------------------------------------- xPos
+
+
+def pair_scores(q: torch.Tensor, k: torch.Tensor, distance: int, scale_base: float) -> np.ndarray:
+    """Return each pair's part of the score in closed form: Re(q k* e^(i omega d)) zeta^(d / scale_base)."""
+    q_, k_ = (x.double().numpy()[0::2] + 1j * x.double().numpy()[1::2] for x in (q, k))
+    i = np.arange(len(q_))
+    omega, zeta = 10_000.0 ** (-i / len(q_)), (i / len(q_) + 0.4) / 1.4
+    return (q_ * k_.conj() * np.exp(1j * omega * distance)).real * zeta ** (distance / scale_base)
+
+
+@given(
+    D=DIMS, n=st.integers(0, 3000), distance=st.integers(0, 500), base=st.sampled_from([64.0, 100.0, 512.0])
+)
+def test_xpos_scores_turn_and_fade_with_the_distance(D: int, n: int, distance: int, base: float) -> None:
+    q, k = random_heads(2, D)[0, 0]
+    ends = Positions(torch.tensor([n + distance, n]))
+    new_q, new_k = XPos(D, base).transform_qk(*(x.expand(1, 1, 2, D) for x in (q, k)), ends)
+    got = (new_q[0, 0, 0] * new_k[0, 0, 1]).view(-1, 2).sum(dim=1)
+    expected = pair_scores(q, k, distance, base)
+    assert np.abs(got.numpy() - expected).max() < 1e-10 * max(1.0, float(np.abs(expected).max()))
+
+
+def test_the_quickest_pair_fades_most() -> None:
+    left = fading(D)
+    assert float(left[0]) == pytest.approx(2 / 7)
+    assert bool((left.diff() > 0).all())
+    assert float(left[-1]) < 1
+
+
+def test_xpos_refuses_positions_whose_factor_overflows() -> None:
+    encoding = XPos(D, 32.0)
+    last = encoding.max_positions - 1
+    q = torch.ones(1, 1, 1, D)
+    for x in encoding.transform_qk(q, q, Positions(torch.tensor([last]))):
+        assert bool(x.isfinite().all())
+    for positions in (Positions.arange(2, last), Positions(torch.tensor([last + 1]))):
+        q = torch.ones(1, 1, len(positions), D)
+        with pytest.raises(
+            BadInput, match=rf"position {last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"
+        ):
+            encoding.transform_qk(q, q, positions)
+
+
+@pytest.mark.parametrize("scale_base", [0.0, -3.0, 0.5])
+def test_a_scale_base_below_one_token_is_refused(scale_base: float) -> None:
+    with pytest.raises(BadInput, match=rf"scale_base \({scale_base}\) must be at least 1 token"):
+        XPos(D, scale_base)
+
+
+# ---------------------------------------------------------------- beyond the window
+
+
+LIKE_ROPE = [make(D, 1.0, 10_000.0) for make in STRETCHED.values()] + [PartialRotary(D, 1.0), XPos(D, 1e12)]
+
+
+@pytest.mark.parametrize("encoding", LIKE_ROPE, ids=lambda e: type(e).__name__)
+def test_a_variant_that_changes_nothing_is_rope(encoding: Rotary) -> None:
+    """With a factor of 1, with a share of 1, and with a very large scale_base."""
+    q, positions = random_heads(5), Positions.arange(5, start=70)
+    for got, plain in zip(
+        encoding.transform_qk(q, -q, positions), Rotary(D).transform_qk(q, -q, positions), strict=True
+    ):
+        torch.testing.assert_close(got, plain, rtol=0, atol=1e-9)
+
+
+@given(D=DIMS, factor=FACTORS, theta=THETAS)
+def test_interpolation_reads_position_m_as_m_over_factor(D: int, factor: float, theta: float) -> None:
+    q, far = random_heads(3, D), torch.tensor([0.0, 7.0, 4095.0], dtype=torch.float64)
+    got = Interpolated(D, factor, theta).transform_qk(q, q, Positions(far))
+    expected = Rotary(D, theta).transform_qk(q, q, Positions(far / factor))
+    torch.testing.assert_close(got, expected, rtol=0, atol=1e-10)
+
+
+@given(D=DIMS, factor=FACTORS, theta=THETAS)
+def test_ntk_keeps_the_quickest_pair_and_slows_the_slowest_by_the_factor(
+    D: int, factor: float, theta: float
+) -> None:
+    slowing = Rotary(D, theta).frequencies() / NTKAware(D, factor, theta).frequencies()
+    assert float(slowing[0]) == 1
+    assert float(slowing[-1]) == pytest.approx(factor, rel=1e-10)
+    assert bool((slowing.diff() >= -1e-12).all())  # the slower the pair, the more
+
+
+@given(D=DIMS, theta=THETAS, window=WINDOWS)
+def test_yarn_slows_pairs_that_never_turned_and_keeps_those_that_turned_often(
+    D: int, theta: float, window: int
+) -> None:
+    turns = Rotary(D, theta).frequencies() * window / (2 * math.pi)
+    slowed, step = yarn_slowed(D, window, theta), theta ** (2 / D)  # between neighbouring pairs' turns
+    assert bool((slowed[turns < 1 / step] == 1).all())
+    assert bool((slowed[turns > 32 * step] == 0).all())
+    assert bool((slowed.diff() >= 0).all())
+
+
+def test_yarn_in_a_window_of_64_by_hand() -> None:
+    """Eight pairs, base 10 000: the first turns 10 times, the third once, the fourth never."""
+    turns = Rotary(16).frequencies() * 64 / (2 * math.pi)
+    assert [round(float(x), 2) for x in turns[:4]] == [10.19, 3.22, 1.02, 0.32]
+    assert yarn_slowed(16, 64).tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1, 1, 1, 1])
+
+
+@given(window=st.integers(1, 4096), factor=FACTORS)
+def test_yarn_finds_the_window_in_training_although_the_stretched_one_was_rounded_down(
+    window: int, factor: float
+) -> None:
+    assert YaRN(D, int(window * factor), factor).window == window
+
+
+def test_yarn_sharpens_scores_by_the_square_of_its_temperature() -> None:
+    q, k = random_heads(1), random_heads(2)[:, :, 1:]
+    new_q, new_k = YaRN(D, 256, 4.0).transform_qk(q, k, Positions.arange(1))  # position 0 turns nothing
+    assert float((new_q * new_k).sum()) == pytest.approx(float((q * k).sum()) * (1 + 0.1 * math.log(4)) ** 2)
+
+
+@pytest.mark.parametrize("method", STRETCHED)
+def test_a_steered_factor_acts_like_a_new_encoding(method: str) -> None:
+    steered, made = STRETCHED[method](16, 1.0, 10_000.0), STRETCHED[method](16, 4.0, 10_000.0)
+    steered.steer("factor", 4)
+    assert torch.equal(steered.frequencies(), made.frequencies())
+    with pytest.raises(ValueError, match=r"factor \(0.5\) must be at least 1"):
+        steered.steer("factor", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Interpolated(16, 0.5),
+            r"factor \(0.5\) must be at least 1: 4 is for texts four times as long",
+        ),
+        (lambda: NTKAware(16, math.inf), r"factor \(inf\) must be a finite number"),
+        (lambda: NTKAware(2, 4.0), r"head_dim \(2\) must be at least 4"),
+        (lambda: YaRN(16, 0), r"block_size \(0\) must be at least 1"),
+        (lambda: YaRN(16, 64, theta=0.5), r"theta \(0.5\) must be at least 1.001"),
+        (lambda: ntk_theta(1e4, 16, math.nan), r"factor \(nan\) must be a finite number"),
+    ],
+)
+def test_stretching_refuses_bad_numbers(make: Callable[[], Encoding | float], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        make()

@@ -1,0 +1,252 @@
+"""Values, texts and checkpoints that no command can use: one line names them, and nothing is written."""
+
+import math
+import pickle
+from functools import cache, partial
+from pathlib import Path
+
+import click
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from babygpt.cli import main
+from babygpt.config import ModelConfig
+from babygpt.encodings import (
+    FIRE,
+    ALiBi,
+    Fourier,
+    LearnedPositions,
+    Polar,
+    Rotary,
+    Rotary2D,
+    Sinusoidal,
+    T5Bias,
+    gaussian,
+)
+from babygpt.errors import BadInput
+from babygpt.models.versions import build
+from babygpt.positions import Positions
+from tests.faults.conftest import SHAPE, run_here
+
+# ---------------------------------------------------------------- options
+
+WRONG = [  # words after `train VERSION`, and what the one line names
+    ("v4", "--steps 0", "steps (0) must be above 0"),
+    ("v4", "--steps x", "'x' is not a valid integer"),
+    ("v4", "--steps 1.5", "'1.5' is not a valid integer"),
+    ("v4", "--batch-size -1", "batch_size (-1) must be above 0"),
+    ("v4", "--n-embd 30 --n-head 4", "n_embd (30) must be divisible by n_head (4)"),
+    ("v4", "--n-embd 6 --n-head 2", "width (3) must be even"),
+    ("v4", "--block-size 100000", "needs at least 100001"),
+    ("v4", f"--n-layer {10**30}", "must be below 2^63"),
+    ("v4", "--lr-other nan", "lr_other (nan) must be a finite number"),
+    ("v4", "--lr-matrix inf", "lr_matrix (inf) must be a finite number"),
+    ("v4", "--final-lr 2", "final_lr (2.0) must lie between 0 and 1"),
+    ("v4", f"--seed {2**63}", "must lie between -2^63 and 2^63 - 1"),
+    ("v4", "--theta -1", "theta (-1.0)"),
+    ("v5", "--sigmas 0 9", "sigma (0.0)"),
+    ("v5", "--alphas nan 1", "alpha"),
+    ("v7", "--alpha nan", "alpha (nan)"),
+    ("v4", "--layers v4,nope", "name 2 encodings"),
+    ("v4", "--steps 30 --lr-other 1e38 --lr-matrix 1e38", "loss is"),
+    ("v4", "--corpus missing.txt", "no file at missing.txt"),
+    ("v4", "--corpus {desk}/folder", "no file at"),
+    ("v4", "--corpus {desk}/binary", "is not UTF-8 text: byte 128"),
+    ("v4", "--corpus {desk}/empty", "is empty"),
+    ("v4", "--resume", "no checkpoint"),
+    ("v4", "--resume --overwrite", "choose one of them"),
+    ("v6", "", "reads several texts at once"),
+    ("v99", "", "'v99' is not one of"),
+]
+
+
+@pytest.mark.parametrize(("version", "words", "line"), WRONG, ids=[f"{v} {w}"[:40] for v, w, _ in WRONG])
+def test_a_wrong_value_is_named_in_one_line_and_nothing_is_written(desk, run, tmp_path, version, words, line):
+    out = tmp_path / "m.safetensors"
+    usual = ["--corpus", desk / "text.txt", "--steps", 1, "--out", out, *SHAPE]
+    result = run("train", version, *usual, *words.format(desk=desk).split())
+    assert result.exit_code in (1, 2)
+    assert line in result.output.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["train"], ["train", ""], ["analyze", "\udcff"]])
+def test_what_is_no_command_is_refused(run, words):
+    assert run(*words).exit_code == 2
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+class Bomb:
+    """Creates a file when it is unpickled."""
+
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+DAMAGED = {
+    "missing": lambda path, whole: None,
+    "a folder": lambda path, whole: path.mkdir(),
+    "empty": lambda path, whole: path.touch(),
+    "a text": lambda path, whole: path.write_text("not a checkpoint"),
+    "cut short": lambda path, whole: path.write_bytes(whole[:-9]),
+    "without its header": lambda path, whole: path.write_bytes(whole[8:]),
+    "a flipped byte": lambda path, whole: path.write_bytes(
+        whole[:-9] + bytes([whole[-9] ^ 255]) + whole[-8:]
+    ),
+    "a pickle": lambda path, whole: path.write_bytes(pickle.dumps(Bomb())),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_or_foreign_checkpoint_is_refused_by_its_name(desk, run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "damaged.safetensors"
+    DAMAGED[name](path, (desk / "v4.safetensors").read_bytes())
+    for words in (["generate", path], ["train", "v4", "--resume", "--out", path]):
+        result = run(*words)
+        assert result.exit_code == 1
+        assert "damaged.safetensors" in result.output.splitlines()[-1]
+    assert not Path("exploded").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("{desk}/v4.safetensors --prompt cat!", "character '!' at"),
+        ("{desk}/v4.safetensors --prompt=", "prompt is empty"),
+        ("{desk}/v4.safetensors --temperature -1", "temperature (-1.0)"),
+        ("{desk}/v4.safetensors --top-k 0", "top_k (0)"),
+        ("{desk}/v4.safetensors --tokens -1", "n_tokens (-1)"),
+        ("{desk}/v7-rope.safetensors --block 16", "block (16)"),
+        ("{desk}/v7-rope.safetensors --confidence-threshold -1", "threshold (-1.0)"),
+        ("{desk}/v7-rope.safetensors --order random --per-step 0", "per_step (0)"),
+        ("{desk}/v7-rope.safetensors --order ancestral --n-steps 0", "n_steps (0)"),
+        ("{desk}/v6/pretrain.safetensors", "use `parallel-generate"),
+    ],
+)
+def test_a_request_that_a_model_cannot_fulfil_is_refused(desk, run, words, line):
+    words = words if "--prompt" in words else f"{words} --prompt the"
+    result = run("generate", *words.format(desk=desk).split())
+    assert result.exit_code == 1
+    assert line in result.output.splitlines()[-1]
+
+
+# ---------------------------------------------------------------- any value of any option
+
+COMMANDS = {
+    "train v4": "--corpus {desk}/text.txt --steps 1 --out new.safetensors",
+    "train v5": "--corpus {desk}/text.txt --steps 1 --out new.safetensors",
+    "train v7": "--corpus {desk}/text.txt --steps 1 --out new.safetensors",
+    "pretrain": "--pe fpe --corpus {desk}/text.txt --max-steps 1 --length 8 --out-dir new",
+    "generate {desk}/v4.safetensors": "--tokens 2",
+    "generate {desk}/v7-rope.safetensors": "--tokens 2",
+    "parallel-generate": "--model {desk}/v6 --tokens 2",
+    "analyze rotary": "",
+    "analyze gaussian": "",
+}
+WHOLE = ["-1", "0", "1" + "0" * 30, "1" + "0" * 400, "", "x", "nan", "1.5", "-9223372036854775809"]
+REAL = ["nan", "inf", "-inf", "-1", "0", "1e308", "1e39", "1e-320", "", "x"]
+WORDS = ["", "🎲\u202e", "\udcff", "a" * 300, "░", "\n\n", "%s%n{}", "1,,2", "nan", "v7,v7"]
+PATHS = ["folder", "missing", "binary", "empty", "", "\udcff", "a" * 5000, "text.txt/below", "/dev/null"]
+ENDLESS = {"steps", "max_steps", "epochs", "tokens", "n_steps"}  # any number of these is made, one by one
+
+
+def nasty(option):
+    """Return words that an option is to survive."""
+    if isinstance(option.type, click.types.IntParamType):
+        return [v for v in WHOLE if option.name not in ENDLESS or len(v) < 30]
+    if isinstance(option.type, click.types.FloatParamType):
+        return REAL
+    if isinstance(option.type, click.Path) or option.name == "corpus":
+        return PATHS
+    return ["", "x"] if isinstance(option.type, click.Choice) else WORDS
+
+
+@cache
+def choices(name):
+    """Return every option of a command with every nasty value, as typed."""
+    command = main.get_command(click.Context(main), name.split()[0])
+    options = [p for p in command.params if isinstance(p, click.Option) and not p.is_flag and p.nargs == 1]
+    return [(option.opts[0], value) for option in options for value in nasty(option)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_value_of_any_option_ends_in_a_traceback(desk, tmp_path_factory, monkeypatch, name, data):
+    monkeypatch.chdir(tmp_path_factory.mktemp("work"))
+    pair = st.lists(st.sampled_from(choices(name)), min_size=1, max_size=2, unique_by=lambda x: x[0])
+    typed = [word for words in data.draw(pair) for word in words]
+    shape = SHAPE if name.startswith(("train", "pretrain")) else []
+    run_here(*f"{name} {COMMANDS[name]}".format(desk=desk).split(), *shape, *typed)
+
+
+# ---------------------------------------------------------------- encodings
+
+WILD = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e308, -1e308, 1e39, 1e-320]
+FAR = [2**31, 2**53, 2**62, -1, -(2**63)]
+MAKE = {
+    "ALiBi": (partial(ALiBi, n_head=2), ["steepness"]),
+    "Sinusoidal": (partial(Sinusoidal, n_embd=16), ["theta"]),
+    "LearnedPositions": (partial(LearnedPositions, n_embd=16), ["max_positions"]),
+    "Rotary": (partial(Rotary, head_dim=8), ["theta"]),
+    "Rotary2D": (partial(Rotary2D, head_dim=8), ["theta", "stride", "branch_share"]),
+    "Fourier": (partial(Fourier, head_dim=8, n_embd=16), ["theta", "stride", "max_positions"]),
+    "Gaussian": (partial(gaussian, 8), ["theta"]),
+    "Polar": (partial(Polar, head_dim=8), ["theta", "alpha"]),
+    "T5Bias": (partial(T5Bias, n_head=2), ["n_buckets", "furthest"]),
+    "FIRE": (partial(FIRE, n_head=2), ["width", "threshold"]),
+}
+MADE = {"LearnedPositions": {"max_positions": 32}}
+
+
+def answers(encoding, time, branch):
+    """Return all that a model asks an encoding, of three tokens."""
+    positions = Positions(time, branch, torch.zeros(1, 3, dtype=torch.bool))
+    q, bias = torch.ones(1, 2, 3, 8), encoding.score_bias(positions, positions)
+    found = [encoding.embed(torch.ones(1, 3, 16), positions), *encoding.transform_qk(q, q, positions)]
+    return found if bias is None else [*found, bias]
+
+
+def require_finite_or_refused(ask, *names):
+    """Check that an answer is finite, or a BadInput names one of these."""
+    refusal, found = "", []
+    try:
+        found = ask()
+    except BadInput as error:
+        refusal = str(error)
+    assert all(part.isfinite().all() for part in found)
+    assert found or any(name in refusal for name in names)
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_encodings_are_finite_or_name_the_number_that_is_wrong(name):
+    make, numbers = MAKE[name]
+    usual, near = torch.arange(3), torch.tensor([0, 0, 1])
+    for number in numbers:
+        for value in WILD:
+            ask = lambda n=number, v=value: answers(make(**{n: v}), usual, near)  # noqa: E731
+            require_finite_or_refused(ask, number, "position")
+    encoding = make(**MADE.get(name, {}))
+    for start in FAR:
+        require_finite_or_refused(lambda s=start: answers(encoding, usual + s, near), "position")
+        require_finite_or_refused(lambda s=start: answers(encoding, usual, usual + s), "position")
+    for number in ("theta", "alpha", "stride", "steepness"):
+        before = getattr(encoding, number, None)
+        for value in (math.nan, math.inf, 1e308) if isinstance(before, float) else ():
+            with pytest.raises(BadInput, match=number):
+                encoding.steer(number, value)
+            assert getattr(encoding, number) == before
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v5", "v6", "v7", "alibi"])
+def test_a_model_reads_nothing_and_answers_nothing(version, standing):
+    model = build(version, ModelConfig(11, 16, 1, 2, 16)).eval()
+    for B, T in ((1, 0), (0, 3)):
+        idx = torch.zeros(B, T, dtype=torch.long)
+        assert model(idx, standing(version, torch.arange(T).repeat(B, 1))).shape == (B, T, 11)

@@ -1,0 +1,312 @@
+"""Attention weights, tables, kernels and gates of a model, each against its formula or the logits."""
+
+import copy
+import math
+import threading
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.config import ModelConfig
+from babygpt.encodings import (
+    ALiBi,
+    Encoding,
+    ExactPhase,
+    GatesLast,
+    KeysOnly,
+    LearnedPhase,
+    Polar,
+    PoPE,
+    Quadrature,
+    RandomPhase,
+    Rotary,
+)
+from babygpt.encodings.gaussian import Gaussian
+from babygpt.errors import BadInput
+from babygpt.metrics import ablate_heads, without_heads
+from babygpt.metrics.inspection import (
+    attention_weights,
+    bigram_table,
+    gates_of,
+    kernel_values,
+    phases_of,
+    position_votes,
+    reach,
+    weights_of,
+)
+from babygpt.models.transformer import Transformer
+from babygpt.positions import Positions
+
+BODIES = ["v3", "v4", "nope", "learned", "alibi"]
+CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_rows_are_distributions_over_the_past(awake, text, version: str) -> None:
+    for n in (1, 2, 16):
+        weights = attention_weights(awake(version), text(n))
+        assert weights.shape == (2, 2, n, n)
+        assert weights.sum(axis=-1) == pytest.approx(np.ones((2, 2, n)), abs=1e-5)
+        assert (np.triu(weights, k=1) == 0).all()
+        assert (np.tril(weights) >= 0).all()
+        assert (np.diagonal(weights, axis1=2, axis2=3) > 0).all()
+
+
+def reproduce(model: Transformer, idx: torch.Tensor) -> float:
+    """Largest gap between each layer's output and its weights times its values."""
+    worst: list[torch.Tensor] = []
+    shown = torch.from_numpy(attention_weights(model, idx))
+
+    def compare(layer, inputs, output) -> None:
+        weights, v = weights_of(layer, *inputs)
+        assert torch.allclose(weights[0], shown[len(worst)], atol=1e-6)
+        mixed = layer.out((weights @ v).transpose(1, 2).flatten(2))
+        worst.append((mixed - output).abs().max())
+
+    hooks = [block.attention.register_forward_hook(compare) for block in model.blocks]
+    with torch.no_grad():
+        model(idx[None])
+    for hook in hooks:
+        hook.remove()
+    assert len(worst) == len(model.blocks)
+    return float(max(worst))
+
+
+@pytest.mark.parametrize("version", BODIES)
+def test_weights_times_values_are_what_attention_gave(awake, text, version: str) -> None:
+    assert reproduce(awake(version), text(16)) < 1e-5
+
+
+@pytest.mark.parametrize("encoding", [Encoding(), Rotary(8), ALiBi(2)], ids=lambda e: type(e).__name__)
+def test_weights_times_values_hold_for_attention_in_both_directions(wake, text, encoding: Encoding) -> None:
+    model = wake(Transformer(CONFIG, encoding, causal=False))
+    assert reproduce(model, text(12)) < 1e-5
+    assert np.triu(attention_weights(model, text(12)), k=1).max() > 0
+
+
+def test_attention_weights_leave_the_model_unchanged_even_after_an_error(awake, text) -> None:
+    model, idx = awake("learned"), text(8)
+    before = model(idx[None])
+    first, second = (attention_weights(model, idx) for _ in range(2))
+    assert np.array_equal(first, second)
+    with pytest.raises(ValueError, match="position 16"):
+        attention_weights(model, text(17))
+    assert torch.equal(model(idx[None]), before)
+    assert not any(block.attention._forward_pre_hooks for block in model.blocks)
+
+
+def test_only_the_forward_pass_of_the_calling_thread_counts(awake, text):
+    model, idx, busy = awake("v4"), text(12), threading.Event()
+    expected = attention_weights(model, idx)
+
+    def train() -> None:
+        while not busy.is_set():
+            model(text(3, 7))
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    try:
+        found = [attention_weights(model, idx) for _ in range(30)]
+    finally:
+        busy.set()
+        thread.join()
+    np.testing.assert_allclose(found, np.stack([expected] * 30), atol=1e-6)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_model_without_attention_is_refused(awake, text, version: str) -> None:
+    with pytest.raises(BadInput, match="has no attention"):
+        attention_weights(awake(version), text(5))
+    with pytest.raises(BadInput, match="has no attention"):
+        ablate_heads(awake(version), lambda _: 0.0)
+
+
+def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:
+    model, idx = awake("v1"), text(12)
+    table = bigram_table(model)
+    assert table.shape == (11, 11)
+    with torch.no_grad():
+        said = model(idx[None])[0].exp()
+    said = (said / said.sum(dim=-1, keepdim=True)).numpy()
+    for token, row in zip(idx.tolist(), said, strict=True):
+        assert table[token] == pytest.approx(row, abs=1e-6)
+
+
+def test_v2s_votes_are_what_its_logits_gain_from_a_position(awake) -> None:
+    """Whatever the token: the same one stands at every position, and its own vote cancels."""
+    model = awake("v2")
+    votes = position_votes(model)
+    assert votes.shape == (16, 11)
+    assert np.abs(votes).max() > 0.1
+    for token in (0, 7):
+        with torch.no_grad():
+            logits = model(torch.full((1, 16), token))[0]
+        assert votes == pytest.approx((logits - logits.mean(dim=0)).numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("version", "measure"), [("v1", bigram_table), ("v2", position_votes)])
+def test_a_table_is_a_copy_that_training_does_not_change(awake, version: str, measure) -> None:
+    model = awake(version)
+    table = measure(model)
+    before = table.copy()
+    with torch.no_grad():
+        for p in model.parameters():
+            p += 1
+    assert isinstance(table, np.ndarray)
+    assert np.array_equal(table, before)
+
+
+share, sigma = st.floats(0.001, 0.99), st.floats(0.5, 300)
+
+
+@given(sigma, sigma, share)
+def test_reach_is_the_first_distance_at_which_the_kernel_is_below_the_share(
+    narrow: float, wide: float, share: float
+) -> None:
+    single = Gaussian(8, (0.5, 0.5), (wide, wide), learnable=False)
+    assert reach(single, share) == pytest.approx(wide * math.sqrt(2 * math.log(1 / share)), abs=1.01)
+    encoding = Gaussian(8, (0.7, 0.3), (narrow, wide))
+    at = reach(encoding, share)
+    values = kernel_values(encoding, at) / kernel_values(encoding, 0)
+    assert (values[:at] >= share * 0.9999).all()
+    assert values[at] < share * 1.0001
+
+
+def test_a_flat_kernel_reaches_to_the_limit_and_wrong_shares_are_refused() -> None:
+    flat = Gaussian(8, (0.5, 0.5), (math.inf, math.inf), learnable=False)
+    assert reach(flat, 0.5, furthest=77) == 77
+    assert kernel_values(flat, 9) == pytest.approx(np.ones(10))
+    for wrong in (0.0, -0.5, 1.5, math.nan):
+        with pytest.raises(ValueError, match="share"):
+            reach(flat, wrong)
+
+
+def test_kernels_are_measured_on_their_own_device(monkeypatch):
+    """The device "meta", like a GPU, refuses tensors of other devices. It holds no numbers."""
+    asked = []
+
+    def log_kernel(self, distance):
+        asked.append(distance.device.type)
+        return torch.zeros(distance.shape)
+
+    monkeypatch.setattr(Gaussian, "log_kernel", log_kernel)
+    encoding = Gaussian(8).to("meta")
+    kernel_values(encoding, 3)
+    reach(encoding, 0.5, furthest=4)
+    assert set(asked) == {"meta"}
+
+
+H, T, D = 3, 9, 8
+MASKED = np.arange(T) % 3 == 1
+
+
+def randomized(encoding):
+    """Give an encoding phases other than 0."""
+    for phase in encoding.parameters():
+        torch.nn.init.uniform_(phase, -3, 3)
+    return encoding
+
+
+def phase_of(encoding, name):
+    return getattr(encoding, name).detach().numpy()
+
+
+def both(angles):
+    return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
+
+
+GATES = {  # of an encoding's angles (T, D) at each position and channel, before alpha
+    Polar: lambda e, wave: np.cos(wave) * np.cos(phase_of(e, "phi")),
+    **dict.fromkeys(
+        (ExactPhase, RandomPhase, GatesLast, KeysOnly), lambda e, wave: np.cos(wave + phase_of(e, "phi"))
+    ),
+    Quadrature: lambda e, wave: both(wave),
+    LearnedPhase: lambda e, wave: both(wave + phase_of(e, "delta")[:, None]),
+    PoPE: lambda e, wave: both(wave + phase_of(e, "delta")[:, None]),
+}
+
+
+@pytest.mark.parametrize("kind", GATES)
+@given(alpha=st.floats(-2, 2), theta=st.floats(10, 1e6))
+def test_gates_are_those_of_the_formula(kind, alpha, theta):
+    sizes = (H, D) if kind in (LearnedPhase, PoPE) else (D,)
+    encoding = randomized(kind(*sizes, theta=theta) if kind is PoPE else kind(*sizes, alpha, theta))
+    expected = GATES[kind](encoding, np.arange(T)[:, None] * theta ** (-np.arange(D) / D))
+    if kind is not PoPE:
+        expected = expected * np.where(MASKED, alpha, 1.0)[:, None]
+    positions = Positions(torch.arange(T), masked=torch.tensor(MASKED)[None])
+    with torch.no_grad():
+        found = gates_of(encoding, positions).numpy()
+    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=1e-6)
+
+
+def test_an_encoding_without_gates_is_refused():
+    for encoding in (Encoding(), Rotary(D), ALiBi(H)):
+        with pytest.raises(ValueError, match=f"^{type(encoding).__name__} has no gates; v7"):
+            gates_of(encoding, Positions.arange(T))
+
+
+def test_phases_are_a_row_for_each_head_or_one_for_all():
+    assert phases_of(Quadrature(D)) is None
+    assert phases_of(Rotary(D)) is None
+    polar, apart = randomized(Polar(D)), randomized(LearnedPhase(H, D))
+    assert torch.equal(phases_of(polar), polar.phi[None])
+    assert torch.equal(phases_of(apart), apart.delta)
+
+
+HEADS = [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def cut_out(model, heads):
+    """A copy whose `out` matrices read nothing of these heads: two heads of eight channels each."""
+    copied = copy.deepcopy(model)
+    for layer, head in heads:
+        copied.blocks[layer].attention.out.weight.data[:, 8 * head : 8 * head + 8] = 0
+    return copied
+
+
+@pytest.mark.parametrize("version", ["v3", "v5", "alibi", "v7-pope"])
+@pytest.mark.parametrize("heads", [[(0, 1)], [(1, 0)], [(0, 0), (1, 1)], [(0, 0), (0, 1)], []])
+def test_a_silenced_head_is_one_that_out_does_not_read(awake, text, version: str, heads: list) -> None:
+    model, idx = awake(version), text(2, 9)
+    with torch.no_grad():
+        whole, expected = model(idx), cut_out(model, heads)(idx)
+        with without_heads(model, heads):
+            found = model(idx)
+        after = model(idx)
+    assert torch.allclose(found, expected, atol=1e-6)
+    assert torch.equal(after, whole)
+    assert bool(heads) == (not torch.allclose(found, whole, atol=1e-3))
+
+
+def test_each_head_is_silenced_alone(awake, text) -> None:
+    model, idx = awake("v4"), text(1, 12)
+
+    def score(some) -> float:
+        with torch.no_grad():
+            return float(some(idx).log_softmax(dim=-1)[0, -1, 3])
+
+    expected = np.array([score(cut_out(model, [at])) for at in HEADS]).reshape(2, 2)
+    assert ablate_heads(model, score) == pytest.approx(expected, abs=1e-5)
+    assert len(set(np.round(expected.ravel(), 4))) == 4
+
+
+def test_hooks_go_even_after_an_error(awake) -> None:
+    model = awake("v4")
+
+    def fail(_) -> float:
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        ablate_heads(model, fail)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_heads_that_do_not_exist_are_refused(awake) -> None:
+    for layer, head in ((2, 0), (0, 2), (-1, 0), (0, -1)):
+        says = f"head {head} of layer {layer} does not exist.* 2 layers of 2 heads"
+        with pytest.raises(ValueError, match=says), without_heads(awake("v4"), [(0, 0), (layer, head)]):
+            pass

@@ -1,0 +1,131 @@
+"""Run a notebook for the book, in a fresh kernel: its outputs, and what was recorded meanwhile."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+ROOT = Path(__file__).resolve().parents[2]
+# What a notebook's outputs depend on, besides its own text.
+SOURCES = (
+    "babygpt",
+    "babygpt_course",
+    "tools/book/recorder.py",
+    "tools/book/recording.py",
+    "constraints.txt",
+)
+BEGIN = """\
+import sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from tools.book.recorder import install
+_recorder = install(Path({pictures!r}))
+sys.path.remove({root!r})"""
+END = "_recorder.write(Path({facts!r}))"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A notebook that was run for the book.
+
+    name      without .ipynb
+    notebook  with its outputs
+    facts     what `Recorder.write` noted
+    seconds   that it took; 0 if what an earlier build left could be used
+    """
+
+    name: str
+    notebook: NotebookNode
+    facts: dict[str, Any]
+    seconds: float
+
+
+def fingerprint(places: Sequence[str]) -> str:
+    """Return what files and all files in some folders hold, as a short text.
+
+    places  as paths from the root
+    """
+    found = hashlib.sha256()
+    for start in map(ROOT.joinpath, places):
+        for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
+            inside = path.relative_to(ROOT)
+            if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
+                found.update(inside.as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def run(name: str, folder: Path) -> Ran:
+    """Run a notebook, or take what an earlier build left of the same one.
+
+    folder   where results lie: <name>.ipynb, <name>.json, and pictures/ for all notebooks
+    Raises CellExecutionError if a cell fails.
+    """
+    notebook, facts = folder / f"{name}.ipynb", folder / f"{name}.json"
+    mark = fingerprint([*SOURCES, f"notebooks/src/{name}.py"])
+    if notebook.exists() and facts.exists():
+        known = json.loads(facts.read_text(encoding="utf-8"))
+        if known["fingerprint"] == mark:
+            return Ran(name, nbformat.read(notebook, as_version=4), known, 0.0)
+    start = time.perf_counter()
+    ran = execute(name, folder / "pictures", facts)
+    seconds = time.perf_counter() - start
+    noted = {**json.loads(facts.read_text(encoding="utf-8")), "fingerprint": mark}
+    nbformat.write(ran, notebook)
+    facts.write_text(json.dumps(noted), encoding="utf-8")
+    return Ran(name, ran, noted, seconds)
+
+
+def stored(name: str) -> Ran:
+    """Return a notebook as it is stored, with nothing recorded."""
+    nothing: dict[str, Any] = {"views": {}, "shown": {}, "guesses": {}, "outcomes": {}}
+    return Ran(name, nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4), nothing, 0.0)
+
+
+def execute(name: str, pictures: Path, facts: Path) -> NotebookNode:
+    """Run a notebook's cells between a cell that installs the recorder and one that has it write."""
+    stored = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    for cell in stored.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+    words = {"root": str(ROOT), "pictures": str(pictures), "facts": str(facts)}
+    begin, end = (new_code_cell(source.format(**words)) for source in (BEGIN, END))
+    nb = NotebookNode({**stored, "cells": [begin, *stored.cells, end]})
+    client = NotebookClient(
+        nb,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT / "notebooks")}},
+        extra_arguments=["--log-level=ERROR"],
+        coalesce_streams=True,
+        store_widget_state=False,
+        timeout=None,
+    )
+    client.execute(env={**os.environ, "OMP_NUM_THREADS": "1"})
+    nb.cells = nb.cells[1:-1]
+    return nb
+
+
+def run_all(names: list[str], folder: Path, workers: int) -> list[Ran]:
+    """Run notebooks side by side, the largest first, and return them in their own order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = {name: (ROOT / "notebooks" / f"{name}.ipynb").stat().st_size for name in names}
+    with ProcessPoolExecutor(workers) as pool:
+        jobs = {name: pool.submit(run, name, folder) for name in sorted(names, key=lambda name: -sizes[name])}
+        done = []
+        for name in names:
+            ran = jobs[name].result()
+            click.echo(f"{name:<24} {f'{ran.seconds:.0f} s' if ran.seconds else 'as it was'}")
+            done.append(ran)
+    return done
