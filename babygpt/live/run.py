@@ -12,13 +12,13 @@ from queue import SimpleQueue
 from typing import Any
 
 import torch
+from joblib import cpu_count
 
 from babygpt.config import TrainConfig
 from babygpt.live.waiting import WaitInterrupted, wait_and_serve
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Branches, Objective
-from babygpt.quotas import available_cores
 from babygpt.training import Step, Training
 
 
@@ -47,7 +47,7 @@ def background_threads() -> Iterator[None]:
     late; see `python -m benchmarks live`.
     """
     threads = torch.get_num_threads()
-    torch.set_num_threads(min(threads, max(1, available_cores() // 2)))
+    torch.set_num_threads(min(threads, max(1, cpu_count() // 2)))
     try:
         yield
     finally:

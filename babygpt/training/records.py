@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from tqdm import tqdm
 
 from babygpt.screen import Screen
 
-BUDGET = 64 * 2**20  # bytes of all snapshots of a run together
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether no run here shows a bar
 
 
@@ -53,17 +52,16 @@ def follow(
     leave     whether the bar stays when the run is over
     done      steps made before these, in a run that goes on
     show      whether anything is shown at all
-    returns   all records, with an even choice of large snapshots; after Ctrl-C those made so far
+    returns   all records; after Ctrl-C those made so far
     """
     history: list[Step] = []
-    thinning, screen = Thinning(history), Screen(sys.stderr)
+    screen = Screen(sys.stderr)
     hidden = not show or QUIET.get()
     bar = {"total": total, "initial": done, "desc": title, "leave": leave, "disable": hidden}
     with tqdm(**bar, file=screen, mininterval=0.5) as shown:
         try:
             for step in steps:
                 history.append(step)
-                thinning.note(len(history) - 1)
                 shown.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
                 shown.update()
         except KeyboardInterrupt:
@@ -83,38 +81,3 @@ def finish(steps: Iterator[Step], total: int, title: str = "", leave: bool = Fal
     if len(history) < total:
         raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
     return history
-
-
-class Thinning:
-    """Drops snapshots from a run's records, so that the others span the run evenly and fit a budget.
-
-    The first and the last always stay. A record that loses its snapshot keeps all else.
-
-    records  of the run, by their index
-    budget   bytes; two snapshots stay even where they take more
-    """
-
-    def __init__(self, records: list[Step] | dict[int, Step], budget: int = BUDGET) -> None:
-        self.records, self.budget = records, budget
-        self.size, self.count, self.stride = 0, 0, 1
-        self.kept: dict[int, int] = {}  # number of a snapshot, counted from 0 -> index of its record
-
-    def note(self, index: int) -> None:
-        """Count the snapshot of the latest record, at this index, if it holds one, and thin if need be."""
-        if not (size := self._size(index)) or self.kept.get(self.count - 1) == index:
-            return
-        self._drop([n for n in self.kept if n == self.count - 1 and n % self.stride])
-        self.kept[self.count] = index
-        self.size, self.count = self.size + size, self.count + 1
-        while self.size > self.budget and len(self.kept) > 2:
-            self.stride *= 2  # every second one goes, and from now on every second one is kept
-            self._drop([n for n in self.kept if n % self.stride and n < self.count - 1])
-
-    def _size(self, index: int) -> int:
-        return sum(part.nbytes for part in self.records[index].snapshot.values())
-
-    def _drop(self, numbers: list[int]) -> None:
-        for n in numbers:
-            index = self.kept.pop(n)
-            self.size -= self._size(index)
-            self.records[index] = replace(self.records[index], snapshot={})

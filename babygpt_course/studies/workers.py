@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from joblib import cpu_count
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt.quotas import available_cores
 from babygpt.training.records import QUIET
 from babygpt_course.studies.sweep import Measured, Run, Runs, Workers
 
@@ -22,7 +22,7 @@ from babygpt_course.studies.sweep import Measured, Run, Runs, Workers
 def make_run(run: Run, threads: int) -> Measured:
     """Make a run with so many threads; 0 for one a core of a Slurm job, unless the user chose a number."""
     if not threads and not threads_were_chosen():
-        threads = min(available_cores(), int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
+        threads = min(cpu_count(), int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
     torch.set_num_threads(threads or torch.get_num_threads())
     QUIET.set(True)  # bars of several processes would overwrite each other
     return run()
@@ -32,7 +32,7 @@ def threads_of_each(workers: int) -> int:
     """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
     if workers < 1:
         raise BadInput(f"workers ({workers}) must be at least 1")
-    return max(1, min(torch.get_num_threads(), available_cores() // workers))
+    return max(1, min(torch.get_num_threads(), cpu_count() // workers))
 
 
 def side_by_side(workers: int, start: Callable[[Run], Any]) -> Workers:

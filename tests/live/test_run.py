@@ -132,7 +132,7 @@ def test_watches_measure_when_they_are_due_and_change_nothing(make, objective, s
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_takes_half_the_cores_and_gives_them_back(make, small_corpus, start, monkeypatch, fails):
-    monkeypatch.setattr("babygpt.live.run.available_cores", lambda: 4)
+    monkeypatch.setattr("babygpt.live.run.cpu_count", lambda: 4)
     torch.set_num_threads(3)
     seen = set()
 

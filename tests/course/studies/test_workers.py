@@ -100,7 +100,7 @@ def test_a_package_that_is_missing_is_named(package, words, monkeypatch):
 
 @pytest.mark.parametrize(("cores", "workers", "each"), [(8, 2, 4), (8, 3, 2), (2, 4, 1), (1, 1, 1)])
 def test_cores_are_shared_out(cores, workers, each, monkeypatch):
-    monkeypatch.setattr(module, "available_cores", lambda: cores)
+    monkeypatch.setattr(module, "cpu_count", lambda: cores)
     monkeypatch.setattr(module.torch, "get_num_threads", lambda: cores)
     assert module.threads_of_each(workers) == each
 
@@ -114,7 +114,7 @@ def test_a_job_takes_the_cores_it_was_given_or_the_threads_somebody_chose(
     if given:
         monkeypatch.setenv("SLURM_CPUS_PER_TASK", given)
     monkeypatch.setattr(module, "threads_were_chosen", lambda: chosen)
-    monkeypatch.setattr(module, "available_cores", lambda: 64)
+    monkeypatch.setattr(module, "cpu_count", lambda: 64)
     monkeypatch.setattr(module.torch, "get_num_threads", lambda: 64)
     monkeypatch.setattr(module.torch, "set_num_threads", taken.append)
     quiet = module.QUIET.set(False)
