@@ -320,7 +320,9 @@ leak_guess
 leaks = {}
 for name, model in models.items():
     for model.isolated in (True, False):
-        leaks[name, model.isolated] = metrics.parallel_texts.leakage(model, corpus.val, 2, length=48, n_samples=8)
+        leaks[name, model.isolated] = metrics.parallel_texts.leakage(
+            model, corpus.val, 2, length=48, n_samples=8
+        )
 rows = [(name, f"{leaks[name, False]:.5f}", f"{leaks[name, True]:g}") for name in models]
 Table(("leakage (nats per character)", "open mask", "isolated"), rows, stable=1)
 
