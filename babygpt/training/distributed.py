@@ -18,8 +18,6 @@ from torch.distributed.rendezvous import rendezvous
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
 
-WAIT = timedelta(hours=1)  # for the other processes: the main one validates and writes meanwhile
-
 
 @dataclass(frozen=True)
 class Team:
@@ -78,10 +76,11 @@ def distributed() -> Iterator[Team]:
     if os.environ.get("WORLD_SIZE", "1") == "1" or "RANK" not in os.environ:
         yield SINGLE_PROCESS
         return
-    store, rank, size = next(rendezvous("env://", timeout=WAIT))
+    wait = timedelta(hours=1)  # for the main process, which validates and writes
+    store, rank, size = next(rendezvous("env://", timeout=wait))
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group(store=store, rank=rank, world_size=size, timeout=WAIT)
+    dist.init_process_group(store=store, rank=rank, world_size=size, timeout=wait)
     try:
         yield Team(rank, size)
     except BaseException:
