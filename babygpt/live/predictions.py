@@ -192,7 +192,7 @@ class Guess(Output):
         outcome  one of the choices, or a number
         Raises BadInput for anything else.
         """
-        found = self.kind.outcome(outcome)
+        found: Any = self.kind.outcome(outcome)
         if self.outcome is None:
             self.counted = self.value
         self.outcome = found
