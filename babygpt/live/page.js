@@ -26,7 +26,6 @@ function showPicture(model, image) {
 // The kernel draws for this width and this screen. While a window is being dragged, nothing is sent.
 function sendWidth(model, el) {
   let timer = null;
-  let screen = null;
   const send = () => {
     const width = Math.floor(el.clientWidth);
     if (!width || !el.isConnected) return;
@@ -38,19 +37,14 @@ function sendWidth(model, el) {
     clearTimeout(timer);
     timer = setTimeout(send, 120);
   };
-  const otherScreen = () => {
-    screen?.removeEventListener("change", otherScreen);
-    screen = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
-    screen.addEventListener("change", otherScreen);
-    soon();
-  };
   const size = new ResizeObserver(soon);
   size.observe(el);
-  otherScreen();
+  addEventListener("resize", soon); // another zoom or screen has another pixel ratio
+  soon();
   return () => {
     size.disconnect();
     clearTimeout(timer);
-    screen.removeEventListener("change", otherScreen);
+    removeEventListener("resize", soon);
   };
 }
 

@@ -135,7 +135,28 @@ class Keys(anywidget.AnyWidget):
     guess = traitlets.Bool(True).tag(sync=True)  # tells page.js that this is not a picture
 
 
-class Guess:
+class Output:
+    """Widget, and words for readers without a kernel: a saved notebook keeps only the words."""
+
+    def __init__(self, widget: Any, words: str) -> None:
+        self.widget, self.words = widget, words
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def _ipython_display_(self) -> None:
+        if current_cell() is None:
+            show({**self.widget._repr_mimebundle_(), "text/plain": self.words})
+            return
+        # The widget's own text holds its value, which may be the guess, and the page would save it.
+        show({**self.widget._repr_mimebundle_(), "text/plain": ""})
+        lines = escape(self.words).replace("\n", "<br>")
+        style = f"<style>{NO_WIDGET} {WORDS_LAST}</style>"
+        page = f'{style}<p class="babygpt-still babygpt-words">{lines}</p>'
+        show({"text/html": page, "text/plain": self.words})
+
+
+class Guess(Output):
     """Question with a learner's guess, and later the outcome.
 
     question  one sentence
@@ -157,6 +178,7 @@ class Guess:
         self.box = ipywidgets.VBox([words, self.field, self.message, Keys()])
         self.box.add_class("babygpt-guess")  # for tests, and for your own style
         self.field.observe(self._changed, names="value")
+        super().__init__(self.box, f"Predict. {question}\n[{kind.asked()}]")
 
     def make(self, value: Any) -> None:
         """Guess without the widget: one of the choices, or a number. Raises BadInput for anything else."""
@@ -164,18 +186,19 @@ class Guess:
         self.field.value = read if isinstance(self.kind, OneOf) else "" if read is None else str(value)
         self._keep(read)
 
-    def compare(self, outcome: Any) -> Comparison:
+    def compare(self, outcome: Any) -> Output:
         """Show the guess beside the outcome; later guesses are not counted.
 
         outcome  one of the choices, or a number
         Raises BadInput for anything else.
         """
-        found = self.kind.outcome(outcome)
+        found: Any = self.kind.outcome(outcome)
         if self.outcome is None:
             self.counted = self.value
         self.outcome = found
         self._keep(self.value)
-        return Comparison(self)
+        came = f"It came out: {self.kind.words(found)}."
+        return Output(self.result, f"{came} {NO_GUESS if self.counted is None else KEPT}")
 
     def verdict(self) -> str:
         """Return guess and outcome in a sentence or two."""
@@ -212,37 +235,23 @@ class Guess:
             self._keep(None)
             self.message.value = f"This should be {escape(str(error))}."
 
-    def __repr__(self) -> str:
-        return f"Predict. {self.question}\n[{self.kind.asked()}]"
 
-    def _ipython_display_(self) -> None:
-        publish(self.box, repr(self))
+class Tally(Output):
+    """All guesses of this kernel, beside their outcomes.
 
-
-class Comparison:
-    """Guess and outcome side by side. A saved notebook keeps its text, which never holds the guess."""
-
-    def __init__(self, guess: Guess) -> None:
-        self.guess = guess
-
-    def __repr__(self) -> str:
-        came = f"It came out: {self.guess.kind.words(self.guess.outcome)}."
-        return f"{came} {NO_GUESS if self.guess.counted is None else KEPT}"
-
-    def _ipython_display_(self) -> None:
-        publish(self.guess.result, repr(self))
-
-
-class Tally:
-    """All guesses of this kernel. A saved notebook keeps their number, and never the guesses."""
+    asked, made, right, late  numbers of guesses: all, made in time, right among these, made too late
+    """
 
     def __init__(self, guesses: Sequence[Guess]) -> None:
-        self.asked = len(guesses)
         shown = [guess for guess in guesses if guess.outcome is not None]
         made = [guess for guess in shown if guess.counted is not None]
-        self.made, self.right = len(made), sum(guess.mark(guess.counted) == "✓" for guess in made)
+        self.asked, self.made = len(guesses), len(made)
+        self.right = sum(guess.mark(guess.counted) == "✓" for guess in made)
         self.late = sum(guess.counted is None and guess.value is not None for guess in shown)
         self.table = Table(("question", "guess", "outcome", ""), [guess.row() for guess in guesses], 1)
+        page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
+        words = f"{self.asked} guesses were asked for. {KEPT if made else 'No guess was made.'}"
+        super().__init__(ipywidgets.HTML(page), words)
 
     def sentence(self) -> str:
         """Return how many guesses were made in time, and how many of them were right."""
@@ -250,26 +259,6 @@ class Tally:
         if not self.made:
             return "No guess was made before its outcome was shown." + late
         return f"{self.right} of {self.made} guesses were right; {self.asked} were asked for.{late}"
-
-    def __repr__(self) -> str:
-        return f"{self.asked} guesses were asked for. {KEPT if self.made else 'No guess was made.'}"
-
-    def _ipython_display_(self) -> None:
-        page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
-        publish(ipywidgets.HTML(page), repr(self))
-
-
-def publish(widget: Any, words: str) -> None:
-    """Show a widget, and words for readers without a kernel; `View` does so with a picture."""
-    if current_cell() is None:
-        show({**widget._repr_mimebundle_(), "text/plain": words})
-        return
-    # The widget's own text holds its value, which may be the guess, and the page would save it.
-    show({**widget._repr_mimebundle_(), "text/plain": ""})
-    lines = escape(words).replace("\n", "<br>")
-    style = f"<style>{NO_WIDGET} {WORDS_LAST}</style>"
-    page = f'{style}<p class="babygpt-still babygpt-words">{lines}</p>'
-    show({"text/html": page, "text/plain": words})
 
 
 def predict(

@@ -5,11 +5,13 @@ A checkpoint holds no pickle: you can open one without trusting its author.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
@@ -71,6 +73,7 @@ def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
         header["training"] = {name: x for name, x in state.items() if not isinstance(x, Tensor)}
         tensors |= {TRAINING + name: x for name, x in state.items() if isinstance(x, Tensor)}
     stored = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    header["sha256"] = digest(stored)
     write_atomically(path, to_bytes(stored, metadata={KEY: json.dumps(header)}))
 
 
@@ -98,6 +101,14 @@ def load(path: Path) -> Checkpoint:
         raise BadInput(f"{path} does not fit together: {reason}") from None
 
 
+def digest(tensors: dict[str, Tensor]) -> str:
+    """Return the SHA-256 of tensors, by which a single flipped bit of a file is found."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(name.encode() + tensors[name].flatten().view(torch.uint8).numpy().tobytes())
+    return total.hexdigest()
+
+
 def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     """Build the model of a header and load its weights; raises what `build` and `load_state_dict` raise."""
     if header["format"] != FORMAT:
@@ -110,6 +121,8 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     model = build(header["version"], config, **options)
     model.load_state_dict({name: x for name, x in tensors.items() if not name.startswith(TRAINING)})
     require_usable(model)
+    if header.get("sha256", digest(tensors)) != digest(tensors):  # older checkpoints had none here
+        raise BadInput("its weights changed after they were written")
     state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
     training = header["training"] | state if "training" in header else None
     return Checkpoint(header["version"], model, tokenizer, header.get("info", {}), options, training)

@@ -153,7 +153,8 @@ class SavedRun:
             elif not isinstance(error, OSError | FloatingPointError):
                 raise
             reason = (str(error).strip().splitlines() or [kind.__name__])[0]
-            raise kind(f"stopped after step {self.training.step}: {reason}; {self.advice()}{hint}") from error
+            what = "out of memory" if kind is MemoryError else "stopped"
+            raise kind(f"{what} after step {self.training.step}: {reason}; {self.advice()}{hint}") from error
 
     def advice(self) -> str:
         """Return a sentence that says which step was saved last, and how the run goes on."""

@@ -230,7 +230,7 @@ for name in options:
 # %% tags=["answer", "nbval-ignore-output"]
 curves = {name: [step.loss for step in run.result()] for name, run in runs.items()}
 gaps = {
-    name: metrics.branches.interference_gap(m, corpus.val, 2, length=48, n_texts=128)
+    name: metrics.parallel_texts.interference_gap(m, corpus.val, 2, length=48, n_texts=128)
     for name, m in models.items()
 }
 Table(("code", "gap (nats per character)"), [(n, f"{gap:.3f}") for n, gap in gaps.items()], stable=1)
@@ -250,7 +250,7 @@ assert 0.15 > gaps["v6-none"] > 0.05 > 0.02 > max(gaps["v6"], gaps["v6-rope2d"])
 # %% tags=["nbval-ignore-output"]
 alike = {}
 for name, model in models.items():
-    streams = alike[name] = metrics.branches.layer_similarity(model, corpus.val[:48], 2)[:, 0, 1]
+    streams = alike[name] = metrics.parallel_texts.layer_similarity(model, corpus.val[:48], 2)[:, 0, 1]
     print(f"{name:<9}", *(f"{cosine:.3f}" for cosine in streams))
 assert alike["v6-none"].min() > 0.9999
 assert alike["v6-rope2d"].min() > 0.99 > 0.9 > alike["v6"][:2].max()
@@ -320,7 +320,9 @@ leak_guess
 leaks = {}
 for name, model in models.items():
     for model.isolated in (True, False):
-        leaks[name, model.isolated] = metrics.branches.leakage(model, corpus.val, 2, length=48, n_samples=8)
+        leaks[name, model.isolated] = metrics.parallel_texts.leakage(
+            model, corpus.val, 2, length=48, n_samples=8
+        )
 rows = [(name, f"{leaks[name, False]:.5f}", f"{leaks[name, True]:g}") for name in models]
 Table(("leakage (nats per character)", "open mask", "isolated"), rows, stable=1)
 
@@ -457,7 +459,7 @@ class Echo(Branches):
         return echoes(self.texts(batch_size // 2, generator))
 
     def val_batches(self):
-        return [echoes(metrics.branches.evenly_spaced_texts(self.val, 64, self.length))]
+        return [echoes(metrics.parallel_texts.evenly_spaced_texts(self.val, 64, self.length))]
 
 
 # %%
@@ -577,7 +579,7 @@ branches.STRIDE_MATTERS.check(stride_matters)
 
 
 # %% [markdown]
-# To go on with: train a Fourier model on `Branches(corpus, 64, (2, 2), 48, numbers=8)`, and look at `metrics.branches.interference_gap(model, corpus.val, 8, length=48)`. Or make the echo harder: let branch 1 begin *4 or 12* characters later, drawn anew for each sample. What must the model find out, that it could learn by heart before?
+# To go on with: train a Fourier model on `Branches(corpus, 64, (2, 2), 48, numbers=8)`, and look at `metrics.parallel_texts.interference_gap(model, corpus.val, 8, length=48)`. Or make the echo harder: let branch 1 begin *4 or 12* characters later, drawn anew for each sample. What must the model find out, that it could learn by heart before?
 
 # %% [markdown]
 # ## Second visit

@@ -13,8 +13,6 @@ from click.testing import CliRunner, Result
 from benchmarks import live
 from benchmarks.cli import main
 from benchmarks.machine import describe_machine
-from tools import screenshots
-from tools.browser.chromium import CHROMIUM_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,14 +127,3 @@ def test_a_gpu_that_is_not_there_is_asked_for_in_one_line(args: list[str]) -> No
     assert result.exit_code == 1
     assert "device (c" in result.output
     assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("command", "args"), [(main, ["live"]), (screenshots.main, ["--folder", "pictures"])]
-)
-def test_without_chromium_a_line_says_how_to_get_it(command, args, monkeypatch, tmp_path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(CHROMIUM_VARIABLE, str(tmp_path / "nowhere"))
-    result = CliRunner().invoke(command, args)
-    assert result.exit_code == 1
-    assert "apt install chromium" in result.output

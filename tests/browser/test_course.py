@@ -12,20 +12,9 @@ from tools.browser.server import serve_notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-WITH_EXPLORERS = {
-    "00_start_here",
-    "03a_attention",
-    "03b_sinusoidal",
-    "04_rope",
-    "05_gaussian_rope",
-    "06_fourier_branches",
-    "07a_diffusion",
-    "07b_polar_gates",
-    "08_the_ladder",
-    "10_beyond_the_window",
-}
-# Whose runs are as long as a learner's: what they show must move.
-ALIVE = ("00", "05", "06", "07")
+OFTEN = ("00", "05", "06")  # run in every test run; the others every night
+WITHOUT_EXPLORERS = ("01", "02", "09")
+ALIVE = ("00", "05", "06", "07")  # with runs as long as a learner's: their dashboards must move
 FEWEST = 5  # different pictures of a run before its end
 LATEST = 2.0  # seconds from "running" to a trained model's picture
 
@@ -41,7 +30,11 @@ def too_still(runs: list[DashboardRun]) -> list[str]:
     return [str(run) for run in runs if run.pictures < FEWEST or run.first_picture_s > LATEST]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def marks(path: Path) -> list[pytest.MarkDecorator]:
+    return [] if path.stem.startswith(OFTEN) else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, marks=marks(p), id=p.stem) for p in NOTEBOOKS])
 def test_run_all_succeeds_and_everything_moves(path: Path, browser: Browser, address: str):
     with Notebook(browser, address, path.name) as notebook:
         notebook.record()
@@ -55,7 +48,7 @@ def test_run_all_succeeds_and_everything_moves(path: Path, browser: Browser, add
         if path.stem.startswith(ALIVE):
             assert too_still(runs) == [], path.stem
         explorers = notebook.page.locator(EXPLORER).count()
-        assert bool(explorers) == (path.stem in WITH_EXPLORERS)
+        assert bool(explorers) == (not path.stem.startswith(WITHOUT_EXPLORERS))
         for nth in range(explorers):
             for handle in notebook.sliders(EXPLORER, nth):
                 notebook.move_slider(EXPLORER, handle.keys[0], nth, handle.slider)

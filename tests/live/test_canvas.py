@@ -86,37 +86,18 @@ def test_the_first_drawing_has_the_courses_style_and_leaves_the_readers(canvas):
 # ---------------------------------------------------------------- moving
 
 
-def whole(canvas):
-    """The figure as Matplotlib draws it in one go, with everything in its usual depth."""
-    artists = [artist for ax in canvas.axes for artist in moving_artists(ax)]
-    for artist in artists:
+def require_as_whole(canvas):
+    """Compare with the figure as Matplotlib draws it in one go, with everything in its usual depth.
+
+    Moving artists are drawn last here, so a few pixels differ: the artists lie over frames and legends.
+    """
+    shown = np.asarray(canvas.agg.buffer_rgba()).copy()
+    for artist in (artist for ax in canvas.axes for artist in moving_artists(ax)):
         artist.set_animated(False)
     canvas.agg.draw()
-    for artist in artists:
-        artist.set_animated(True)
-    return np.asarray(canvas.agg.buffer_rgba()).copy()
-
-
-def near_frames(canvas, margin=2):
-    """Whether each pixel is near a spine or a legend."""
-    height, width = np.asarray(canvas.agg.buffer_rgba()).shape[:2]
-    near = np.zeros((height, width), dtype=bool)
-    for ax in canvas.axes:
-        parts = [*(spine for spine in ax.spines.values() if spine.get_visible()), ax.get_legend()]
-        for part in filter(None, parts):
-            x0, y0, x1, y1 = part.get_window_extent().extents.astype(int)
-            rows = slice(height - y1 - margin - 1, height - y0 + margin)
-            near[rows, max(0, x0 - margin) : x1 + margin + 1] = True
-    return near
-
-
-def require_as_whole(canvas):
-    """One difference is allowed: moving artists are drawn last, so they lie over frames and legends."""
-    shown, expected = np.asarray(canvas.agg.buffer_rgba()).copy(), whole(canvas)
-    differ = (shown != expected).any(axis=-1)
-    assert not (differ & ~near_frames(canvas)).any()
-    assert differ.mean() < 0.01
-    assert near_frames(canvas).mean() < 0.2  # so most of the picture is compared exactly
+    expected = np.asarray(canvas.agg.buffer_rgba())
+    assert (shown != expected).any(axis=-1).mean() < 0.005
+    assert (expected != 255).any(axis=-1).mean() > 0.05  # of the picture: it is not blank
 
 
 def test_a_frame_after_others_is_the_frame_drawn_alone_and_what_matplotlib_draws(canvas):

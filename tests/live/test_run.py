@@ -202,16 +202,6 @@ def test_a_stopped_run_keeps_the_model_and_the_records(make, objective, gated, s
     assert same(weights(model), weights(expected))
 
 
-def test_a_paused_run_can_be_stopped(make, gated, start):
-    run = start(make(), gated)
-    gated.reach(2)
-    run.pause()
-    gated.let_go()
-    run.panel.wait_for(State.PAUSED)
-    run.stop()
-    assert len(run.result()) == 2
-
-
 def test_a_stop_in_the_last_step_or_later_finishes_the_run(make, gated, start):
     run = start(make(), gated)
     gated.reach(PLAN.steps)
@@ -221,6 +211,16 @@ def test_a_stop_in_the_last_step_or_later_finishes_the_run(make, gated, start):
     run.pause()
     run.stop()
     assert run.state is State.FINISHED
+
+
+def test_a_paused_run_can_be_stopped(make, gated, start):
+    run = start(make(), gated)
+    gated.reach(2)
+    run.pause()
+    gated.let_go()
+    run.panel.wait_for(State.PAUSED)
+    run.stop()
+    assert len(run.result()) == 2
 
 
 def test_waiting_for_a_step_ends_when_it_is_made_or_the_run_is_over(make, gated, start):
