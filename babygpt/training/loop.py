@@ -16,7 +16,7 @@ from babygpt.device import mixed_precision, use_allowed_threads
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.language_model import LanguageModel
-from babygpt.objectives import Objective, largest_batch
+from babygpt.objectives import Objective
 from babygpt.training.distributed import SINGLE_PROCESS, Team
 from babygpt.training.guard import alone_with, require_vocabulary
 from babygpt.training.optimizers import optimizers, schedule
@@ -63,7 +63,7 @@ class Training:
     ) -> None:
         use_allowed_threads()
         require_vocabulary(model, objective)
-        largest = largest_batch(objective, config.batch_size)
+        largest = objective.largest(config.batch_size)
         require_memory_to_train(model, model.config, config, largest, team.world_size)
         self.model, self.objective, self.config, self.team = model, objective, config, team
         self.device = next(model.parameters()).device
