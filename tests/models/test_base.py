@@ -59,11 +59,6 @@ def test_v2_cuts_long_text_and_its_targets_to_the_last_window(awake, text, extra
     assert torch.equal(cross_entropy(model(x), y), expected)
 
 
-def test_v2_refuses_a_position_beyond_its_table(awake, text) -> None:
-    with pytest.raises(ValueError, match=r"position 16 .* 0 to 15"):
-        awake("v2")(text(1, 3), Positions.arange(3, start=14))
-
-
 def test_the_notes_examples_by_hand() -> None:
     """我爱你 and 你爱我, of section 2.3: v1 gives 我 one vector at both positions, v2 two."""
     v1 = BagOfTokens(ModelConfig(vocab_size=4, n_head=1, n_embd=2))
@@ -144,12 +139,15 @@ def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, one_text, ver
         assert torch.allclose(last, model(idx, one_text(version, 6))[:, 5:], atol=1e-5)
 
 
-def test_two_caches_are_independent(awake, text) -> None:
+def test_two_caches_are_independent_and_each_needs_room(awake, text) -> None:
     model, idx, one, other = awake("v4"), text(2, 8), KVCache(8), KVCache(8)
     with torch.no_grad():
         model(idx[:1, :4], cache=one)
         model(idx[1:, :4], cache=other)
         assert torch.allclose(model(idx[:1, 4:], cache=one), model(idx[:1])[:, 4:], atol=1e-5)
+    for capacity in (0, -4):
+        with pytest.raises(ValueError, match=rf"capacity \({capacity}\)"):
+            KVCache(capacity)
 
 
 @pytest.mark.parametrize("version", WAYS)
@@ -175,9 +173,3 @@ def test_branches_masks_and_wide_keys_are_cached(wake, text, encoding: Encoding)
     branch, masked = torch.tensor([0, 1, 0, 1, 1, 0]), torch.tensor([False, True, True, False, True, False])
     whole = Positions(torch.arange(6), None if isinstance(encoding, LearnedPhase) else branch, masked)
     assert_pieces_are_the_whole(wake(Transformer(CONFIG, encoding)), text(1, 6), whole, [2])
-
-
-@pytest.mark.parametrize("capacity", [0, -4])
-def test_a_cache_without_room_is_refused(capacity: int) -> None:
-    with pytest.raises(ValueError, match=rf"capacity \({capacity}\)"):
-        KVCache(capacity)
