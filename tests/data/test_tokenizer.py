@@ -28,6 +28,8 @@ def test_mask_is_one_more_token_after_the_characters() -> None:
     assert (plain.vocab_size, plain.mask_id) == (2, None)
     assert (masking.vocab_size, masking.mask_id) == (3, 2)
     assert masking.decode([0, 2, 1]) == f"a{MASK}b"
+    with pytest.raises(ValueError, match="'b' stands twice"):
+        CharTokenizer("abcb")
     with pytest.raises(ValueError, match=MASK):  # it is never read from text
         masking.encode(f"a{MASK}")
 
@@ -74,8 +76,3 @@ def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: 
             tokenizer.encode(text)
     else:
         assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
-def test_character_given_twice_is_named() -> None:
-    with pytest.raises(ValueError, match="'b' stands twice"):
-        CharTokenizer("abcb")
