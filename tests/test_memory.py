@@ -21,7 +21,7 @@ from babygpt.memory import (
 )
 from babygpt.metrics import answer_log_probs, exact_nelbo, greedy_answers, loss_by_position, nelbo
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import Branches, MaskedDiffusion, NextToken, largest_batch
+from babygpt.objectives import Branches, MaskedDiffusion, NextToken
 from babygpt.sampling import continue_text, fill_in, generate
 from babygpt.training import train
 
@@ -104,7 +104,7 @@ def test_every_objective_tells_its_largest_batch(small_corpus, small_masked_corp
         Branches(small_corpus, 16, (3, 3)),
         Branches(small_corpus, 16, (3, 3), by_samples=True),
     ):
-        assert largest_batch(made, 7)[:2] == tuple(made.batch(7, draw)[0].shape)
+        assert made.largest(7)[:2] == tuple(made.batch(7, draw)[0].shape)
 
 
 def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):

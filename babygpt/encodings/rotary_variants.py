@@ -21,7 +21,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import require_bounded
+from babygpt.encodings.base import LARGEST, require_bounded
 from babygpt.encodings.rotary import Rotary
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
@@ -49,10 +49,9 @@ class PartialRotary(Rotary):
         return every.where(torch.arange(len(every)) < self.turning, 0.0)
 
 
-# ---------------------------------------------------------------- xPos
-
-GAMMA = 0.4  # the paper's; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
-LARGEST_SCALE = 1e30  # of a key far from the start; float32 ends at 3e38, and scores sum such numbers
+GAMMA = (
+    0.4  # of the xPos paper; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
+)
 
 
 def fading(head_dim: int) -> Tensor:
@@ -90,9 +89,9 @@ class XPos(Rotary):
 
     @property
     def max_positions(self) -> int:  # type: ignore[override]
-        """The number of positions before a key's factor exceeds LARGEST_SCALE."""
+        """The number of positions before a key's factor exceeds LARGEST, because scores sum such numbers."""
         quickest = GAMMA / (1 + GAMMA)  # zeta of pair 0, whose factor grows fastest
-        return 1 + math.floor(self.scale_base * math.log(LARGEST_SCALE) / -math.log(quickest))
+        return 1 + math.floor(self.scale_base * math.log(LARGEST) / -math.log(quickest))
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         n = self.max_positions
@@ -112,8 +111,6 @@ class XPos(Rotary):
         scale = fading(self.head_dim).to(exponent).pow(exponent).repeat_interleave(2, dim=-1)
         return scale if position.dim() == 1 else scale[:, None]
 
-
-# ---------------------------------------------------------------- beyond the window
 
 MOST_TURNS, FEWEST_TURNS = 32.0, 1.0  # YaRN's, per window; the paper chose them for Llama's windows of 4096
 SHARPER = 0.1  # YaRN's: q and k grow by this much for each e-fold of the factor
