@@ -280,11 +280,6 @@ def test_fire_begins_without_an_encoding_and_then_learns_all_it_has() -> None:
 # ---------------------------------------------------------------- all three
 
 
-def test_t5_and_kerple_depend_on_distance_alone() -> None:
-    for encoding in (t5(4), LogKernel(4), PowerKernel(4)):
-        assert invariants.shift_invariant(encoding).holds
-
-
 @pytest.mark.parametrize("end", [-70.0, 70.0])
 def test_numbers_as_large_as_a_checkpoint_may_hold_stay_finite(end: float) -> None:
     here = Positions.arange(100)

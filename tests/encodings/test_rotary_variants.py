@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from babygpt.encodings import Interpolated, NTKAware, PartialRotary, Rotary, XPos, YaRN
-from babygpt.encodings.rotary_variants import fading, ntk_theta, yarn_slowed, yarn_temperature
+from babygpt.encodings.rotary_variants import ntk_theta, yarn_slowed, yarn_temperature
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -108,13 +108,6 @@ def test_xpos_scores_turn_and_fade_with_the_distance(D: int, n: int, distance: i
     assert np.abs(got.numpy() - expected).max() < 1e-10 * max(1.0, float(np.abs(expected).max()))
 
 
-def test_the_quickest_pair_fades_most() -> None:
-    left = fading(D)
-    assert float(left[0]) == pytest.approx(2 / 7)
-    assert bool((left.diff() > 0).all())
-    assert float(left[-1]) < 1
-
-
 def test_xpos_refuses_positions_whose_factor_overflows() -> None:
     encoding = XPos(D, 32.0)
     last = encoding.max_positions - 1
@@ -151,27 +144,6 @@ def test_interpolation_reads_position_m_as_m_over_factor(D: int, factor: float, 
     got = Interpolated(D, factor, theta).transform_qk(q, q, Positions(far))
     expected = Rotary(D, theta).transform_qk(q, q, Positions(far / factor))
     torch.testing.assert_close(got, expected, rtol=0, atol=1e-10)
-
-
-@given(D=DIMS, factor=FACTORS, theta=THETAS)
-def test_ntk_keeps_the_quickest_pair_and_slows_the_slowest_by_the_factor(
-    D: int, factor: float, theta: float
-) -> None:
-    slowing = Rotary(D, theta).frequencies() / NTKAware(D, factor, theta).frequencies()
-    assert float(slowing[0]) == 1
-    assert float(slowing[-1]) == pytest.approx(factor, rel=1e-10)
-    assert bool((slowing.diff() >= -1e-12).all())  # the slower the pair, the more
-
-
-@given(D=DIMS, theta=THETAS, window=WINDOWS)
-def test_yarn_slows_pairs_that_never_turned_and_keeps_those_that_turned_often(
-    D: int, theta: float, window: int
-) -> None:
-    turns = Rotary(D, theta).frequencies() * window / (2 * math.pi)
-    slowed, step = yarn_slowed(D, window, theta), theta ** (2 / D)  # between neighbouring pairs' turns
-    assert bool((slowed[turns < 1 / step] == 1).all())
-    assert bool((slowed[turns > 32 * step] == 0).all())
-    assert bool((slowed.diff() >= 0).all())
 
 
 def test_yarn_in_a_window_of_64_by_hand() -> None:

@@ -41,11 +41,7 @@ def test_logits_depend_on_the_last_token_and_in_v2_on_its_position(awake, text, 
     assert torch.allclose(model(idx), x @ model.head.weight.T + model.head.bias, atol=1e-6)
     moved = model(idx, Positions.arange(9, start=2))
     assert torch.equal(moved, model(idx)) == (version == "v1")
-
-
-def test_no_text_is_too_long_for_v1(awake, text) -> None:
-    model, idx = awake("v1"), text(1, 99)  # block_size is 16
-    assert torch.equal(model(idx), model(idx, Positions.arange(99, start=1000)))
+    assert awake("v1")(text(1, 99)).shape == (1, 99, 11)  # block_size is 16, and v1 needs none
 
 
 @pytest.mark.parametrize("extra", [1, 5, 16, 40])
@@ -72,14 +68,6 @@ def test_the_notes_examples_by_hand() -> None:
     one, other = inputs_of_head(v2, [0, 1, 2], [2, 1, 0])
     assert torch.allclose(one, torch.tensor([[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]]))
     assert torch.allclose(other, torch.tensor([[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]))
-
-
-@pytest.mark.parametrize(("V", "C"), [(11, 16), (65, 8)])
-def test_v1_has_the_notes_parameters_and_the_bias_that_the_note_forgets(V: int, C: int) -> None:
-    v1 = BagOfTokens(ModelConfig(vocab_size=V, n_head=1, n_embd=C))
-    v2 = BagWithPositions(ModelConfig(vocab_size=V, block_size=20, n_head=1, n_embd=C))
-    assert sum(p.numel() for p in v1.parameters()) == V * C + C * V + V
-    assert sum(p.numel() for p in v2.parameters()) == V * C + C * V + V + 20 * C
 
 
 # ---------------------------------------------------------------- the cache
