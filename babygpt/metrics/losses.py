@@ -22,7 +22,7 @@ from babygpt.positions import Positions
 
 @torch.inference_mode()
 def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
-    """Mean loss at each position of long windows.
+    """Return the mean loss at each position of long windows.
 
     ids        (N,)  text
     length     tokens in a window; may exceed the block_size that the model was trained with
@@ -51,7 +51,7 @@ def position_matched_losses(
     every: int = 8,
     within: LanguageModel | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Losses past the window, beside those of the same targets when the model reads one window only.
+    """Return losses past the window, and of the same targets when the model reads one window only.
 
     The mean over a long window cannot be compared with the mean over a short one: the first tokens of a
     window are hard to predict, and they are a smaller share of a long window. So each target is predicted
@@ -129,6 +129,7 @@ class Recall(NamedTuple):
     loss: np.ndarray
 
 
+@torch.inference_mode()
 def recall_by_distance(
     model: LanguageModel, tokenizer: CharTokenizer, distances: Iterable[int], **windows: Any
 ) -> Recall:
@@ -143,21 +144,14 @@ def recall_by_distance(
     `recall_windows` does.
     """
     require_causal(model)
-    found = [_recalled(model, tokenizer, distance, windows) for distance in distances]
-    return Recall(*(np.array(values) for values in zip(*found, strict=True)))
-
-
-@torch.inference_mode()
-def _recalled(
-    model: LanguageModel, tokenizer: CharTokenizer, distance: int, windows: dict[str, Any]
-) -> tuple[float, float]:
-    """Accuracy and mean loss at one distance."""
-    device = next(model.parameters()).device
-    found = recall_windows(tokenizer, distance, **windows)
-    positions = Positions.arange(found.tokens.shape[1], device=device)
-    right, losses = [], []
-    for some, values, answer in portions(model, *found):
-        logits = model(some.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
-        right.append(logits.gather(1, values).argmax(dim=-1) == answer)
-        losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
-    return float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())
+    device, found = next(model.parameters()).device, []
+    for distance in distances:
+        told = recall_windows(tokenizer, distance, **windows)
+        positions = Positions.arange(told.tokens.shape[1], device=device)
+        right, losses = [], []
+        for tokens, values, answer in portions(model, *told):
+            logits = model(tokens.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
+            right.append(logits.gather(1, values).argmax(dim=-1) == answer)
+            losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
+        found.append((float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())))
+    return Recall(*map(np.array, zip(*found, strict=True)))
