@@ -20,8 +20,7 @@ from click.core import ParameterSource
 from babygpt.config import SAVE_EVERY, require_seed
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
-from babygpt.screen import echo
-from babygpt.stopping import Ended, ended_by_signals
+from babygpt.terminal import Ended, echo, ended_by_signals
 
 Command = Callable[..., None]
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # of the input or of the machine

@@ -35,11 +35,11 @@ from babygpt.objectives import MaskedDiffusion, objective_for
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.distributed import Team, distributed, training_device
+from babygpt.training.distributed import Team, distributed
 from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
 ORDERS = {
@@ -123,7 +123,7 @@ def start(
     plan = TrainConfig(**fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
-    model = (saved.model if saved else build(version, config, **options)).to(training_device(team))
+    model = (saved.model if saved else build(version, config, **options)).to(pick_device())
     if values["compiled"]:
         compile_in_place(model)
     training = Training(model, objective, plan, team)

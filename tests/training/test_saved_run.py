@@ -21,7 +21,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import Batch, NextToken
-from babygpt.stopping import Ended, deferred_signals
+from babygpt.terminal import Ended, deferred_signals
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.saved_run import SavedRun, go_on, load_own, restore, training_state
