@@ -55,7 +55,7 @@ def python() -> Diagnosis:
 
 
 def requirements(extra: str) -> list[Requirement]:
-    """Return what babygpt requires: always (""), or for an extra; nothing where it is not installed."""
+    """Return the requirements of babygpt itself (""), or of an extra; nothing where it is not installed."""
     try:
         wanted = [Requirement(line) for line in metadata.requires("babygpt") or []]
     except metadata.PackageNotFoundError:
@@ -64,12 +64,11 @@ def requirements(extra: str) -> list[Requirement]:
     return [one for one in needed if ("extra" in str(one.marker)) == bool(extra)]
 
 
-def packages() -> Iterator[Diagnosis]:
+def packages() -> list[Diagnosis]:
     """Compare each package that babygpt always needs with its bounds."""
-    wanted = requirements("")
-    if not wanted:
-        yield Diagnosis("babygpt", False, f"is not installed: {FIX}")
-    yield from map(package, wanted)
+    return [package(need) for need in requirements("")] or [
+        Diagnosis("babygpt", False, f"is not installed: {FIX}")
+    ]
 
 
 def package(need: Requirement) -> Diagnosis:

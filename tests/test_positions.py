@@ -87,10 +87,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.survives(
-    "positions of another length or batch than the tokens', or that are no numbers",
-    "they are refused by their shape or value, and nothing is broadcast",
-)
 @pytest.mark.parametrize("version", ["v1", "v2", "v4", "v6", "v7"])
 def test_a_model_needs_one_number_for_each_token(awake, text, one_text, version: str) -> None:
     model, idx, positions = awake(version), text(2, 5), one_text(version, 5)

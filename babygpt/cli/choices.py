@@ -42,8 +42,7 @@ def setting_option(name: str, about: str) -> Callable[[Command], Command]:
     """Return the option for a setting; without it, the encoding's own default holds."""
     versions = takers(name)
     default = VERSIONS[versions[0]].options()[name]
-    form: dict[str, Any] = {"type": type(default)}
-    shown = str(default)
+    form, shown = dict[str, Any](type=type(default)), str(default)
     if isinstance(default, bool):
         form, shown = {"is_flag": True}, "learnable" if default else "off"
     elif isinstance(default, tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -38,15 +38,14 @@ from babygpt.sampling.diffusion import Order
 from babygpt.terminal import echo
 from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.distributed import Team, distributed
 from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
-ORDERS = {
-    "confidence": "confidence_threshold",
-    "random": "per_step",
-    "ancestral": "n_steps",
-}  # and their flags
+ORDERS: dict[str, tuple[str, Callable[[Any], Order]]] = {  # each with its flag
+    "confidence": ("confidence_threshold", by_confidence),
+    "random": ("per_step", in_random_order),
+    "ancestral": ("n_steps", ancestral),
+}
 shown = partial(click.option, show_default=True)
 
 
@@ -78,13 +77,13 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
         require_trainable(version, values)
-        if not VERSIONS[version].masks and team.is_main:
-            warn_unused(ctx, ["bound"], f"in training {version}")
-        replace = values["overwrite"] or values["resume"]
-        mine = (
-            output_lock(out, "--out", replace, "--overwrite or --resume") if team.is_main else nullcontext()
-        )
-        with mine:
+        lock: AbstractContextManager[None] = nullcontext()
+        if team.is_main:
+            if not VERSIONS[version].masks:
+                warn_unused(ctx, ["bound"], f"in training {version}")
+            replace = values["overwrite"] or values["resume"]
+            lock = output_lock(out, "--out", replace, "--overwrite or --resume")
+        with lock:
             run, corpus = start(ctx, version, out, values, team)
             run.train(values["save_every"])
             if team.is_main:
@@ -110,8 +109,11 @@ def start(
 
     Raises BadInput for the corpus, and if `out` holds no run or another one than the flags describe.
     """
-    masks, options = VERSIONS[version].masks, chosen_options(ctx, version)
-    saved = resume(ctx, version, out, values) if values["resume"] else None
+    masks, options, saved = VERSIONS[version].masks, chosen_options(ctx, version), None
+    if values["resume"]:
+        saved, began = load_unfinished(out, version)
+        options = saved.options
+        adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
     try:
         corpus = load_corpus(values["corpus"], with_mask=masks)
     except BadInput as error:
@@ -129,18 +131,10 @@ def start(
     training = Training(model, objective, plan, team)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if masks else {}
-    chosen = saved.options if saved else options
-    run = SavedRun(out, version, training, corpus.tokenizer, info, values["overwrite"], chosen)
+    run = SavedRun(out, version, training, corpus.tokenizer, info, values["overwrite"], options)
     if saved:
         go_on(run, saved)
     return run, corpus
-
-
-def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) -> Checkpoint:
-    """Read the run in `out`, whose numbers replace the flags that were not given."""
-    saved, began = load_unfinished(out, version)
-    adopt(ctx, values, began | options_of(version, saved.options), out)
-    return saved
 
 
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
@@ -202,7 +196,7 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
         order = choose_order(ctx, values)
         written = continue_text(network, idx, tokens, order, *how, values["block"]).tokens
     else:
-        unused = ["order", *ORDERS.values(), "block"]
+        unused = ["order", *(flag for flag, _ in ORDERS.values()), "block"]
         warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
         written = next_tokens(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
@@ -211,10 +205,6 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
 def choose_order(ctx: click.Context, values: dict[str, Any]) -> Order:
     """Return the order in which characters appear; warn of flags that belong to another order."""
     order = values["order"]
-    warn_unused(ctx, [flag for name, flag in ORDERS.items() if name != order], f"with --order {order}")
-    make: dict[str, Callable[[Any], Order]] = {
-        "confidence": by_confidence,
-        "random": in_random_order,
-        "ancestral": ancestral,
-    }
-    return make[order](values[ORDERS[order]])
+    warn_unused(ctx, [flag for name, (flag, _) in ORDERS.items() if name != order], f"with --order {order}")
+    flag, make = ORDERS[order]
+    return make(values[flag])

@@ -3,6 +3,7 @@
 import math
 import pickle
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import click
@@ -62,19 +63,19 @@ WRONG = [  # words after `train VERSION`, and what the one line names
 ]
 
 
-@pytest.mark.parametrize(("version", "words", "line"), WRONG, ids=[f"{v} {w}"[:40] for v, w, _ in WRONG])
-def test_a_wrong_value_is_named_in_one_line_and_nothing_is_written(desk, run, tmp_path, version, words, line):
+def test_a_wrong_value_is_named_in_one_line_and_nothing_is_written(desk, run, tmp_path):
     out = tmp_path / "m.safetensors"
     usual = ["--corpus", desk / "text.txt", "--steps", 1, "--out", out, *SHAPE]
-    result = run("train", version, *usual, *words.format(desk=desk).split())
-    assert result.exit_code in (1, 2)
-    assert line in result.output.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []
+    for version, words, line in WRONG:
+        result = run("train", version, *usual, *words.format(desk=desk).split())
+        assert result.exit_code in (1, 2), words
+        assert line in result.output.splitlines()[-1]
+        assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["train"], ["train", ""], ["analyze", "\udcff"]])
-def test_what_is_no_command_is_refused(run, words):
-    assert run(*words).exit_code == 2
+def test_what_is_no_command_is_refused(run):
+    for words in (["nonsense"], ["train"], ["train", ""], ["analyze", "\udcff"]):
+        assert run(*words).exit_code == 2
 
 
 # ---------------------------------------------------------------- checkpoints
@@ -101,21 +102,20 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_or_foreign_checkpoint_is_refused_by_its_name(desk, run, tmp_path, monkeypatch, name):
+def test_a_damaged_or_foreign_checkpoint_is_refused_by_its_name(desk, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "damaged.safetensors"
-    DAMAGED[name](path, (desk / "v4.safetensors").read_bytes())
-    for words in (["generate", path], ["train", "v4", "--resume", "--out", path]):
-        result = run(*words)
-        assert result.exit_code == 1
-        assert "damaged.safetensors" in result.output.splitlines()[-1]
+    for name, damage in DAMAGED.items():
+        path = tmp_path / f"{name}.safetensors"
+        damage(path, (desk / "v4.safetensors").read_bytes())
+        for words in (["generate", path], ["train", "v4", "--resume", "--out", path]):
+            result = run(*words)
+            assert result.exit_code == 1, name
+            assert path.name in result.output.splitlines()[-1]
     assert not Path("exploded").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
+def test_a_request_that_a_model_cannot_fulfil_is_refused(desk, run):
+    for words, line in (
         ("{desk}/v4.safetensors --prompt cat!", "character '!' at"),
         ("{desk}/v4.safetensors --prompt=", "prompt is empty"),
         ("{desk}/v4.safetensors --temperature -1", "temperature (-1.0)"),
@@ -126,13 +126,11 @@ def test_a_damaged_or_foreign_checkpoint_is_refused_by_its_name(desk, run, tmp_p
         ("{desk}/v7-rope.safetensors --order random --per-step 0", "per_step (0)"),
         ("{desk}/v7-rope.safetensors --order ancestral --n-steps 0", "n_steps (0)"),
         ("{desk}/v6/pretrain.safetensors", "use `parallel-generate"),
-    ],
-)
-def test_a_request_that_a_model_cannot_fulfil_is_refused(desk, run, words, line):
-    words = words if "--prompt" in words else f"{words} --prompt the"
-    result = run("generate", *words.format(desk=desk).split())
-    assert result.exit_code == 1
-    assert line in result.output.splitlines()[-1]
+    ):
+        words = words if "--prompt" in words else f"{words} --prompt the"
+        result = run("generate", *words.format(desk=desk).split())
+        assert result.exit_code == 1, words
+        assert line in result.output.splitlines()[-1]
 
 
 # ---------------------------------------------------------------- any value of any option
@@ -228,10 +226,9 @@ def require_finite_or_refused(ask, *names):
 def test_encodings_are_finite_or_name_the_number_that_is_wrong(name):
     make, numbers = MAKE[name]
     usual, near = torch.arange(3), torch.tensor([0, 0, 1])
-    for number in numbers:
-        for value in WILD:
-            ask = lambda n=number, v=value: answers(make(**{n: v}), usual, near)  # noqa: E731
-            require_finite_or_refused(ask, number, "position")
+    for number, value in product(numbers, WILD):
+        ask = lambda n=number, v=value: answers(make(**{n: v}), usual, near)  # noqa: E731
+        require_finite_or_refused(ask, number, "position")
     encoding = make(**MADE.get(name, {}))
     for start in FAR:
         require_finite_or_refused(lambda s=start: answers(encoding, usual + s, near), "position")
@@ -244,9 +241,8 @@ def test_encodings_are_finite_or_name_the_number_that_is_wrong(name):
             assert getattr(encoding, number) == before
 
 
-@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v5", "v6", "v7", "alibi"])
-def test_a_model_reads_nothing_and_answers_nothing(version, standing):
-    model = build(version, ModelConfig(11, 16, 1, 2, 16)).eval()
-    for B, T in ((1, 0), (0, 3)):
+def test_a_model_reads_nothing_and_answers_nothing(standing):
+    for version, (B, T) in product(("v1", "v2", "v4", "v5", "v6", "v7", "alibi"), ((1, 0), (0, 3))):
+        model = build(version, ModelConfig(11, 16, 1, 2, 16)).eval()
         idx = torch.zeros(B, T, dtype=torch.long)
         assert model(idx, standing(version, torch.arange(T).repeat(B, 1))).shape == (B, T, 11)

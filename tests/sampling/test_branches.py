@@ -146,10 +146,6 @@ def test_bad_arguments_for_branches_are_named(awake, text) -> None:
             generate_parallel(awake("v6"), prompts(text, lengths), **{"n_tokens": 5, **arguments})
 
 
-@pytest.mark.survives(
-    "several texts at once by a model that cannot keep them apart, or that fills in",
-    "it is refused in a sentence",
-)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_several_texts_need_a_model_that_is_made_for_them(awake, text, version: str) -> None:
     model, kind = awake(version), VERSIONS[version]

@@ -173,10 +173,6 @@ def own_words(printed: str) -> list[str]:
     return [line for line in printed.replace("\r", "\n").splitlines() if line.startswith("Error: ")]
 
 
-@pytest.mark.survives(
-    "kill -9 of one of several processes",
-    "the others end with one message; the last checkpoint stands, and one process alone can go on from it",
-)
 def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None:
     """Ctrl-C first, then one of two is killed; one process finishes what two began."""
     out, whole = tmp_path / "run.safetensors", tmp_path / "whole.safetensors"
