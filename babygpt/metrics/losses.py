@@ -77,23 +77,17 @@ def position_matched_losses(
         raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
     if n_windows < 1 or every < 1:
         raise BadInput(f"n_windows ({n_windows}) and every ({every}) must be at least 1")
-    at = torch.arange(block_size, length, every)
-    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
-    pairs = [_inside_and_past(within, model, cut(ids, start[None], length + 1), at) for start in starts]
-    inside, past = (torch.stack(losses).cpu().double().numpy() for losses in zip(*pairs, strict=True))
-    return at.numpy(), inside, past
-
-
-def _inside_and_past(
-    within: LanguageModel, model: LanguageModel, window: Tensor, at: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Losses of a window's targets at some positions, from block_size tokens and from all: 2 x (S,)."""
-    device, size = next(model.parameters()).device, within.config.block_size
-    short = cut(window[0], at - size + 1, size + 1).to(device)  # (S, block_size + 1), the target last
-    parts = portions(within, short[:, :-1], short[:, 1:])
-    inside = torch.cat([cross_entropy(within(some)[:, -1:], targets)[:, 0] for some, targets in parts])
-    window, positions = window.to(device), Positions.arange(window.shape[1] - 1, device=device)
-    return inside, cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)]
+    at, device = torch.arange(block_size, length, every), next(model.parameters()).device
+    positions, inside, past = Positions.arange(length, device=device), [], []
+    for start in torch.linspace(0, len(ids) - length - 1, n_windows).long():
+        window = cut(ids, start[None], length + 1)  # (1, length + 1): inputs, and the last target
+        short = cut(window[0], at - block_size + 1, block_size + 1).to(device)  # (S, block_size + 1)
+        parts = portions(within, short[:, :-1], short[:, 1:])
+        inside.append(torch.cat([cross_entropy(within(some)[:, -1:], last)[:, 0] for some, last in parts]))
+        window = window.to(device)
+        past.append(cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)])
+    losses = [torch.stack(windows).cpu().double().numpy() for windows in (inside, past)]
+    return at.numpy(), losses[0], losses[1]
 
 
 def position_matched_change(

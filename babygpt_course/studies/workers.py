@@ -24,7 +24,8 @@ def make_run(run: Run, threads: int) -> Measured:
     if not threads and not threads_were_chosen():
         threads = min(cpu_count(), int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
     torch.set_num_threads(threads or torch.get_num_threads())
-    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):  # bars would overwrite each other
+    # Bars of several processes would overwrite each other.
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
         return run()
 
 

@@ -1,8 +1,7 @@
 """Values, texts and checkpoints that no command can use: one line names them, and nothing is written."""
 
-import math
 import pickle
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -14,21 +13,7 @@ from hypothesis import strategies as st
 
 from babygpt.cli import main
 from babygpt.config import ModelConfig
-from babygpt.encodings import (
-    FIRE,
-    ALiBi,
-    Fourier,
-    LearnedPositions,
-    Polar,
-    Rotary,
-    Rotary2D,
-    Sinusoidal,
-    T5Bias,
-    gaussian,
-)
-from babygpt.errors import BadInput
 from babygpt.models.versions import build
-from babygpt.positions import Positions
 from tests.faults.conftest import SHAPE, run_here
 
 # ---------------------------------------------------------------- options
@@ -184,61 +169,7 @@ def test_no_value_of_any_option_ends_in_a_traceback(desk, tmp_path_factory, monk
     run_here(*f"{name} {COMMANDS[name]}".format(desk=desk).split(), *shape, *typed)
 
 
-# ---------------------------------------------------------------- encodings
-
-WILD = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e308, -1e308, 1e39, 1e-320]
-FAR = [2**31, 2**53, 2**62, -1, -(2**63)]
-MAKE = {
-    "ALiBi": (partial(ALiBi, n_head=2), ["steepness"]),
-    "Sinusoidal": (partial(Sinusoidal, n_embd=16), ["theta"]),
-    "LearnedPositions": (partial(LearnedPositions, n_embd=16), ["max_positions"]),
-    "Rotary": (partial(Rotary, head_dim=8), ["theta"]),
-    "Rotary2D": (partial(Rotary2D, head_dim=8), ["theta", "stride", "branch_share"]),
-    "Fourier": (partial(Fourier, head_dim=8, n_embd=16), ["theta", "stride", "max_positions"]),
-    "Gaussian": (partial(gaussian, 8), ["theta"]),
-    "Polar": (partial(Polar, head_dim=8), ["theta", "alpha"]),
-    "T5Bias": (partial(T5Bias, n_head=2), ["n_buckets", "furthest"]),
-    "FIRE": (partial(FIRE, n_head=2), ["width", "threshold"]),
-}
-MADE = {"LearnedPositions": {"max_positions": 32}}
-
-
-def answers(encoding, time, branch):
-    """Return all that a model asks an encoding, of three tokens."""
-    positions = Positions(time, branch, torch.zeros(1, 3, dtype=torch.bool))
-    q, bias = torch.ones(1, 2, 3, 8), encoding.score_bias(positions, positions)
-    found = [encoding.embed(torch.ones(1, 3, 16), positions), *encoding.transform_qk(q, q, positions)]
-    return found if bias is None else [*found, bias]
-
-
-def require_finite_or_refused(ask, *names):
-    """Check that an answer is finite, or a BadInput names one of these."""
-    refusal, found = "", []
-    try:
-        found = ask()
-    except BadInput as error:
-        refusal = str(error)
-    assert all(part.isfinite().all() for part in found)
-    assert found or any(name in refusal for name in names)
-
-
-@pytest.mark.parametrize("name", MAKE)
-def test_encodings_are_finite_or_name_the_number_that_is_wrong(name):
-    make, numbers = MAKE[name]
-    usual, near = torch.arange(3), torch.tensor([0, 0, 1])
-    for number, value in product(numbers, WILD):
-        ask = lambda n=number, v=value: answers(make(**{n: v}), usual, near)  # noqa: E731
-        require_finite_or_refused(ask, number, "position")
-    encoding = make(**MADE.get(name, {}))
-    for start in FAR:
-        require_finite_or_refused(lambda s=start: answers(encoding, usual + s, near), "position")
-        require_finite_or_refused(lambda s=start: answers(encoding, usual, usual + s), "position")
-    for number in ("theta", "alpha", "stride", "steepness"):
-        before = getattr(encoding, number, None)
-        for value in (math.nan, math.inf, 1e308) if isinstance(before, float) else ():
-            with pytest.raises(BadInput, match=number):
-                encoding.steer(number, value)
-            assert getattr(encoding, number) == before
+# ---------------------------------------------------------------- empty texts
 
 
 def test_a_model_reads_nothing_and_answers_nothing(standing):

@@ -72,13 +72,6 @@ def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> 
         assert torch.allclose(p, q, atol=1e-5)
 
 
-def test_a_process_takes_every_second_row_of_two() -> None:
-    batch = (torch.arange(6).view(3, 2), torch.arange(3))
-    mine = Team(1, 2).shard(batch)
-    assert mine[0].tolist() == [[2, 3]]
-    assert mine[1].tolist() == [1]
-
-
 def test_a_batch_too_small_to_share_is_told() -> None:
     with pytest.raises(ValueError, match=r"batch_size \(3\) must be at least the number of processes \(4\)"):
         Team(0, 4).shard((torch.zeros(3, 2),))

@@ -243,9 +243,7 @@ def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: Nex
 # ---------------------------------------------------------------- when it goes wrong
 
 
-def test_a_loss_that_is_nan_stops_at_its_step_and_says_what_to_try(
-    make, objective: NextToken
-) -> None:
+def test_a_loss_that_is_nan_stops_at_its_step_and_says_what_to_try(make, objective: NextToken) -> None:
     model = make("v4")
     steps = train(model, objective, PLAN)
     assert [next(steps).step for _ in range(3)] == [1, 2, 3]
