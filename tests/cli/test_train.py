@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from babygpt.cli import choices
+from babygpt.cli.train import SETTINGS, takers
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -77,9 +77,9 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
     """Or is a shape, and not a choice: heads, and rows of a table."""
     versions = [kind for kind in VERSIONS.values() if not kind.branches]
-    assert {option for kind in versions for option in kind.options()} - {"n_head"} == set(choices.SETTINGS)
-    for option in choices.SETTINGS:
-        assert len({str(VERSIONS[name].options()[option]) for name in choices.takers(option)}) == 1
+    assert {option for kind in versions for option in kind.options()} - {"n_head"} == set(SETTINGS)
+    for option in SETTINGS:
+        assert len({str(VERSIONS[name].options()[option]) for name in takers(option)}) == 1
 
 
 @pytest.mark.parametrize(

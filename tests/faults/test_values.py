@@ -1,7 +1,8 @@
 """Values, texts and checkpoints that no command can use: one line names them, and nothing is written."""
 
+import math
 import pickle
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
@@ -13,7 +14,21 @@ from hypothesis import strategies as st
 
 from babygpt.cli import main
 from babygpt.config import ModelConfig
+from babygpt.encodings import (
+    FIRE,
+    ALiBi,
+    Fourier,
+    LearnedPositions,
+    Polar,
+    Rotary,
+    Rotary2D,
+    Sinusoidal,
+    T5Bias,
+    gaussian,
+)
+from babygpt.errors import BadInput
 from babygpt.models.versions import build
+from babygpt.positions import Positions
 from tests.faults.conftest import SHAPE, run_here
 
 # ---------------------------------------------------------------- options
@@ -169,7 +184,45 @@ def test_no_value_of_any_option_ends_in_a_traceback(desk, tmp_path_factory, monk
     run_here(*f"{name} {COMMANDS[name]}".format(desk=desk).split(), *shape, *typed)
 
 
-# ---------------------------------------------------------------- empty texts
+# ---------------------------------------------------------------- encodings
+
+WILD = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e308, -1e308, 1e39, 1e-320]
+FAR = [2**31, 2**53, 2**62, -1, -(2**63)]
+MAKE = [
+    (partial(ALiBi, n_head=2), ["steepness"]),
+    (partial(Sinusoidal, n_embd=16), ["theta"]),
+    (partial(LearnedPositions, n_embd=16, max_positions=32), ["max_positions"]),
+    (partial(Rotary, head_dim=8), ["theta"]),
+    (partial(Rotary2D, head_dim=8), ["theta", "stride", "branch_share"]),
+    (partial(Fourier, head_dim=8, n_embd=16), ["theta", "stride", "max_positions"]),
+    (partial(gaussian, 8), ["theta"]),
+    (partial(Polar, head_dim=8), ["theta", "alpha"]),
+    (partial(T5Bias, n_head=2), ["n_buckets", "furthest"]),
+    (partial(FIRE, n_head=2), ["width", "threshold"]),
+]
+
+
+def require_finite_or_refused(make, time, branch, *names):
+    """Check that all that an encoding gives for three tokens is finite, or BadInput names one of these."""
+    positions = Positions(time, branch, torch.zeros(1, 3, dtype=torch.bool))
+    try:
+        encoding, q = make(), torch.ones(1, 2, 3, 8)
+        bias = encoding.score_bias(positions, positions)
+        found = [encoding.embed(torch.ones(1, 3, 16), positions), *encoding.transform_qk(q, q, positions)]
+        fine = all(part.isfinite().all() for part in (*found, q if bias is None else bias))
+    except BadInput as error:
+        fine = any(name in str(error) for name in names)
+    assert fine
+
+
+def test_encodings_are_finite_or_name_the_number_that_is_wrong():
+    usual, near = torch.arange(3), torch.tensor([0, 0, 1])
+    for make, numbers in MAKE:
+        for number, value in product(numbers, WILD):
+            require_finite_or_refused(partial(make, **{number: value}), usual, near, number, "position")
+        for start in FAR:
+            require_finite_or_refused(make, usual + start, near, "position")
+            require_finite_or_refused(make, usual, usual + start, "position")
 
 
 def test_a_model_reads_nothing_and_answers_nothing(standing):
