@@ -198,6 +198,7 @@ def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None
     assert other["val_loss"] == pytest.approx(one["val_loss"], abs=0.05)
 
 
+@pytest.mark.slow
 def test_bad_input_is_told_once(tmp_path: Path) -> None:
     """By whichever process is first; the others end without a word."""
     process = torchrun(
