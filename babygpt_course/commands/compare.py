@@ -27,7 +27,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes import comparison_report as report

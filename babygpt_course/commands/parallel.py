@@ -29,7 +29,7 @@ from babygpt.errors import BadInput
 from babygpt.memory import require_memory
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.saved_run import load_unfinished, require_same_text

@@ -15,8 +15,7 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.horizon import cost_of_hiding, far_attention
-from babygpt.metrics.inspection import kernel_values, reach
+from babygpt.metrics.inspection import cost_of_hiding, far_attention, kernel_values, reach
 from babygpt.metrics.losses import loss_by_position
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken

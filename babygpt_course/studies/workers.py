@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from joblib import cpu_count
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt.training.records import QUIET
 from babygpt_course.studies.sweep import Measured, Run, Runs, Workers
 
 
@@ -24,8 +24,9 @@ def make_run(run: Run, threads: int) -> Measured:
     if not threads and not threads_were_chosen():
         threads = min(cpu_count(), int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
     torch.set_num_threads(threads or torch.get_num_threads())
-    QUIET.set(True)  # bars of several processes would overwrite each other
-    return run()
+    # Bars of several processes would overwrite each other.
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        return run()
 
 
 def threads_of_each(workers: int) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from babygpt.config import ModelConfig
 from babygpt.data.batches import interleave
 from babygpt.encodings import ALiBi, Encoding, Rotary
-from babygpt.metrics.horizon import short_sighted
+from babygpt.metrics.inspection import short_sighted
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import cross_entropy

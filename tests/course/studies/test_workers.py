@@ -117,7 +117,5 @@ def test_a_job_takes_the_cores_it_was_given_or_the_threads_somebody_chose(
     monkeypatch.setattr(module, "cpu_count", lambda: 64)
     monkeypatch.setattr(module.torch, "get_num_threads", lambda: 64)
     monkeypatch.setattr(module.torch, "set_num_threads", taken.append)
-    quiet = module.QUIET.set(False)
     module.make_run(lambda: {}, 0)
-    module.QUIET.reset(quiet)
     assert taken == [threads]
