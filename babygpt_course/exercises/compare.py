@@ -110,6 +110,3 @@ def unchanged(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return len(one) == len(other) and all(map(unchanged, one, other))
     return True
-
-
-shown = describe  # old name

@@ -35,4 +35,4 @@ def known(exercise: Exercise, name: str, fails: Sequence[str], says: str) -> Mut
 
 def requirements(exercise: Exercise) -> list[str]:
     """Return what an exercise requires, in order."""
-    return [check.requirement for check in exercise.checks]
+    return list(exercise.checks)

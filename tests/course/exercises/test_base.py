@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 from babygpt import plots
+from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, texts, whole_number
 from babygpt_course.exercises.compare import difference, truth, wrong_shape
-from babygpt_course.exercises.exercise import Unusable, Wrong, ask, exercise, expect, texts, whole_number
+from babygpt_course.exercises.exercise import Exercise
 from babygpt_course.exercises.lesson_00 import UNITS
 from babygpt_course.exercises.lesson_03a import ATTENTION
 
@@ -87,7 +88,7 @@ def test_an_answer_that_is_no_whole_number_or_no_pair_of_texts_is_unusable():
 
 
 def test_an_exercise_is_read_from_its_text():
-    made = exercise(
+    made = Exercise(
         """Sums (twice) (core, 5 minutes)
 
         Write
@@ -98,7 +99,6 @@ def test_an_exercise_is_read_from_its_text():
         - Second - last.
         """,
         checks={"adds": lambda *_: None},
-        stub=0,
         answer=1,
     )
     assert (made.name, made.level, made.minutes, made.task) == ("Sums (twice)", "core", 5, "Write `sums`.")
@@ -107,7 +107,7 @@ def test_an_exercise_is_read_from_its_text():
 
 
 def test_hints_come_one_by_one_and_end_without_quotes():
-    fresh = replace(UNITS, given=0)
+    fresh = replace(UNITS)
     hints = [fresh.hint() for _ in range(len(fresh.hints) + 2)]
     assert [words.split(": ", 1)[-1] for words in hints[:-2]] == list(fresh.hints)
     assert hints[0].startswith(f"1 of {len(fresh.hints)}: ")
@@ -132,7 +132,7 @@ def test_checking_and_drawing_leave_the_random_generators_as_they_were():
 
 
 def test_a_picture_has_alt_text_and_an_exercise_without_one_says_so():
-    drawing = ATTENTION.draw(ATTENTION.stub)
+    drawing = ATTENTION.draw(lambda q, k, v: (v, torch.zeros(*q.shape[:-1], q.shape[-2])))
     png, metadata = drawing._repr_png_()
     assert png.startswith(b"\x89PNG")
     assert metadata == {"alt": repr(drawing)}
