@@ -1,16 +1,12 @@
 """Wrong answers to exercises, each with the requirements that it must fail."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from babygpt_course.exercises import Exercise
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     """A mistake that people make.
 
     exercise  it is an answer to
