@@ -1,7 +1,5 @@
 """Parts of which checks are made: call an answer, compare what it returns, read a value that was given."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from numbers import Integral

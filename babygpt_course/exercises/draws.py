@@ -1,7 +1,5 @@
 """Random inputs for checkers: numbers, Python's own generator, models with random weights."""
 
-from __future__ import annotations
-
 import random
 
 import torch

@@ -1,7 +1,5 @@
 """Exercises: a task, checks that test an answer, hints one by one, a picture and a solution."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io
@@ -71,19 +69,6 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How to draw an answer beside the solution.
-
-    matrix  calls an answer on an input of its own, and returns the matrix to draw: (rows, columns)
-    x, y    labels of the columns and the rows
-    """
-
-    matrix: Callable[[Any], Tensor]
-    x: str
-    y: str
-
-
-@dataclass(frozen=True)
 class Drawing:
     """Figure of an answer, the solution and their difference, which a notebook shows.
 
@@ -112,7 +97,7 @@ class Exercise:
     answer    the solution: a value, or a function or class called ..._answer, whose source is shown
     mistakes  sentence that tells the learner -> answer of somebody who makes this mistake
     seconds   that a check may take; more than a few for one that trains
-    picture   how to draw an answer, where that says more than words
+    picture   a function that calls an answer and returns the matrix to draw, and labels of x and y
     """
 
     text: str
@@ -120,7 +105,7 @@ class Exercise:
     answer: Any
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = SECONDS
-    picture: Comparison | None = None
+    picture: tuple[Callable[[Any], Tensor], str, str] | None = None
 
     def __post_init__(self) -> None:
         title, task, hints = inspect.cleandoc(self.text).split("\n\n")
@@ -161,11 +146,11 @@ class Exercise:
 
     def draw(self, attempt: Any) -> Drawing | Words:
         """Draw an answer, the solution and their difference; say why, where there is nothing to draw."""
-        picture = self.picture
-        if picture is None:
+        if self.picture is None:
             return Words("This exercise has no picture: `check` says it in words.")
-        wanted = as_matrix(picture.matrix(self.answer))
-        yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(picture.matrix(attempt)))
+        matrix, x, y = self.picture
+        wanted = as_matrix(matrix(self.answer))
+        yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(matrix(attempt)))
         if error is None and yours.shape != wanted.shape:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
         if error is not None:
@@ -175,8 +160,7 @@ class Exercise:
         if number := int(wrong.sum()):
             furthest = (yours - wanted)[wrong].abs().nan_to_num(torch.inf).max()
             words = f"{number} of {wrong.numel()} differ, by up to {furthest:.2g}"
-        figure = answer_figure(yours.numpy(), wanted.numpy(), words, picture.x, picture.y)
-        return Drawing(figure, words)
+        return Drawing(answer_figure(yours.numpy(), wanted.numpy(), words, x, y), words)
 
     def hint(self) -> Words:
         """Return one more hint each time, until there are no more."""

@@ -1,7 +1,5 @@
 """Exercises of notebook 00: the mirror of a story, units of a loss, the probability of a story, and luck."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

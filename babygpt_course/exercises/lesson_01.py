@@ -1,7 +1,5 @@
 """Exercises of notebook 01: counting a loss, order in pairs, and a v1 whose weights are set by hand."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from functools import partial

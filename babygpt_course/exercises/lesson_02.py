@@ -1,7 +1,5 @@
 """Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -13,7 +11,7 @@ from torch import Generator, Tensor
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_bool, ask_tensors, expect, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- Windows from the second word
@@ -138,7 +136,7 @@ VOTES = Exercise(
         "places differ as they do in v2": partial(splits_votes, asked="step"),
     },
     answer=votes_answer,
-    picture=Comparison(votes_matrix, "character voted for", "place"),
+    picture=(votes_matrix, "character voted for", "place"),
 )
 
 

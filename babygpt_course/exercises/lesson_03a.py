@@ -1,7 +1,5 @@
 """Exercises of notebook 03a: attention from scratch, a block from parts, and what one layer cannot see."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -16,7 +14,7 @@ from babygpt.positions import Positions
 from babygpt_course.exercises.checks import Wrong, ask_tensor, ask_tensors, expect, require_equal, texts
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- Attention from scratch
@@ -121,7 +119,7 @@ ATTENTION = Exercise(
         "the mix is PyTorch's": partial(attends, asked="PyTorch"),
     },
     answer=attention_answer,
-    picture=Comparison(attention_matrix, "token looked at", "token that looks"),
+    picture=(attention_matrix, "token looked at", "token that looks"),
 )
 
 

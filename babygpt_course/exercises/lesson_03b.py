@@ -1,7 +1,5 @@
 """Exercises of notebook 03b: how alike places are, a head that looks back, and pairs it can do without."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -12,7 +10,7 @@ from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_tensors, expect
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- How alike are two places?
@@ -70,7 +68,7 @@ LIKENESS = Exercise(
     },
     mistakes=LIKENESS_MISTAKES,
     answer=likeness_answer,
-    picture=Comparison(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
+    picture=(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
 )
 
 
@@ -147,7 +145,7 @@ LOOK_BACK = Exercise(
         "and with 90% of its weight": partial(looks_back, starts=(0, 50), least=0.9),
     },
     answer=look_back_answer,
-    picture=Comparison(
+    picture=(
         lambda attempt: causal_softmax(head_scores(attempt, 5, 32, 0, 24)),
         "token looked at",
         "token that looks",

@@ -1,7 +1,5 @@
 """Exercises of notebook 04: RoPE in another layout, distances only, heads ranked, whole names."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +19,7 @@ from babygpt.models.versions import build
 from babygpt_course.exercises.checks import Wrong, ask, ask_bool, ask_tensor, expect, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer, randomize_
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- Half-split RoPE
@@ -78,7 +76,7 @@ HALF_SPLIT = Exercise(
         "turns each pair by its own angle": partial(rotates, asked="turns"),
     },
     answer=half_split_answer,
-    picture=Comparison(rotation_matrix, "channel", "position (tokens)"),
+    picture=(rotation_matrix, "channel", "position (tokens)"),
 )
 
 

@@ -1,7 +1,5 @@
 """Exercises of notebook 05: repaired code, a kernel for each head, a width, and broken promises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +14,7 @@ from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, Wrong, ask, ask_tensor, expect, require_equal
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 Kernel = Callable[[Tensor], Tensor]
 LogKernel = Callable[[int, int], float]
@@ -147,7 +145,7 @@ HEAD_BIAS = Exercise(
         "thousands of tokens apart": partial(compare_bias, first=(1, 1, 2), far=5000),
     },
     answer=head_bias_answer,
-    picture=Comparison(kernel_drawn, "key, of the first head and then of the second", "query"),
+    picture=(kernel_drawn, "key, of the first head and then of the second", "query"),
 )
 
 # ------------------------------------------------------------ a width
@@ -166,15 +164,13 @@ def width(answer: Any) -> float:
 def keeps_the_name(answer: Any, _: Generator) -> None:
     cost = NAME_AT**2 / (2 * width(answer) ** 2)
     if cost > COST + 1e-9:
-        raise Wrong(
-            f"σ = {answer:g} costs a name {NAME_AT} tokens back {cost:.2f} nats; should be {COST} or less"
-        )
+        costs = f"costs a name {NAME_AT} tokens back {cost:.2f} nats"
+        raise Wrong(f"σ = {answer:g} {costs}; should be {COST} or less")
 
 
 def forgets_the_rest(answer: Any, _: Generator) -> None:
     distance = torch.arange(LONG, dtype=torch.float64)
-    weights = (-(distance**2) / (2 * width(answer) ** 2)).softmax(dim=0)
-    share = float(weights[FAR:].sum())
+    share = (-(distance**2) / (2 * width(answer) ** 2)).softmax(dim=0)[FAR:].sum().item()
     if share > SHARE:
         far = f"{FAR} tokens back and more"
         raise Wrong(f"σ = {answer:g} leaves {share:.1%} of the weight {far}; should be {SHARE:.0%} or less")
@@ -289,9 +285,8 @@ def evidence(promise: str, log_K: LogKernel) -> str:
             if promise == "finite" and not math.isfinite(here):
                 return f"log K({m}, {n}) is {here}"
             if promise == "near" and here > nearer + 1e-3:
-                return (
-                    f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
-                )
+                further = f"{nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
+                return f"For the query at {m} log K is {further}"
             if promise == "distance" and abs(here - later) > 1e-3:
                 return f"log K({m}, {n}) is {here:.3f}, log K({LAST}, {LAST - m + n}) is {later:.3f}"
     return ""

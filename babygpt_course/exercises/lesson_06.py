@@ -1,7 +1,5 @@
 """Exercises of notebook 06: who sees whom, targets of woven texts, and two experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -19,7 +17,7 @@ from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.checks import Unusable, Wrong, ask, ask_bool, ask_parts, expect, require_equal
 from babygpt_course.exercises.compare import describe, difference, truth
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ------------------------------------------------------------ who sees whom
@@ -85,7 +83,7 @@ SEES = Exercise(
         "between branches, isolated": partial(ask_pairs, masks=(True,), own=False),
     },
     answer=sees_answer,
-    picture=Comparison(sees_drawn, "key: times 0 to 4, three branches each", "query"),
+    picture=(sees_drawn, "key: times 0 to 4, three branches each", "query"),
 )
 
 
@@ -257,27 +255,20 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
 def like_with_like(attempt: Any, draw: Generator) -> None:
     """Look at what was trained: both strides, from the same seeds, for the same steps."""
     _, runs = experiment(attempt, dice(draw), minds=True)
-    (near, far), (near_steps, far_steps) = (
-        [sorted({run[at] for run in runs if run[0] == stride}) for stride in (NEAR, FAR)] for at in (1, 2)
-    )
+    near, far = ([run[1:] for run in runs if run[0] == stride] for stride in (NEAR, FAR))
     if not near or not far:
         strides = sorted({run[0] for run in runs})
         raise Wrong(f"trained at strides {strides}; should be: at {NEAR} and at {FAR}, to compare the two")
-    if near_steps != far_steps:
-        raise Wrong(
-            f"stride {NEAR} was trained for {some(near_steps)} steps and {FAR} for {some(far_steps)}: "
-            "which of the two makes the loss?"
-        )
-    if near != far:
-        raise Wrong(
-            f"stride {NEAR} was trained from seeds {some(near)} and {FAR} from {some(far)}: "
-            "one set may have been luckier"
-        )
-
-
-def some(numbers: list[int]) -> str:
-    """Return the first few numbers as text."""
-    return ", ".join(map(str, numbers[:4])) + (", …" if len(numbers) > 4 else "")
+    seeds, steps = ([sorted({run[at] for run in one}) for one in (near, far)] for at in (0, 1))
+    listed = [
+        [", ".join(map(str, some[:4])) + ", …" * (len(some) > 4) for some in one] for one in (seeds, steps)
+    ]
+    if steps[0] != steps[1]:
+        trained = f"stride {NEAR} was trained for {listed[1][0]} steps and {FAR} for {listed[1][1]}"
+        raise Wrong(f"{trained}: which of the two makes the loss?")
+    if seeds[0] != seeds[1]:
+        trained = f"stride {NEAR} was trained from seeds {listed[0][0]} and {FAR} from {listed[0][1]}"
+        raise Wrong(f"{trained}: one set may have been luckier")
 
 
 def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:

@@ -1,7 +1,5 @@
 """Exercises of notebook 07a: a bound by enumeration, texts written at once, and an order of filling in."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Exercises of notebook 07b: a product of gates, a fixed phase, and a head that looks to the right."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -19,7 +17,7 @@ from babygpt_course.exercises.checks import (
 )
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ------------------------------------------------------------ a product of gates
@@ -150,7 +148,7 @@ FIXED_PHASE = Exercise(
         "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
     },
     answer=fixed_phase_answer,
-    picture=Comparison(scores_drawn, "place of the key", "place of the query"),
+    picture=(scores_drawn, "place of the key", "place of the query"),
 )
 
 # ------------------------------------------------------------ a head that looks to the right

@@ -1,7 +1,5 @@
 """Exercises of notebook 08: a paired verdict, a fair comparison of lengths, and an encoding of your own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from statistics import fmean, stdev
@@ -198,9 +196,8 @@ def new_encoding(make: Any) -> Encoding:
     if not isinstance(one, Encoding):
         raise Unusable(f"{called} should return an Encoding, and returns {describe(one)}")
     if one is other:
-        raise Unusable(
-            "it should return a new encoding each time: what one seed has learned is not the next one's"
-        )
+        why = "what one seed has learned is not the next one's"
+        raise Unusable(f"it should return a new encoding each time: {why}")
     return one
 
 
@@ -219,11 +216,9 @@ def keeps_causality(make: Any, draw: Generator) -> None:
         promises = causal(model, ids), cache_equals_full(model, ids)
     except BadInput as error:
         raise Wrong(f"a window of {len(ids)} must be possible. It refuses: {error}") from error
-    for promise in promises:
-        if not promise.holds:
-            raise Wrong(
-                f"broken: {promise.statement}. Measured {promise.value:.2g}, allowed {promise.limit:.0e}"
-            )
+    for p in promises:
+        if not p.holds:
+            raise Wrong(f"broken: {p.statement}. Measured {p.value:.2g}, allowed {p.limit:.0e}")
 
 
 @torch.inference_mode()
@@ -237,17 +232,15 @@ def may_move(make: Any, draw: Generator) -> None:
             raise Wrong(f"broken: a text may begin at position {step}. It refuses: {error}") from error
         change = float((there - here).abs().max())
         if not change < 1e-3:
-            raise Wrong(
-                f"broken: only the distance counts. A text moved by {step} changes a logit by {change:.2g}"
-            )
+            moved = f"A text moved by {step} changes a logit by {change:.2g}"
+            raise Wrong(f"broken: only the distance counts. {moved}")
 
 
 @torch.inference_mode()
 def is_still_rope(make: Make) -> bool:
     """Return whether an encoding has nothing to train, and does with random weights what RoPE does."""
-    (mine, ids), (rope, _) = (
-        random_model(one, Generator().manual_seed(0), TIMES * WINDOW) for one in (make, RoPESoFar)
-    )
+    mine, ids = random_model(make, Generator().manual_seed(0), TIMES * WINDOW)
+    rope, _ = random_model(RoPESoFar, Generator().manual_seed(0), TIMES * WINDOW)
     trains = any(True for _ in mine.encoding.parameters())
     return not trains and bool((mine(ids[None]) - rope(ids[None])).abs().max() < 1e-4)
 
@@ -257,17 +250,14 @@ def train_losses(make: Make, seed: int) -> tuple[float, float]:
     corpus, config = small_world()
     torch.manual_seed(seed)
     model = Transformer(config, make(config.head_dim, config.n_head))
-    recipe = TrainConfig(steps=STEPS, seed=seed)
-    for _ in train(model, NextToken(corpus, WINDOW), recipe):
+    for _ in train(model, NextToken(corpus, WINDOW), TrainConfig(steps=STEPS, seed=seed)):
         pass
     model.eval()
     by_position = loss_by_position(model, corpus.val, TIMES * WINDOW, n_windows=48)
     return float(by_position[WINDOW // 2 : WINDOW].mean()), float(by_position[2 * WINDOW :].mean())
 
 
-@cache
-def rope_losses(seed: int) -> tuple[float, float]:
-    return train_losses(RoPESoFar, seed)
+rope_losses = cache(partial(train_losses, RoPESoFar))
 
 
 def beats_rope(make: Any, draw: Generator) -> None:
@@ -277,21 +267,22 @@ def beats_rope(make: Any, draw: Generator) -> None:
         except Wrong as error:
             raise Wrong(f"not trained: a promise is broken ({error})") from error
     if is_still_rope(make):
-        raise Wrong(
-            "not trained: with random weights it does what RoPE does. Change something; from then on this "
-            "check trains, which takes 10 to 20 seconds"
-        )
+        then = "Change something; from then on this check trains, which takes 10 to 20 seconds"
+        raise Wrong(f"not trained: with random weights it does what RoPE does. {then}")
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
     inside, outside = ([mine[at] - rope[at] for mine, rope in pairs] for at in range(2))
     signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
-    gaps = f"inside {signs[0]}, outside {signs[1]} nats"
-    result = f"trained from {len(SEEDS)} seeds, against RoPE: {gaps}"
-    if fmean(inside) > INSIDE:
-        raise Wrong(f"{result}. Inside the window it is worse")
-    if max(outside) >= 0:
-        raise Wrong(f"{result}. Outside it is not better in every seed")
-    if -fmean(outside) < NOISE * stdev(outside):
-        raise Wrong(f"{result}. Outside it is better on average, by no more than the noise of three seeds")
+    failures = {
+        "Inside the window it is worse": fmean(inside) > INSIDE,
+        "Outside it is not better in every seed": max(outside) >= 0,
+        "Outside it is better on average, by no more than the noise of three seeds": (
+            -fmean(outside) < NOISE * stdev(outside)
+        ),
+    }
+    for sentence, fails in failures.items():
+        if fails:
+            gaps = f"inside {signs[0]}, outside {signs[1]} nats"
+            raise Wrong(f"trained from {len(SEEDS)} seeds, against RoPE: {gaps}. {sentence}")
 
 
 OWN_ENCODING = Exercise(

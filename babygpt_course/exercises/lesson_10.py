@@ -1,7 +1,5 @@
 """Exercises of notebook 10: NTK-aware frequencies, YaRN, and an experiment that finds out who forgets."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
@@ -23,7 +21,7 @@ from babygpt_course.exercises.checks import (
 )
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Comparison, Exercise
+from babygpt_course.exercises.exercise import Exercise
 
 
 def uniform(draw: Generator, low: float, high: float) -> float:
@@ -103,7 +101,7 @@ NTK = Exercise(
         "it is RoPE with another base": partial(compare_ntk, part="all"),
     },
     answer=ntk_answer,
-    picture=Comparison(ntk_drawn, "pair", "factor (powers of 2)"),
+    picture=(ntk_drawn, "pair", "factor (powers of 2)"),
 )
 
 
@@ -195,12 +193,10 @@ YARN = Exercise(
         "scores are multiplied as they should": partial(compare_yarn, low=0, high=3, scores=True),
     },
     answer=yarn_answer,
-    picture=Comparison(yarn_drawn, "pair", "factor (powers of 2)"),
+    picture=(yarn_drawn, "pair", "factor (powers of 2)"),
 )
 
 # ------------------------------------------------------------ an experiment that finds out who forgets
-Reader = Callable[[str], str]
-Choose = Callable[..., str]  # key and notes of a text -> the digit that a reader gives
 KEYS, DIGITS = "ABCDEFGH", "0123456789"
 NOTE = re.compile(f"<([{KEYS}])([{DIGITS}])>")
 SHORTEST = 12  # distance that is asked about: there is room for two notes in between
@@ -221,16 +217,15 @@ def forgets_answer(reader: Callable[[str], str], distance: int) -> bool:
 
 
 class Note(NamedTuple):
-    """A digit that a text tells.
-
-    back   characters from it to the digit that is asked at the end
-    first  characters of the text up to it, and with it
-    """
+    """A digit that a text tells, its distance from the digit that is asked, and its end in the text."""
 
     key: str
     digit: str
     back: int
-    first: int
+    end: int
+
+
+Choose = Callable[[str, list[Note]], str]  # key and notes of a text -> the digit that a reader gives
 
 
 def latest(keeps: Callable[[Note], bool]) -> Choose:
@@ -238,12 +233,12 @@ def latest(keeps: Callable[[Note], bool]) -> Choose:
     return lambda key, notes: next((n.digit for n in reversed(notes) if n.key == key and keeps(n)), "")
 
 
-def only(key: str) -> Choose:
-    return latest(lambda note: note.key == key)
-
-
 def always(digit: str) -> Choose:
     return lambda key, notes: digit
+
+
+def only(key: str) -> Choose:
+    return latest(lambda note: note.key == key)
 
 
 def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose]:
@@ -252,44 +247,39 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
     kind  "remembers", "forgets", or "pretends": forgets, and is right on texts that are all alike
     """
     half, near, far = distance // 2, distance - 2, distance + 2
-    everything = latest(lambda note: True)
+    everything = latest(lambda n: True)
     if kind == "remembers":
+        most, guesses = f"{distance} characters back", "one that guesses once in 20 questions"
         return {
             "one that keeps everything": everything,
-            f"one that reads {distance} characters back, no further": latest(lambda n: n.back <= distance),
-            f"one that keeps what was told {distance} characters back or more": latest(
-                lambda n: n.back >= distance
-            ),
-            "one that guesses once in 20 questions": lambda key, notes: (
-                "" if chance.random() < 0.05 else everything(key, notes)
-            ),
+            f"one that reads {most}, no further": latest(lambda n: n.back <= distance),
+            f"one that keeps what was told {most} or more": latest(lambda n: n.back >= distance),
+            guesses: lambda key, notes: "" if chance.random() < 0.05 else everything(key, notes),
         }
     if kind == "forgets":
+        window = f"one that forgets only what is {near} to {far} characters back"
         return {
             "one that only guesses": lambda key, notes: "",
             f"one that reads {half} characters back": latest(lambda n: n.back <= half),
             f"one that reads {distance - 1} characters back": latest(lambda n: n.back < distance),
-            f"one that forgets only what is {near} to {far} characters back": latest(
-                lambda n: not near <= n.back <= far
-            ),
+            window: latest(lambda n: not near <= n.back <= far),
         }
+    ends = f"one that keeps the first {FIRST} characters of a text, and the last {half}"
     return {
         "one that gives the digit told last, whatever its key": lambda key, notes: notes[-1].digit,
         "one that gives the digit told first, whatever its key": lambda key, notes: notes[0].digit,
-        f"one that keeps the first {FIRST} characters of a text, and the last {half}": latest(
-            lambda n: n.first <= FIRST or n.back <= half
-        ),
+        ends: latest(lambda n: n.end <= FIRST or n.back <= half),
         **{f"one that always says {digit}": always(digit) for digit in DIGITS},
         **{f"one that knows the digit of {key} only": only(key) for key in KEYS},
     }
 
 
-def make_reader(choose: Choose, chance: random.Random) -> Reader:
+def make_reader(choose: Choose, chance: random.Random) -> Callable[[str], str]:
     """Return a reader that chooses a digit from the notes of a text, or guesses."""
 
     def reader(text: str) -> str:
         if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
-            end = describe(text[-12:]) if isinstance(text, str) else describe(text)
+            end = describe(text[-12:] if isinstance(text, str) else text)
             raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {end}")
         notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
         return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
@@ -297,7 +287,7 @@ def make_reader(choose: Choose, chance: random.Random) -> Reader:
     return reader
 
 
-def evidence(reader: Reader, distance: int, rng: random.Random) -> str:
+def evidence(reader: Callable[[str], str], distance: int, rng: random.Random) -> str:
     """Return how often a reader is right on the checker's own questions, and the shortest that it misses."""
     wrong = []
     for _ in range(QUESTIONS):
@@ -320,12 +310,11 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
     for distance in (SHORTEST, integer(draw, 20, 40), integer(draw, 60, 300)):
         chance = dice(draw)
         for name, choose in readers(kind, distance, chance).items():
-            what = f"{name} (distance {distance})"
-            reader = make_reader(choose, chance)
+            what, reader = f"{name} (distance {distance})", make_reader(choose, chance)
             found = ask_bool(attempt, reader, distance, what=what)
             if found is (kind == "remembers"):
-                verdict = "forgets" if found else "remembers"
                 shows = evidence(reader, distance, dice(draw))
+                verdict = "forgets" if found else "remembers"
                 raise Wrong(f"you find that this one {verdict}: {what}. {shows}")
 
 
