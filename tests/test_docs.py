@@ -148,7 +148,6 @@ def test_contributing_measures_a_claim(examples):
 def test_contributing_checks_an_exercise(examples):
     exercise = examples["babygpt_course/exercises/lesson_11.py"].SLOPES
     assert exercise.check(exercise.answer).solved
-    assert not exercise.check(exercise.stub).solved
     for mutant in examples["tests/course/exercises/mutants_11.py"].MUTANTS:
         report = exercise.check(mutant.answer)
         assert set(report.failed) == set(mutant.fails)
