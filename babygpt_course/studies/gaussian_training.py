@@ -9,20 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from babygpt import plots
-from babygpt.config import TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
+from babygpt.data.corpus import Corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
-from babygpt.metrics.answers import role_accuracy
 from babygpt.metrics.horizon import cost_of_hiding, far_attention
 from babygpt.metrics.inspection import kernel_values, reach
-from babygpt.metrics.losses import loss_by_position
 from babygpt.models.transformer import Transformer
-from babygpt.objectives import NextToken
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "v4": ("v4", {}),
@@ -97,13 +92,10 @@ def evaluate_reading(model: Transformer, corpus: Corpus, asked: list[Any]) -> di
     returns  "loss" at every position up to four windows, "far" its mean over the last of them, "accuracy"
     """
     block_size = model.config.block_size
-    loss = loss_by_position(model, corpus.val, 4 * block_size)
-    right = role_accuracy(model, corpus.tokenizer, asked)
-    return {
-        "loss": rounded(loss),
-        "far": round(float(loss[-block_size:].mean()), 4),
-        "accuracy": round(right, 4),
-    }
+    loss = metrics.loss_by_position(model, corpus.val, 4 * block_size)
+    right = metrics.role_accuracy(model, corpus.tokenizer, asked)
+    far = float(loss[-block_size:].mean())
+    return {"loss": rounded(loss), "far": round(far, 4), "accuracy": round(right, 4)}
 
 
 def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dict[str, Any]:
@@ -112,14 +104,13 @@ def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dic
     returns  "near" and "beyond", right answers to questions whose name is at most, or more than, BEYOND back;
              "hiding": `cost_of_hiding` at DISTANCES; "attention": `far_attention` beyond BEYOND
     """
-    block_size = model.config.block_size
-    near, beyond = ([q for q in asked if (q.distance > BEYOND) == further] for further in (False, True))
-    return {
-        "near": round(role_accuracy(model, corpus.tokenizer, near), 4),
-        "beyond": round(role_accuracy(model, corpus.tokenizer, beyond), 4),
-        "hiding": rounded(cost_of_hiding(model, corpus.val, DISTANCES, block_size)),
-        "attention": [rounded(layer) for layer in far_attention(model, corpus.val, BEYOND, block_size)[0]],
-    }
+    block_size, right = model.config.block_size, {}
+    for name, further in (("near", False), ("beyond", True)):
+        some = [q for q in asked if (q.distance > BEYOND) == further]
+        right[name] = round(metrics.role_accuracy(model, corpus.tokenizer, some), 4)
+    attention = far_attention(model, corpus.val, BEYOND, block_size)[0]
+    hiding = rounded(cost_of_hiding(model, corpus.val, DISTANCES, block_size))
+    return {**right, "hiding": hiding, "attention": [rounded(layer) for layer in attention]}
 
 
 def kernel_runs(long: int) -> list[tuple[str, str, int]]:
@@ -130,7 +121,7 @@ def kernel_runs(long: int) -> list[tuple[str, str, int]]:
     return [*plain, *((FULL, v, short) for v in RACED)]
 
 
-def measure_gaussian(workers: Workers = in_turn, scale: Scale = SCALE) -> Results:
+def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train RACED for few steps and for many, the others for one of these.
 
     returns  settings; "unfinished": runs left out, of the last seeds; "plain": steps -> version ->
@@ -158,8 +149,7 @@ def measure_gaussian(workers: Workers = in_turn, scale: Scale = SCALE) -> Result
         board[world].setdefault(str(n), {})[version] = found
     return {
         **{"seeds": list(scale.seeds), "unfinished": [], "block_size": scale.block_size, "beyond": BEYOND},
-        "distances": list(DISTANCES),
-        "even": even_share(scale.block_size),
+        **{"distances": list(DISTANCES), "even": even_share(scale.block_size)},
         "start": kernel_numbers(Gaussian(2, ALPHAS, SIGMAS)),
         **{"plain": board[WORLD], "full": board[FULL]},
     }
@@ -187,11 +177,11 @@ def race(results: Results, board: Results) -> dict[int, dict[str, list[float]]]:
 
 def behind_v4(losses: dict[int, dict[str, list[float]]]) -> dict[int, dict[str, list[float]]]:
     """Return loss less that of v4 from the same seed: steps -> version -> nats, one a seed that both had."""
-
-    def gaps(one: list[float], other: list[float]) -> list[float]:
-        return rounded([x - y for x, y in zip(one, other, strict=False)])
-
-    return {n: {v: gaps(x, each["v4"]) for v, x in each.items() if v != "v4"} for n, each in losses.items()}
+    gaps: dict[int, dict[str, list[float]]] = {}
+    for n, each in losses.items():
+        pairs = {v: zip(seeds, each["v4"], strict=False) for v, seeds in each.items() if v != "v4"}
+        gaps[n] = {v: rounded([x - y for x, y in both]) for v, both in pairs.items()}
+    return gaps
 
 
 def seeds_ahead(losses: dict[int, dict[str, list[float]]], version: str) -> dict[int, str]:

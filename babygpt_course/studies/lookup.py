@@ -9,8 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import plots
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt import ModelConfig, Positions, TrainConfig, build, plots
 from babygpt.data.batches import IGNORED
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
@@ -18,11 +17,9 @@ from babygpt.errors import BadInput
 from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.models.versions import build
 from babygpt.objectives.objective import Batch, MeanObjective, next_token_losses
-from babygpt.positions import Positions
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, sweep, train_with_curve
+from babygpt_course.studies.sweep import Scale, Workers, sweep, train_with_curve
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
@@ -134,7 +131,7 @@ def train_lookup(name: str, task: Lookup, rate: float, steps: int, seed: int) ->
 
 
 def measure_lookup(
-    workers: Workers = in_turn,
+    workers: Workers,
     scale: Scale = SCALE,
     names: Sequence[str] = tuple(LABELS),
     rates: Sequence[float] = RATES,

@@ -17,7 +17,7 @@ from babygpt.data.grammar import Grammar
 from babygpt.errors import BadInput
 from babygpt_course.studies.mid_story import MidStory
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Workers, in_turn
+from babygpt_course.studies.sweep import Workers
 
 SKIPPED = 20  # stories, on average, before a window, so that no position in a story is preferred
 LENGTHS = (64, 96, 192)  # windows that the course trains on
@@ -75,13 +75,10 @@ def gain_of_longer_text(
 
     block_size  characters in a window
     length      characters in a long window, above block_size
-    n_windows   long windows, each cut out of a text of its own
+    n_windows   long windows, each cut out of a text of its own, at least 2
     every       from block_size on, one position in so many is taken; 1 for all
     returns     nats per character, and its standard error over windows
-    Raises ValueError for a length of at most block_size, or fewer than 2 windows.
     """
-    if length <= block_size or n_windows < 2:
-        raise BadInput(f"length ({length}) must be above {block_size}, n_windows ({n_windows}) at least 2")
     rng, reader, changes = random.Random(seed), MidStory(grammar), []
     for _ in range(n_windows):
         window = cut_anywhere(grammar, length + 1, rng)
@@ -96,11 +93,7 @@ def gain_of_longer_text(
 
 
 def measure_floors(
-    workers: Workers = in_turn,
-    names: tuple[str, ...] = tuple(GRAMMARS),
-    n_windows: int = 80,
-    seed: int = 0,
-    lengths: tuple[int, ...] = LENGTHS,
+    workers: Workers, names: tuple[str, ...] = tuple(GRAMMARS), n_windows: int = 80, seed: int = 0
 ) -> Results:
     """Measure the floor at each position of windows that begin anywhere, and its mean over short windows.
 
@@ -111,10 +104,10 @@ def measure_floors(
     """
     results: Results = {"n_windows": n_windows, "seed": seed}
     for name in names:
-        grammar, shortest = GRAMMARS[name](), min(lengths)
-        losses = losses_of_windows(grammar, max(lengths), n_windows, seed)
+        grammar, shortest = GRAMMARS[name](), min(LENGTHS)
+        losses = losses_of_windows(grammar, max(LENGTHS), n_windows, seed)
         mean, error = mean_error(losses)
-        windows = {str(length): mean_error(losses[:, :length].mean(axis=1)) for length in lengths}
+        windows = {str(length): mean_error(losses[:, :length].mean(axis=1)) for length in LENGTHS}
         gain = gain_of_longer_text(grammar, shortest, 4 * shortest, n_windows // 2, shortest // 4, seed)
         found = {
             "floor": grammar.floor(),

@@ -51,24 +51,16 @@ def span(numbers, form, times=1.0):
 def test_the_page_says_what_the_study_of_names_stored():
     study = load_results("names")
     short, long = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
-    vowel = [letters[1] for letters in study["letters"][short]]
-    written = [f"{share:.0%}" for share in study["whole"][short]]
-    later = [f"{share:.0%}" for share in study["whole"][long]]
+    written, later = ([f"{share:.0%}" for share in study["whole"][arm]] for arm in (short, long))
     for phrase in (
         f"right on {span(study['accuracy'][short], '.0f', 100)}% of the questions",
-        f"by the second on {written[0]}, {written[1]} and {written[2]}",
-        f"the second costs {span(vowel, '.2f')} nats",
+        "by the second on {}, {} and {}".format(*written),
+        f"the second costs {span([letters[1] for letters in study['letters'][short]], '.2f')} nats",
         f"the first count is {span(study['alike'][short], '.0f', 100)}%",
-        f"After 1800 steps it writes {later[0]}, {later[1]} and {later[2]}",
+        "After 1800 steps it writes {}, {} and {}".format(*later),
         f"needs about {load_results('floors')['window']['plain-tales']['64'][0]:.2f} nats",
     ):
         assert phrase in PAGE
-    assert all(abs(loss - np.log(5)) < 0.1 for loss in vowel)
-    for part in ("answer", "repeated word"):
-        assert [f"{parts[part]:.2f}" for parts in study["parts"][short]] in (
-            ["0.02"] * 3,
-            ["0.02", "0.03", "0.02"],
-        )
     assert max(min(heads[0]) for heads in study["without"][short]) < 0.65  # of the first layer
 
 

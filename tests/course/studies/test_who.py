@@ -13,7 +13,7 @@ from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt_course.studies import who
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale
+from babygpt_course.studies.sweep import Scale, in_turn
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_the_share_of_asking_is_the_integral(hidden, visible):
 
 def test_each_arm_is_asked_at_every_point():
     scale = Scale(steps=12, n_chars=9_000, n_questions=2, seeds=(1, 2))
-    found = who.measure_who(scale=scale, arms=("letters", "next letter"))
+    found = who.measure_who(in_turn, scale, arms=("letters", "next letter"))
     for arm in ("letters", "next letter"):
         assert [len(curve) for curve in found["roles"][arm]] == [who.POINTS] * 2
     assert list(found["hidden"]) == ["letters"]  # what reads from left to right has no holes
