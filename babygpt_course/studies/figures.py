@@ -79,11 +79,9 @@ def make_figure(
     results   where NAME.json goes; the same folder by default
     workers   make the runs of a study; each is kept in NAME.partial.json until all are drawn, so that a study
               that was stopped goes on with the next run
-    Raises BadInput if there is no such figure, nothing stored to redraw it from, or something else; if a file
-    cannot be written, or another process writes it.
+    Raises BadInput if there is nothing stored to redraw it from, or something else; if a file cannot be
+    written, or another process writes it.
     """
-    if name not in FIGURES:
-        raise BadInput(f"figure ({name}) must be one of {', '.join(FIGURES)}")
     study, store, picture = FIGURES[name], (results or folder) / f"{name}.json", folder / f"{name}.png"
     partial = store.with_suffix(".partial.json")
     with ExitStack() as locks:

@@ -147,18 +147,15 @@ def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
         if not any(found["kernel"]):
             del found["kernel"]
         board[world].setdefault(str(n), {})[version] = found
+    # of all tokens that a query in the second half of a window may see, the share beyond BEYOND
+    size = scale.block_size
+    even = np.tri(size, size, -BEYOND - 1).sum(axis=1) / np.arange(1, size + 1)
     return {
         **{"seeds": list(scale.seeds), "unfinished": [], "block_size": scale.block_size, "beyond": BEYOND},
-        **{"distances": list(DISTANCES), "even": even_share(scale.block_size)},
+        **{"distances": list(DISTANCES), "even": round(float(even[size // 2 :].mean()), 4)},
         "start": kernel_numbers(Gaussian(2, ALPHAS, SIGMAS)),
         **{"plain": board[WORLD], "full": board[FULL]},
     }
-
-
-def even_share(block_size: int) -> float:
-    """Return the share of far tokens among all that a query in the second half of a window may see."""
-    far = np.tri(block_size, block_size, -BEYOND - 1).sum(axis=1) / np.arange(1, block_size + 1)
-    return round(float(far[block_size // 2 :].mean()), 4)
 
 
 # ---------------------------------------------------------------- of stored results
@@ -192,8 +189,7 @@ def seeds_ahead(losses: dict[int, dict[str, list[float]]], version: str) -> dict
 
 def longest(results: Results) -> tuple[str, dict[str, dict[str, Any]]]:
     """Return the most steps, and what was measured after them."""
-    steps = max(results["plain"], key=int)
-    return steps, results["plain"][steps]
+    return max(results["plain"].items(), key=lambda item: int(item[0]))
 
 
 def draw_gaussian(figure: Figure, results: Results) -> None:
@@ -236,16 +232,16 @@ def draw_attention(ax: Axes, results: Results) -> None:
     """Draw attention to far tokens against the cost of hiding them, a point a model."""
     steps, board = longest(results)
     at, beyond = results["distances"].index(results["beyond"]), results["beyond"]
-    points: dict[float, tuple[float, float]] = {}
+    points: list[tuple[float, float]] = []
     for name, found in board.items():
         share, cost = np.array(found["attention"]).mean(axis=(1, 2)), np.array(found["hiding"])[:, at]
         ax.plot(share, cost, "o", color=plots.ENCODING_COLOURS.get(name), ms=7, alpha=0.75, label=name)
-        points |= dict(zip(cost / share, zip(share, cost, strict=True), strict=True))
+        points += zip(share, cost, strict=True)
     ax.axvline(results["even"], color="black", lw=1, ls="--")
-    least, worth = points[max(points)]
-    ax.set_xlabel(f"attention beyond {beyond} tokens (dashed: spread evenly)")
-    ax.set_ylabel("cost of hiding it (nats)")
-    ax.set_title(f"{least:.0%} of a model's attention, worth {worth:.2f} nats, after {steps} steps")
+    least, worth = max(points, key=lambda point: point[1] / point[0])
+    title = f"{least:.0%} of a model's attention, worth {worth:.2f} nats, after {steps} steps"
+    label = f"attention beyond {beyond} tokens (dashed: spread evenly)"
+    plots.artists.set_labels(ax, title, label, "cost of hiding it (nats)")
     ax.legend(fontsize=9)
 
 

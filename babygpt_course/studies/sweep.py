@@ -89,7 +89,15 @@ def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
     path  of the file; the caller locks it, and removes it when all is stored
     Raises BadInput if the runs in the file were made by other code, or if it holds something else.
     """
-    kept = read_kept(path) if path.exists() else {}
+    kept: dict[str, Measured] = {}
+    if path.exists():
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            code, kept = stored["code"], dict(stored["runs"])
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
+        if code != code_digest():
+            raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
     def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
         missing = {name: run for name, run in runs.items() if name not in kept}
@@ -101,18 +109,6 @@ def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
         yield from ((name, kept[name]) for name in runs)
 
     return make
-
-
-def read_kept(path: Path) -> dict[str, Any]:
-    """Return the runs in a file of `keep_runs`, by name. Raises BadInput as `keep_runs` does."""
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        code, runs = stored["code"], dict(stored["runs"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
-    if code != code_digest():
-        raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
-    return runs
 
 
 @cache

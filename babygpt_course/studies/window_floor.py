@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from babygpt import plots
 from babygpt.data.corpus import GRAMMARS
 from babygpt.data.grammar import Grammar
-from babygpt.errors import BadInput
 from babygpt_course.studies.mid_story import MidStory
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Workers
@@ -31,12 +30,7 @@ def cut_anywhere(grammar: Grammar, length: int, rng: random.Random) -> str:
 
 
 def losses_of_windows(grammar: Grammar, length: int, n_windows: int = 200, seed: int = 0) -> np.ndarray:
-    """Return the least loss at each position of random windows, in nats: (n_windows, length).
-
-    Raises ValueError for a length below 1, or fewer than 2 windows.
-    """
-    if length < 1 or n_windows < 2:
-        raise BadInput(f"length ({length}) must be at least 1, and n_windows ({n_windows}) at least 2")
+    """Return the least loss at each position of random windows, in nats: (n_windows, length)."""
     rng, reader = random.Random(seed), MidStory(grammar)
     return np.array([reader.losses(cut_anywhere(grammar, length + 1, rng)) for _ in range(n_windows)])
 
@@ -56,10 +50,9 @@ def floor_by_position(
     position 0 the floor is `grammar.bigram_floor()`; far into the window it approaches `grammar.floor()`.
 
     length     positions: characters of a window but for the last
-    n_windows  windows, each cut out of a text of its own
+    n_windows  windows, at least 2, each cut out of a text of its own
     seed       draws the texts, and where they are cut
     returns    (length,) mean, and (length,) its standard error over windows, nats per character
-    Raises ValueError for a length below 1, or fewer than 2 windows.
     """
     return mean_error(losses_of_windows(grammar, length, n_windows, seed))
 

@@ -55,10 +55,7 @@ def side_by_side(workers: int, start: Callable[[Run], Any], runs: Runs) -> Itera
 
 
 def processes(workers: int) -> Workers:
-    """Return workers that make so many runs at once, each in its own process, and divide the cores.
-
-    With as many threads, as by OMP_NUM_THREADS=1, the numbers are bit for bit those of runs in turn.
-    """
+    """Return workers that make so many runs at once, each in its own process, and divide the cores."""
     threads = threads_of_each(workers)
 
     def start(run: Run) -> Any:

@@ -7,7 +7,6 @@ import torch
 
 from babygpt.data.batches import interleave
 from babygpt.data.corpus import load_corpus
-from babygpt.metrics.parallel_texts import interference_gap, leakage, parallel_loss
 from babygpt_course.studies import branches, strides
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import small_config
@@ -34,17 +33,6 @@ def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
     fourier = branches.build_branches(corpus, branches.CODES["Fourier, RoPE's band"], 0).encoding
     assert fourier.band == rope.branch_width
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
-
-
-def test_a_model_is_examined_with_the_measures(corpus):
-    model = branches.build_branches(corpus, branches.CODES["Fourier"], 0)
-    branches.train_phases(model, corpus, [branches.Phase(3, 2, 2, 8)], seed=0)
-    found = branches.evaluate_branches(model, corpus)
-    assert found["alone"] == pytest.approx(parallel_loss(model, corpus.val, 1, branches.LENGTH), abs=1e-4)
-    assert found["gap 4"] == pytest.approx(interference_gap(model, corpus.val, 4, branches.LENGTH), abs=1e-4)
-    assert found["leak"] == pytest.approx(leakage(model, corpus.val, 2, branches.LENGTH), abs=1e-4)
-    assert found["leak, isolated"] == 0
-    assert not model.isolated
 
 
 def test_every_word_of_the_corpus_is_known(corpus, monkeypatch):

@@ -112,8 +112,3 @@ def test_numbers_that_cannot_be_drawn_are_refused_by_their_file(tmp_path, accura
     (tmp_path / "roles.json").write_text(json.dumps({"accuracy": accuracy}))
     with pytest.raises(ValueError, match=r"roles\.json does not hold the results of roles"):
         figures.make_figure("roles", tmp_path, redraw=True)
-
-
-def test_an_unknown_figure_names_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match="floors"):
-        figures.make_figure("nonsense", tmp_path)

@@ -13,12 +13,6 @@ from babygpt_course.studies.lookup import Lookup
 from babygpt_course.studies.sweep import Scale, in_turn
 
 
-@pytest.mark.parametrize("scale", [Scale(lookup.EVERY, (1, lookup.TUNING_SEED)), Scale(lookup.EVERY + 1)])
-def test_the_seed_that_chose_a_rate_and_steps_between_two_points_are_refused(scale):
-    with pytest.raises(ValueError, match=f"must not hold {lookup.TUNING_SEED}|multiple"):
-        lookup.measure_lookup(in_turn, scale)
-
-
 def test_a_guess_is_one_in_as_many_letters_as_are_left():
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3)) == 0.25
     assert 1 / 5 < lookup.guess_accuracy(Lookup(9, 4, 6, 1, 3)) < 1 / 3
@@ -89,9 +83,3 @@ def test_every_answer_stands_at_the_shift_from_its_letter(task, seed):
             assert string[string.index(row[at]) + shift] == answers[at + 1]
             assert string.index(row[at]) + shift >= 0
         assert sum(a != IGNORED for a in answers) == task.questions
-
-
-@pytest.mark.parametrize("wrong", [{"furthest": 0}, {"furthest": 6}, {"longest": 30}, {"questions": 0}])
-def test_impossible_tasks_are_refused(wrong):
-    with pytest.raises(ValueError, match="must be"):
-        Lookup(**wrong)

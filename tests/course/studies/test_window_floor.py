@@ -2,7 +2,6 @@
 
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from babygpt.data import tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import END
 from babygpt_course.studies.mid_story import MidStory
-from babygpt_course.studies.results import load_results
 from babygpt_course.studies.window_floor import cut_anywhere, floor_by_position, gain_of_longer_text
 
 WORDS = {"name": ("ann", "bo", "anne", "nna", "e"), "verb": ("met", "et", "hid")}
@@ -94,31 +92,3 @@ def test_a_longer_text_helps_as_far_as_stories_reach() -> None:
 def test_a_window_that_no_text_holds_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no text of this grammar holds .*met ann"):
         MidStory(GRAMMARS["names and words"]).losses("\nann met ann.")
-
-
-@pytest.mark.parametrize(("length", "n"), [(0, 9), (9, 1)])
-def test_too_little_is_refused(length: int, n: int) -> None:
-    with pytest.raises(ValueError, match=rf"length \({length}\).*n_windows \({n}\)"):
-        floor_by_position(tales.plain(), length, n)
-
-
-def test_the_page_says_what_was_stored() -> None:
-    found = load_results("floors")
-    page = (Path(__file__).resolve().parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
-    at = {
-        name: {length: mean for length, (mean, _) in each.items()} for name, each in found["window"].items()
-    }
-    gain = -found["longer"]["tales"][0]
-    for phrase in (
-        f"reads {found['n_windows']} windows",
-        f"{at['tales']['64']:.2f} nats per character in windows of 64 of the tales",
-        f"{at['tales']['96']:.2f} in windows of 96",
-        f"{at['tales']['192']:.2f} in windows of 192 (standard errors 0.01), where the text's own rate is "
-        f"{found['floor']['tales']:.2f}",
-        f"{at['plain-tales']['64']:.2f} in windows of 64, with a rate of {found['floor']['plain-tales']:.2f}",
-        f"the best reader gains {gain:.2f} nats on the same characters of the tales",
-        f"the best reader makes {gain:.2f} nats",
-        f"It took {found['minutes']} minutes",
-    ):
-        assert phrase in page
-    assert found["longer"]["plain-tales"] == [0, 0]
