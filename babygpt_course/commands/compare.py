@@ -19,6 +19,7 @@ from babygpt.cli.options import (
     options_from,
     output_lock,
     refuse_unwritable,
+    require_writable_folder,
     save_every_option,
     typed,
 )
@@ -74,8 +75,8 @@ def encodings(
     or 9 steps a second.
     """
     pictures = out_dir / "ablation_plots"
-    for path in (out_dir / "results", out_dir / "weights" / "ablation" / "results"):
-        refuse_unwritable(path, "--out-dir")  # now, and not after the first run
+    for folder in (out_dir, out_dir / "weights" / "ablation"):
+        require_writable_folder(folder, "--out-dir")  # now, and not after the first run
     for name in report.PICTURES:
         refuse_unwritable(pictures / name, "--out-dir")
     text = load_corpus(corpus, with_mask=True)
