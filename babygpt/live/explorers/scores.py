@@ -57,7 +57,7 @@ def draw_alibi(score: Axes, share: Axes, found: dict[str, Any]) -> None:
     title = f"Within {found['distance']} tokens: head 1 {near[first]:.0%}, RoPE {near['RoPE']:.0%}"
     labels = (title, "distance (tokens)", "attention up to there")
     plots.draw_curves(share, AWAY, found["weights"], *labels, SPAN, (0.0, 1.05), "lower right", 2)
-    plots.mark_x(share, found["distance"])
+    artists.vertical_line(share, "mark", found["distance"], color=plots.COLOURS["red"], lw=1.5)
 
 
 def alibi() -> Explorer:
