@@ -99,7 +99,7 @@ def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
         step, found = frames[-1]
         finding = f"Votes after {step} steps (nats)"
         plots.draw_matrix(ax, found.T, finding, "position (tokens)", "next character", diverging=True, top=4)
-        artists.set_ticks(ax.yaxis, range(len(marks)), marks, size=8)
+        artists.set_ticks(ax.yaxis, range(len(marks)), marks, labelsize=8)
 
     return Watch(position_votes, draw, times, width=1.4, height=4.2)
 

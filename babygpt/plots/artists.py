@@ -161,23 +161,14 @@ def autoscale(ax: Axes) -> None:
     ax.autoscale_view()
 
 
-def set_ticks(
-    axis: Axis,
-    positions: Sequence[float],
-    labels: Sequence[str],
-    size: float | None = None,
-    rotation: float | None = None,
-) -> None:
-    """Put a label at each position on an axis, in letters of a size in points, rotated by some degrees."""
+def set_ticks(axis: Axis, positions: Sequence[float], labels: Sequence[str], **look: float) -> None:
+    """Put a label at each position on an axis. Of its look: `labelsize` in points, `rotation` in degrees."""
     at, texts = axis.get_major_locator(), axis.get_major_formatter()
     if list(getattr(at, "locs", ())) == list(positions) and list(getattr(texts, "seq", ())) == list(labels):
         return
     axis.set_major_locator(FixedLocator(positions))
     axis.set_major_formatter(FixedFormatter(labels))
-    if size is not None:
-        axis.set_tick_params(labelsize=size)
-    if rotation is not None:
-        axis.set_tick_params(rotation=rotation)
+    axis.set_tick_params(**look)
 
 
 def set_legend(ax: Axes, **options: Any) -> None:

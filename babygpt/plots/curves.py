@@ -131,14 +131,12 @@ def draw_seed_rows(
     x_label: str,
     marks: Mapping[str, float] | None = None,
     span: tuple[float, float] | None = None,
-    means: bool = True,
 ) -> None:
     """Draw a row for each name, with a dot for each seed and a bar at their mean.
 
     values  name -> a number for each seed; the first name is on top
     marks   name -> a number that all rows are compared with, drawn as an upright line
     span    of the horizontal axis; None to fit it
-    means   whether there are bars: a mean of runs of two kinds says nothing
     """
     names = list(values)
     artists.keep_only(ax, Line2D, {*names, *(f"mean of {name}" for name in names), *(marks or {})})
@@ -146,9 +144,8 @@ def draw_seed_rows(
         colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
         dots: Any = {"color": colour, "ls": "", "marker": "o", "ms": 7, "alpha": 0.7, "zorder": 2.1}
         artists.line(ax, name, list(seeds), [row] * len(seeds), **dots)
-        if means:
-            bar: Any = {"color": colour, "lw": 2.5, "zorder": 2.2}
-            artists.line(ax, f"mean of {name}", [float(np.mean(seeds))] * 2, [row - 0.3, row + 0.3], **bar)
+        mean = [float(np.mean(seeds))] * 2
+        artists.line(ax, f"mean of {name}", mean, [row - 0.3, row + 0.3], color=colour, lw=2.5, zorder=2.2)
     for name, at in (marks or {}).items():
         artists.vertical_line(ax, name, at, color="black", lw=1, ls="--", zorder=2)
     artists.set_ticks(ax.yaxis, range(len(names)), names)
@@ -244,11 +241,9 @@ def draw_clock(
     for name, angle, label, colour, at in zip(names, angles, labels, COLOURS.values(), beside, strict=False):
         tip: Any = {"color": colour, "lw": 2.5, "marker": "o", "ms": 8, "markevery": [1]}
         artists.line(ax, name, [0.0, float(np.cos(angle))], [0.0, float(np.sin(angle))], **tip)
-        across, up = float(np.cos(at)), float(np.sin(at))
-        word = artists.text(
-            ax, f"{name}'s label", (1.15 * across, 1.22 * up), label, va="center", color=colour
-        )
-        word.set_horizontalalignment("left" if across > 0.3 else "right" if across < -0.3 else "center")
+        across, up = 1.15 * float(np.cos(at)), 1.22 * float(np.sin(at))
+        word = artists.text(ax, f"{name}'s label", (across, up), label, va="center", color=colour)
+        word.set_horizontalalignment("left" if across > 0.345 else "right" if across < -0.345 else "center")
     for i, (begin, end) in enumerate(arcs):
         artists.line(ax, f"arc {i}", *arc(angles[begin], angles[end]), color=COLOURS["red"], lw=3)
     artists.set_limits(ax, (-1.95, 1.95), (-1.5, 1.5))
@@ -267,8 +262,6 @@ def arc(begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
 def spaced(angles: Sequence[float], least: float) -> np.ndarray:
     """Move angles until they are `least` apart on the circle, if they fit: (n,) -> (n,) radians."""
     moved = np.mod(np.asarray(angles, dtype=float), 2 * np.pi)
-    if len(moved) < 2:
-        return moved
     order = np.argsort(moved, kind="stable")
     for _ in range(50):
         here, after = moved[order], np.roll(moved[order], -1)

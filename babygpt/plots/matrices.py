@@ -38,7 +38,7 @@ def draw_matrix(
     artists.image(ax, "matrix", matrix, (lowest, highest), DIVERGING if diverging else None, square=square)
     if ticks is not None:
         for axis in (ax.xaxis, ax.yaxis):
-            artists.set_ticks(axis, range(len(ticks)), ticks, size=8)
+            artists.set_ticks(axis, range(len(ticks)), ticks, labelsize=8)
     artists.set_labels(ax, title, x, y)
 
 
@@ -67,7 +67,7 @@ def draw_gates(
     named = {float(b + e) / 2: mark for b, e in zip(begins, ends, strict=True)}
     free = [i for i in range(0, len(gates), 8) if all(abs(i - at) > len(gates) / 12 for at in named)]
     named |= {float(i): str(i) for i in free}
-    artists.set_ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], size=9)
+    artists.set_ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], labelsize=9)
 
 
 MOST_LETTERS = 32  # along a side of three inches, so that letters of 8 points have room
@@ -108,8 +108,8 @@ def draw_attention_heads(
     artists.set_limits(ax, (-0.5, draw_small_heads(ax, weights, chosen)), (T - 0.5, -0.5))
     artists.hide_frame(ax)
     positions, labels, words = letters_or_words(letters, visible(" ")[0])
-    artists.set_ticks(ax.xaxis, positions, labels, size=9, rotation=90.0 if words else 0.0)
-    artists.set_ticks(ax.yaxis, positions, labels, size=9)
+    artists.set_ticks(ax.xaxis, positions, labels, labelsize=9, rotation=90.0 if words else 0.0)
+    artists.set_ticks(ax.yaxis, positions, labels, labelsize=9)
     if ax.get_xlabel() != (x := "letter looked at"):
         ax.set_xlabel(x, loc="left")
     artists.set_labels(ax, title, x, "letter that looks")
@@ -150,13 +150,11 @@ def draw_attention_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], ti
     letters  T
     """
     T = len(letters)
-    at = np.arange(-0.5, T + 0.5)
-    artists.line(
-        ax, "row", at, np.append(weights, weights[-1]), color=COLOURS["blue"], drawstyle="steps-post"
-    )
+    at, shares = np.arange(-0.5, T + 0.5), np.append(weights, weights[-1])
+    artists.line(ax, "row", at, shares, color=COLOURS["blue"], drawstyle="steps-post")
     artists.set_limits(ax, (-0.5, T - 0.5), (0.0, 1.02))
     positions, labels, words = letters_or_words(letters, visible(" ")[0])
-    artists.set_ticks(ax.xaxis, positions, labels, size=9, rotation=90.0 if words else 0.0)
+    artists.set_ticks(ax.xaxis, positions, labels, labelsize=9, rotation=90.0 if words else 0.0)
     artists.set_labels(ax, title, "letter looked at", "share of attention")
 
 

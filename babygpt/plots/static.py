@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from babygpt.plots.artists import set_labels
-from babygpt.plots.curves import draw_seed_rows
 from babygpt.plots.matrices import draw_matrix
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
@@ -147,14 +146,21 @@ def draw_seed_dots(
     rings   name -> a second measurement of each seed, drawn as rings
     notes   name -> words at the right end of a row
     """
-    draw_seed_rows(ax, values, title, x_label, marks, span, means=False)
-    for row, name in enumerate(values):
+    for row, (name, seeds) in enumerate(values.items()):
         colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
+        ax.plot(seeds, [row] * len(seeds), "o", color=colour, ms=7, alpha=0.7, zorder=2.1)
         second = (rings or {}).get(name, ())
         ax.plot(second, [row] * len(second), "o", color=colour, ms=8, mfc="none", mew=1.5, zorder=2.2)
         if name in (notes or {}):
             where: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
             ax.annotate((notes or {})[name], (1.0, row), color=colour, **where)
+    for at in (marks or {}).values():
+        ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
+    ax.set_yticks(range(len(values)), list(values))
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    if span is not None:
+        ax.set_xlim(span)
+    set_labels(ax, title, x_label, "")
 
 
 def draw_seed_points(

@@ -116,7 +116,7 @@ def test_a_picture_has_one_colour_bar_that_follows_its_span(ax):
     [
         lambda ax, n: artists.set_limits(ax, (0.0, float(n)), (-1.0, float(n))),
         lambda ax, n: artists.set_limits(ax, y=(-1.0, float(n))),
-        lambda ax, n: artists.set_ticks(ax.xaxis, range(n), ["a", "b", "c"][:n], size=8),
+        lambda ax, n: artists.set_ticks(ax.xaxis, range(n), ["a", "b", "c"][:n], labelsize=8),
         lambda ax, n: (artists.find_artist(ax, Line2D, "two").set_label(f"two {n}"), artists.set_legend(ax)),
         lambda ax, n: artists.set_title(ax, f"title {n}"),
         lambda ax, n: artists.set_labels(ax, "finding", f"x {n}", "y"),
