@@ -116,7 +116,7 @@ def refuse_cpu_tensors(func: Any, operands: list[Any]) -> None:
     for operand in tree_leaves(operands):
         if isinstance(operand, Tensor) and not isinstance(operand, DeviceTensor) and operand.dim() > 0:
             shape = tuple(operand.shape)
-            raise RuntimeError(f"{func}: expected all tensors on {DEVICE}; one of shape {shape} is on the CPU")
+            raise RuntimeError(f"{func}: a tensor of shape {shape} is on the CPU, others on {DEVICE}")
 
 
 def refuse_cpu_generators(func: Any, leaves: list[Any]) -> None:

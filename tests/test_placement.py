@@ -1,4 +1,4 @@
-"""Training, watches, metrics and samplers run on the model's device and give there what they give on the CPU."""
+"""Training, watches, metrics and samplers work on the model's device, and give what they give on the CPU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from babygpt.metrics.horizon import far_attention
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -17,7 +18,6 @@ from babygpt import live, metrics, sampling
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.metrics import inspection, parallel_texts
-from babygpt.metrics.horizon import far_attention
 from babygpt.metrics.text import nll_and_entropy
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
@@ -66,8 +66,7 @@ def test_the_pretended_device_refuses_to_mix(device: torch.device) -> None:
     assert there.device == DEVICE
     assert (there + 1).sum().item() == 6
     assert torch.equal((there * there).cpu(), here)
-    mixes = (lambda: here + there, lambda: torch.cat([here, there]), lambda: there.numpy(), lambda: there @ here)
-    for mix in mixes:
+    for mix in (lambda: here + there, lambda: torch.cat([here, there]), there.numpy, lambda: there @ here):
         with pytest.raises((RuntimeError, TypeError)):
             mix()
     with pytest.raises(RuntimeError, match="generator"):
@@ -96,6 +95,10 @@ QUESTION = "ada fed ben. who fed? "
 HOLLOW = "ada fed ___"
 
 
+def draw() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
 def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
     tokenizer, ids = corpus.tokenizer, corpus.val
     questions = corpus.grammar.questions(4, seed=2, max_chars=48)
@@ -110,7 +113,7 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
         far_attention(model, ids, 4, 32, 2),
         metrics.ablate_heads(model, lambda one: metrics.role_accuracy(one, tokenizer, questions)),
         nll_and_entropy(model, ids[:20].view(2, 10), 3),
-        sampling.generate(model, ids[None, :8], 70, generator=torch.Generator().manual_seed(0)),
+        sampling.generate(model, ids[None, :8], 70, generator=draw()),
     ]
 
 
@@ -121,7 +124,7 @@ def of_branches(model: Any, corpus: Corpus) -> list[Any]:
         live.interference(ids, 12, 2, n_texts=4).measure(model),
         metrics.split_gap(model, ids, 2, 12, 4),
         parallel_texts.leakage(model, ids, 2, 12, 2),
-        sampling.generate_parallel(model, [ids[:5], ids[9:17]], 40, generator=torch.Generator().manual_seed(0)),
+        sampling.generate_parallel(model, [ids[:5], ids[9:17]], 40, generator=draw()),
     ]
 
 
@@ -130,10 +133,7 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
     hollow = live.encode_masked(tokenizer, HOLLOW)
     questions = corpus.grammar.questions(2, seed=2, max_chars=48)
 
-    def draw() -> torch.Generator:
-        return torch.Generator().manual_seed(0)
-
-    orders = (sampling.by_confidence(), sampling.by_entropy(), sampling.in_random_order(), sampling.ancestral(3))
+    orders = [sampling.by_confidence(), sampling.by_entropy(), sampling.in_random_order()]
     return [
         live.filled_text(tokenizer, HOLLOW).measure(model),
         metrics.nelbo(model, ids[:100], BLOCK),
@@ -142,7 +142,10 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
         metrics.answer_bounds(model, tokenizer, questions),
         sampling.continue_text(model, ids[None, :8], 20, generator=draw()),
         sampling.rewrite(model, hollow, generator=draw()),
-        *(sampling.fill_in(model, hollow, order=order, generator=draw()) for order in orders),
+        *(
+            sampling.fill_in(model, hollow, order=order, generator=draw())
+            for order in (*orders, sampling.ancestral(3))
+        ),
     ]
 
 
@@ -154,9 +157,7 @@ MEASUREMENTS = {
     "v6": of_branches,
     "v7": of_diffusion,
     "v7-polar": lambda model, _: [live.gates().measure(model)],
-    "recall": lambda model, corpus: [
-        metrics.recall_by_distance(model, corpus.tokenizer, [12], n=4)
-    ],
+    "recall": lambda model, corpus: [metrics.recall_by_distance(model, corpus.tokenizer, [12], n=4)],
 }
 
 

@@ -46,8 +46,8 @@ SETTINGS = {
 
 
 def shift_seeds(by: int) -> None:
-    """Add `by` to every seed that PyTorch is given from now on; corpora and questions do not use PyTorch's."""
-    import torch  # noqa: PLC0415  (only the kernel needs it)
+    """Add `by` to every seed that PyTorch is given; corpora and questions do not use PyTorch's seeds."""
+    import torch
 
     seed_all = torch.manual_seed
 
@@ -60,7 +60,7 @@ def shift_seeds(by: int) -> None:
 
 
 def run(nb: NotebookNode, setting: Setting) -> None:
-    """Run all cells of `nb` in a kernel of their own, in place; a cell that raises does not stop the others."""
+    """Run all cells of `nb` in place, in a kernel of their own, those after an error too."""
     line = f"from tools.anywhere import shift_seeds; shift_seeds({setting.shift})"
     client = NotebookClient(
         nb,
@@ -108,7 +108,8 @@ def main(names: tuple[str, ...], chosen: tuple[str, ...]) -> None:
             failures, came = list(errors(nb)), outcomes(nb)
             changed = [index for index in stored if came.get(index) != stored[index]]
             seconds = time.perf_counter() - started
-            click.echo(f"{notebook.stem} {name}: {len(failures)} raise, {len(changed)} changed ({seconds:.0f} s)")
+            counts = f"{len(failures)} raise, {len(changed)} changed"
+            click.echo(f"{notebook.stem} {name}: {counts} ({seconds:.0f} s)")
             for failure in failures:
                 click.echo(f"  ✗ {failure}")
             for index in changed:

@@ -234,7 +234,7 @@ def measure(ablation: Ablation, run: SavedRun) -> Run:
     return {
         "val_loss": run.curve[-1][1],
         "curve": run.curve,
-        "seconds_per_step": training.seconds / training.step,
+        "seconds_per_step": run.training.seconds / run.training.step,
         "nelbo": bound,
         "nelbo_se": error if np.isfinite(error) else None,
         "minutes": round(run.training.seconds / 60, 2),

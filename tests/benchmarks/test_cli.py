@@ -89,9 +89,6 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.survives(
-    "a benchmark of 0 steps, of infinite seconds, of a hundred thousand threads", "it is refused in one line"
-)
 def test_every_number_that_measures_nothing_is_refused_before_anything_is_measured(
     text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,6 @@ def test_a_file_is_split_nine_to_one_and_nothing_is_lost(tmp_path: Path) -> None
     assert (corpus.floor, corpus.bigram_floor, corpus.name) == (None, None, str(path))
 
 
-@pytest.mark.survives("a text larger than the memory", "it is refused before it is read")
 def test_a_text_for_which_there_is_no_memory_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,10 +104,6 @@ def test_a_text_for_which_there_is_no_memory_is_refused_unread(
     ],
     ids=["line ends", "byte order mark", "NUL", "only line ends", "one character", "rare breaks", "one line"],
 )
-@pytest.mark.survives(
-    "a corpus with Windows line ends, a byte order mark, NUL, or a million characters in one line",
-    "it is read as text: line ends become one kind, the mark goes, all else stays",
-)
 def test_a_strange_text_is_read_whole(tmp_path: Path, content: bytes, text: str) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(content)
@@ -118,9 +113,6 @@ def test_a_strange_text_is_read_whole(tmp_path: Path, content: bytes, text: str)
 WRONG_BYTES = [b"\xff\xfea\0", b"\xed\xa0\x80", b"ok\x80", bytes(range(256)), b"\xc0\xaf"]
 
 
-@pytest.mark.survives(
-    "a corpus that is empty, binary or not UTF-8", "it is refused, with the byte where it fails"
-)
 def test_files_without_text_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "text.txt"
     for content in WRONG_BYTES:
@@ -157,7 +149,6 @@ def test_lengths_and_texts_that_do_not_fit_are_refused() -> None:
 # ---------------------------------------------------------------- shakespeare
 
 
-@pytest.mark.survives("no network", "all but one corpus work; that one says how to do without")
 def test_no_network_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real download, on a machine that cannot connect."""
 
@@ -199,9 +190,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict]:
         http.shutdown()
 
 
-@pytest.mark.survives(
-    "a download that breaks off, or has the wrong checksum", "nothing of it is kept; the next call asks again"
-)
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -224,7 +212,6 @@ def test_a_broken_download_is_refused_and_not_kept(
     assert decoded(load_corpus("shakespeare")) == healthy["sends"].decode()
 
 
-@pytest.mark.survives("a cached download that rots on the disk", "it is fetched again")
 def test_a_download_happens_once_and_a_damaged_one_is_fetched_again(server: dict, tmp_path: Path) -> None:
     first, second = (decoded(load_corpus("shakespeare")) for _ in range(2))
     assert first == second == server["sends"].decode()
