@@ -1,21 +1,192 @@
-"""Comparisons, table and picture of the stored board of all versions; `ladder` measures it."""
+"""Study of all versions on one board: the same text, seeds, windows and steps."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from statistics import mean, stdev
+from dataclasses import dataclass, field
+from statistics import mean, median, stdev
 from typing import Any
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
-from babygpt import plots
+from babygpt import Positions, TrainConfig, build, load_corpus, metrics, plots, train
+from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
+from babygpt.models.language_model import KVCache, LanguageModel
+from babygpt.models.versions import VERSIONS
+from babygpt.objectives import Objective, objective_for
 from babygpt.tables import format_mean_sd, markdown, mean_sd
-from babygpt_course.studies.ladder import WINDOWS
 from babygpt_course.studies.paired import decided_side
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt_course.studies.window_floor import floor_by_position
+
+WORLD = "plain-tales"
+WINDOWS = (1, 2, 4)  # lengths, in windows of training
+FLOOR_DRAWS = 8  # of windows, from as many seeds, for the floor
+Corpora = dict[bool, Corpus]  # with a MASK token, and without
+SCALE = Scale(steps=600, seeds=(1337, 2027, 9001, 4711, 31))
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A model of the board: its name there, its version, and options of its encoding."""
+
+    name: str
+    version: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def masks(self) -> bool:
+        """Whether it fills in masked characters, so that its losses are bounds."""
+        return VERSIONS[self.version].masks
+
+    def objective(self, corpora: Corpora, block_size: int) -> Objective:
+        """Return its objective, on batches of 12 windows; validation is not on the board."""
+        options: dict[str, Any] = {"val_windows": 1, "n_branches": (1, 4), "length": block_size}
+        return objective_for(self.version, corpora[self.masks], block_size, **options)
+
+    def build(self, corpora: Corpora, block_size: int) -> LanguageModel:
+        """Return the model before any training."""
+        torch.manual_seed(0)
+        return build(self.version, small_config(corpora[self.masks], block_size), **self.options)
+
+
+RUNGS = (
+    *(Rung(version, version) for version in ("v1", "v2", "v3", "v4", "v5")),
+    Rung("v5 fixed", "v5", {"learnable": False}),
+    Rung("v6", "v6", {"stride": 128}),
+    *(Rung(version, version) for version in ("nope", "learned", "alibi", "pope")),
+    *(Rung(version, version) for version in ("v7-polar", "v7", "v7-pope", "v7-rope", "v7-nope")),
+)
+
+
+class SingleBranch(LanguageModel):
+    """A model of parallel branches that is given one text, as branch 0."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model.config, model.encoding)
+        self.model = model
+
+    def forward(
+        self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        positions = positions or Positions.arange(idx.shape[1], device=idx.device)
+        return self.model(idx, Positions(positions.time, torch.zeros_like(positions.time)), cache)
+
+
+def measure_ladder(
+    workers: Workers,
+    scale: Scale = SCALE,
+    rungs: Sequence[Rung] = RUNGS,
+    n_fill: int = 3,
+    floor_windows: int = 250,
+    rounds: int = 24,
+) -> Results:
+    """Train and measure every model of the ladder, and of those beside it, from several seeds.
+
+    n_fill         seeds of the models that fill in: the first of the others, so that runs are paired
+    floor_windows  of each of FLOOR_DRAWS, for the floor of windows that begin anywhere
+    rounds         of training, to measure speeds
+    returns  settings, floors, and {"board": name -> what `evaluate` returns, one a seed; "parameters";
+             "speed": steps a second as a share of v4's; "masks": whether its losses are NELBOs}
+    """
+    block_size, fill_seeds = scale.block_size, scale.seeds[:n_fill]
+    corpora = {masks: load_corpus(WORLD, scale.n_chars, with_mask=masks) for masks in (False, True)}
+    asked = questions(corpora[False], block_size, scale.n_questions)
+    by_name = {rung.name: rung for rung in rungs}
+
+    def run(name: str, seed: int) -> dict[str, float | None]:
+        rung, plan = by_name[name], TrainConfig(steps=scale.steps, seed=seed)
+        corpus, objective = corpora[rung.masks], rung.objective(corpora, block_size)
+        config, title = small_config(corpus, block_size), f"{name}, seed {seed}"
+        model, _ = train_from_seed(rung.version, config, objective, plan, title, **rung.options)
+        return evaluate(rung, model, corpus, asked)
+
+    found = sweep([rung.name for rung in rungs if not rung.masks], scale.seeds, run, workers)
+    found |= sweep([rung.name for rung in rungs if rung.masks], fill_seeds, run, workers)
+    speed = relative_speeds(rungs, corpora, block_size, rounds)
+    board: dict[str, dict[str, Any]] = {}
+    for name, rung in by_name.items():
+        parameters = sum(p.numel() for p in rung.build(corpora, block_size).parameters())
+        board[name] = {"masks": rung.masks, "parameters": parameters, **found[name], "speed": speed[name]}
+    plain = corpora[False]
+    assert plain.grammar is not None
+    draws = [floor_by_position(plain.grammar, block_size, floor_windows, n)[0] for n in range(FLOOR_DRAWS)]
+    floors = [float(by_position.mean()) for by_position in draws]
+    return {
+        **scale.settings(),
+        "fill_seeds": list(fill_seeds),
+        "floor": plain.floor,
+        "bigram_floor": plain.bigram_floor,
+        "window_floor": round(mean(floors), 4),
+        "window_floor_se": round(stdev(floors) / FLOOR_DRAWS**0.5, 4),
+        "board": board,
+    }
+
+
+def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any]) -> dict[str, float | None]:
+    """Measure a trained model; None stands where it refuses such a length, or cannot do such a thing.
+
+    returns  "1x", "2x", "4x": mean loss on windows of one, two and four times the length trained on, nats
+             per character, a NELBO for models that fill in; "past": what reading four windows far changes, on
+             the same targets as within one window; "roles": share of questions to which the right one of two
+             names is the likelier; "whole": share after which the right name is written, letter by letter
+    """
+    block_size, tokenizer = model.config.block_size, corpus.tokenizer
+    if rung.masks:
+        bounds = {f"{n}x": round(metrics.nelbo(model, corpus.val, n * block_size)[0], 4) for n in WINDOWS}
+        roles = metrics.role_accuracy(model, tokenizer, asked, metrics.answer_bounds)
+        return {**bounds, "past": None, "roles": roles, "whole": None}
+    branches = VERSIONS[rung.version].branches
+    furthest = None if branches else model.encoding.max_positions
+    model = SingleBranch(model) if branches else model
+    losses: dict[str, float | None] = {f"{n}x": None for n in WINDOWS}
+    for n in WINDOWS:
+        if furthest is None or n * block_size <= furthest:
+            n_windows = len(corpus.val) // (n * block_size)
+            loss = metrics.loss_by_position(model, corpus.val, n * block_size, n_windows)
+            losses[f"{n}x"] = round(float(loss.mean()), 4)
+    past = None
+    if None not in losses.values():
+        change, _ = metrics.position_matched_change(model, corpus.val, WINDOWS[-1] * block_size)
+        past = round(change, 4) + 0.0
+    roles, whole = (
+        f(model, tokenizer, asked) for f in (metrics.role_accuracy, metrics.whole_answer_accuracy)
+    )
+    return {**losses, "past": past, "roles": roles, "whole": whole}
+
+
+def relative_speeds(
+    rungs: Sequence[Rung], corpora: Corpora, block_size: int, rounds: int = 24, steps: int = 4
+) -> dict[str, float]:
+    """Return training steps a second as a share of v4's: the median over rounds of each round's share.
+
+    rounds  how often every model trains, one model after the other
+    steps   of every model in a round
+    """
+    plan = TrainConfig(steps=steps * rounds + 1, warmup=0)
+    rungs = (Rung("v4", "v4"), *(rung for rung in rungs if rung.name != "v4"))
+    runs = {
+        r.name: train(r.build(corpora, block_size), r.objective(corpora, block_size), plan) for r in rungs
+    }
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            for _ in range(steps):
+                next(run)
+            taken[name].append(time.perf_counter() - start)
+    shares = {name: np.divide(taken["v4"], times) for name, times in taken.items()}
+    return {name: round(float(median(each)), 2) for name, each in shares.items()}
+
+
+# ---------------------------------------------------------------- of stored results
 
 COLUMNS = (
     "model",

@@ -10,25 +10,17 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import plots
-from babygpt.config import TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.metrics.parallel_texts import (
-    evenly_spaced_texts,
-    layer_similarity,
-    leakage,
-    parallel_loss,
-    split_gap,
-)
+from babygpt import Branches, TrainConfig, build, load_corpus, plots, train
+from babygpt.data.corpus import Corpus
+from babygpt.metrics import parallel_texts
+from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
 from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
-from babygpt.models.versions import build
-from babygpt.objectives import Branches
 from babygpt.sampling import generate_parallel
 from babygpt.tables import format_mean_sd, markdown, mean_sd
-from babygpt.training import finish, train
+from babygpt.training import finish
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with
@@ -89,14 +81,13 @@ def rounded(found: dict[str, float]) -> dict[str, float]:
 def evaluate_branches(model: Transformer, corpus: Corpus) -> dict[str, float]:
     """Measure the loss of a text alone and among others, and leakage with and without isolation.
 
-    returns  "alone", "gap 2", "gap 4", "gap 8", "leak", "leak, isolated"; nats per character
+    returns  NUMBERS -> nats per character
     """
     alone = parallel_loss(model, corpus.val, 1, LENGTH)
     found = {"alone": alone}
-    for n in COUNTS:
-        found[f"gap {n}"] = parallel_loss(model, corpus.val, n, LENGTH) - alone
+    found |= {f"gap {n}": parallel_loss(model, corpus.val, n, LENGTH) - alone for n in COUNTS}
     for name, model.isolated in (("leak, isolated", True), ("leak", False)):
-        found[name] = leakage(model, corpus.val, 2, LENGTH)
+        found[name] = parallel_texts.leakage(model, corpus.val, 2, LENGTH)
     return rounded(found)
 
 
@@ -105,7 +96,7 @@ def split_gaps(model: Transformer, corpus: Corpus) -> dict[str, float]:
 
     returns  "own 4", "company 4", "own 8", "company 8"; nats per character, own + company = gap
     """
-    parts = {n: split_gap(model, corpus.val, n, LENGTH) for n in COUNTS[1:]}
+    parts = {n: parallel_texts.split_gap(model, corpus.val, n, LENGTH) for n in COUNTS[1:]}
     return rounded({f"{name} {n}": x for n, part in parts.items() for name, x in part._asdict().items()})
 
 
@@ -115,7 +106,7 @@ def stream_similarity(model: Transformer, corpus: Corpus, n_texts: int = 8) -> d
     returns  "stream 0" after the embedding, "stream 1", ... after each block: mean cosine over some texts
     """
     texts = evenly_spaced_texts(corpus.val, n_texts, LENGTH)[:, :-1]
-    found = np.mean([layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
+    found = np.mean([parallel_texts.layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
     return rounded({f"stream {layer}": float(value) for layer, value in enumerate(found)})
 
 
@@ -137,13 +128,6 @@ def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict
                 written += words(added)[1:-1]  # the first may have begun before, the last may go on
         found[f"unknown {name}"] = sum(word not in known for word in written) / len(written)
     return rounded(found)
-
-
-def loss_with_code(model: Transformer, corpus: Corpus, code: Code) -> float:
-    """Return the loss of texts alone after a trained model's weights are put into one with another code."""
-    other = build_branches(corpus, code, seed=0)
-    other.load_state_dict(model.state_dict())
-    return round(parallel_loss(other, corpus.val, 1, LENGTH), 5)
 
 
 def with_stride(code: Code, stride: int) -> Code:
@@ -173,10 +157,9 @@ def branch_plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
     return runs
 
 
-def measure_branches(workers: Workers = in_turn, scale: Scale = SCALE, only: str = "") -> Results:
+def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train and evaluate every run of `branch_plans` from every seed.
 
-    only     a piece of the names of the runs that are wanted; "" for all
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "leak": ...}}
     """
     corpus, planned = load_corpus("plain-tales", scale.n_chars), branch_plans(scale.steps)
@@ -187,15 +170,17 @@ def measure_branches(workers: Workers = in_turn, scale: Scale = SCALE, only: str
         train_phases(model, corpus, phases, seed, f"{name}, seed {seed}")
         found = evaluate_branches(model, corpus)
         if name in {f"two: {code}" for code in RIVALS}:
-            found |= split_gaps(model, corpus) | stream_similarity(model, corpus)
-            found |= unknown_words(model, corpus)
-        if name == "two: 2-D RoPE":
-            found["alone, as Fourier"] = loss_with_code(model, corpus, CODES["Fourier"])
+            found |= (
+                split_gaps(model, corpus) | stream_similarity(model, corpus) | unknown_words(model, corpus)
+            )
+        if name == "two: 2-D RoPE":  # its weights, in a model with another code
+            other = build_branches(corpus, CODES["Fourier"], seed=0)
+            other.load_state_dict(model.state_dict())
+            found["alone, as Fourier"] = round(parallel_loss(other, corpus.val, 1, LENGTH), 5)
         return found
 
-    runs = sweep([name for name in planned if only in name], scale.seeds, run, workers)
-    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": BLOCK_SIZE, "length": LENGTH}
-    return {**settings, "floor": corpus.floor, "runs": runs}
+    settings = {**scale.settings(), "block_size": BLOCK_SIZE, "length": LENGTH, "floor": corpus.floor}
+    return {**settings, "runs": sweep(planned, scale.seeds, run, workers)}
 
 
 # ---------------------------------------------------------------- of stored results
@@ -215,15 +200,20 @@ def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[st
     }
 
 
-def table(results: Results) -> str:
-    """Return all runs as a Markdown table, with the command that made them and the time it took."""
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, "
-    head += f"mean ± standard deviation over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
+def runs_table(results: Results, numbers: Sequence[str], unit: str) -> str:
+    """Return some numbers of all runs as Markdown, with the command that made them and the time it took."""
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; {unit}, mean ± standard deviation "
+    head += f"over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
     rows = [
-        (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in NUMBERS))
+        (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in numbers))
         for run, found in results["runs"].items()
     ]
-    return head + markdown(("trained on: code", *NUMBERS), rows)
+    return head + markdown(("trained on: code", *numbers), rows)
+
+
+def table(results: Results) -> str:
+    """Return NUMBERS of all runs as Markdown."""
+    return runs_table(results, NUMBERS, "nats per character")
 
 
 def gap_titles(results: Results) -> dict[str, str]:

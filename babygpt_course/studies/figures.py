@@ -1,7 +1,4 @@
-"""Table of the course's figures; each is measured by one function of its study, and drawn by another.
-
-Numbers that take minutes to measure are stored as JSON, with the command that makes them.
-"""
+"""Table of the course's figures; a study's numbers are stored as JSON, with the command that makes them."""
 
 from __future__ import annotations
 
@@ -21,19 +18,15 @@ from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
-    branch_share,
     branches,
     gaussian_training,
-    ladder,
     lookup,
     names,
     polar_repairs,
-    pope,
     remasking,
     roles_and_lengths,
     stretch,
     strides,
-    untrained,
     who,
     window_floor,
 )
@@ -44,51 +37,41 @@ from babygpt_course.studies.sweep import Workers, in_turn, keep_runs
 class Study(NamedTuple):
     """Functions behind a figure.
 
+    measure  trains models by the workers that it is given, and returns the results
     draw     draws the results
-    measure  trains models by the workers that it is given, and returns the results; None if none are needed
     size     of the figure, in inches
     table    returns the results as a Markdown table; None if there is no table
     """
 
+    measure: Callable[[Workers], Results]
     draw: Callable[[Figure, Results], None]
-    measure: Callable[[Workers], Results] | None = None
-    size: tuple[float, float] = (7.0, 4.0)
+    size: tuple[float, float]
     table: Callable[[Results], str] | None = None
 
 
 FIGURES: dict[str, Study] = {
-    "sinusoid": Study(untrained.draw_sinusoid),
-    "rope": Study(untrained.draw_rope, None, (6.0, 4.6)),
-    "floors": Study(window_floor.draw_floors, window_floor.measure_floors, (8.0, 4.2)),
-    "roles": Study(roles_and_lengths.draw_roles, roles_and_lengths.measure_roles, (8.0, 3.0)),
-    "names": Study(names.draw_names, names.measure_names, (12.5, 4.2)),
-    "lengths": Study(roles_and_lengths.draw_lengths, roles_and_lengths.measure_lengths, (12.5, 4.4)),
-    "branches": Study(branches.draw_branches, branches.measure_branches, (14.0, 5.0), branches.table),
-    "strides": Study(strides.draw_strides, strides.measure_strides, (13.0, 4.6)),
-    "branch_share": Study(
-        branch_share.draw_branch_share, branch_share.measure_branch_share, (13.0, 4.6), branch_share.table
-    ),
-    "gaussian": Study(gaussian_training.draw_gaussian, gaussian_training.measure_gaussian, (18.0, 9.0)),
-    "gate": Study(untrained.draw_gate, None, (16.0, 3.9)),
-    "trajectory": Study(polar_repairs.draw_trajectory, polar_repairs.measure_trajectory, (16.0, 3.6)),
-    "polar": Study(polar_repairs.draw_polar, polar_repairs.measure_polar, (12.5, 4.6)),
-    "pope": Study(pope.draw_pope, pope.measure_pope, (9.0, 3.8)),
-    "who": Study(who.draw_who, who.measure_who, (8.5, 4.2)),
-    "lookup": Study(lookup.draw_lookup, lookup.measure_lookup, (13.0, 4.4)),
-    "stretch": Study(stretch.draw_stretch, stretch.measure_stretch, (19.0, 5.4), stretch.table),
-    "remasking": Study(remasking.draw_remasking, remasking.measure_remasking, (16.0, 4.8), remasking.table),
-    "ladder": Study(board.draw_ladder, ladder.measure_ladder, (15.0, 8.0), board.table),
+    "floors": Study(window_floor.measure_floors, window_floor.draw_floors, (8.0, 4.2)),
+    "roles": Study(roles_and_lengths.measure_roles, roles_and_lengths.draw_roles, (8.0, 3.0)),
+    "names": Study(names.measure_names, names.draw_names, (12.5, 4.2)),
+    "lengths": Study(roles_and_lengths.measure_lengths, roles_and_lengths.draw_lengths, (12.5, 4.4)),
+    "branches": Study(branches.measure_branches, branches.draw_branches, (14.0, 5.0), branches.table),
+    "strides": Study(strides.measure_strides, strides.draw_strides, (13.0, 4.6)),
+    "branch_share": Study(strides.measure_shares, strides.draw_shares, (13.0, 4.6), strides.share_table),
+    "gaussian": Study(gaussian_training.measure_gaussian, gaussian_training.draw_gaussian, (18.0, 9.0)),
+    "polar": Study(polar_repairs.measure_polar, polar_repairs.draw_polar, (12.5, 4.6)),
+    "pope": Study(polar_repairs.measure_pope, polar_repairs.draw_pope, (9.0, 3.8)),
+    "who": Study(who.measure_who, who.draw_who, (8.5, 4.2)),
+    "lookup": Study(lookup.measure_lookup, lookup.draw_lookup, (13.0, 4.4)),
+    "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (19.0, 5.4), stretch.table),
+    "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (16.0, 4.8), remasking.table),
+    "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
 
 
 def make_figure(
-    name: str,
-    folder: Path,
-    redraw: bool = False,
-    results: Path | None = None,
-    workers: Workers = in_turn,
+    name: str, folder: Path, redraw: bool = False, results: Path | None = None, workers: Workers = in_turn
 ) -> Path:
-    """Measure a figure's numbers, if it has any, store them, and draw them: return the picture's path.
+    """Measure a figure's numbers, store them, and draw them: return the picture's path.
 
     name      one of FIGURES
     folder    where NAME.png goes, and NAME.md if there is a table
@@ -96,36 +79,34 @@ def make_figure(
     results   where NAME.json goes; the same folder by default
     workers   make the runs of a study; each is kept in NAME.partial.json until all are drawn, so that a study
               that was stopped goes on with the next run
-    Raises BadInput if there is no such figure, nothing stored to redraw it from, or something else; if a file
-    cannot be written, or another process writes it.
+    Raises BadInput if there is nothing stored to redraw it from, or something else; if a file cannot be
+    written, or another process writes it.
     """
-    if name not in FIGURES:
-        raise BadInput(f"figure ({name}) must be one of {', '.join(FIGURES)}")
     study, store, picture = FIGURES[name], (results or folder) / f"{name}.json", folder / f"{name}.png"
-    partial, measure = store.with_suffix(".partial.json"), None if redraw else study.measure
+    partial = store.with_suffix(".partial.json")
     with ExitStack() as locks:
-        for path in (picture, picture.with_suffix(".md"), *((store, partial) if measure else ())):
+        for path in (picture, picture.with_suffix(".md"), *(() if redraw else (store, partial))):
             require_writable(path)  # now, and not after minutes of training
             locks.enter_context(file_lock(path))
-        if measure:
-            start = time.perf_counter()
-            numbers = measure(keep_runs(partial, workers))
-            minutes = round((time.perf_counter() - start) / 60, 1)
-            numbers = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **numbers}
-            write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())
+        if redraw:
+            numbers = load_results(name, store.parent if store.exists() else None)
         else:
-            numbers = load_results(name, store.parent if store.exists() else None) if study.measure else {}
+            start = time.perf_counter()
+            measured = study.measure(keep_runs(partial, workers))
+            minutes = round((time.perf_counter() - start) / 60, 1)
+            numbers = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **measured}
+            write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())
         try:
             content = draw_figure(study, numbers)
             table = study.table(numbers) if study.table else None
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            if measure or not study.measure:
+            if not redraw:
                 raise
             raise BadInput(f"{store} does not hold the results of {name}: {error!r}") from error
         write_atomically(picture, content)
         if table is not None:
             write_atomically(picture.with_suffix(".md"), table.encode())
-        if measure:
+        if not redraw:
             partial.unlink(missing_ok=True)
     return picture
 

@@ -9,20 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from babygpt import plots
-from babygpt.config import TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
+from babygpt.data.corpus import Corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
-from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.horizon import cost_of_hiding, far_attention
-from babygpt.metrics.inspection import kernel_values, reach
-from babygpt.metrics.losses import loss_by_position
+from babygpt.metrics.inspection import cost_of_hiding, far_attention, kernel_values, reach
 from babygpt.models.transformer import Transformer
-from babygpt.objectives import NextToken
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "v4": ("v4", {}),
@@ -97,13 +91,10 @@ def evaluate_reading(model: Transformer, corpus: Corpus, asked: list[Any]) -> di
     returns  "loss" at every position up to four windows, "far" its mean over the last of them, "accuracy"
     """
     block_size = model.config.block_size
-    loss = loss_by_position(model, corpus.val, 4 * block_size)
-    right = role_accuracy(model, corpus.tokenizer, asked)
-    return {
-        "loss": rounded(loss),
-        "far": round(float(loss[-block_size:].mean()), 4),
-        "accuracy": round(right, 4),
-    }
+    loss = metrics.loss_by_position(model, corpus.val, 4 * block_size)
+    right = metrics.role_accuracy(model, corpus.tokenizer, asked)
+    far = float(loss[-block_size:].mean())
+    return {"loss": rounded(loss), "far": round(far, 4), "accuracy": round(right, 4)}
 
 
 def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dict[str, Any]:
@@ -112,14 +103,13 @@ def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dic
     returns  "near" and "beyond", right answers to questions whose name is at most, or more than, BEYOND back;
              "hiding": `cost_of_hiding` at DISTANCES; "attention": `far_attention` beyond BEYOND
     """
-    block_size = model.config.block_size
-    near, beyond = ([q for q in asked if (q.distance > BEYOND) == further] for further in (False, True))
-    return {
-        "near": round(role_accuracy(model, corpus.tokenizer, near), 4),
-        "beyond": round(role_accuracy(model, corpus.tokenizer, beyond), 4),
-        "hiding": rounded(cost_of_hiding(model, corpus.val, DISTANCES, block_size)),
-        "attention": [rounded(layer) for layer in far_attention(model, corpus.val, BEYOND, block_size)[0]],
-    }
+    block_size, right = model.config.block_size, {}
+    for name, further in (("near", False), ("beyond", True)):
+        some = [q for q in asked if (q.distance > BEYOND) == further]
+        right[name] = round(metrics.role_accuracy(model, corpus.tokenizer, some), 4)
+    attention = far_attention(model, corpus.val, BEYOND, block_size)[0]
+    hiding = rounded(cost_of_hiding(model, corpus.val, DISTANCES, block_size))
+    return {**right, "hiding": hiding, "attention": [rounded(layer) for layer in attention]}
 
 
 def kernel_runs(long: int) -> list[tuple[str, str, int]]:
@@ -130,7 +120,7 @@ def kernel_runs(long: int) -> list[tuple[str, str, int]]:
     return [*plain, *((FULL, v, short) for v in RACED)]
 
 
-def measure_gaussian(workers: Workers = in_turn, scale: Scale = SCALE) -> Results:
+def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train RACED for few steps and for many, the others for one of these.
 
     returns  settings; "unfinished": runs left out, of the last seeds; "plain": steps -> version ->
@@ -156,19 +146,15 @@ def measure_gaussian(workers: Workers = in_turn, scale: Scale = SCALE) -> Result
         if not any(found["kernel"]):
             del found["kernel"]
         board[world].setdefault(str(n), {})[version] = found
+    # of all tokens that a query in the second half of a window may see, the share beyond BEYOND
+    size = scale.block_size
+    even = np.tri(size, size, -BEYOND - 1).sum(axis=1) / np.arange(1, size + 1)
     return {
         **{"seeds": list(scale.seeds), "unfinished": [], "block_size": scale.block_size, "beyond": BEYOND},
-        "distances": list(DISTANCES),
-        "even": even_share(scale.block_size),
+        **{"distances": list(DISTANCES), "even": round(float(even[size // 2 :].mean()), 4)},
         "start": kernel_numbers(Gaussian(2, ALPHAS, SIGMAS)),
         **{"plain": board[WORLD], "full": board[FULL]},
     }
-
-
-def even_share(block_size: int) -> float:
-    """Return the share of far tokens among all that a query in the second half of a window may see."""
-    far = np.tri(block_size, block_size, -BEYOND - 1).sum(axis=1) / np.arange(1, block_size + 1)
-    return round(float(far[block_size // 2 :].mean()), 4)
 
 
 # ---------------------------------------------------------------- of stored results
@@ -187,11 +173,11 @@ def race(results: Results, board: Results) -> dict[int, dict[str, list[float]]]:
 
 def behind_v4(losses: dict[int, dict[str, list[float]]]) -> dict[int, dict[str, list[float]]]:
     """Return loss less that of v4 from the same seed: steps -> version -> nats, one a seed that both had."""
-
-    def gaps(one: list[float], other: list[float]) -> list[float]:
-        return rounded([x - y for x, y in zip(one, other, strict=False)])
-
-    return {n: {v: gaps(x, each["v4"]) for v, x in each.items() if v != "v4"} for n, each in losses.items()}
+    gaps: dict[int, dict[str, list[float]]] = {}
+    for n, each in losses.items():
+        pairs = {v: zip(seeds, each["v4"], strict=False) for v, seeds in each.items() if v != "v4"}
+        gaps[n] = {v: rounded([x - y for x, y in both]) for v, both in pairs.items()}
+    return gaps
 
 
 def seeds_ahead(losses: dict[int, dict[str, list[float]]], version: str) -> dict[int, str]:
@@ -202,8 +188,7 @@ def seeds_ahead(losses: dict[int, dict[str, list[float]]], version: str) -> dict
 
 def longest(results: Results) -> tuple[str, dict[str, dict[str, Any]]]:
     """Return the most steps, and what was measured after them."""
-    steps = max(results["plain"], key=int)
-    return steps, results["plain"][steps]
+    return max(results["plain"].items(), key=lambda item: int(item[0]))
 
 
 def draw_gaussian(figure: Figure, results: Results) -> None:
@@ -246,16 +231,16 @@ def draw_attention(ax: Axes, results: Results) -> None:
     """Draw attention to far tokens against the cost of hiding them, a point a model."""
     steps, board = longest(results)
     at, beyond = results["distances"].index(results["beyond"]), results["beyond"]
-    points: dict[float, tuple[float, float]] = {}
+    points: list[tuple[float, float]] = []
     for name, found in board.items():
         share, cost = np.array(found["attention"]).mean(axis=(1, 2)), np.array(found["hiding"])[:, at]
         ax.plot(share, cost, "o", color=plots.ENCODING_COLOURS.get(name), ms=7, alpha=0.75, label=name)
-        points |= dict(zip(cost / share, zip(share, cost, strict=True), strict=True))
+        points += zip(share, cost, strict=True)
     ax.axvline(results["even"], color="black", lw=1, ls="--")
-    least, worth = points[max(points)]
-    ax.set_xlabel(f"attention beyond {beyond} tokens (dashed: spread evenly)")
-    ax.set_ylabel("cost of hiding it (nats)")
-    ax.set_title(f"{least:.0%} of a model's attention, worth {worth:.2f} nats, after {steps} steps")
+    least, worth = max(points, key=lambda point: point[1] / point[0])
+    title = f"{least:.0%} of a model's attention, worth {worth:.2f} nats, after {steps} steps"
+    label = f"attention beyond {beyond} tokens (dashed: spread evenly)"
+    plots.artists.set_labels(ax, title, label, "cost of hiding it (nats)")
     ax.legend(fontsize=9)
 
 

@@ -9,20 +9,16 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import plots
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt import ModelConfig, Positions, TrainConfig, build, plots
 from babygpt.data.batches import IGNORED
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
-from babygpt.errors import BadInput
 from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.models.versions import build
-from babygpt.objectives.objective import Batch, MeanObjective, next_token_losses
-from babygpt.positions import Positions
+from babygpt.objectives.objective import Batch, Objective, next_token_losses
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, sweep, train_with_curve
+from babygpt_course.studies.sweep import Scale, Workers, sweep, train_with_curve
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
@@ -34,7 +30,7 @@ SOLVED = 0.9  # share of right answers from which a seed has learned the task
 SCALE = Scale(steps=1000)
 
 
-class Lookup(MeanObjective):
+class Lookup(Objective):
     """Find the letters that stand a given number of positions left or right of other ones.
 
     A row is a string of different letters, and then questions: one of the letters and a shift. The answer is
@@ -47,18 +43,12 @@ class Lookup(MeanObjective):
     longest    most letters of a string, at most `letters`
     furthest   largest shift, below `shortest`
     questions  how many a row has
-    Raises ValueError unless 1 <= furthest < shortest <= longest <= letters, and questions is at least 1.
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 4 (indirect indexing).
     """
 
     def __init__(
         self, letters: int = 20, shortest: int = 6, longest: int = 10, furthest: int = 3, questions: int = 6
     ) -> None:
-        if not 1 <= furthest < shortest <= longest <= letters or questions < 1:
-            raise BadInput(
-                f"furthest ({furthest}) must be at least 1 and below shortest ({shortest}), that at most "
-                f"longest ({longest}), that at most letters ({letters}), and questions ({questions}) above 0"
-            )
         self.letters, self.shortest, self.longest, self.furthest = letters, shortest, longest, furthest
         self.questions, self.blank = questions, letters
         self.vocab_size = letters + 1 + 2 * furthest
@@ -126,15 +116,16 @@ def train_lookup(name: str, task: Lookup, rate: float, steps: int, seed: int) ->
     """
     config = ModelConfig(task.vocab_size, task.block_size, n_layer=2, n_head=2, n_embd=64)
     torch.manual_seed(seed)
-    signed = name == "signed"
-    encoding = SignedPoPE(config.n_head, config.head_dim) if signed else None
-    model = Transformer(config, encoding) if encoding else build(name, config)
+    if name == "signed":
+        model: LanguageModel = Transformer(config, SignedPoPE(config.n_head, config.head_dim))
+    else:
+        model = build(name, config)
     plan = TrainConfig(steps, batch_size=32, lr_other=rate, seed=seed)
     return train_with_curve(model, task, plan, f"{name}, seed {seed}", EVERY, task.accuracy)[0]
 
 
 def measure_lookup(
-    workers: Workers = in_turn,
+    workers: Workers,
     scale: Scale = SCALE,
     names: Sequence[str] = tuple(LABELS),
     rates: Sequence[float] = RATES,
@@ -142,29 +133,24 @@ def measure_lookup(
     """Tune the learning rate of each model alike, train it from fresh seeds at its best, and ask it.
 
     names    of LABELS, or other versions that read from left to right
-    scale    seeds of the reported runs, as each rate is tried from TUNING_SEED; steps, a multiple of EVERY
+    scale    steps, a multiple of EVERY; seeds of the reported runs, as each rate is tried from TUNING_SEED
     returns  settings; "guess": share of right answers of a guess among the string's other letters; "grid":
              name -> rate -> share at the end; "rate": name -> the best of them; "accuracy": name -> share at
              the end, one a seed; "curves": name -> for each seed, a share every EVERY steps
-    Raises BadInput if steps is no multiple of EVERY, or TUNING_SEED is one of the seeds.
     """
-    steps, seeds = scale.steps, scale.seeds
-    if steps < EVERY or steps % EVERY:
-        raise BadInput(f"steps ({steps}) must be a multiple of {EVERY}")
-    if TUNING_SEED in seeds:
-        raise BadInput(f"seeds ({seeds}) must not hold {TUNING_SEED}, from which the rates are chosen")
     task = Lookup(**TASK)
 
     def run(arm: tuple[str, float], seed: int) -> dict[str, list[float]]:
-        return {"curve": train_lookup(arm[0], task, arm[1], steps, seed)}
+        return {"curve": train_lookup(arm[0], task, arm[1], scale.steps, seed)}
 
     tried = sweep([(name, rate) for name in names for rate in rates], [TUNING_SEED], run, workers)
     grid = {name: {rate: tried[name, rate]["curve"][0][-1] for rate in rates} for name in names}
     best = {name: max(rates, key=found.__getitem__) for name, found in grid.items()}
-    found = sweep(best.items(), seeds, run, workers)
+    found = sweep(best.items(), scale.seeds, run, workers)
     curves = {name: each["curve"] for (name, _), each in found.items()}
     return {
-        **{"task": TASK, "steps": steps, "every": EVERY, "seeds": list(seeds), "tuning_seed": TUNING_SEED},
+        **{"task": TASK, "steps": scale.steps, "every": EVERY},
+        **{"seeds": list(scale.seeds), "tuning_seed": TUNING_SEED},
         **{"guess": guess_accuracy(task), "guess_any": guess_accuracy(task, asked_too=True)},
         "grid": {name: {str(rate): share for rate, share in g.items()} for name, g in grid.items()},
         "rate": best,

@@ -7,25 +7,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from babygpt import plots
-from babygpt.config import TrainConfig
+from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
 from babygpt.data.batches import cut
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import END, Slot
 from babygpt.memory import portions
-from babygpt.metrics import ablate_heads
-from babygpt.metrics.answers import answer_losses, role_accuracy, whole_answer_accuracy
 from babygpt.models.language_model import LanguageModel
-from babygpt.objectives import NextToken
+from babygpt.objectives import cross_entropy
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 TEXT_SEED = 3  # of the text whose loss is split into parts
 MEASURED = ("accuracy", "alike", "whole", "letters", "parts", "val_loss", "without", "whole_without")
@@ -70,11 +65,8 @@ def loss_by_part(model: LanguageModel, corpus: Corpus, n_windows: int = 256) -> 
     text, parts, begins = parts_of_stories(corpus.grammar, 40 * n_windows + length, TEXT_SEED)
     starts = torch.linspace(0, len(text) - length - 1, n_windows).long()
     windows = cut(corpus.tokenizer.encode(text), starts, length + 1)
-    some_losses = [
-        F.cross_entropy(model(some[:, :-1]).transpose(1, 2), some[:, 1:], reduction="none")
-        for (some,) in portions(model, windows, at_most=16)
-    ]
-    losses = torch.cat(some_losses).double().numpy()
+    each = [cross_entropy(model(w[:, :-1]), w[:, 1:]) for (w,) in portions(model, windows, at_most=16)]
+    losses = torch.cat(each).double().numpy()
     at = starts[:, None].numpy() + 1 + np.arange(length)  # (n_windows, length), where each target stands
     part = np.where(begins[at] < starts[:, None].numpy(), "story cut off", parts[at])
     return {str(name): float(losses[part == name].sum() / losses.size) for name in np.unique(part)}
@@ -90,21 +82,21 @@ def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> R
     many = questions(corpus, model.config.block_size, 10 * n_questions)
     alike = [q for q in many if q.answer[0] == q.rival[0]]
     asked, fewer, tokenizer = many[:n_questions], many[: n_questions // 4], corpus.tokenizer
-    without = {
-        "without": ablate_heads(model, lambda m: role_accuracy(m, tokenizer, fewer)),
-        "whole_without": ablate_heads(model, lambda m: whole_answer_accuracy(m, tokenizer, fewer)),
-    }
+    right, written = metrics.role_accuracy, metrics.whole_answer_accuracy
+    without = metrics.ablate_heads(model, lambda m: right(m, tokenizer, fewer))
+    whole_without = metrics.ablate_heads(model, lambda m: written(m, tokenizer, fewer))
     return {
-        "accuracy": role_accuracy(model, tokenizer, asked),
-        "alike": role_accuracy(model, tokenizer, alike) if alike else None,
-        "whole": whole_answer_accuracy(model, tokenizer, asked),
-        "letters": [round(float(x), 4) for x in answer_losses(model, tokenizer, asked)],
+        "accuracy": right(model, tokenizer, asked),
+        "alike": right(model, tokenizer, alike) if alike else None,
+        "whole": written(model, tokenizer, asked),
+        "letters": [round(float(x), 4) for x in metrics.answer_losses(model, tokenizer, asked)],
         "parts": {name: round(x, 4) for name, x in loss_by_part(model, corpus).items()},
-        **{name: scores.round(4).tolist() for name, scores in without.items()},
+        "without": without.round(4).tolist(),
+        "whole_without": whole_without.round(4).tolist(),
     }
 
 
-def measure_names(workers: Workers = in_turn, scale: Scale = SCALE) -> Results:
+def measure_names(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train v4 for few and for many steps; compare which name is likelier with what the model writes itself.
 
     The shape is that of notebook 04: 2 layers, width 96, windows of 64.
@@ -113,18 +105,17 @@ def measure_names(workers: Workers = in_turn, scale: Scale = SCALE) -> Results:
     """
     corpus = load_corpus(WORLD, scale.n_chars)
     steps_of = {f"{VERSION}, {WORLD}, {steps} steps": steps for steps in (scale.steps // 4, scale.steps)}
+    config, objective = small_config(corpus, scale.block_size), NextToken(corpus, scale.block_size)
 
     def run(name: str, seed: int) -> Results:
-        config, plan = small_config(corpus, scale.block_size), TrainConfig(steps=steps_of[name], seed=seed)
-        objective = NextToken(corpus, config.block_size)
+        plan = TrainConfig(steps_of[name], seed=seed)
         model, history = train_from_seed(VERSION, config, objective, plan, name)
         found = measure_answers(model, corpus, scale.n_questions)
         return {**found, "val_loss": round(history[-1].val_loss or objective.validate(model), 4)}
 
-    floors = {WORLD: round(corpus.floor or 0.0, 4)}
-    asked = {"questions": scale.n_questions, "ablated": scale.n_questions // 4}
     found = by_measurement(sweep(steps_of, scale.seeds, run, workers), *MEASURED)
-    return {"seeds": list(scale.seeds), **asked, "floor": floors, **found}
+    asked = {"questions": scale.n_questions, "ablated": scale.n_questions // 4}
+    return {"seeds": list(scale.seeds), **asked, "floor": {WORLD: round(corpus.floor or 0.0, 4)}, **found}
 
 
 def draw_names(figure: Figure, results: Results) -> None:
@@ -150,6 +141,6 @@ def draw_letters(ax: Axes, letters: Mapping[str, Sequence[Sequence[float]]]) -> 
     ax.axhline(np.log(5), color="black", lw=1, ls="--", label="a guess among five vowels: ln 5")
     hardest = np.mean(next(iter(letters.values())), axis=0)  # of the first arm
     ax.set_xticks(range(len(hardest)), [*map(str, range(1, len(hardest))), "end"])
-    ax.set_title(f"Letter {1 + int(hardest.argmax())} of the name is the hardest")
-    ax.set(xlabel="letter of the answer, a line for each seed", ylabel="loss (nats)")
+    title = f"Letter {1 + int(hardest.argmax())} of the name is the hardest"
+    plots.artists.set_labels(ax, title, "letter of the answer, a line for each seed", "loss (nats)")
     ax.legend(fontsize=9, loc="center right")

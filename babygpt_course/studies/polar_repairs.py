@@ -1,25 +1,23 @@
-"""Studies of note 000's gate: what each of its repairs is worth, and how a text fills in."""
+"""Studies of note 000's gate: what each of its repairs is worth, and PoPE, the last one, beside RoPE."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from statistics import mean
 from typing import Any
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
-from babygpt import plots
-from babygpt.config import TrainConfig
-from babygpt.data.corpus import load_corpus
-from babygpt.data.tokenizer import MASK
-from babygpt.metrics.denoising import nelbo
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus, metrics, plots
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.transformer import SHARPNESS, Attention, Block, Context
 from babygpt.objectives import MaskedDiffusion
-from babygpt.objectives.diffusion import mask_token_id
-from babygpt.sampling import fill_in
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 REPAIRS = {
     "v7-polar": "as written",
@@ -32,15 +30,12 @@ REPAIRS = {
 }  # in the order of the walk; each has the repairs before it
 RIVALS = {"v7-nope": "no encoding", "v7-alibi": "ALiBi", "v7-rope": "RoPE", "v7-pope": "PoPE"}
 WITHOUT_ALPHA = ("v7-keys", "v7-quadrature", "v7")  # trained once more with alpha = 1
-HIDDEN_SHARE = 0.75  # of the text of a trajectory
 EVERY = 20  # steps of which a curve's point is the mean
-MOMENTS = 9  # of a trajectory, in its figure
 SCALE = Scale()
-TRAJECTORY_SCALE = Scale(steps=600)
 
 
 def measure_polar(
-    workers: Workers = in_turn,
+    workers: Workers,
     scale: Scale = SCALE,
     versions: Sequence[str] = (*REPAIRS, *RIVALS),
     without_alpha: Sequence[str] = WITHOUT_ALPHA,
@@ -62,85 +57,109 @@ def measure_polar(
         losses = np.array([step.loss for step in history])[: scale.steps // EVERY * EVERY]
         return {
             "val_loss": round(float(history[-1].val_loss or 0.0), 4),
-            "nelbo": round(nelbo(model, corpus.val)[0], 4),
+            "nelbo": round(metrics.nelbo(model, corpus.val)[0], 4),
             "curve": losses.reshape(-1, EVERY).mean(axis=1),
         }
 
     found = sweep((*versions, *unsteered), scale.seeds, run, workers)
     of_versions = by_measurement({v: found[v] for v in versions}, "val_loss", "nelbo", "curve")
-    curves = {}
-    for version, each in of_versions.pop("curve").items():
-        means = enumerate(np.mean(each, axis=0), start=1)
-        curves[version] = [[EVERY * i, round(float(x), 4)] for i, x in means]
-    return {
-        **{
-            "steps": scale.steps,
-            "seeds": list(scale.seeds),
-            "block_size": scale.block_size,
-            "floor": corpus.floor,
-        },
-        **of_versions,
-        "curves": curves,
-        "without alpha": {version: found[name]["val_loss"] for name, version in unsteered.items()},
+    curves = {
+        version: [[EVERY * i, round(float(x), 4)] for i, x in enumerate(np.mean(each, axis=0), start=1)]
+        for version, each in of_versions.pop("curve").items()
     }
-
-
-def measure_trajectory(
-    workers: Workers = in_turn, scale: Scale = TRAJECTORY_SCALE, version: str = "v7"
-) -> Results:
-    """Train a model, hide most of a text it has never seen, and record when each character appears.
-
-    workers  not used: one model is trained
-    returns  settings and "text"; for each of its characters "when" (step, 0 for what was given) and "sure"
-             (the probability that the model gave it then)
-    """
-    corpus, seed = load_corpus("plain-tales", scale.n_chars, with_mask=True), scale.seeds[0]
-    objective = MaskedDiffusion(corpus, scale.block_size, val_windows=1)
-    plan = TrainConfig(scale.steps, batch_size=16, seed=seed)
-    model, _ = train_from_seed(version, small_config(corpus, scale.block_size), objective, plan)
-    draw = torch.Generator().manual_seed(0)
-    hidden = torch.rand(scale.block_size, generator=draw) < HIDDEN_SHARE
-    idx = corpus.val[: scale.block_size].masked_fill(hidden, mask_token_id(model))
-    filled = fill_in(model, idx[None], temperature=0.0)
-    return {
-        **{"version": version, "steps": scale.steps, "seed": seed},
-        "original": corpus.tokenizer.decode(corpus.val[: scale.block_size]),
-        "text": corpus.tokenizer.decode(filled.tokens[0]),
-        "when": filled.when[0].tolist(),
-        "sure": [round(float(p), 4) for p in filled.confidence[0]],
-    }
+    plain = {version: found[name]["val_loss"] for name, version in unsteered.items()}
+    settings = {**scale.settings(), "floor": corpus.floor}
+    return {**settings, **of_versions, "curves": curves, "without alpha": plain}
 
 
 def draw_polar(figure: Figure, results: Results) -> None:
     """Draw the loss of each seed for the gate and its repairs, beside rivals; and the loss in training."""
-    losses, curves = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
     names, found = {**REPAIRS, **RIVALS}, results["val_loss"]
-    written, repaired, rope = (np.mean(found[v]) for v in ("v7-polar", "v7", "v7-rope"))
-    title = f"As written {written:.2f}, repaired {repaired:.2f}, RoPE {rope:.2f}"
+    average = {version: np.mean(seeds) for version, seeds in found.items()}
+    title = "As written {v7-polar:.2f}, repaired {v7:.2f}, RoPE {v7-rope:.2f}".format(**average)
     rows = {names[version]: seeds for version, seeds in found.items()}
-    plots.draw_seed_rows(losses, rows, title, "loss of masked characters (nats)")
-    shown = {v: results["curves"][v] for v in ("v7-polar", "v7-quadrature", "v7", "v7-rope")}
-    steps = np.array([step for step, _ in shown["v7"]])
-    lines = {names[v]: np.array([loss for _, loss in points]) for v, points in shown.items()}
-    keys, even = (np.mean(found[v]) for v in ("v7-keys", "v7-quadrature"))
-    title = f"The sine gains {keys - even:.2f} nats, the phase {even - repaired:.2f}"
-    labels = (title, "step", "training loss (nats)")
-    span = (0.0, float(steps[-1]))
-    ends = [f(line) for line in lines.values() for f in (np.min, np.max)]
-    plots.draw_curves(curves, steps, lines, *labels, span, (min(ends) - 0.1, max(ends) + 0.1), "upper right")
+    plots.draw_seed_rows(left, rows, title, "loss of masked characters (nats)")
+    shown = {v: np.array(results["curves"][v]) for v in ("v7-polar", "v7-quadrature", "v7", "v7-rope")}
+    steps, lines = shown["v7"][:, 0], {names[v]: points[:, 1] for v, points in shown.items()}
+    sine, phase = -np.diff([average[v] for v in ("v7-keys", "v7-quadrature", "v7")])
+    labels = (f"The sine gains {sine:.2f} nats, the phase {phase:.2f}", "step", "training loss (nats)")
+    heights = np.concatenate(list(lines.values()))
+    spans = (0.0, float(steps[-1])), (heights.min() - 0.1, heights.max() + 0.1)
+    plots.draw_curves(right, steps, lines, *labels, *spans, "upper right")
 
 
-def draw_trajectory(figure: Figure, results: Results) -> None:
-    """Draw a text in a row for each of some steps, its characters coloured by their probability."""
-    text, steps = results["text"], max(results["when"])
-    when, sure = np.array(results["when"]), np.array(results["sure"])
-    moments = np.unique(np.linspace(0, steps, MOMENTS).round().astype(int))
-    shown, colours = [], []
-    for now in moments:
-        shown += [c if at <= now else MASK for c, at in zip(text, when, strict=True)]
-        colours.append(np.where((when <= now) & (when > 0), sure, np.nan))
-    ax = figure.subplots()
-    title = f"{(when > 0).sum()} characters in {steps} steps, the surest first"
-    note = "colour: probability that the model gave the character when it appeared"
-    plots.draw_text(ax, shown, np.concatenate(colours), title, note, len(text), size=11)
-    ax.set_yticks(range(len(moments)), [f"step {now}" for now in moments])
+# ---------------------------------------------------------------- PoPE, with and without the norm of q and k
+
+ENCODINGS = {"v4": "RoPE", "pope": "PoPE"}
+POPE_SCALE = Scale(steps=600, n_questions=200)
+
+
+class Unnormalised(Attention):
+    """Queries and keys straight from their matrices, at the plain scale of 1/sqrt(D)."""
+
+    def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = (
+            project(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
+            for project in (self.to_q, self.to_k, self.to_v)
+        )
+        q, k = context.encoding.transform_qk(q, k, context.positions)
+        return q / SHARPNESS, k, v
+
+
+BODIES: dict[str, type[Attention]] = {"normalised": Attention, "unnormalised": Unnormalised}
+LABELS = {"normalised": "as here", "unnormalised": "no norm of q, k"}
+
+
+def build_with_body(version: str, body: str, config: ModelConfig) -> LanguageModel:
+    """Return an untrained model of a version, with the attention of one of BODIES and the same weights."""
+    model = build(version, config)
+    for block in [part for part in model.modules() if isinstance(part, Block)]:
+        attention = BODIES[body](config)
+        attention.load_state_dict(block.attention.state_dict())
+        block.attention = attention
+    return model
+
+
+def measure_pope(workers: Workers, scale: Scale = POPE_SCALE) -> Results:
+    """Train each encoding in each kind of attention, as on the board: the same windows, steps and rates.
+
+    returns  settings; "loss" (nats per character of the validation text, in windows) and "roles" (share of
+             right answers): body -> version -> one a seed
+    """
+    corpus = load_corpus("plain-tales", scale.n_chars)
+    config, objective = small_config(corpus, scale.block_size), NextToken(corpus, scale.block_size)
+    asked = questions(corpus, scale.block_size, scale.n_questions)
+    n_windows = (len(corpus.val) - 1) // scale.block_size
+
+    def run(arm: tuple[str, str], seed: int) -> dict[str, Any]:
+        (body, version), plan = arm, TrainConfig(scale.steps, seed=seed)
+        model, _ = train_from_seed(partial(build_with_body, version, body), config, objective, plan, f"{arm}")
+        loss = metrics.loss_by_position(model, corpus.val, scale.block_size, n_windows).mean()
+        return {"loss": round(float(loss), 4), "roles": metrics.role_accuracy(model, corpus.tokenizer, asked)}
+
+    found = sweep([(body, version) for body in BODIES for version in ENCODINGS], scale.seeds, run, workers)
+    measured = {
+        name: {body: {v: found[body, v][name] for v in ENCODINGS} for body in BODIES}
+        for name in ("loss", "roles")
+    }
+    return {**scale.settings(), "floor": corpus.floor, **measured}
+
+
+def pope_gaps(results: Results) -> dict[str, list[float]]:
+    """Return how much higher PoPE's loss is than RoPE's: body -> nats per character, one a seed."""
+    return {
+        body: [round(pope - rope, 4) for rope, pope in zip(each["v4"], each["pope"], strict=True)]
+        for body, each in results["loss"].items()
+    }
+
+
+def draw_pope(figure: Figure, results: Results) -> None:
+    """Draw the loss of each seed: both encodings in each kind of attention."""
+    rows = {
+        f"{ENCODINGS[version]}, {LABELS[body]}": seeds
+        for body, each in results["loss"].items()
+        for version, seeds in each.items()
+    }
+    gaps = ", ".join(f"{LABELS[body]} {mean(each):+.2f}" for body, each in pope_gaps(results).items())
+    plots.draw_seed_rows(figure.subplots(), rows, f"PoPE minus RoPE: {gaps}", "loss (nats per character)")

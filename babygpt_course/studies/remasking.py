@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -11,44 +12,36 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import plots
-from babygpt.config import TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus, without_mask
+from babygpt import NextToken, TrainConfig, load_corpus, plots
+from babygpt.data.corpus import Corpus, without_mask
 from babygpt.data.grammar import Grammar
-from babygpt.errors import BadInput
 from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
 from babygpt.models.language_model import LanguageModel
-from babygpt.objectives import MaskedDiffusion, NextToken
+from babygpt.objectives import MaskedDiffusion
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
-from babygpt.sampling.diffusion import Order
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
-Fill = Callable[[LanguageModel, Tensor, torch.Generator], Filled]
+Fill = Callable[..., Filled]  # of a model, a text with holes, and generator=
 ONE_BY_ONE = 10**9  # steps of a clock on which no two tokens ever meet
 CLOCKS = (16, 64, 256)
 SCALE = Scale(steps=800)
 
 
-def in_order(order: Order) -> Fill:
-    """Return a way to fill in that keeps each character that has appeared."""
-    return lambda model, idx, draw: fill_in(model, idx, order, generator=draw)
-
-
 def again(strength: float, doubt: float) -> dict[str, Fill]:
     """Return ways to fill in with second thoughts, one for each clock."""
+    return {str(n): partial(rewrite, thoughts=SecondThoughts(n, strength, doubt)) for n in CLOCKS}
 
-    def on_clock(n_steps: int) -> Fill:
-        thoughts = SecondThoughts(n_steps, strength, doubt)
-        return lambda model, idx, draw: rewrite(model, idx, thoughts, generator=draw)
 
-    return {str(n_steps): on_clock(n_steps) for n_steps in CLOCKS}
+def in_order(order: Callable[..., Any], settings: Sequence[float]) -> dict[str, Fill]:
+    """Return ways to fill in that keep each character that has appeared, one for each setting of an order."""
+    return {str(setting): partial(fill_in, order=order(setting)) for setting in settings}
 
 
 SAMPLERS: dict[str, Mapping[str, Fill]] = {
-    "by chance": {str(n): in_order(ancestral(n)) for n in (16, 64, ONE_BY_ONE)},
-    "surest first": {str(threshold): in_order(by_confidence(threshold)) for threshold in (0.6, 0.9, 1.01)},
-    "entropy bound": {str(bound): in_order(by_entropy(bound)) for bound in (2.0, 0.5, 0.1)},
+    "by chance": in_order(ancestral, (16, 64, ONE_BY_ONE)),
+    "surest first": in_order(by_confidence, (0.6, 0.9, 1.01)),
+    "entropy bound": in_order(by_entropy, (2.0, 0.5, 0.1)),
     "again by lot, 0.1": again(0.1, 0.0),
     "again by lot, 0.3": again(0.3, 0.0),
     "again by doubt, 0.1": again(0.1, 5.0),
@@ -71,11 +64,9 @@ def text_quality(ids: Tensor, corpus: Corpus, judge: LanguageModel) -> dict[str,
     returns  "judge_nll" and "judge_entropy", nats per character; "repeat_3gram", of characters, the mean
              over texts; "distinct_words", of all texts' words; shares that the grammar can write of whole
              "sentences" and of whole "tales", and "whole_tales", how many of these there were
-    Raises BadInput for a corpus without a grammar.
     """
     texts, grammar = [corpus.tokenizer.decode(row) for row in ids], corpus.grammar
-    if grammar is None:
-        raise BadInput(f"{corpus.name} has no grammar that could tell right from wrong")
+    assert grammar is not None
     nll, entropy = nll_and_entropy(judge, ids, start=1)
     lines = [line for text in texts for line in text[1:].split("\n")[:-1]]  # the last one was cut off
     sentences = [s for text in texts for s in re.split(r"(?<=[.?])[ \n]", text[1:])[:-1]]
@@ -103,7 +94,7 @@ def true_texts(corpus: Corpus, n: int, length: int) -> Tensor:
 
 
 def measure_remasking(
-    workers: Workers = in_turn,
+    workers: Workers,
     scale: Scale = SCALE,
     samplers: Mapping[str, Mapping[str, Fill]] = SAMPLERS,
     n_texts: int = 32,
@@ -118,56 +109,43 @@ def measure_remasking(
               something appeared, in the mean over texts
     """
     corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
-    plain = without_mask(corpus)
-    objective, judging = (
-        MaskedDiffusion(corpus, scale.block_size, val_windows=1),
-        NextToken(plain, scale.block_size),
-    )
+    plain, length = without_mask(corpus), scale.block_size
+    objective = MaskedDiffusion(corpus, length, val_windows=1)
     plan = TrainConfig(3 * scale.steps // 4, seed=1)  # a seed of no model that it judges
-    judge, history = train_from_seed("v4", small_config(plain, scale.block_size), judging, plan, "judge (v4)")
-    truth = true_texts(
-        corpus, n_texts * len(scale.seeds), scale.block_size
-    )  # as many at a time: words are counted
+    config, judging = small_config(plain, length), NextToken(plain, length)
+    judge, history = train_from_seed("v4", config, judging, plan, "judge (v4)")
+    truth = true_texts(corpus, n_texts * len(scale.seeds), length).split(n_texts)
 
     def run(version: str, seed: int) -> dict[str, Any]:
         plan = TrainConfig(scale.steps, seed=seed)
-        model, _ = train_from_seed(version, small_config(corpus, scale.block_size), objective, plan)
+        model, _ = train_from_seed(version, small_config(corpus, length), objective, plan)
         return {
-            name: {setting: written(fill, model.eval(), seed) for setting, fill in settings.items()}
+            name: {setting: quality_of(fill, model.eval(), seed) for setting, fill in settings.items()}
             for name, settings in samplers.items()
         }
 
-    def written(fill: Fill, model: LanguageModel, seed: int) -> dict[str, float]:
-        blank = torch.full((n_texts, scale.block_size), int(corpus.tokenizer.mask_id or 0))
+    def quality_of(fill: Fill, model: LanguageModel, seed: int) -> dict[str, float]:
+        blank = torch.full((n_texts, length), int(corpus.tokenizer.mask_id or 0))
         blank[:, 0] = corpus.tokenizer.encode("\n")
-        filled = fill(model, blank, torch.Generator().manual_seed(seed))
+        filled = fill(model, blank, generator=torch.Generator().manual_seed(seed))
         looks = float(filled.steps.float().mean())
         return {"looks": looks, **text_quality(filled.tokens, corpus, judge)}
 
+    found = sweep(("v7-rope",), scale.seeds, run, workers)["v7-rope"]
     return {
-        **{
-            "steps": scale.steps,
-            "seeds": list(scale.seeds),
-            "block_size": scale.block_size,
-            "n_texts": n_texts,
-        },
+        **{**scale.settings(), "n_texts": n_texts},
         "judge_loss": round(float(history[-1].val_loss or 0.0), 4),
-        "true": by_measure([text_quality(some, corpus, judge) for some in truth.split(n_texts)]),
-        "samplers": by_sampler(sweep(("v7-rope",), scale.seeds, run, workers)["v7-rope"]),
+        "true": by_measure([text_quality(some, corpus, judge) for some in truth]),
+        "samplers": {
+            name: {setting: by_measure([seed[setting] for seed in seeds]) for setting in seeds[0]}
+            for name, seeds in found.items()
+        },
     }
 
 
 def by_measure(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """Return the measures of several sets of texts: measure -> one value a set."""
     return {measure: [round(one[measure], 4) for one in each] for measure in each[0]}
-
-
-def by_sampler(found: Mapping[str, Sequence[Mapping[str, Mapping[str, float]]]]) -> dict[str, Any]:
-    """Turn a dict of settings for each seed around: name -> setting -> measure -> one value a seed."""
-    return {
-        name: {setting: by_measure([seed[setting] for seed in seeds]) for setting in seeds[0]}
-        for name, seeds in found.items()
-    }
 
 
 PANELS = {
@@ -202,19 +180,15 @@ def table(results: Results) -> str:
     """Return a Markdown table with a row for each way to fill in, and the means over seeds."""
     head = "| sampler | setting | looks | right sentences | nats under v4 | its entropy "
     lines = [f"{head}| repeated 3-grams | different words |", "|---" * 8 + "|"]
-    for name, settings in results["samplers"].items():
-        for setting, one in settings.items():
-            lines.append(quality_row(name, setting, one))
-    lines.append(quality_row("true text", "", results["true"]))
+    rows = [
+        (name, setting, one) for name, each in results["samplers"].items() for setting, one in each.items()
+    ]
+    for name, setting, one in (*rows, ("true text", "", results["true"])):
+        mean = {measure: fmean(values) for measure, values in one.items()}
+        shown = "one by one" if setting == str(ONE_BY_ONE) else setting
+        looks = f"{mean['looks']:.0f}" if "looks" in mean else ""
+        lines.append(
+            f"| {name} | {shown} | {looks} | {mean['sentences']:.0%} | {mean['judge_nll']:.2f} "
+            f"| {mean['judge_entropy']:.2f} | {mean['repeat_3gram']:.0%} | {mean['distinct_words']:.0%} |"
+        )
     return "\n".join(lines) + "\n"
-
-
-def quality_row(name: str, setting: str, one: Mapping[str, Sequence[float]]) -> str:
-    """Return one row of the table."""
-    mean = {measure: fmean(values) for measure, values in one.items()}
-    shown = "one by one" if setting == str(ONE_BY_ONE) else setting
-    looks = f"{mean['looks']:.0f}" if "looks" in mean else ""
-    return (
-        f"| {name} | {shown} | {looks} | {mean['sentences']:.0%} | {mean['judge_nll']:.2f} "
-        f"| {mean['judge_entropy']:.2f} | {mean['repeat_3gram']:.0%} | {mean['distinct_words']:.0%} |"
-    )

@@ -8,60 +8,35 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from babygpt import plots
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
-from babygpt.errors import BadInput
-from babygpt.metrics.answers import role_accuracy
-from babygpt.metrics.losses import loss_by_position, position_matched_change
-from babygpt.objectives import NextToken
+from babygpt import ModelConfig, NextToken, TrainConfig, load_corpus, metrics, plots
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 IN_WINDOW = ("nope", "learned", "v3", "v4")
 BEYOND = (*IN_WINDOW, "alibi")
 KNOWS = 0.8  # share of right answers from which a model counts as one that knows who did it
-SCALE = Scale(steps=600, n_chars=1_000_000)
+SCALE = Scale(steps=600, n_chars=1_000_000, block_size=192)
 LENGTHS_SCALE = Scale(steps=300, n_chars=1_000_000)
 
 
-def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
-    """Return the n *who* questions that all models are asked, none longer than a window.
-
-    Raises BadInput for a corpus that asks none.
-    """
-    if corpus.grammar is None:
-        raise BadInput(f"{corpus.name} asks no who questions; tales and tales-zh do")
-    return corpus.grammar.questions(n, QUESTION_SEED, block_size)
-
-
-def measure_roles(
-    workers: Workers = in_turn,
-    scale: Scale = SCALE,
-    versions: Sequence[str] = IN_WINDOW,
-) -> Results:
+def measure_roles(workers: Workers, scale: Scale = SCALE) -> Results:
     """Measure role accuracy and validation loss of each version and seed after the same steps.
 
     returns   settings, {"accuracy": version -> one number a seed}, {"val_loss": likewise}
     """
     corpus = load_corpus("tales", scale.n_chars)
-    config = ModelConfig(corpus.tokenizer.vocab_size, block_size=192)
-    objective, asked = (
-        NextToken(corpus, config.block_size),
-        questions(corpus, config.block_size, scale.n_questions),
-    )
+    config = ModelConfig(corpus.tokenizer.vocab_size, scale.block_size)
+    objective = NextToken(corpus, scale.block_size)
+    asked = questions(corpus, scale.block_size, scale.n_questions)
 
     def run(version: str, seed: int) -> dict[str, float]:
-        model, history = train_from_seed(
-            version, config, objective, TrainConfig(steps=scale.steps, seed=seed)
-        )
-        accuracy = role_accuracy(model, corpus.tokenizer, asked)
+        model, history = train_from_seed(version, config, objective, TrainConfig(scale.steps, seed=seed))
+        accuracy = metrics.role_accuracy(model, corpus.tokenizer, asked)
         return {"accuracy": accuracy, "val_loss": history[-1].val_loss or objective.validate(model)}
 
-    found = by_measurement(sweep(versions, scale.seeds, run, workers), "accuracy", "val_loss")
-    settings = {"steps": scale.steps, "seeds": scale.seeds, "block_size": config.block_size}
-    return {**settings, "floor": corpus.floor, **found}
+    found = sweep(IN_WINDOW, scale.seeds, run, workers)
+    return {**scale.settings(), "floor": corpus.floor, **by_measurement(found, "accuracy", "val_loss")}
 
 
 def draw_roles(figure: Figure, results: Results) -> None:
@@ -75,9 +50,7 @@ def draw_roles(figure: Figure, results: Results) -> None:
 
 
 def measure_lengths(
-    workers: Workers = in_turn,
-    scale: Scale = LENGTHS_SCALE,
-    versions: Sequence[str] = BEYOND,
+    workers: Workers, scale: Scale = LENGTHS_SCALE, versions: Sequence[str] = BEYOND
 ) -> Results:
     """Measure the loss up to four windows, of small models trained on one.
 
@@ -90,17 +63,17 @@ def measure_lengths(
     config, objective = small_config(corpus, scale.block_size), NextToken(corpus, scale.block_size)
 
     def run(version: str, seed: int) -> dict[str, Any]:
-        model, _ = train_from_seed(version, config, objective, TrainConfig(steps=scale.steps, seed=seed))
+        model, _ = train_from_seed(version, config, objective, TrainConfig(scale.steps, seed=seed))
         known = model.encoding.max_positions or far
-        losses = loss_by_position(model, corpus.val, min(known, far), n_windows=256)
+        losses = metrics.loss_by_position(model, corpus.val, min(known, far), n_windows=256)
         if known < far:
             return {"loss": losses}
-        return {"loss": losses, "change": round(position_matched_change(model, corpus.val, far)[0], 4)}
+        change, _ = metrics.position_matched_change(model, corpus.val, far)
+        return {"loss": losses, "change": round(change, 4)}
 
     found = by_measurement(sweep(versions, scale.seeds, run, workers), "loss", "change")
     loss = {version: np.mean(each, axis=0).round(4).tolist() for version, each in found["loss"].items()}
-    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": scale.block_size}
-    return {**settings, "loss": loss, "change": found["change"]}
+    return {**scale.settings(), "loss": loss, "change": found["change"]}
 
 
 def draw_lengths(figure: Figure, results: Results) -> None:

@@ -1,4 +1,4 @@
-"""Study of texts longer than the window: RoPE stretched in several ways, its rivals, and published claims.
+"""Study of texts longer than the window: RoPE stretched in several ways, rivals, published statements.
 
 Loss and memory are measured separately. `position_matched_change` compares losses on the same characters, and
 `recall_by_distance` asks for digits from far back, as forgetting costs nothing on text that needs no memory.
@@ -9,29 +9,25 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import plots
-from babygpt.config import TrainConfig
+from babygpt import NextToken, Positions, TrainConfig, metrics, plots, train
 from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding
-from babygpt.metrics import recall_by_distance
-from babygpt.metrics.losses import position_matched_change
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
-from babygpt.models.versions import build
-from babygpt.objectives import NextToken, RandomPositions
+from babygpt.objectives import RandomPositions
 from babygpt.objectives.next_token import draw_positions
-from babygpt.positions import Positions
 from babygpt.tables import format_mean_sd, mean_sd
-from babygpt.training import finish, train
+from babygpt.training import finish
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training
 FACTORS = (2, 4, 8)  # how many windows are read
@@ -111,12 +107,10 @@ def fine_steps(scale: Scale) -> int:
 def trained_arm(name: str, scale: Scale, seed: int) -> Transformer:
     """Train one of ARMS from a seed."""
     arm, corpus = ARMS[name], with_notes(scale)
-    torch.manual_seed(seed)
-    model = build(arm.version, small_config(corpus, BLOCK), **arm.options)
-    assert isinstance(model, Transformer)
     objective = RandomPositions(corpus, BLOCK, arm.longest) if arm.longest else NextToken(corpus, BLOCK)
-    how = TrainConfig(arm.times * scale.steps, seed=seed)
-    finish(train(model, objective, how), how.steps, f"{name}, seed {seed}")
+    config, plan = small_config(corpus, BLOCK), TrainConfig(arm.times * scale.steps, seed=seed)
+    model, _ = train_from_seed(arm.version, config, objective, plan, f"{name}, seed {seed}", **arm.options)
+    assert isinstance(model, Transformer)
     return model
 
 
@@ -127,17 +121,16 @@ def fine_tuned(model: Transformer, method: str, scale: Scale, seed: int) -> Tran
             "control" leaves RoPE as it is and trains on at the old length.
     """
     own = copy.deepcopy(stretched(model, "none" if method == "control" else method, TUNED))
-    windows = 1 if method in ("control", "drop") else TUNED
-    rates = TrainConfig()
-    how = TrainConfig(
+    windows, usual = 1 if method in ("control", "drop") else TUNED, TrainConfig()
+    plan = TrainConfig(
         fine_steps(scale),
-        batch_size=rates.batch_size // windows,
-        lr_matrix=FINE_RATE * rates.lr_matrix,
-        lr_other=FINE_RATE * rates.lr_other,
+        usual.batch_size // windows,
+        lr_matrix=FINE_RATE * usual.lr_matrix,
+        lr_other=FINE_RATE * usual.lr_other,
         seed=seed,
     )
     objective = NextToken(with_notes(scale, windows), windows * BLOCK)
-    finish(train(own, objective, how), how.steps, f"{method}, fine-tuned")
+    finish(train(own, objective, plan), plan.steps, f"{method}, fine-tuned")
     return own
 
 
@@ -147,7 +140,7 @@ def fine_tuned(model: Transformer, method: str, scale: Scale, seed: int) -> Tran
 def recall_at(model: Transformer, corpus: Corpus, windows: int, n: int) -> dict[str, float]:
     """Return the share of right digits at some distances, asked after so many windows; chance is 0.1."""
     asked = DISTANCES[windows]
-    right = recall_by_distance(model, corpus.tokenizer, asked, n=n, length=windows * BLOCK).accuracy
+    right = metrics.recall_by_distance(model, corpus.tokenizer, asked, n=n, length=windows * BLOCK).accuracy
     return {str(d): round(float(share), 4) for d, share in zip(asked, right, strict=True)}
 
 
@@ -161,29 +154,22 @@ def measure_model(
     returns  "loss" in windows of BLOCK; "change": windows -> nats that reading them changes, on the same
              characters; "recall": windows -> `recall_at`
     """
+    change = partial(metrics.position_matched_change, model, corpus.val, within=within)
     return {
         "loss": round(NextToken(corpus, BLOCK).validate(model), 4),
-        "change": {
-            str(n): round(
-                position_matched_change(model, corpus.val, n * BLOCK, scale.n_questions // 4, within=within)[
-                    0
-                ],
-                4,
-            )
-            for n in factors
-        },
+        "change": {str(n): round(change(n * BLOCK, scale.n_questions // 4)[0], 4) for n in factors},
         "recall": {str(n): recall_at(model, corpus, n, scale.n_questions) for n in (1, *factors)},
     }
 
 
 def measure_drawn(model: Transformer, corpus: Corpus, scale: Scale) -> dict[str, Any]:
     """Measure a model at random positions, as it was trained."""
-    found: dict[str, Any] = {"loss": 0.0, "change": {}, "recall": {}}
+    found: dict[str, Any] = {}
+    inside = with_encoding(model, AtRandomPositions(model.encoding, BLOCK, LONGEST), BLOCK)
     for n in (1, *FACTORS):
         drawn = with_encoding(model, AtRandomPositions(model.encoding, n * BLOCK, LONGEST), BLOCK)
-        inside = with_encoding(model, AtRandomPositions(model.encoding, BLOCK, LONGEST), BLOCK)
         one = measure_model(drawn, corpus, scale, [n] if n > 1 else [], inside)
-        found["loss"] = one["loss"] if n == 1 else found["loss"]
+        found = found or one
         found["change"] |= one["change"]
         found["recall"][str(n)] = one["recall"][str(n)]
     return found
@@ -209,20 +195,18 @@ def stretches_of(model: Transformer, corpus: Corpus, scale: Scale, seed: int) ->
 
     returns  "ntk 4": measured with the frequencies of four windows; "ntk tuned": fine-tuned at TUNED windows
     """
-    found: dict[str, Any] = {}
-    for method in METHODS:
-        for factor in FACTORS:
-            longer = stretched(model, method, factor)
-            found[f"{method} {factor}"] = measure_model(longer, corpus, scale, [factor], model)
+    found = {
+        f"{method} {n}": measure_model(stretched(model, method, n), corpus, scale, [n], model)
+        for method in METHODS
+        for n in FACTORS
+    }
     for method in ("control", *METHODS):
         tuned = fine_tuned(model, method, scale, seed)
         found[f"{method} tuned"] = measure_model(tuned, corpus, scale, FACTORS, model)
     return found
 
 
-def measure_stretch(
-    workers: Workers = in_turn, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)
-) -> Results:
+def measure_stretch(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)) -> Results:
     """Train every arm from every seed, stretch and fine-tune the v4, and measure each.
 
     returns  settings; "runs": name -> one `measure_model` a seed, for the arms, for what `stretches_of` makes
@@ -232,33 +216,23 @@ def measure_stretch(
 
     def run(name: str, seed: int) -> dict[str, Any]:
         model = trained_arm(name, scale, seed)
-        found: dict[str, dict[str, Any]] = {
-            "runs": {name: measure_model(model, corpus, scale, FACTORS, model)}
-        }
+        found = {"runs": {name: measure_model(model, corpus, scale, FACTORS, model)}}
         if ARMS[name].longest:
             found["runs"]["random positions, drawn"] = measure_drawn(model, corpus, scale)
         if name == "v4":
             found["runs"] |= stretches_of(model, corpus, scale, seed)
-        if kernel := kernels(model.encoding):
-            found["kernels"] = {name: kernel}
-        return found
+        kernel = kernels(model.encoding)
+        return found | ({"kernels": {name: kernel}} if kernel else {})
 
     board: dict[str, dict[str, list[Any]]] = {"runs": {}, "kernels": {}}
     for measured in sweep(arms, scale.seeds, run, workers).values():
         for part, each in measured.items():
-            for one in each:
-                for name, value in one.items():
-                    board[part].setdefault(name, []).append(value)
-    settings = {
-        "seeds": list(scale.seeds),
-        "steps": scale.steps,
-        "fine": fine_steps(scale),
-        "block_size": BLOCK,
-    }
-    return {**settings, "fine_rate": FINE_RATE, "kernel_at": list(KERNEL_AT), **board}
+            board[part] |= {name: [one[name] for one in each] for name in each[0]}
+    settings = {**scale.settings(), "fine": fine_steps(scale), "fine_rate": FINE_RATE}
+    return {**settings, "block_size": BLOCK, "kernel_at": list(KERNEL_AT), **board}
 
 
-# ---------------------------------------------------------------- claims of the literature
+# ---------------------------------------------------------------- statements of the literature
 
 SOURCES = {
     "Barbero": "Barbero et al. 2024, arXiv:2410.06205",
@@ -274,9 +248,9 @@ SOURCES = {
     "Sun": "Sun et al. 2022, arXiv:2212.10554",
     "Yang": "Yang et al. 2025, arXiv:2501.18795",
 }
-# A line a claim: the run and number that are lower, those that are higher, the source, and what it says.
+# A line a statement: the run and number that are lower, those that are higher, the source, and what it says.
 # "far" is the recall at 384 characters in eight windows; "after" a source asks more than the source does.
-CLAIM_LINES = """\
+STATEMENT_LINES = """\
 v4: change 1 | v4: change 2 | Press | RoPE, read on, gets worse than in its window
 interpolation 4: change 4 | none 4: change 4 | Chen | untuned, interpolated positions are better than \
 new ones
@@ -311,9 +285,8 @@ alibi, longer: far | fire, longer: far | Li | FIRE, trained four times as long, 
 """
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Claim that one number of one run is lower than another.
+class Statement(NamedTuple):
+    """Statement that one number of one run is lower than another.
 
     says    what the source says, as far as this comparison can test it
     source  where
@@ -323,22 +296,20 @@ class Claim:
 
     says: str
     source: str
-    lower: tuple[str, str]
-    higher: tuple[str, str]
+    lower: tuple[str, ...]
+    higher: tuple[str, ...]
 
 
-def read_claims() -> tuple[Claim, ...]:
-    """Return the claims of CLAIM_LINES."""
-    claims = []
-    for line in CLAIM_LINES.splitlines():
-        lower, higher, source, says = line.replace(": far", f": {FAR}").split(" | ")
-        after, name = ("after ", source[6:]) if source.startswith("after ") else ("", source)
-        (run, number), (other, its) = lower.split(": "), higher.split(": ")
-        claims.append(Claim(says, after + SOURCES[name], (run, number), (other, its)))
-    return tuple(claims)
+def read_statement(line: str) -> Statement:
+    """Return the statement in one of STATEMENT_LINES."""
+    lower, higher, source, says = line.replace(": far", f": {FAR}").split(" | ")
+    name = source.removeprefix("after ")
+    return Statement(
+        says, source.replace(name, SOURCES[name]), *(tuple(x.split(": ")) for x in (lower, higher))
+    )
 
 
-CLAIMS = read_claims()
+STATEMENTS = tuple(map(read_statement, STATEMENT_LINES.splitlines()))
 
 
 def values(results: Results, run: str, number: str) -> list[float]:
@@ -355,27 +326,23 @@ def values(results: Results, run: str, number: str) -> list[float]:
     return [one[keys[1]] for one in found] if what == "recall" else found
 
 
-def seeds_for(results: Results, claim: Claim) -> tuple[int, int]:
-    """Return in how many seeds a claim holds, and of how many."""
-    pairs = list(zip(values(results, *claim.lower), values(results, *claim.higher), strict=True))
-    return sum(low < high for low, high in pairs), len(pairs)
+def seeds_for(results: Results, statement: Statement) -> tuple[int, int]:
+    """Return in how many seeds a statement is true, and of how many."""
+    lower, higher = values(results, *statement.lower), values(results, *statement.higher)
+    return sum(low < high for low, high in zip(lower, higher, strict=True)), len(lower)
 
 
-def has_learned(results: Results, run: str) -> bool:
-    """Return whether a run recalls from within its window, in every seed, and so can be asked for more."""
-    return min(values(results, run, "recall 1 48")) >= LEARNED
-
-
-def verdict(results: Results, claim: Claim) -> str:
-    """Return "holds" if a claim is true in every seed, "fails" if in none, else "depends".
+def verdict(results: Results, statement: Statement) -> str:
+    """Return "holds" if a statement is true in every seed, "fails" if in none, else "depends".
 
     It is "open" if it is about recall, and one of the two never learned to recall within its window.
     """
-    about_recall = claim.lower[1].startswith("recall")
-    if about_recall and not all(has_learned(results, run) for run, _ in (claim.lower, claim.higher)):
-        return "open"
-    so, of = seeds_for(results, claim)
-    return "holds" if so == of else "fails" if so == 0 else "depends"
+    if statement.lower[1].startswith("recall"):
+        within = [values(results, run, "recall 1 48") for run, _ in (statement.lower, statement.higher)]
+        if min(map(min, within)) < LEARNED:
+            return "open"
+    true, seeds = seeds_for(results, statement)
+    return "holds" if true == seeds else "depends" if true else "fails"
 
 
 def by_method(results: Results, number: str, kind: object = TUNED) -> dict[str, list[float]]:
@@ -387,10 +354,9 @@ def by_method(results: Results, number: str, kind: object = TUNED) -> dict[str, 
     return {method: values(results, f"{method} {kind}", number) for method in methods}
 
 
-def by_arm(results: Results, number: str) -> dict[str, list[float]]:
-    """Return one number of each arm, one a seed; asked at random positions if it was trained there."""
-    drawn = {"random positions": "random positions, drawn"}
-    return {arm: values(results, drawn.get(arm, arm), number) for arm in ARMS}
+def percent(shares: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Return shares in per cent, seed by seed."""
+    return {name: [100 * share for share in each] for name, each in shares.items()}
 
 
 def draw_stretch(figure: Figure, results: Results) -> None:
@@ -402,22 +368,20 @@ def draw_stretch(figure: Figure, results: Results) -> None:
     title = f"Four windows, untuned and fine-tuned: least lost with {' and '.join(best)}"
     label = "change of the loss (nats; rings: fine-tuned)"
     plots.draw_seed_dots(change, {"control": [], **before}, title, label, {"": 0.0}, rings=after)
-    before, after = (by_method(results, f"recall {TUNED} 192", kind) for kind in (TUNED, "tuned"))
-    before, after = (
-        {name: [100 * x for x in each] for name, each in found.items()} for found in (before, after)
-    )
     title = "What was told three windows ago"
     label = "right digits (%; dashed: chance; rings: fine-tuned)"
-    span = (-3.0, 103.0)
-    plots.draw_seed_dots(recall, {"control": [], **before}, title, label, {"": 10.0}, span, after)
-    far_back = {name: [100 * x for x in each] for name, each in by_arm(results, FAR).items()}
+    before, after = (percent(by_method(results, f"recall {TUNED} 192", kind)) for kind in (TUNED, "tuned"))
+    chance, span = {"": 10.0}, (-3.0, 103.0)
+    plots.draw_seed_dots(recall, {"control": [], **before}, title, label, chance, span, after)
+    drawn = {"random positions": "random positions, drawn"}  # asked at random positions, as it was trained
+    far_back = percent({arm: values(results, drawn.get(arm, arm), FAR) for arm in ARMS})
     knowing = sum(min(each) > 90 for each in far_back.values())
     title = f"What was told six windows ago: {knowing} of {len(far_back)} know it from every seed"
-    plots.draw_seed_dots(arms, far_back, title, "right digits (%; dashed: chance)", {"": 10.0}, span)
+    plots.draw_seed_dots(arms, far_back, title, "right digits (%; dashed: chance)", chance, span)
 
 
 def table(results: Results) -> str:
-    """Return every run's loss, changes and recall, mean ± deviation over seeds; and then the claims."""
+    """Return every run's loss, changes and recall, mean ± deviation over seeds; and then the statements."""
     head = ["encoding", "loss in the window", *(f"change at {n}×" for n in FACTORS)]
     head += ["recall at 48", f"at 192 of {TUNED}×", f"at 384 of {LONG}×"]
     lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
@@ -432,7 +396,7 @@ def table(results: Results) -> str:
     for run in results["runs"]:
         lines.append(f"| {run} | {' | '.join(cell(run, number) for number in numbers)} |")
     lines += ["", "| claim | source | seeds | verdict |", "|---|---|---|---|"]
-    for claim in CLAIMS:
-        so, of = seeds_for(results, claim)
-        lines.append(f"| {claim.says} | {claim.source} | {so} of {of} | {verdict(results, claim)} |")
+    for one in STATEMENTS:
+        true, seeds = seeds_for(results, one)
+        lines.append(f"| {one.says} | {one.source} | {true} of {seeds} | {verdict(results, one)} |")
     return "\n".join(lines) + "\n"

@@ -1,15 +1,22 @@
-"""Study of strides between two branches, from 1 to 4096, under codes of equal numbers of pairs."""
+"""Studies of two numbers of a branch code: the stride between branches, and the share of pairs for them."""
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import mean
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
-from babygpt import plots
-from babygpt.data.corpus import load_corpus
+from babygpt import Branches, ModelConfig, Positions, TrainConfig, load_corpus, plots
+from babygpt.encodings import Encoding, Fourier, Rotary, Rotary2D
 from babygpt.encodings.fourier import fourier
+from babygpt.encodings.rotary import rotate_pairs
+from babygpt.encodings.sinusoidal import frequencies, high_precision
+from babygpt.metrics.parallel_texts import parallel_loss
+from babygpt.models.transformer import Transformer
 from babygpt_course.studies.branches import (
     BAND,
     CODES,
@@ -19,20 +26,28 @@ from babygpt_course.studies.branches import (
     Phase,
     build_branches,
     evaluate_branches,
+    runs_table,
     stream_similarity,
     train_phases,
     with_stride,
 )
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, sweep
+from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 FROM_EVERY_SEED = (1, 8, 1024, 4096)  # strides at which the rivals are trained; STRIDE has its own study
 FROM_THE_FIRST = (256, 512)
 BAND_STRIDES = (1, 4096)  # of the Fourier code with the six pairs of 2-D RoPE, first seed
-SHARES = (0.0, 0.25, 0.75, 1.0)  # of a head's pairs that turn with the branch; 2-D RoPE has 0.5
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a head's pairs that turn with the branch; 2-D RoPE has 0.5
 IN_BAND = "Fourier, RoPE's band"
 ALL_STRIDES = tuple(sorted((STRIDE, *FROM_EVERY_SEED, *FROM_THE_FIRST)))
 SCALE = Scale()
+
+BLOCK_SIZE, LENGTH, TEXTS = 40, 32, 16  # shorter texts than in `branches`: sixteen share a row
+COUNTS = (2, 8, 16)  # texts in a sequence, in training
+READ = (1, 2, 8, 16, 32)  # texts in a sequence, when a trained model is measured
+FEW = (0.0, 0.5, 1.0)  # of SHARES, where the layout of the row is compared
+MIXED = "1 to 8 texts"
+SHARE_SCALE = Scale(steps=200)
 
 
 def stride_plans() -> dict[str, Code]:
@@ -40,7 +55,7 @@ def stride_plans() -> dict[str, Code]:
     strides = [(s, code) for s in sorted((*FROM_EVERY_SEED, *FROM_THE_FIRST)) for code in RIVALS]
     strides += [(s, IN_BAND) for s in BAND_STRIDES]
     version, options = CODES["2-D RoPE"]
-    shares = {f"share {x:g}: 2-D RoPE": (version, {**options, "branch_share": x}) for x in SHARES}
+    shares = {f"share {x:g}: 2-D RoPE": (version, {**options, "branch_share": x}) for x in SHARES if x != 0.5}
     return {f"stride {s}: {code}": with_stride(CODES[code], s) for s, code in strides} | shares
 
 
@@ -49,10 +64,9 @@ def is_decisive(name: str) -> bool:
     return name in {f"stride {stride}: {code}" for stride in FROM_EVERY_SEED for code in RIVALS}
 
 
-def measure_strides(workers: Workers = in_turn, scale: Scale = SCALE, only: str = "") -> Results:
+def measure_strides(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train every run of `stride_plans` on two branches; those that decide a verdict from every seed.
 
-    only     a piece of the names of the runs that are wanted; "" for all
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "stream 1": ...}}
     """
     corpus, planned = load_corpus("plain-tales", scale.n_chars), stride_plans()
@@ -62,9 +76,8 @@ def measure_strides(workers: Workers = in_turn, scale: Scale = SCALE, only: str 
         train_phases(model, corpus, [Phase(scale.steps, 2, 2)], seed, f"{name}, seed {seed}")
         return evaluate_branches(model, corpus) | stream_similarity(model, corpus)
 
-    decisive = [name for name in planned if only in name and is_decisive(name)]
-    others = [name for name in planned if only in name and not is_decisive(name)]
-    runs = sweep(decisive, scale.seeds, run, workers) | sweep(others, scale.seeds[:1], run, workers)
+    runs = sweep(filter(is_decisive, planned), scale.seeds, run, workers)
+    runs |= sweep([name for name in planned if not is_decisive(name)], scale.seeds[:1], run, workers)
     return {"steps": scale.steps, "seeds": list(scale.seeds), "floor": corpus.floor, "runs": runs}
 
 
@@ -95,9 +108,8 @@ def losses_among_two(results: Results) -> dict[str, dict[int, list[float]]]:
 
 def by_share(results: Results) -> dict[float, dict[str, list[float]]]:
     """Return the runs of 2-D RoPE by the share of pairs that turn with the branch, 0 to 1."""
-    runs = {**load_results("branches")["runs"], **results["runs"]}
-    found = {0.5: runs["two: 2-D RoPE"], **{x: runs[f"share {x:g}: 2-D RoPE"] for x in SHARES}}
-    return {share: found[share] for share in sorted(found)}
+    runs = {"share 0.5: 2-D RoPE": load_results("branches")["runs"]["two: 2-D RoPE"], **results["runs"]}
+    return {x: runs[f"share {x:g}: 2-D RoPE"] for x in SHARES}
 
 
 def draw_strides(figure: Figure, results: Results) -> None:
@@ -106,18 +118,115 @@ def draw_strides(figure: Figure, results: Results) -> None:
     cosine = torch.cosine_similarity(fourier(torch.zeros(1), BAND), fourier(strides, BAND))
     formula = {int(s): [float(c)] for s, c in zip(strides, cosine, strict=True)}
     streams, losses = by_stride(results, "stream 1"), losses_among_two(results)
-    lowest, highest = (
-        f([x for found in streams.values() for v in found.values() for x in v]) for f in (min, max)
-    )
-    spread = {c: [mean(v) for v in found.values()] for c, found in losses.items()}
+    alike = [x for found in streams.values() for seeds in found.values() for x in seeds]
+    means = [mean(seeds) for found in losses.values() for seeds in found.values()]
     left, right = figure.subplots(1, 2)
-    title = f"The stride moves the code, not the stream: {lowest:.2f} to {highest:.2f} alike"
-    plots.draw_by_stride(
-        left,
-        {**streams, "both codes, 6 pairs (formula)": formula},
-        title,
-        "cosine (codes; streams after a layer)",
-    )
-    low, high = (f(x for found in spread.values() for x in found) for f in (min, max))
-    title = f"Means all within {high - low:.2f} nats, from stride 1 to 4096"
+    title = f"The stride moves the code, not the stream: {min(alike):.2f} to {max(alike):.2f} alike"
+    curves = {**streams, "both codes, 6 pairs (formula)": formula}
+    plots.draw_by_stride(left, curves, title, "cosine (codes; streams after a layer)")
+    title = f"Means all within {max(means) - min(means):.2f} nats, from stride 1 to 4096"
     plots.draw_by_stride(right, losses, title, "loss among two (nats per character)")
+
+
+# ---------------------------------------------------------------- shares, with 2 to 32 texts in a sequence
+
+
+class RowRotary(Encoding):
+    """RoPE by the position in the interleaved row; of the slowest pairs, branch and time turn every second.
+
+    This is what "2-D RoPE" is in parallelmind: its ratio is the share of pairs that leave the row, not of
+    those that turn with the branch. It needs the whole row at once, so it cannot be read with a cache.
+
+    head_dim  channels of a head, even
+    ratio     share of the pairs that leave the row, between 0 and 1; a half pair is rounded up
+    stride    distance between neighbouring branches, in positions
+    Source: github.com/Fzkuji/parallelmind, Interleaved2DRoPE in src/model/columnar.py.
+    """
+
+    for_branches = True
+
+    def __init__(self, head_dim: int, ratio: float, stride: float = STRIDE) -> None:
+        super().__init__()
+        pairs, self.stride = head_dim // 2, float(stride)
+        chosen = int(ratio * pairs + 0.5)
+        self.coordinates = [0] * (pairs - chosen) + [1 + i % 2 for i in range(chosen)]
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        assert positions.branch is not None
+        time = high_precision(positions.time)
+        row = torch.arange(len(positions), device=time.device).expand_as(time)
+        turns = torch.stack([row.to(time), positions.branch * self.stride, time], dim=-1)  # (B|, T, 3)
+        angle = turns[..., self.coordinates] * frequencies(q.shape[-1]).to(time)  # (B|, T, D/2)
+        angle = angle if positions.time.dim() == 1 else angle[:, None]
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+
+
+def build_arm(arm: str, config: ModelConfig) -> Transformer:
+    """Return an untrained model of an arm: "share 0.25", "row 1", "Fourier", or "isolated".
+
+    "share 0" has no pair for the branch: it is the model without a code. "share 1" has none for time.
+    """
+    C, D = config.n_embd, config.head_dim
+    encodings: dict[str, Encoding] = {"Fourier": Fourier(D, C, stride=STRIDE), "isolated": Rotary(D)}
+    encodings |= {f"share {x:g}": Rotary2D(D, x, stride=STRIDE) for x in SHARES}
+    encodings |= {f"row {x:g}": RowRotary(D, x) for x in FEW}
+    return Transformer(config, encodings[arm], isolated=arm == "isolated")
+
+
+def share_plans() -> dict[str, tuple[str, tuple[int, int]]]:
+    """Return every run by name, "16 texts: share 0.5": its arm, and the fewest and most texts of a row."""
+    shares = [f"share {x:g}" for x in SHARES]
+    runs = {f"{n} texts: {arm}": (arm, (n, n)) for n in COUNTS for arm in (*shares, "Fourier")}
+    runs["8 texts: isolated"] = ("isolated", (8, 8))
+    mixed = [f"{kind} {x:g}" for kind in ("share", "row") for x in FEW]
+    return runs | {f"{MIXED}: {arm}": (arm, (1, 8)) for arm in mixed}
+
+
+def measure_shares(workers: Workers, scale: Scale = SHARE_SCALE) -> Results:
+    """Train every run of `share_plans` from every seed on as many texts a step; read few and many with it.
+
+    returns  settings, and {"runs": name -> number of texts in a sequence -> nats per character, one a seed}
+    """
+    corpus = load_corpus("plain-tales", scale.n_chars)
+    config, planned = small_config(corpus, BLOCK_SIZE), share_plans()
+
+    def run(name: str, seed: int) -> dict[str, float]:
+        arm, n_branches = planned[name]
+        objective = Branches(corpus, BLOCK_SIZE, n_branches, LENGTH)
+        plan = TrainConfig(scale.steps, TEXTS, seed=seed)
+        model, _ = train_from_seed(partial(build_arm, arm), config, objective, plan, f"{name}, seed {seed}")
+        assert isinstance(model, Transformer)
+        return {str(n): round(parallel_loss(model, corpus.val, n, LENGTH), 5) for n in READ}
+
+    settings = {**scale.settings(), "block_size": BLOCK_SIZE, "length": LENGTH, "texts": TEXTS}
+    return {**settings, "floor": corpus.floor, "runs": sweep(planned, scale.seeds, run, workers)}
+
+
+def share_table(results: Results) -> str:
+    """Return the losses of all runs as Markdown."""
+    return runs_table(results, [str(n) for n in READ], "nats per character among so many texts")
+
+
+def draw_shares(figure: Figure, results: Results) -> None:
+    """Draw loss by the share that turns with the branch; and by texts read, of models trained on few."""
+    left, right = figure.subplots(1, 2)
+    runs, many, most = results["runs"], COUNTS[-1], READ[-1]
+    by_share = {n: [runs[f"{n} texts: share {x:g}"][str(n)] for x in SHARES] for n in COUNTS}
+    none, half, every = (mean(by_share[many][SHARES.index(x)]) for x in FEW)
+    title = f"Among {many}: {half:.2f} half and half, {none:.2f} without branch, {every:.2f} without time"
+    losses = {f"{n} texts": np.array(seeds).T for n, seeds in by_share.items()}
+    percent = [round(100 * x) for x in SHARES]
+    plots.draw_seed_curves(left, percent, losses, title, "loss among as many as trained with (nats)")
+    left.axhline(mean(runs["8 texts: isolated"]["8"]), color="black", lw=1, ls="--", label="isolated")
+    left.set_xlabel("pairs of a head that turn with the branch (%)")
+    left.legend()
+    mixed = {name.split(": ")[1]: each for name, each in runs.items() if name.startswith(MIXED)}
+    curves = {arm: np.array([each[str(n)] for n in READ]).T for arm, each in mixed.items()}
+    rise = {arm: mean(np.subtract(each[str(most)], each["8"])) for arm, each in mixed.items()}
+    costs = ", ".join(f"{arm} {rise[arm]:+.2f}" for arm in ("row 0", "row 1", "share 0.5"))
+    plots.draw_seed_curves(
+        right, READ, curves, f"From 8 to {most} texts: {costs}", f"loss, trained on {MIXED} (nats)"
+    )
+    right.set_xscale("log", base=2)
+    right.set_xticks(READ, [str(n) for n in READ])
+    right.set_xlabel("texts in a sequence")

@@ -1,4 +1,4 @@
-"""Sweep of a study: train each variant from each seed, measure it, and keep what is measured."""
+"""Sweep of a study: train each variant from each seed, measure it, and keep the finished runs in a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 
 import babygpt
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus
+from babygpt.data.corpus import QUESTION_SEED, Corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.models.language_model import LanguageModel
@@ -49,6 +49,10 @@ class Scale:
     n_questions: int = 400
     block_size: int = 64
 
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that studies store beside their numbers."""
+        return {"steps": self.steps, "seeds": list(self.seeds), "block_size": self.block_size}
+
 
 def in_turn(runs: Runs) -> Iterator[tuple[str, Measured]]:
     """Make one run after the other in this process."""
@@ -68,29 +72,32 @@ def sweep(
     run       trains a variant from a seed, and returns what it measured, by name
     workers   make the runs: `in_turn`, those of `studies.workers`, or `keep_runs` around one of them
     returns   variant -> name of the measurement -> one value a seed
-    Raises ValueError if two seeds of a variant measured different things: their values would not pair.
     """
     variants, seeds = list(variants), list(seeds)
     runs = {f"{v!r}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
-    made = dict(workers(runs))
+    finished = dict(workers(runs))
     found: dict[Variant, dict[str, list[Any]]] = {}
     for variant in variants:
-        each = [made[f"{variant!r}, seed {seed}"] for seed in seeds]
-        if any(one.keys() != each[0].keys() for one in each):
-            raise BadInput(
-                f"the seeds of {variant!r} measured different things: {[list(one) for one in each]}"
-            )
+        each = [finished[f"{variant!r}, seed {seed}"] for seed in seeds]
         found[variant] = {name: [one[name] for one in each] for name in (each[0] if each else ())}
     return found
 
 
 def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
-    """Return workers that write down each run as soon as it is made, and make none a second time.
+    """Return workers that store each run as soon as it is finished, and do not repeat a stored run.
 
     path  of the file; the caller locks it, and removes it when all is stored
-    Raises BadInput if other code made the file, or if it is not as this function left it.
+    Raises BadInput if the runs in the file were made by other code, or if it holds something else.
     """
-    kept = read_kept(path) if path.exists() else {}
+    kept: dict[str, Measured] = {}
+    if path.exists():
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            code, kept = stored["code"], dict(stored["runs"])
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
+        if code != code_digest():
+            raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
     def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
         missing = {name: run for name, run in runs.items() if name not in kept}
@@ -98,30 +105,10 @@ def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
             for name, measured in finished:
                 # through JSON, so that a run reads the same whether it was just made or kept
                 kept[name] = json.loads(json.dumps(dict(measured), default=np.ndarray.tolist))
-                content = {"code": code_digest(), "sha256": digest_of(kept), "runs": kept}
-                write_atomically(path, json.dumps(content).encode())
+                write_atomically(path, json.dumps({"code": code_digest(), "runs": kept}).encode())
         yield from ((name, kept[name]) for name in runs)
 
     return make
-
-
-def read_kept(path: Path) -> dict[str, Any]:
-    """Return the runs in a file of `keep_runs`, by name. Raises BadInput as `keep_runs` does."""
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        code, digest, runs = stored["code"], stored["sha256"], dict(stored["runs"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
-    if code != code_digest():
-        raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
-    if digest != digest_of(runs):
-        raise BadInput(f"{path} was changed after its runs were made: move it away to begin anew")
-    return runs
-
-
-def digest_of(runs: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of some runs."""
-    return hashlib.sha256(json.dumps(runs, sort_keys=True).encode()).hexdigest()
 
 
 @cache
@@ -134,7 +121,7 @@ def code_digest() -> str:
     return total.hexdigest()
 
 
-# ---------------------------------------------------------------- training
+# ---------------------------------------------------------------- one run
 
 
 def small_config(corpus: Corpus, block_size: int) -> ModelConfig:
@@ -142,24 +129,35 @@ def small_config(corpus: Corpus, block_size: int) -> ModelConfig:
     return ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
 
 
+def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
+    """Return the n *who* questions that all models are asked, none longer than a window.
+
+    Raises BadInput for a corpus that asks none.
+    """
+    if corpus.grammar is None:
+        raise BadInput(f"{corpus.name} asks no who questions; tales and tales-zh do")
+    return corpus.grammar.questions(n, QUESTION_SEED, block_size)
+
+
 def train_from_seed(
-    version: str,
+    version: str | Callable[[ModelConfig], LanguageModel],
     config: ModelConfig,
     objective: Objective,
     plan: TrainConfig,
     title: str = "",
     **options: Any,
 ) -> tuple[LanguageModel, list[Step]]:
-    """Build a version and train it to the end, with the plan's seed for its weights and its batches.
+    """Build a model and train it to the end, with the plan's seed for its weights and its batches.
 
-    title    before the progress bar; the version by default
+    version  name of a version, or a function that builds the model
+    title    before the progress bar
     options  of the version's encoding
     returns  the model, on the CPU, and the records of all steps
     Raises KeyboardInterrupt if the run was interrupted.
     """
     torch.manual_seed(plan.seed)
-    model = build(version, config, **options)
-    return model, finish(train(model, objective, plan), plan.steps, title or version)
+    model = build(version, config, **options) if isinstance(version, str) else version(config)
+    return model, finish(train(model, objective, plan), plan.steps, title or str(version))
 
 
 def train_with_curve(

@@ -11,23 +11,18 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import plots
-from babygpt.config import TrainConfig
+from babygpt import NextToken, TrainConfig, build, load_corpus, metrics, plots
 from babygpt.data.batches import IGNORED
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.metrics.answers import answer_log_probs, role_accuracy
-from babygpt.metrics.denoising import answer_bounds
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import build
-from babygpt.objectives import MaskedDiffusion, NextToken
+from babygpt.objectives import MaskedDiffusion, Objective
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.objectives.objective import Batch
 from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import SEEDS, Scale, Workers, in_turn, small_config, sweep, train_with_curve
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
 
 ARMS = {
     "letters": ("v7", "v7, holes are letters"),
@@ -36,7 +31,7 @@ ARMS = {
     "next letter": ("v4", "RoPE, asked for the next letter: v4"),
 }  # name -> version, label; the last is the control that needs no holes
 POINTS = 6  # of a curve
-SCALE = Scale(steps=3000, seeds=SEEDS[:1], n_questions=100)
+SCALE = Scale(steps=3000, seeds=(1337,), n_questions=100)
 
 
 class WordHoles(MaskedDiffusion):
@@ -100,11 +95,7 @@ def share_of_asking(hidden: int, visible: int) -> float:
     return 1 / ((hidden + visible + 1) * comb(hidden + visible, hidden))
 
 
-def measure_who(
-    workers: Workers = in_turn,
-    scale: Scale = SCALE,
-    arms: Sequence[str] = tuple(ARMS),
-) -> Results:
+def measure_who(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)) -> Results:
     """Train models that fill in, and one that predicts the next letter, on as many losses; ask them *who*.
 
     steps    of the models that fill in, a multiple of 2 POINTS; the other has half of them, since each of
@@ -113,50 +104,45 @@ def measure_who(
              at each point, by exact bounds where a model fills in; "hidden": the same at the end, if all
              letters of an answer are masked; "val_loss": arm -> one a seed, v4's of the next letter
     """
+    length = scale.block_size
     corpora = {masks: load_corpus("plain-tales", scale.n_chars, with_mask=masks) for masks in (False, True)}
-    asked = questions(corpora[False], scale.block_size, scale.n_questions)
-    letters = MaskedDiffusion(corpora[True], scale.block_size, val_windows=1)
-    objectives: dict[str, MaskedDiffusion | NextToken] = {
-        "letters": letters,
-        "letters, RoPE": letters,
-        "words, RoPE": WordHoles(corpora[True], scale.block_size),
-        "next letter": NextToken(corpora[False], scale.block_size),
+    asked = questions(corpora[False], length, scale.n_questions)
+    letters = MaskedDiffusion(corpora[True], length, val_windows=1)
+    by_arm: dict[str, Objective] = {
+        "words, RoPE": WordHoles(corpora[True], length),
+        "next letter": NextToken(corpora[False], length),
     }
 
     def run(arm: str, seed: int) -> dict[str, Any]:
-        masks = arm != "next letter"
-        corpus, plan = (
-            corpora[masks],
-            TrainConfig(scale.steps if masks else scale.steps // 2, batch_size=16, seed=seed),
-        )
-        torch.manual_seed(seed)
-        model = build(ARMS[arm][0], small_config(corpus, scale.block_size))
+        masks, objective = arm != "next letter", by_arm.get(arm, letters)
+        corpus, steps = corpora[masks], scale.steps if masks else scale.steps // 2
+        score = metrics.answer_bounds if masks else metrics.answer_log_probs
 
         def right(model: LanguageModel) -> float:
-            return role_accuracy(model, corpus.tokenizer, asked, answer_bounds if masks else answer_log_probs)
+            return metrics.role_accuracy(model, corpus.tokenizer, asked, score)
 
-        title, every = f"{arm}, seed {seed}", plan.steps // POINTS
-        curve, history = train_with_curve(model, objectives[arm], plan, title, every, right)
+        torch.manual_seed(seed)
+        model, plan = build(ARMS[arm][0], small_config(corpus, length)), TrainConfig(steps, 16, seed=seed)
+        title, every = f"{arm}, seed {seed}", steps // POINTS
+        curve, history = train_with_curve(model, objective, plan, title, every, right)
         found = {"roles": curve, "val_loss": round(float(history[-1].val_loss or 0.0), 4)}
         if masks:
-            found["hidden"] = role_accuracy(model, corpus.tokenizer, asked, hidden_answers)
+            found["hidden"] = metrics.role_accuracy(model, corpus.tokenizer, asked, hidden_answers)
         return found
 
     found = by_measurement(sweep(arms, scale.seeds, run, workers), "roles", "hidden", "val_loss")
-    points = [16 * scale.block_size // 2 * scale.steps * (i + 1) // POINTS for i in range(POINTS)]
-    settings = {"steps": scale.steps, "seeds": list(scale.seeds), "block_size": scale.block_size}
-    return {**settings, "questions": len(asked), "asked": points, **found}
-
-
-def final_answers(results: Results) -> dict[str, list[float]]:
-    """Return each arm's share of right answers at the end, one a seed: of words by wholly masked answers."""
-    last = {arm: [curve[-1] for curve in seeds] for arm, seeds in results["roles"].items()}
-    return last | {arm: results["hidden"][arm] for arm in last if arm.startswith("words")}
+    points = [16 * length // 2 * scale.steps * (i + 1) // POINTS for i in range(POINTS)]
+    return {**scale.settings(), "questions": len(asked), "asked": points, **found}
 
 
 def draw_who(figure: Figure, results: Results) -> None:
-    """Draw the right answers of each arm at the end, a dot for each seed."""
-    rows = {ARMS[arm][1]: [100 * share for share in seeds] for arm, seeds in final_answers(results).items()}
+    """Draw the right answers of each arm at the end, a dot for each seed.
+
+    A model of whole words is drawn with its answers to wholly masked ones.
+    """
+    last = {arm: [curve[-1] for curve in seeds] for arm, seeds in results["roles"].items()}
+    last |= {arm: results["hidden"][arm] for arm in last if arm.startswith("words")}
+    rows = {ARMS[arm][1]: [100 * share for share in seeds] for arm, seeds in last.items()}
     title = f"After {results['asked'][-1] / 1e6:.1f} million losses each"
-    ax = figure.subplots()
-    plots.draw_seed_rows(ax, rows, title, "right answers (%)", {"chance": 50.0}, (30.0, 103.0))
+    marks = {"chance": 50.0}
+    plots.draw_seed_rows(figure.subplots(), rows, title, "right answers (%)", marks, (30.0, 103.0))

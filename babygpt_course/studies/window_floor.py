@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from babygpt import plots
 from babygpt.data.corpus import GRAMMARS
 from babygpt.data.grammar import Grammar
-from babygpt.errors import BadInput
 from babygpt_course.studies.mid_story import MidStory
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Workers, in_turn
+from babygpt_course.studies.sweep import Workers
 
 SKIPPED = 20  # stories, on average, before a window, so that no position in a story is preferred
 LENGTHS = (64, 96, 192)  # windows that the course trains on
@@ -31,12 +30,7 @@ def cut_anywhere(grammar: Grammar, length: int, rng: random.Random) -> str:
 
 
 def losses_of_windows(grammar: Grammar, length: int, n_windows: int = 200, seed: int = 0) -> np.ndarray:
-    """Return the least loss at each position of random windows, in nats: (n_windows, length).
-
-    Raises ValueError for a length below 1, or fewer than 2 windows.
-    """
-    if length < 1 or n_windows < 2:
-        raise BadInput(f"length ({length}) must be at least 1, and n_windows ({n_windows}) at least 2")
+    """Return the least loss at each position of random windows, in nats: (n_windows, length)."""
     rng, reader = random.Random(seed), MidStory(grammar)
     return np.array([reader.losses(cut_anywhere(grammar, length + 1, rng)) for _ in range(n_windows)])
 
@@ -56,10 +50,9 @@ def floor_by_position(
     position 0 the floor is `grammar.bigram_floor()`; far into the window it approaches `grammar.floor()`.
 
     length     positions: characters of a window but for the last
-    n_windows  windows, each cut out of a text of its own
+    n_windows  windows, at least 2, each cut out of a text of its own
     seed       draws the texts, and where they are cut
     returns    (length,) mean, and (length,) its standard error over windows, nats per character
-    Raises ValueError for a length below 1, or fewer than 2 windows.
     """
     return mean_error(losses_of_windows(grammar, length, n_windows, seed))
 
@@ -75,13 +68,10 @@ def gain_of_longer_text(
 
     block_size  characters in a window
     length      characters in a long window, above block_size
-    n_windows   long windows, each cut out of a text of its own
+    n_windows   long windows, each cut out of a text of its own, at least 2
     every       from block_size on, one position in so many is taken; 1 for all
     returns     nats per character, and its standard error over windows
-    Raises ValueError for a length of at most block_size, or fewer than 2 windows.
     """
-    if length <= block_size or n_windows < 2:
-        raise BadInput(f"length ({length}) must be above {block_size}, n_windows ({n_windows}) at least 2")
     rng, reader, changes = random.Random(seed), MidStory(grammar), []
     for _ in range(n_windows):
         window = cut_anywhere(grammar, length + 1, rng)
@@ -96,11 +86,7 @@ def gain_of_longer_text(
 
 
 def measure_floors(
-    workers: Workers = in_turn,
-    names: tuple[str, ...] = tuple(GRAMMARS),
-    n_windows: int = 80,
-    seed: int = 0,
-    lengths: tuple[int, ...] = LENGTHS,
+    workers: Workers, names: tuple[str, ...] = tuple(GRAMMARS), n_windows: int = 80, seed: int = 0
 ) -> Results:
     """Measure the floor at each position of windows that begin anywhere, and its mean over short windows.
 
@@ -111,10 +97,10 @@ def measure_floors(
     """
     results: Results = {"n_windows": n_windows, "seed": seed}
     for name in names:
-        grammar, shortest = GRAMMARS[name](), min(lengths)
-        losses = losses_of_windows(grammar, max(lengths), n_windows, seed)
+        grammar, shortest = GRAMMARS[name](), min(LENGTHS)
+        losses = losses_of_windows(grammar, max(LENGTHS), n_windows, seed)
         mean, error = mean_error(losses)
-        windows = {str(length): mean_error(losses[:, :length].mean(axis=1)) for length in lengths}
+        windows = {str(length): mean_error(losses[:, :length].mean(axis=1)) for length in LENGTHS}
         gain = gain_of_longer_text(grammar, shortest, 4 * shortest, n_windows // 2, shortest // 4, seed)
         found = {
             "floor": grammar.floor(),

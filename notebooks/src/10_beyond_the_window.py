@@ -32,7 +32,7 @@ from babygpt.models.stretching import stretched
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch import CLAIMS, seeds_for, values, verdict
+from babygpt_course.studies.stretch import STATEMENTS, seeds_for, values, verdict
 
 plots.set_style()
 
@@ -458,9 +458,9 @@ assert (np.diff([of(arm, "loss") for arm in ("v4", "partial", "nope")], axis=0) 
 # The study asks each paper's claim of our small models, as far as it can be asked there. *Holds* means in every seed, *fails* in none; *open* that one of the two had never learned to recall in its window.
 
 # %% tags=["nbval-ignore-output"]
-said = {claim.says: verdict(study, claim) for claim in CLAIMS}
-counts = {claim.says: "{} of {}".format(*seeds_for(study, claim)) for claim in CLAIMS}
-rows = [(c.says, c.source, counts[c.says], said[c.says]) for c in CLAIMS]
+said = {one.says: verdict(study, one) for one in STATEMENTS}
+counts = {one.says: "{} of {}".format(*seeds_for(study, one)) for one in STATEMENTS}
+rows = [(one.says, one.source, counts[one.says], said[one.says]) for one in STATEMENTS]
 Table(("claim", "source", "seeds", "at this size it"), rows, stable=2, open=12)
 
 # %%

@@ -124,7 +124,6 @@ def test_widgets_begin_at_the_first_value_with_their_label_or_name():
 # ---------------------------------------------------------------- every explorer
 
 
-@pytest.mark.survives("every slider of every explorer at its ends", "numbers are measured, without nan")
 @pytest.mark.parametrize("name", FORMULAS)
 def test_measurements_at_the_ends_of_every_control_are_finite(name):
     explorer = make(name)
@@ -225,9 +224,6 @@ def test_a_start_that_is_refused_is_an_error_of_the_cell():
         live.attention(noisy_model(), LETTERS, "")
 
 
-@pytest.mark.survives(
-    "letters that no model knows, none at all, or a whole book, typed into an explorer", "one line says so"
-)
 @pytest.mark.parametrize("name", ["attention", "diffusion"])
 def test_an_unusable_text_is_refused_in_one_line(name):
     explorer = make(name)

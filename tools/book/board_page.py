@@ -7,8 +7,7 @@ from html import escape
 from pathlib import Path
 
 from babygpt.data import load_corpus
-from babygpt_course.studies.board import COLUMNS, front, front_title, of_kind, table_row, who_answers
-from babygpt_course.studies.ladder import WORLD
+from babygpt_course.studies.board import COLUMNS, WORLD, front, front_title, of_kind, table_row, who_answers
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import small_config
 from tools.book.outputs import join_words

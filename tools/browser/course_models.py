@@ -13,8 +13,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import follow
 from babygpt.training import train as train_quietly
-from babygpt_course.studies.roles_and_lengths import questions
-from babygpt_course.studies.sweep import small_config
+from babygpt_course.studies.sweep import questions, small_config
 
 BLOCK_SIZE = 64
 N_CHARS = 400_000  # of stories

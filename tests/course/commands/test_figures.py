@@ -21,10 +21,10 @@ def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_pa
 
 def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
     """No command opens a window. It was a traceback as Matplotlib was imported."""
-    words = [sys.executable, "-m", "babygpt", "figures", "sinusoid", "--folder", str(tmp_path)]
+    words = [sys.executable, "-m", "babygpt", "figures", "roles", "--redraw", "--folder", str(tmp_path)]
     environment = {**os.environ, "MPLBACKEND": "nonsense"}
     assert subprocess.run(words, env=environment, capture_output=True, check=False).returncode == 0
-    assert (tmp_path / "sinusoid.png").exists()
+    assert (tmp_path / "roles.png").exists()
 
 
 def test_a_command_leaves_the_environment_of_its_caller_alone(run):
@@ -45,5 +45,5 @@ def test_a_command_leaves_the_environment_of_its_caller_alone(run):
     ],
 )
 def test_ways_of_making_runs_that_there_are_not_are_refused(run, refused, tmp_path, words, says):
-    refused(run("figures", "sinusoid", "--folder", tmp_path, *words), says)
-    assert not (tmp_path / "sinusoid.png").exists()
+    refused(run("figures", "roles", "--folder", tmp_path, *words), says)
+    assert not (tmp_path / "roles.png").exists()

@@ -6,20 +6,15 @@ import pytest
 import torch
 
 from babygpt.data.batches import interleave
-from babygpt.metrics.parallel_texts import interference_gap, leakage, parallel_loss
-from babygpt_course.studies import branch_share, branches, strides
+from babygpt.data.corpus import load_corpus
+from babygpt_course.studies import branches, strides
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import small_config
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    return branches.load_corpus("plain-tales", 9_000)
-
-
-def test_a_warm_up_takes_its_steps_from_the_same_budget():
-    for name, (_, phases) in branches.branch_plans(steps=11).items():
-        assert sum(phase.steps for phase in phases) == 11, name
+    return load_corpus("plain-tales", 9_000)
 
 
 def test_equal_budgets_train_on_the_same_texts_however_many_share_a_sequence(corpus):
@@ -40,23 +35,6 @@ def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
-def test_a_model_is_examined_with_the_measures(corpus):
-    model = branches.build_branches(corpus, branches.CODES["Fourier"], 0)
-    branches.train_phases(model, corpus, [branches.Phase(3, 2, 2, 8)], seed=0)
-    found = branches.evaluate_branches(model, corpus)
-    assert found["alone"] == pytest.approx(parallel_loss(model, corpus.val, 1, branches.LENGTH), abs=1e-4)
-    assert found["gap 4"] == pytest.approx(interference_gap(model, corpus.val, 4, branches.LENGTH), abs=1e-4)
-    assert found["leak"] == pytest.approx(leakage(model, corpus.val, 2, branches.LENGTH), abs=1e-4)
-    assert found["leak, isolated"] == 0
-    assert not model.isolated
-
-
-def test_a_model_without_a_code_has_one_stream_for_both_branches(corpus):
-    model = branches.build_branches(corpus, branches.CODES["none"], 0)
-    branches.train_phases(model, corpus, [branches.Phase(3, 2, 2)], seed=0)
-    assert set(branches.stream_similarity(model, corpus, n_texts=2).values()) == {1.0}
-
-
 def test_every_word_of_the_corpus_is_known(corpus, monkeypatch):
     def copy_out(model, prompts, n_tokens, generator):
         return [corpus.train[: len(prompt) + n_tokens] for prompt in prompts]
@@ -66,54 +44,42 @@ def test_every_word_of_the_corpus_is_known(corpus, monkeypatch):
     assert set(branches.unknown_words(model, corpus, n_texts=4).values()) == {0.0}
 
 
-def test_stored_results_hold_every_run_of_the_plan():
-    results = load_results("branches")
-    assert set(results["runs"]) == set(branches.branch_plans(results["steps"]))
-    assert all(len(values) == 3 for run in results["runs"].values() for values in run.values())
-
-
 # ---------------------------------------------------------------- strides
 
 
-def test_stored_strides_hold_every_run_of_the_plan():
-    results = load_results("strides")
-    assert set(results["runs"]) == set(strides.stride_plans())
-    for name, found in results["runs"].items():
-        seeds = 3 if strides.is_decisive(name) else 1
-        assert {len(values) for values in found.values()} == {seeds}, name
+PLANS = {
+    "branches": branches.branch_plans(400),
+    "strides": strides.stride_plans(),
+    "branch_share": strides.share_plans(),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_stored_results_hold_every_run_of_the_plan(name):
+    runs = load_results(name)["runs"]
+    assert set(runs) == set(PLANS[name])
+    for run, found in runs.items():
+        seeds = 1 if name == "strides" and not strides.is_decisive(run) else 3
+        assert {len(values) for values in found.values()} == {seeds}, run
 
 
 def test_a_loss_among_two_is_the_loss_alone_and_the_gap(monkeypatch):
     run = {"alone": [1.0, 2.0], "gap 2": [0.25, 0.5]}
-    at_128 = {f"two: {code}": run for code in branches.RIVALS}
-    monkeypatch.setattr(strides, "load_results", lambda name: {"runs": at_128})
+    monkeypatch.setattr(strides, "load_results", lambda name: {"runs": {"two: Fourier": run}})
     found = strides.losses_among_two({"runs": {"stride 4096: Fourier": run, "stride 1: Fourier": run}})
-    assert {code: list(each) for code, each in found.items()} == {
-        "Fourier": [1, branches.STRIDE, 4096],  # in order
-        "2-D RoPE": [branches.STRIDE],
-        strides.IN_BAND: [],
-    }
-    assert found["Fourier"][branches.STRIDE] == pytest.approx([1.25, 2.5])
+    expected = {stride: [1.25, 2.5] for stride in (1, branches.STRIDE, 4096)}
+    assert found == {"Fourier": expected, "2-D RoPE": {}, strides.IN_BAND: {}}
 
 
 # ---------------------------------------------------------------- shares
 
 
-def woven(n, length=5):
-    """Positions of n texts that share a row: the second begins a step later, the third two."""
-    return interleave([torch.arange(length + 1) for _ in range(n)], list(range(n))).positions
-
-
-def drawn(T, D=8):
-    draw = torch.Generator().manual_seed(0)
-    return (torch.randn(1, 1, T, D, dtype=torch.float64, generator=draw) for _ in "qk")
-
-
 @pytest.mark.parametrize(("ratio", "coordinates"), [(0, "rrrr"), (0.5, "rrbt"), (0.75, "rbtb"), (1, "btbt")])
 def test_pairs_turn_with_the_row_the_branch_and_time(ratio, coordinates):
-    positions = woven(3)
-    q, k = drawn(len(positions))
-    turned_q, turned_k = branch_share.RowRotary(8, ratio, stride=7).transform_qk(q, k, positions)
+    positions = interleave([torch.arange(6) for _ in range(3)], [0, 1, 2]).positions
+    draw = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 1, 1, len(positions), 8, dtype=torch.float64, generator=draw)
+    turned_q, turned_k = strides.RowRotary(8, ratio, stride=7).transform_qk(q, k, positions)
     time, branch = positions.time[0].tolist(), positions.branch[0].tolist()
     places = {"r": list(range(len(time))), "b": [7 * b for b in branch], "t": time}
     for m, n in ((3, 1), (11, 4), (14, 0)):
@@ -125,33 +91,10 @@ def test_pairs_turn_with_the_row_the_branch_and_time(ratio, coordinates):
         assert float(turned_q[0, 0, m] @ turned_k[0, 0, n]) == pytest.approx(score, abs=1e-10)
 
 
-@pytest.mark.parametrize("ratio", [-0.1, 1.5, math.nan])
-def test_a_ratio_is_a_share(ratio):
-    with pytest.raises(ValueError, match=r"ratio .* must lie between 0 and 1"):
-        branch_share.RowRotary(8, ratio)
-
-
 def test_arms_differ_in_their_code_alone(corpus):
-    config = small_config(corpus, branch_share.BLOCK_SIZE)
-    widths = [
-        branch_share.build_arm(f"share {x:g}", config).encoding.branch_width for x in branch_share.SHARES
-    ]
+    config = small_config(corpus, strides.BLOCK_SIZE)
+    widths = [strides.build_arm(f"share {x:g}", config).encoding.branch_width for x in strides.SHARES]
     assert widths == [0, 6, 12, 18, 24]
-    built = [branch_share.build_arm(arm, config) for arm, _ in branch_share.share_plans().values()]
-    assert len({sum(p.numel() for p in model.parameters()) for model in built}) == 1
-    assert [
-        arm
-        for (arm, _), model in zip(branch_share.share_plans().values(), built, strict=True)
-        if model.isolated
-    ] == ["isolated"]
-
-
-def test_stored_shares_hold_every_run_of_the_plan():
-    results = load_results("branch_share")
-    assert set(results["runs"]) == set(branch_share.share_plans())
-    assert {len(values) for run in results["runs"].values() for values in run.values()} == {3}
-
-
-def test_the_cost_of_many_is_beyond_eight():
-    results = {"runs": {"1 to 8 texts: row 0": {"8": [1.0, 1.5], "32": [3.0, 3.25]}}}
-    assert branch_share.cost_of_many(results, "row 0") == [2.0, 1.75]
+    built = {arm: strides.build_arm(arm, config) for arm, _ in strides.share_plans().values()}
+    assert len({sum(p.numel() for p in model.parameters()) for model in built.values()}) == 1
+    assert [arm for arm, model in built.items() if model.isolated] == ["isolated"]

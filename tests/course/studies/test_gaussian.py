@@ -3,28 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
 
-from babygpt.data.corpus import load_corpus
-from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS, Gaussian
+from babygpt.encodings.gaussian import Gaussian
 from babygpt_course.studies import gaussian_training as gaussian
 from babygpt_course.studies.results import load_results
-
-TRAINED = {"v5", "v5-absolute", "v5 per head", "v5 per layer"}
-
-
-@pytest.fixture(scope="module")
-def results():
-    return load_results("gaussian")
-
-
-@pytest.mark.parametrize("name", ["v5 fixed", "v5-absolute fixed"])
-def test_a_fixed_kernel_stays_the_notes(name):
-    variant = gaussian.VERSIONS[name]
-    model, _ = gaussian.train_variant(variant, load_corpus("plain-tales", 9_000), 3, seed=1)
-    e = model.encoding
-    assert (e.alpha1, e.alpha2, e.sigma1, e.sigma2) == pytest.approx((*ALPHAS, *SIGMAS), rel=1e-5)
-    assert type(e) is KERNELS["absolute" if "absolute" in name else "relative"]
 
 
 def test_what_is_kept_of_a_kernel_makes_it_again():
@@ -48,24 +30,6 @@ def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_pair
     assert behind[300]["v5 fixed"] == pytest.approx([-0.1, 0.05, -0.1])
     assert behind[1200]["v5"] == pytest.approx([0.1])
     assert gaussian.seeds_ahead(losses, "v5 fixed") == {300: "2 of 3", 600: "3 of 3", 1200: "2 of 3"}
-
-
-def test_the_figure_shows_what_was_stored(results):
-    figure = Figure()
-    gaussian.draw_gaussian(figure, results)
-    race, answers, hiding, attention, reading, kernels = figure.axes
-    short, last = results["plain"]["300"], results["plain"]["1200"]
-    drawn = {line.get_label(): line.get_ydata() for line in race.lines}
-    gaps = [np.subtract(found["v5"]["val_loss"], found["v4"]["val_loss"]) for found in (short, last)]
-    np.testing.assert_allclose(drawn["v5"][:3], gaps[0], atol=1e-4)
-    np.testing.assert_allclose(drawn["v5"][-3:], gaps[1], atol=1e-4)
-    drawn = {line.get_label(): line.get_ydata() for line in answers.lines}
-    np.testing.assert_allclose(drawn["v5 fixed"][-3:], last["v5 fixed"]["accuracy"])
-    np.testing.assert_allclose(hiding.lines[1].get_ydata(), last["v4"]["hiding"][1])
-    drawn = {line.get_label(): line for line in attention.lines}
-    np.testing.assert_allclose(drawn["alibi"].get_xdata(), np.mean(last["alibi"]["attention"], axis=(1, 2)))
-    assert f"v5 {np.mean(last['v5']['far']):.2f}," in reading.get_title(loc="left") + reading.get_title()
-    assert len(kernels.lines) == 1 + 3 * (1 + 4 + 2)
 
 
 def test_the_stored_runs_are_those_of_the_study_less_what_is_said_to_be_unfinished():

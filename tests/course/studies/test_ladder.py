@@ -1,7 +1,6 @@
 """The board: every version measured, compared in pairs, and never across two kinds of numbers."""
 
 from pathlib import Path
-from statistics import mean
 
 import pytest
 import torch
@@ -10,27 +9,21 @@ from matplotlib.figure import Figure
 from babygpt.config import ModelConfig
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
-from babygpt_course.studies import board, ladder
-from babygpt_course.studies.board import COLUMNS, paired_differences, table, table_row
-from babygpt_course.studies.ladder import Rung, SingleBranch
+from babygpt_course.studies import board
+from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
+from babygpt_course.studies.ladder_explorer import explore_ladder, measure
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale
+from babygpt_course.studies.sweep import Scale, in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
 
-SMALL = (
-    Rung("v1", "v1"),
-    Rung("v2", "v2"),
-    Rung("v4", "v4"),
-    Rung("v6", "v6", {"stride": 8}),
-    Rung("v7", "v7"),
-)
+SMALL = (*(Rung(version, version) for version in ("v1", "v2", "v4", "v7")), Rung("v6", "v6", {"stride": 8}))
 
 
 @pytest.fixture(scope="module")
 def results():
     scale = Scale(2, (1, 2), 9_000, 4)
-    found = ladder.measure_ladder(scale=scale, rungs=SMALL, n_fill=1, floor_windows=3, rounds=1)
+    found = board.measure_ladder(in_turn, scale, rungs=SMALL, n_fill=1, floor_windows=3, rounds=1)
     return {"command": "the command", "minutes": 1.0, **found}
 
 
@@ -54,15 +47,9 @@ def test_every_seed_of_every_model_is_on_the_board(results):
     assert results["board"]["v4"]["speed"] == 1.0
 
 
-def test_a_model_that_sees_one_token_gains_and_loses_nothing_past_its_window(results):
-    assert results["board"]["v1"]["past"] == [0.0, 0.0]
-
-
-def test_past_the_window_is_not_asked_of_models_that_fill_in_and_nor_are_whole_names(results):
+def test_a_measurement_that_a_model_does_not_allow_is_left_out(results):
+    assert results["board"]["v1"]["past"] == [0.0, 0.0]  # it sees one token, and no window
     assert results["board"]["v7"]["past"] == results["board"]["v7"]["whole"] == [None]
-
-
-def test_a_table_refuses_windows_that_it_does_not_know(results):
     assert results["board"]["v2"]["2x"] == results["board"]["v2"]["past"] == [None, None]
     assert table_row(results, "v2").count("refuses") == 3
     with pytest.raises(ValueError, match="refuses such a length"):
@@ -120,30 +107,36 @@ def test_far_losses_and_refusals_stand_in_words_and_stretch_no_axis():
     assert ax.get_xlim()[1] < 1.0
 
 
-# ---------------------------------------------------------------- the stored board, and what pages say of it
+# ---------------------------------------------------------------- the explorer
+
+BOARD = {
+    "board": {
+        "a": {"masks": False, "1x": [1.0, 2.0], "2x": [1.0, 1.0], "4x": [None, None], "roles": [0.5, 0.5]},
+        "b": {"masks": False, "1x": [1.5, 2.5], "2x": [3.0, 3.0], "4x": [1.0, 1.0], "roles": [0.9, 0.8]},
+        "c": {"masks": True, "1x": [9.0, 9.0], "2x": [9.0, 9.0], "4x": [9.0, 9.0], "roles": [0.6, 0.4]},
+    }
+}
 
 
-def test_the_page_of_results_says_what_is_stored():
-    found, page = load_results("ladder"), (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    page = page.split("## The board")[1].split("\n## ")[0]
-    rows = found["board"]
-    knowing = {name: sum(x >= board.KNOWN for x in row["roles"]) for name, row in rows.items()}
-    past = {name: mean(row["past"]) for name, row in rows.items() if None not in row["past"]}
-    rise = {name: mean(row["4x"]) - mean(row["1x"]) for name, row in rows.items() if row["masks"]}
-    written = sorted(rows["v4"]["whole"])
-    expected = [
-        f"in {found['minutes']:.0f} minutes",
-        f"lowest mean is {min(mean(row['1x']) for row in rows.values()):.3f}",
-        f"loses {found['window_floor']:.3f}",
-        f"the last by {mean(rows['nope']['1x']) - mean(rows['v4']['1x']):.2f}",
-        f"RoPE writes {written[0]:.0%}".removesuffix("%") + f" to {written[-1]:.0%}",
-        f"ALiBi loses {past['alibi']:.2f}, PoPE {past['pope']:.2f}, v6 {past['v6']:.2f}",
-        f"RoPE {past['v4']:.2f}, NoPE {past['nope']:.2f}, the sinusoid {past['v3']:.2f}",
-        f"rises by {rise['v7']:.2f}, RoPE's by {rise['v7-rope']:.2f}, PoPE's by {rise['v7-pope']:.2f}",
-    ]
-    assert [words for words in expected if words not in page] == []
-    told = {"v4": 5, "v5 fixed": 5, "v3": 4, "v6": 3, "alibi": 2, "learned": 2, "v5": 1, "pope": 0, "nope": 0}
-    assert {name: knowing[name] for name in told} == told
-    assert max(map(abs, rows["v5"]["past"] + rows["v5 fixed"]["past"])) < 0.001
-    assert min(max(rows[name]["whole"]) for name in ("v3", "v6", "alibi", "v5 fixed")) >= 0.715
-    assert set(board.front(found, masks=False)) == {"v3", "v4", "v5 fixed", "v6", "alibi"}
+def test_losses_are_compared_among_models_of_one_kind_and_answers_among_all():
+    found = measure(BOARD, "loss", "b", 5)
+    assert found["rows"] == {"a": [-0.5, -0.5], "b": [0.0, 0.0]}  # the better one first
+    found = measure(BOARD, "right answers", "a", 5)
+    assert list(found["rows"]) == ["b", "a", "c"]
+    assert found["rows"]["b"] == pytest.approx([40.0, 30.0])  # percentage points
+    assert list(measure(BOARD, "right answers", "a", 2)["rows"]) == ["a", "c"]  # the closest
+
+
+def test_a_rival_that_refuses_such_lengths_is_refused():
+    assert list(measure(BOARD, "loss at 4× length", "b", 5)["rows"]) == ["b"]
+    with pytest.raises(ValueError, match="a refuses"):
+        measure(BOARD, "loss at 4× length", "a", 5)
+
+
+def test_the_explorer_shows_the_stored_results():
+    explorer = explore_ladder(load_results("ladder"))
+    title = explorer.canvas.axes[0].get_title(loc="left")
+    explorer.controls["column"].value = "right answers"
+    assert explorer.painter.wait(60)
+    assert explorer.error is None
+    assert explorer.canvas.axes[0].get_title(loc="left") != title

@@ -1,7 +1,5 @@
 """Studies of answers and of lengths: parts of a text and their losses, and stored numbers on the page."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,6 @@ from babygpt.data.corpus import load_corpus
 from babygpt.data.grammar import Grammar
 from babygpt.models.versions import build
 from babygpt_course.studies import names
-from babygpt_course.studies.results import load_results
-from babygpt_course.studies.roles_and_lengths import KNOWS
 
 
 @pytest.fixture(scope="module")
@@ -38,52 +34,3 @@ def test_parts_of_an_untrained_model_share_its_loss_by_their_size(corpus):
     assert sum(parts.values()) == pytest.approx(np.log(corpus.tokenizer.vocab_size), rel=1e-4)
     assert set(parts) <= {"answer", "repeated word", "new word", "frame", "story cut off"}
     assert parts["story cut off"] > parts.get("answer", 0.0)  # stories are longer than such a window
-
-
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
-
-
-def span(numbers, form, times=1.0):
-    """The smallest and the largest of some numbers, in words."""
-    return f"{times * min(numbers):{form}} to {times * max(numbers):{form}}"
-
-
-def test_the_page_says_what_the_study_of_names_stored():
-    study = load_results("names")
-    short, long = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
-    vowel = [letters[1] for letters in study["letters"][short]]
-    written = [f"{share:.0%}" for share in study["whole"][short]]
-    later = [f"{share:.0%}" for share in study["whole"][long]]
-    for phrase in (
-        f"right on {span(study['accuracy'][short], '.0f', 100)}% of the questions",
-        f"by the second on {written[0]}, {written[1]} and {written[2]}",
-        f"the second costs {span(vowel, '.2f')} nats",
-        f"the first count is {span(study['alike'][short], '.0f', 100)}%",
-        f"After 1800 steps it writes {later[0]}, {later[1]} and {later[2]}",
-        f"needs about {load_results('floors')['window']['plain-tales']['64'][0]:.2f} nats",
-    ):
-        assert phrase in PAGE
-    assert all(abs(loss - np.log(5)) < 0.1 for loss in vowel)
-    for part in ("answer", "repeated word"):
-        assert [f"{parts[part]:.2f}" for parts in study["parts"][short]] in (
-            ["0.02"] * 3,
-            ["0.02", "0.03", "0.02"],
-        )
-    assert max(min(heads[0]) for heads in study["without"][short]) < 0.65  # of the first layer
-
-
-def test_the_page_says_what_the_study_of_lengths_stored():
-    change = load_results("lengths")["change"]
-    for phrase in (
-        f"costs ALiBi {span(change['alibi'], '.2f')} nats",
-        f"NoPE (never good) {span(change['nope'], '.2f')}",
-        f"RoPE {span(change['v4'], '.2f')}",
-        f"the sinusoid {span(change['v3'], '.1f')}",
-    ):
-        assert phrase in PAGE
-
-
-def test_the_page_says_what_the_study_of_roles_stored():
-    accuracy = load_results("roles")["accuracy"]
-    assert f"the best seed gets {max(accuracy['nope']):.1%} right" in PAGE
-    assert [sum(share > KNOWS for share in accuracy[v]) for v in ("v3", "v4", "learned")] == [3, 3, 1]

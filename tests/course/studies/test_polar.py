@@ -1,8 +1,5 @@
 """The gate's repairs, a text that fills in, and PoPE beside RoPE with and without normalised q and k."""
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,9 +9,6 @@ from babygpt.models.transformer import Attention, Context, score_scale
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 from babygpt_course.studies import polar_repairs as polar
-from babygpt_course.studies import pope
-from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale
 
 CONFIG = ModelConfig(11, block_size=16, n_layer=1, n_head=2, n_embd=16)
 
@@ -23,42 +17,13 @@ def test_all_that_is_walked_through_exists():
     assert all(VERSIONS[version].masks for version in (*polar.REPAIRS, *polar.RIVALS))
 
 
-def test_a_trajectory_shows_every_hidden_character_once_it_has_appeared():
-    found = polar.measure_trajectory(scale=Scale(steps=2, n_chars=9_000))
-    when, sure = np.array(found["when"]), np.array(found["sure"])
-    given = when == 0
-    assert 0 < given.sum() < len(when) == len(found["text"]) == 64
-    assert sorted(set(when[~given])) == list(range(1, when.max() + 1))
-    assert (sure[given] == 1).all()
-    assert ((sure > 0) & (sure <= 1)).all()
-    kept = [(a, b) for a, b, g in zip(found["text"], found["original"], given, strict=True) if g]
-    assert all(a == b for a, b in kept)
-
-
-def test_the_pages_say_what_is_stored():
-    found = load_results("polar")
-    mean = {version: float(np.mean(seeds)) for version, seeds in found["val_loss"].items()}
-    docs = Path(__file__).parents[3] / "docs"
-    results = (docs / "results.md").read_text(encoding="utf-8")
-    note = (docs / "notes" / "000.md").read_text(encoding="utf-8")
-    worse = f"({mean['v7-random']:.2f} to {mean['v7-last']:.2f} nats"
-    level = f"level with RoPE ({mean['v7']:.3f} and {mean['v7-rope']:.3f})"
-    plain = f"{mean['v7']:.3f} and {np.mean(found['without alpha']['v7']):.3f}"
-    sine, phase = mean["v7-keys"] - mean["v7-quadrature"], mean["v7-quadrature"] - mean["v7"]
-    gains = (f"gains {sine:.2f} nats", f"{phase:.2f} more", f"by {mean['v7-rope'] - mean['v7-pope']:.2f}")
-    assert all(said in results for said in (worse, level, plain, *gains))
-    told = [f"{mean[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
-    assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
-    assert f"level with RoPE ({told[3]})" in note
-
-
 # ---------------------------------------------------------------- PoPE beside RoPE
 
 
 def test_unnormalised_attention_is_softplus_magnitudes_over_the_root_of_the_width():
     """Sum of softplus(q) softplus(k) cos((i - j) omega - delta), over sqrt(D): the paper's score."""
     torch.manual_seed(0)
-    model = pope.build_with_body("pope", "unnormalised", CONFIG).double()
+    model = polar.build_with_body("pope", "unnormalised", CONFIG).double()
     torch.nn.init.normal_(model.encoding.delta)
     attention, x, D = model.blocks[0].attention, torch.randn(1, 5, 16).double(), 8
     q, k, v = attention.qkv(x, Context(model.encoding, Positions.arange(5), None, True, None))
@@ -71,31 +36,12 @@ def test_unnormalised_attention_is_softplus_magnitudes_over_the_root_of_the_widt
     assert torch.allclose(q @ k.mT * score_scale(v), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("body", pope.BODIES)
+@pytest.mark.parametrize("body", polar.BODIES)
 def test_bodies_differ_in_their_attention_alone(body):
     torch.manual_seed(1)
-    plain = pope.build_with_body("v4", "normalised", CONFIG)
+    plain = polar.build_with_body("v4", "normalised", CONFIG)
     torch.manual_seed(1)
-    other = pope.build_with_body("v4", body, CONFIG)
+    other = polar.build_with_body("v4", body, CONFIG)
     assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), other.parameters(), strict=True))
-    assert type(other.blocks[0].attention) is pope.BODIES[body]
+    assert type(other.blocks[0].attention) is polar.BODIES[body]
     assert type(plain.blocks[0].attention) is Attention
-
-
-def test_each_seed_is_compared_with_itself():
-    losses = {"normalised": {"v4": [1.0, 2.0], "pope": [1.5, 1.75]}}
-    assert pope.pope_gaps({"loss": losses}) == {"normalised": [0.5, -0.25]}
-
-
-def test_the_pages_say_what_pope_stored():
-    found = load_results("pope")
-    here, there = pope.pope_gaps(found).values()
-    root = Path(__file__).parents[3]
-    told = "by {:.2f}, {:.2f} and {:.2f} nats{} instead of {:.2f}, {:.2f} and {:.2f}"
-    results = (root / "docs" / "results.md").read_text(encoding="utf-8")
-    notebook = (root / "notebooks" / "src" / "07b_polar_gates.py").read_text(encoding="utf-8")
-    assert told.format(*there, " per character", *here) in results
-    assert told.format(*there, "", *here) in notebook
-    losses = [found["loss"][body]["v4"] for body in pope.BODIES]
-    lost = [without - having for having, without in zip(*losses, strict=True)]
-    assert "RoPE loses {:.2f}, {:.2f} and {:.2f} by it".format(*lost) in results

@@ -1,5 +1,7 @@
 """Ways to fill in: which texts count as right, and which sampler a name means."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -60,15 +62,17 @@ def test_each_wrong_sentence_and_tale_is_counted(corpus, judge):
     assert found["distinct_words"] == pytest.approx(5 / 14)
 
 
-def test_a_way_to_fill_in_is_the_sampler_that_it_names(awake):
+@pytest.mark.parametrize(
+    ("name", "setting", "expected"),
+    [
+        ("by chance", "16", partial(fill_in, order=ancestral(16))),
+        ("again by doubt, 0.3", "16", partial(rewrite, thoughts=SecondThoughts(16, 0.3, 5.0))),
+    ],
+)
+def test_a_way_to_fill_in_is_the_sampler_that_it_names(awake, name, setting, expected):
     model, blank = awake("v7"), torch.full((2, 12), 10)
-
-    def draw():
-        return torch.Generator().manual_seed(0)
-
-    ours = remasking.again(0.3, 5.0)["16"](model, blank, draw())
-    assert torch.equal(
-        ours.tokens, rewrite(model, blank, SecondThoughts(16, 0.3, 5.0), generator=draw()).tokens
+    ours, other = (
+        fill(model, blank, generator=torch.Generator().manual_seed(0)).tokens
+        for fill in (remasking.SAMPLERS[name][setting], expected)
     )
-    plain = remasking.in_order(ancestral(5))(model, blank, draw())
-    assert torch.equal(plain.tokens, fill_in(model, blank, ancestral(5), generator=draw()).tokens)
+    assert torch.equal(ours, other)

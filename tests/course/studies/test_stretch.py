@@ -1,28 +1,21 @@
-"""The study of longer texts: what fine-tuning touches, what each model is asked, and verdicts of claims."""
+"""The study of longer texts: what fine-tuning touches, and verdicts of statements."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 import torch
 
-from babygpt.encodings import ALiBi, Encoding, Interpolated, NTKAware, Rotary
-from babygpt.encodings.alibi import slopes
+from babygpt.encodings import Encoding, Interpolated, NTKAware, Rotary
 from babygpt.models.stretching import METHODS
 from babygpt.positions import Positions
 from babygpt_course.studies import stretch
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch import ARMS, BLOCK, KERNEL_AT, TUNED
+from babygpt_course.studies.stretch import ARMS, BLOCK, TUNED
 from babygpt_course.studies.sweep import Scale
 
 TINY = Scale(steps=2, seeds=(1, 2), n_chars=6000, n_questions=8)
-
-
-@pytest.fixture(scope="module")
-def results() -> dict[str, Any]:
-    return load_results("stretch")
 
 
 def test_fine_tuning_leaves_the_trained_model_alone() -> None:
@@ -56,12 +49,6 @@ def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch:
     assert {size for size, _ in seen.values()} == {BLOCK, TUNED * BLOCK}
 
 
-def test_a_kernel_is_stored_by_head_and_distance() -> None:
-    expected = [[round(float(-s * d), 4) for d in KERNEL_AT] for s in slopes(4)]
-    assert stretch.kernels(ALiBi(4)) == expected
-    assert stretch.kernels(Rotary(8)) == []
-
-
 def test_tokens_stand_at_drawn_positions() -> None:
     """In order, each where the draw put it; the encoding inside is told nothing else."""
     encoding = stretch.AtRandomPositions(Rotary(8), 5, 50)
@@ -75,11 +62,6 @@ def test_tokens_stand_at_drawn_positions() -> None:
 # ---------------------------------------------------------------- judging
 
 
-def made(lows: list[float], highs: list[float]) -> dict[str, Any]:
-    """Results of two runs whose loss in the window is given."""
-    return {"runs": {"low": [{"loss": x} for x in lows], "high": [{"loss": x} for x in highs]}}
-
-
 @pytest.mark.parametrize(
     ("lows", "highs", "said"),
     [
@@ -89,14 +71,15 @@ def made(lows: list[float], highs: list[float]) -> dict[str, Any]:
         ([1.0, 2.0], [1.0, 2.0], "fails"),  # no lower is not lower
     ],
 )
-def test_a_claim_holds_if_it_is_so_in_every_seed(lows: list[float], highs: list[float], said: str) -> None:
-    claim = stretch.Claim("", "", ("low", "loss"), ("high", "loss"))
-    assert stretch.verdict(made(lows, highs), claim) == said
+def test_a_statement_holds_if_every_seed_agrees(lows: list[float], highs: list[float], said: str) -> None:
+    statement = stretch.Statement("", "", ("low", "loss"), ("high", "loss"))
+    runs = {"low": [{"loss": x} for x in lows], "high": [{"loss": x} for x in highs]}
+    assert stretch.verdict({"runs": runs}, statement) == said
 
 
-def test_the_stored_study_has_every_arm_from_three_seeds(results: dict[str, Any]) -> None:
-    assert len(results["seeds"]) == 3
+def test_the_stored_study_has_every_arm_from_three_seeds() -> None:
+    results = load_results("stretch")
     assert set(ARMS) <= results["runs"].keys()
-    assert {len(seeds) for seeds in results["runs"].values()} == {3}
+    assert {len(each) for each in results["runs"].values()} == {len(results["seeds"])} == {3}
     rotate_only = {"v4", "nope", "v4-nope", "partial", "random positions", "xpos", "v4, longer"}
     assert results["kernels"].keys() == ARMS.keys() - rotate_only

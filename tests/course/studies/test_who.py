@@ -1,7 +1,5 @@
 """Holes that are words, how seldom a question is asked in earnest, and the study's bookkeeping."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -12,8 +10,6 @@ from babygpt.data.corpus import load_corpus
 from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt_course.studies import who
-from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +37,6 @@ def test_the_share_of_asking_is_the_integral(hidden, visible):
     assert who.share_of_asking(hidden, visible) == pytest.approx(integral, rel=1e-6)
 
 
-def test_each_arm_is_asked_at_every_point():
-    scale = Scale(steps=12, n_chars=9_000, n_questions=2, seeds=(1, 2))
-    found = who.measure_who(scale=scale, arms=("letters", "next letter"))
-    for arm in ("letters", "next letter"):
-        assert [len(curve) for curve in found["roles"][arm]] == [who.POINTS] * 2
-    assert list(found["hidden"]) == ["letters"]  # what reads from left to right has no holes
-    assert found["asked"][-1] == 12 * 16 * 64 // 2  # half the characters of 16 windows a step
-
-
 def test_a_wholly_masked_answer_is_scored_by_its_letters(corpus):
     """By the last of exact_nelbo's sets, in which all letters are masked: their losses, added up."""
     torch.manual_seed(0)
@@ -64,13 +51,3 @@ def test_a_wholly_masked_answer_is_scored_by_its_letters(corpus):
     assert right == pytest.approx(-float(cross_entropy(logits, text[at], reduction="sum")), abs=1e-4)
     other = corpus.tokenizer.encode(question.rival)
     assert wrong == pytest.approx(-float(cross_entropy(logits, other, reduction="sum")), abs=1e-4)
-
-
-def test_the_page_says_what_is_stored():
-    found = load_results("who")
-    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
-    assert f"after {found['steps']:,} steps too ({['no', 'one', 'two'][len(found['seeds'])]} seed" in page
-    assert 0.4 < found["roles"]["letters, RoPE"][0][-1] < 0.6
-    assert 0.4 < found["hidden"]["words, RoPE"][0] < 0.6
-    assert max(found["roles"]["words, RoPE"][0]) < 0.6 < 0.9 < found["roles"]["next letter"][0][-1]
-    assert f"one question in {round(1 / who.share_of_asking(4, 4))} is" in page

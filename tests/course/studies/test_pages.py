@@ -1,0 +1,137 @@
+"""Pages quote the numbers that are stored."""
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from babygpt_course.studies import board, polar_repairs, who
+from babygpt_course.studies.results import load_results
+from babygpt_course.studies.roles_and_lengths import KNOWS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def span(numbers, form, times=1.0):
+    """The smallest and the largest of some numbers, in words."""
+    return f"{times * min(numbers):{form}} to {times * max(numbers):{form}}"
+
+
+def ladder(found):
+    rows = found["board"]
+    past = {name: mean(row["past"]) for name, row in rows.items() if None not in row["past"]}
+    rise = {name: mean(row["4x"]) - mean(row["1x"]) for name, row in rows.items() if row["masks"]}
+    knowing = {name: sum(x >= board.KNOWN for x in row["roles"]) for name, row in rows.items()}
+    told = {"v4": 5, "v5 fixed": 5, "v3": 4, "v6": 3, "alibi": 2, "learned": 2, "v5": 1, "pope": 0, "nope": 0}
+    assert {name: knowing[name] for name in told} == told
+    assert max(map(abs, rows["v5"]["past"] + rows["v5 fixed"]["past"])) < 0.001
+    assert min(max(rows[name]["whole"]) for name in ("v3", "v6", "alibi", "v5 fixed")) >= 0.715
+    assert set(board.front(found, masks=False)) == {"v3", "v4", "v5 fixed", "v6", "alibi"}
+    return (
+        f"in {found['minutes']:.0f} minutes",
+        f"lowest mean is {min(mean(row['1x']) for row in rows.values()):.3f}",
+        f"loses {found['window_floor']:.3f}",
+        f"the last by {mean(rows['nope']['1x']) - mean(rows['v4']['1x']):.2f}",
+        f"RoPE writes {span(rows['v4']['whole'], '.0f', 100)}% of them",
+        f"ALiBi loses {past['alibi']:.2f}, PoPE {past['pope']:.2f}, v6 {past['v6']:.2f}",
+        f"RoPE {past['v4']:.2f}, NoPE {past['nope']:.2f}, the sinusoid {past['v3']:.2f}",
+        f"rises by {rise['v7']:.2f}, RoPE's by {rise['v7-rope']:.2f}, PoPE's by {rise['v7-pope']:.2f}",
+    )
+
+
+def polar(found):
+    loss = {version: mean(seeds) for version, seeds in found["val_loss"].items()}
+    note = (ROOT / "docs" / "notes" / "000.md").read_text(encoding="utf-8")
+    told = [f"{loss[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
+    assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
+    assert f"level with RoPE ({told[3]})" in note
+    sine, phase = loss["v7-keys"] - loss["v7-quadrature"], loss["v7-quadrature"] - loss["v7"]
+    return (
+        f"({loss['v7-random']:.2f} to {loss['v7-last']:.2f} nats",
+        f"level with RoPE ({loss['v7']:.3f} and {loss['v7-rope']:.3f})",
+        f"{loss['v7']:.3f} and {mean(found['without alpha']['v7']):.3f}",
+        f"gains {sine:.2f} nats",
+        f"{phase:.2f} more",
+        f"by {loss['v7-rope'] - loss['v7-pope']:.2f}",
+    )
+
+
+def pope(found):
+    here, there = polar_repairs.pope_gaps(found).values()
+    told = "by {:.2f}, {:.2f} and {:.2f} nats{} instead of {:.2f}, {:.2f} and {:.2f}"
+    notebook = (ROOT / "notebooks" / "src" / "07b_polar_gates.py").read_text(encoding="utf-8")
+    assert told.format(*there, "", *here) in notebook
+    ours, plain = (found["loss"][body]["v4"] for body in polar_repairs.BODIES)
+    lost = [y - x for x, y in zip(ours, plain, strict=True)]
+    return told.format(*there, " per character", *here), "RoPE loses {:.2f}, {:.2f} and {:.2f}".format(*lost)
+
+
+def names(found):
+    short, long = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
+    written, later = ([f"{share:.0%}" for share in found["whole"][arm]] for arm in (short, long))
+    assert max(min(heads[0]) for heads in found["without"][short]) < 0.65  # of the first layer
+    return (
+        f"right on {span(found['accuracy'][short], '.0f', 100)}% of the questions",
+        "by the second on {}, {} and {}".format(*written),
+        f"the second costs {span([letters[1] for letters in found['letters'][short]], '.2f')} nats",
+        f"the first count is {span(found['alike'][short], '.0f', 100)}%",
+        "After 1800 steps it writes {}, {} and {}".format(*later),
+    )
+
+
+def lengths(found):
+    change = found["change"]
+    return (
+        f"costs ALiBi {span(change['alibi'], '.2f')} nats",
+        f"NoPE (never good) {span(change['nope'], '.2f')}",
+        f"RoPE {span(change['v4'], '.2f')}",
+        f"the sinusoid {span(change['v3'], '.1f')}",
+    )
+
+
+def roles(found):
+    accuracy = found["accuracy"]
+    assert [sum(share > KNOWS for share in accuracy[v]) for v in ("v3", "v4", "learned")] == [3, 3, 1]
+    return (f"the best seed gets {max(accuracy['nope']):.1%} right",)
+
+
+def asked(found):
+    assert max(found["roles"]["words, RoPE"][0]) < 0.6 < 0.9 < found["roles"]["next letter"][0][-1]
+    assert all(
+        0.4 < share < 0.6
+        for share in (found["roles"]["letters, RoPE"][0][-1], *found["hidden"]["words, RoPE"])
+    )
+    return (
+        f"after {found['steps']:,} steps too (one seed)",
+        f"one question in {round(1 / who.share_of_asking(4, 4))} is",
+    )
+
+
+def floors(found):
+    at = {name: {n: mean for n, (mean, _) in each.items()} for name, each in found["window"].items()}
+    gain = -found["longer"]["tales"][0]
+    assert found["longer"]["plain-tales"] == [0, 0]
+    return (
+        f"reads {found['n_windows']} windows",
+        f"needs about {at['plain-tales']['64']:.2f} nats",
+        f"{at['tales']['64']:.2f} nats per character in windows of 64 of the tales",
+        f"{at['tales']['96']:.2f} in windows of 96",
+        f"{at['tales']['192']:.2f} in windows of 192 (standard errors 0.01), where the text's own rate is "
+        f"{found['floor']['tales']:.2f}",
+        f"{at['plain-tales']['64']:.2f} in windows of 64, with a rate of {found['floor']['plain-tales']:.2f}",
+        f"the best reader gains {gain:.2f} nats on the same characters of the tales",
+        f"It took {found['minutes']} minutes",
+    )
+
+
+PHRASES: dict[str, Callable] = {
+    **{"ladder": ladder, "polar": polar, "pope": pope, "names": names},
+    **{"lengths": lengths, "roles": roles, "who": asked, "floors": floors},
+}
+
+
+@pytest.mark.parametrize("name", PHRASES)
+def test_the_page_of_results_says_what_is_stored(name):
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert [phrase for phrase in PHRASES[name](load_results(name)) if phrase not in page] == []
