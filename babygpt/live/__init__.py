@@ -9,12 +9,12 @@ except ImportError as missing:
 
     raise ImportError(f"babygpt.live draws with widgets, which come with the extra `lab`: {FIX}") from missing
 
-from babygpt.live.controls import Choice as Choice
-from babygpt.live.controls import Line as Line
-from babygpt.live.controls import Scale as Scale
-from babygpt.live.controls import Slider as Slider
 from babygpt.live.dashboard import train as train
+from babygpt.live.explorer import Choice as Choice
 from babygpt.live.explorer import Explorer as Explorer
+from babygpt.live.explorer import Line as Line
+from babygpt.live.explorer import Scale as Scale
+from babygpt.live.explorer import Slider as Slider
 from babygpt.live.explorers.scores import alibi as alibi
 from babygpt.live.explorers.scores import gaussian as gaussian
 from babygpt.live.explorers.scores import polar as polar

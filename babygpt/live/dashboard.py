@@ -17,7 +17,7 @@ from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.canvas import Canvas
-from babygpt.live.controls import DESCRIPTION, WIDE, Control, grid
+from babygpt.live.explorer import DESCRIPTION, WIDE, Control, grid
 from babygpt.live.run import STARTING_LOCK, Run, State, Trainer
 from babygpt.live.view import View, close_all, weak_callback
 from babygpt.live.watches import Watch
@@ -26,9 +26,7 @@ from babygpt.objectives import Objective
 from babygpt.training.guard import require_vocabulary
 
 TEXT_SECONDS = 0.2  # between two updates of bar and status
-PICTURE_SECONDS = 0.5  # between two pictures while training, at least
-DRAWING_SHARE = 0.04  # of the time may go into pictures: drawing takes time from training
-LONGEST_SECONDS = 0.7  # between two pictures, whatever they cost: nothing stands still
+PICTURE_SECONDS = 0.6  # between two pictures: a picture takes 20 to 40 ms from training
 COLOURS = {
     State.RUNNING: "info",
     State.PAUSED: "warning",
@@ -93,7 +91,7 @@ class Dashboard(View):
     ) -> None:
         self.run, self.floors = weakref.ref(run), dict(floors)
         self.shown_state: State | None = None  # the state that the buttons show
-        self.next_text = self.next_picture = self.draw_seconds = 0.0  # seconds
+        self.next_text = self.next_picture = 0.0  # seconds
         self.update_lock = threading.Lock()
         self.controls = {control.name: control.widget() for control in controls}
         widths = [1.0, *(watch.width for watch in run.frames)]
@@ -135,14 +133,13 @@ class Dashboard(View):
     # ------------------------------------------------------------ called by the run
 
     def update(self, at_once: bool) -> None:
-        """Show the run's news: bar and status five times a second, pictures twice, or both at once."""
+        """Show the run's news now, or when the text and the picture are due."""
         now, run = time.monotonic(), self.run()
         if run is not None and (at_once or now >= self.next_text):
             self.next_text = now + TEXT_SECONDS
             self._update_text(run)
         if at_once or now >= self.next_picture:
-            pause = max(PICTURE_SECONDS, self.draw_seconds / DRAWING_SHARE)
-            self.next_picture = now + min(LONGEST_SECONDS, pause)
+            self.next_picture = now + PICTURE_SECONDS
             self.painter.wake()
 
     def finish(self, seconds: float) -> bool:
@@ -184,12 +181,6 @@ class Dashboard(View):
         self.image.tell(announcement=f"{self.title}: {state}")
 
     # ------------------------------------------------------------ in the painter's thread
-
-    def refresh(self) -> None:
-        if self.run() is not None:
-            start = time.thread_time()
-            super().refresh()
-            self.draw_seconds = time.thread_time() - start
 
     def draw(self) -> None:
         if (run := self.run()) is not None:

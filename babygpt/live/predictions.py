@@ -19,7 +19,7 @@ import ipywidgets
 import traitlets
 
 from babygpt.errors import BadInput
-from babygpt.live.controls import format_number
+from babygpt.live.explorer import format_number
 from babygpt.live.view import NO_WIDGET, current_cell, show
 from babygpt.tables import MARKS, Table
 
@@ -51,7 +51,7 @@ class OneOf:
         return ipywidgets.RadioButtons(options=self.options, value=None, **look)
 
     def read(self, value: Any) -> str | None:
-        """Return the choice of a widget or a call, None for none. Raises BadInput for any other value."""
+        """Return the widget's choice, or None for none."""
         return None if value is None else self.outcome(value)
 
     def outcome(self, value: Any) -> str:
@@ -93,10 +93,10 @@ class Number:
         return ipywidgets.Text(description="Your guess", placeholder=self.asked(), continuous_update=False)
 
     def read(self, value: Any) -> float | None:
-        """Return the number of a widget or a call, None for an empty text. Raises BadInput for junk."""
-        if value is None or not str(value).strip():
+        """Return the widget's number, or None for an empty text. Raises BadInput for junk."""
+        if not value.strip():
             return None
-        number = parse_number(str(value).replace(self.unit, "") if self.unit else str(value))
+        number = parse_number(value.replace(self.unit, ""))
         if number is None or not self.low <= number <= self.high:
             raise BadInput(f"a number from {self.asked()}, not {value!r}")
         return number
@@ -160,13 +160,13 @@ class Guess(Output):
     """Question with a learner's guess, and later the outcome.
 
     question  one sentence
-    kind      choices or a number
+    kind      OneOf or Number
     value     the present guess, or None
     counted   the guess when the outcome was first shown, or None
     outcome   None until `compare`
     """
 
-    def __init__(self, question: str, kind: OneOf | Number) -> None:
+    def __init__(self, question: str, kind: Any) -> None:
         self.question, self.kind = question, kind
         self.value: Any = None
         self.counted: Any = None
@@ -180,47 +180,40 @@ class Guess(Output):
         self.field.observe(self._changed, names="value")
         super().__init__(self.box, f"Predict. {question}\n[{kind.asked()}]")
 
-    def make(self, value: Any) -> None:
-        """Guess without the widget: one of the choices, or a number. Raises BadInput for anything else."""
-        read = self.kind.read(value)
-        self.field.value = read if isinstance(self.kind, OneOf) else "" if read is None else str(value)
-        self._keep(read)
-
     def compare(self, outcome: Any) -> Output:
         """Show the guess beside the outcome; later guesses are not counted.
 
         outcome  one of the choices, or a number
         Raises BadInput for anything else.
         """
-        found: Any = self.kind.outcome(outcome)
+        found = self.kind.outcome(outcome)
         if self.outcome is None:
             self.counted = self.value
         self.outcome = found
         self._keep(self.value)
-        came = f"It came out: {self.kind.words(found)}."
-        return Output(self.result, f"{came} {NO_GUESS if self.counted is None else KEPT}")
+        words = f"It came out: {self.in_words(found)}. {NO_GUESS if self.counted is None else KEPT}"
+        return Output(self.result, words)
+
+    def in_words(self, value: Any) -> str:
+        """Write a guess or an outcome, or a dash for None."""
+        return "–" if value is None else str(self.kind.words(value))
 
     def verdict(self) -> str:
         """Return guess and outcome in a sentence or two."""
-        came = f"It came out: {self.kind.words(self.outcome)}."
+        came = f"It came out: {self.in_words(self.outcome)}."
         if self.value is None:
             return f"{came} {NO_GUESS}"
         guessed = self.value if self.counted is None else self.counted
-        verdict = f"You guessed: {self.kind.words(guessed)}. {came} {self.mark(guessed)}"
+        verdict = f"You guessed: {self.in_words(guessed)}. {came} {self.mark(guessed)}"
         if isinstance(self.kind, Number):
-            verdict += f" ({self.kind.words(abs(guessed - self.outcome))} away)"
+            verdict += f" ({self.in_words(abs(guessed - self.outcome))} away)"
         return verdict + (" Guessed after the outcome was shown." if self.counted is None else "")
 
     def mark(self, guess: Any) -> str:
-        """Return ✓ or ✗ for a guess."""
+        """Return ✓ or ✗ for a guess, or nothing where guess or outcome is missing."""
+        if guess is None or self.outcome is None:
+            return ""
         return MARKS["holds" if self.kind.right(guess, self.outcome) else "fails"]
-
-    def row(self) -> tuple[str, ...]:
-        """Return question, counted guess, outcome, and ✓ or ✗, as texts; a dash for missing ones."""
-        guess = self.value if self.outcome is None else self.counted
-        came = "–" if self.outcome is None else self.kind.words(self.outcome)
-        mark = "" if guess is None or self.outcome is None else self.mark(guess)
-        return self.question, "–" if guess is None else self.kind.words(guess), came, mark
 
     def _keep(self, value: Any) -> None:
         self.value = value
@@ -248,7 +241,11 @@ class Tally(Output):
         self.asked, self.made = len(guesses), len(made)
         self.right = sum(guess.mark(guess.counted) == "✓" for guess in made)
         self.late = sum(guess.counted is None and guess.value is not None for guess in shown)
-        self.table = Table(("question", "guess", "outcome", ""), [guess.row() for guess in guesses], 1)
+        rows = []
+        for guess in guesses:
+            value = guess.value if guess.outcome is None else guess.counted
+            rows.append((guess.question, guess.in_words(value), guess.in_words(guess.outcome), guess.mark(value)))
+        self.table = Table(("question", "guess", "outcome", ""), rows, 1)
         page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
         words = f"{self.asked} guesses were asked for. {KEPT if made else 'No guess was made.'}"
         super().__init__(ipywidgets.HTML(page), words)

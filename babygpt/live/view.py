@@ -23,7 +23,6 @@ from babygpt.live.canvas import DRAWING_LOCK, Canvas, first_drawing
 HERE = Path(__file__).parent
 IDLE_SECONDS = 1.0  # without a wake, after which a painter is idle
 Target = TypeVar("Target")
-DISPLAY_LOCK = threading.Lock()  # of View.on_display
 # A saved page that is opened again finds no widget and says so: this hides the message above a still copy.
 NO_WIDGET = (
     ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets)"
@@ -73,12 +72,11 @@ class Painter:
                     if not self.wanted:  # else somebody woke it while on_idle was at work
                         self.thread = None
                         return
-        finally:
+        except BaseException:
             with self.change:  # else everybody would wait for ever for a thread that has failed
-                if self.thread is threading.current_thread():
-                    self.wanted = self.painting = False
-                    self.thread = None
-                    self.change.notify_all()
+                self.wanted, self.painting, self.thread = False, False, None
+                self.change.notify_all()
+            raise
 
     def _wait_for_wake(self) -> bool:
         """Wait a moment for a request; return whether there is one."""
@@ -144,7 +142,7 @@ class View:
     canvas   of the picture; a subclass must be ready to `draw` when it calls this constructor
     """
 
-    on_display: ClassVar[WeakSet[View]] = WeakSet()
+    on_display: ClassVar[WeakSet[View]] = WeakSet()  # changed by cells only
 
     def __init__(self, title: str, widgets: list[Any], canvas: Canvas) -> None:
         self.title, self.canvas = title, canvas
@@ -193,7 +191,7 @@ class View:
 
     def close(self) -> None:
         """Take the widgets off the page and out of the kernel."""
-        close_all([*_widgets_inside(self.root), self.root])
+        close_all([self.root])
 
     # ------------------------------------------------------------ on the page, and in the saved notebook
 
@@ -207,34 +205,29 @@ class View:
         the live picture hides. All others get one output with both.
         """
         self.shown, self.cell = True, current_cell()
-        for other in self.displayed():
+        for other in list(self.on_display):
             same_place = self.cell and other.cell and other.cell[0] == self.cell[0]
             if same_place and other.cell != self.cell:  # shown by an earlier run of this cell
                 other.close()
-                with DISPLAY_LOCK:
-                    self.on_display.discard(other)
-        with DISPLAY_LOCK:
-            self.on_display.add(self)
+                self.on_display.discard(other)
+        self.on_display.add(self)
         if self.cell:
             show(self.root._repr_mimebundle_())
         self._show_still()
 
-    def output(self) -> dict[str, str]:
-        """Return the output with the still copy, and with the widgets if they have no output of their own."""
+    def _show_still(self, **options: Any) -> None:
+        """Publish the still copy, with the widgets if they have no output of their own."""
         png = b64encode(self.image.value).decode()
-        if self.cell is None:
-            return {**self.root._repr_mimebundle_(), "image/png": png, "text/plain": repr(self)}
         page = (
             f'<style>{NO_WIDGET}</style><img class="babygpt-still" data-babygpt="{self.name}" '
             f'alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" '
             'style="max-width: 100%; background: white">'
         )
-        return {"text/html": page, "text/plain": repr(self)}
-
-    def _show_still(self, **options: Any) -> None:
-        """Publish the still copy. HTML holds its own alt text; that of a bare PNG is metadata."""
-        metadata = {} if self.cell else {"image/png": {"alt": self.image.alt}}
-        show(self.output(), display_id=self.name, metadata=metadata, **options)
+        data, metadata = {"text/html": page, "text/plain": repr(self)}, {}
+        if self.cell is None:  # a bare PNG has its description beside it
+            data = {**self.root._repr_mimebundle_(), "image/png": png, "text/plain": repr(self)}
+            metadata = {"image/png": {"alt": self.image.alt}}
+        show(data, display_id=self.name, metadata=metadata, **options)
 
     def update_still(self) -> None:
         """Replace the still copy by the present picture."""
@@ -244,12 +237,6 @@ class View:
     def _on_idle(self) -> None:
         if self.cell:
             self.update_still()
-
-    @classmethod
-    def displayed(cls) -> list[View]:
-        """Return the views on the page; from any thread."""
-        with DISPLAY_LOCK:
-            return list(cls.on_display)
 
 
 def current_cell() -> tuple[str, str] | None:
@@ -267,16 +254,12 @@ def show(data: dict[str, str], **options: Any) -> None:
 
 
 def close_all(widgets: Sequence[Any]) -> None:
-    """Close widgets together with their layouts and styles."""
+    """Close widgets with all that is inside them, their layouts and their styles."""
     for widget in widgets:
+        close_all(getattr(widget, "children", ()))
         for part in (getattr(widget, "layout", None), getattr(widget, "style", None), widget):
             if part is not None:
                 part.close()
-
-
-def _widgets_inside(widget: Any) -> list[Any]:
-    children = getattr(widget, "children", ())
-    return [inner for child in children for inner in (*_widgets_inside(child), child)]
 
 
 def weak_callback(target: Target, act: Callable[[Target, Any], None]) -> Callable[[Any], None]:

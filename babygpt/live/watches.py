@@ -17,7 +17,7 @@ from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Gated
 from babygpt.errors import BadInput
-from babygpt.live.controls import format_number
+from babygpt.live.explorer import format_number
 from babygpt.metrics.answers import role_accuracy
 from babygpt.metrics.inspection import (
     attention_weights,
@@ -143,10 +143,8 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
     If each head has one, the largest share of K(0) that any head keeps at a distance is drawn.
 
     furthest  distance up to which it is drawn, in tokens
-    Raises BadInput if furthest is below 1; measuring raises one if the model's encoding has no kernel.
+    Measuring raises BadInput if the model's encoding has no kernel.
     """
-    if furthest < 1:
-        raise BadInput(f"furthest ({furthest}) must be at least 1 token")
 
     def measure(model: Any) -> np.ndarray:
         if not isinstance(model.encoding, Gaussian):
@@ -238,56 +236,42 @@ def encode_masked(tokenizer: CharTokenizer, text: str) -> Tensor:
     return ids.masked_fill(hollow, tokenizer.mask_id)[None]
 
 
-@dataclass(frozen=True)
-class Gates:
-    """The gates of a model at one step.
-
-    values  (H or 1, T, channels)  factors of the keys of each head, or of all heads
-    phases  (H or 1, D)  radians; of width 0 if the encoding learns none
-    alpha   the factor of MASK tokens, or None if the encoding has none
-    """
-
-    values: np.ndarray
-    phases: np.ndarray
-    alpha: float | None
-
-
 def gates(times: int = 40, length: int = 32) -> Watch:
     """Watch the gates of a model's keys, before any norm: a row for each position.
 
     The last four of every sixteen positions are MASK. If each head has gates of its own, the head is drawn
     whose phases have moved furthest.
 
-    length  positions, at least 1
-    Raises BadInput for a length below 1; measuring raises one if the model's encoding has no gates.
+    length  positions
+    Measuring raises BadInput if the model's encoding has no gates.
     """
-    if length < 1:
-        raise BadInput(f"length ({length}) must be at least 1 position")
     masked = torch.arange(length) % 16 >= 12
+    positions = Positions(torch.arange(length), masked=masked[None])
 
     @torch.inference_mode()
-    def measure(model: Any) -> Gates:
+    def measure(model: Any) -> dict[str, Any]:
         encoding, device = model.encoding, next(model.parameters()).device
-        values = (
-            gates_of(encoding, Positions(torch.arange(length), masked=masked[None]).to(device)).cpu().numpy()
-        )
-        phases = phases_of(encoding)
-        learned = np.zeros((len(values), 0)) if phases is None else phases.cpu().numpy().copy()
-        alpha = encoding.alpha if isinstance(encoding, Gated) else None
-        return Gates(values.astype(np.float16), learned, alpha)
+        values = gates_of(encoding, positions.to(device)).cpu().numpy()  # (H or 1, T, channels)
+        phases = phases_of(encoding)  # (H or 1, D) radians
+        return {
+            "values": values.astype(np.float16),
+            "phases": np.zeros((len(values), 0)) if phases is None else phases.cpu().numpy().copy(),
+            "alpha": encoding.alpha if isinstance(encoding, Gated) else None,  # factor of MASK tokens
+        }
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        first, now = frames[0][1], frames[-1][1]
-        moved = np.abs(now.phases - first.phases).max(axis=-1, initial=0.0)  # (H or 1,) radians
+        first, now = frames[0][1]["phases"], frames[-1][1]["phases"]
+        values, alpha = frames[-1][1]["values"], frames[-1][1]["alpha"]
+        moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(moved.argmax())
-        if now.phases.size:
+        if now.size:
             whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
             finding = f"{whose} moved by {moved[head]:.2f} rad"
         else:
             finding = "No phase to learn: the gates stay"
-        shown = now.values[head].astype(np.float32)
-        both = shown.shape[-1] > now.phases.shape[-1]  # an encoding without phases has sines too
-        mark = "MASK" if now.alpha is None else f"MASK\n× {format_number(now.alpha)}"
+        shown = values[head].astype(np.float32)
+        both = shown.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
+        mark = "MASK" if alpha is None else f"MASK\n× {format_number(alpha)}"
         across = "channel: cosines, then sines" if both else "channel"
         plots.draw_gates(ax, shown, masked.numpy(), finding, across, mark)
 

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 
 from babygpt import plots
 from babygpt.errors import BadInput
-from babygpt.live.controls import Choice, Control, Slider
-from babygpt.live.explorer import Explorer
+from babygpt.live.explorer import Choice, Control, Explorer, Slider
 from babygpt_course.studies.board import paired_differences
 from babygpt_course.studies.paired import decided_side
 

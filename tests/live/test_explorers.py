@@ -87,12 +87,10 @@ def title(ax):
         (Slider, ("name", 11, 0, 10)),
         (Slider, ("name", -1, 0, 10)),
         (Slider, ("name", 3, 5, 1)),
-        (Slider, ("name", 9, 8, 128, "", 8)),
         (Scale, ("name", 500.0, 10.0, 100.0)),
         (Scale, ("name", 5.0, 0.0, 10.0)),
         (Scale, ("name", math.nan, 1.0, 10.0)),
         (Scale, ("name", 5.0, 1.0, math.inf)),
-        (Choice, ("name", ())),
     ],
 )
 def test_an_impossible_control_is_refused_by_name(control, args):
@@ -224,8 +222,6 @@ def test_a_start_that_is_refused_is_an_error_of_the_cell():
         counting(7)
     with pytest.raises(BadInput, match="sentence"):
         live.attention(noisy_model(), LETTERS, "")
-    with pytest.raises(BadInput, match="no controls called m"):
-        live.Explorer("counting", int, print, [Slider("n", 1, 0, 2)], together=[("n", "m")])
 
 
 @pytest.mark.parametrize("name", ["attention", "diffusion"])

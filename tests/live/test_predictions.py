@@ -90,28 +90,15 @@ def test_junk_is_named_and_not_kept(junk):
     assert junk in guess.message.value
     guess.field.value = "31"
     assert (guess.value, guess.message.value) == (31.0, "Kept.")
-    with pytest.raises(BadInput, match=junk):
-        guess.make(junk)
-    with pytest.raises(BadInput, match=junk):
-        winner().make(junk)
-
-
-def test_a_guess_can_be_made_and_withdrawn_without_the_widget():
-    share().make(0)
-    assert (share().value, share().field.value) == (0.0, "0")
-    share().make(None)
-    assert (share().value, share().field.value) == (None, "")
-    winner().make("v4")
-    assert winner().field.value == "v4"
 
 
 # ---------------------------------------------------------------- comparing
 
 
 def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
-    winner().make("v3")
-    share().make(30)
-    predict("Never compared?", ["yes", "no"]).make("yes")
+    winner().field.value = "v3"
+    share().field.value = "30"
+    predict("Never compared?", ["yes", "no"]).field.value = "yes"
     winner().compare("v4")
     share().compare(48)
     winner().field.value = "v4"  # too late
@@ -129,7 +116,7 @@ def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
 
 @pytest.mark.parametrize(("guess", "mark"), [(38, "✓"), (58, "✓"), (37.9, "✗"), (58.1, "✗")])
 def test_near_is_a_tenth_of_the_way_from_end_to_end(guess, mark):
-    share().make(guess)
+    share().field.value = str(guess)
     share().compare(48)
     assert mark in share().result.value
     exact = predict("?", low=-10, high=10, near=0).kind
@@ -162,7 +149,7 @@ def test_no_text_holds_the_guess():
     texts = set()
     for guess in ("v3", "v4", "neither"):
         predictions.GUESSES.clear()
-        winner().make(guess)
+        winner().field.value = guess
         texts.add((repr(winner()), repr(winner().compare("v4")), repr(tally())))
     ((asked, compared, counted),) = texts
     assert asked == f"Predict. {ORDER}\n[v3 / v4 / neither]"
@@ -180,7 +167,7 @@ def test_run_all_needs_no_guess():
 CELLS = (
     "from babygpt.live import predict, tally",
     "guess = predict('Which?', ['SECRET', 'other'])\nguess",
-    "guess.make('SEC' + 'RET')\nguess.compare('other')",
+    "guess.field.value = 'SEC' + 'RET'\nguess.compare('other')",
     "tally()",
 )
 

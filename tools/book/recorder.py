@@ -47,7 +47,7 @@ class Recorder:
 
     def record_views(self) -> None:
         """Record the live pictures on the page that are not recorded yet, dashboards when they are over."""
-        for view in View.displayed():
+        for view in list(View.on_display):
             name = view.root.model_id
             if name in self.views:
                 continue
@@ -61,7 +61,7 @@ class Recorder:
 
     def write(self, path: Path) -> None:
         """Write what was noted as JSON, when nothing trains any more."""
-        for view in View.displayed():
+        for view in list(View.on_display):
             if isinstance(view, Dashboard) and (run := view.run()) is not None:
                 run.wait()
         self.record_views()

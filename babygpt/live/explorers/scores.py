@@ -16,8 +16,7 @@ from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature
 from babygpt.encodings.rotary import Rotary
 from babygpt.encodings.sinusoidal import frequencies
-from babygpt.live.controls import THETA, Choice, Scale, Slider, format_number
-from babygpt.live.explorer import Explorer
+from babygpt.live.explorer import THETA, Choice, Explorer, Scale, Slider, format_number
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.transformer import SHARPNESS, norm, score_scale
 from babygpt.plots import artists

@@ -19,8 +19,7 @@ from babygpt import plots
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings import Encoding, Rotary
 from babygpt.errors import BadInput
-from babygpt.live.controls import Choice, Control, Line, Scale, Slider, format_number
-from babygpt.live.explorer import Explorer
+from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
 from babygpt.live.watches import encode_masked
 from babygpt.metrics.inspection import attention_weights
 from babygpt.metrics.losses import loss_by_position, position_matched_losses
@@ -136,15 +135,24 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     holes = int(encode_masked(tokenizer, text).eq(len(tokenizer.characters)).sum())
 
     @lru_cache(maxsize=32)
-    def fill(
+    def drafts_of(
         text: str, sampler: str, threshold: int, temperature: float, top_k: int, number: int
-    ) -> tuple[Filled, ...]:
-        own_generator = torch.Generator().manual_seed(number)  # never the one that a training draws from
-        how = (temperature, top_k, own_generator)
-        return drafts_of(model, encode_masked(tokenizer, text), sampler, threshold / 100, *how)
+    ) -> tuple[Filled, ...]:  # the text at first and after each step
+        idx, mask = encode_masked(tokenizer, text), model.config.vocab_size - 1
+        own = torch.Generator().manual_seed(number)  # never the one that a training draws from
+        if sampler == "changes its mind":
+            thoughts = SecondThoughts(int(idx.eq(mask).sum()), threshold / 100, DOUBT)
+            return tuple(drafts(model, idx, thoughts, temperature, top_k, own))
+        order = (by_confidence if sampler == "surest first" else by_entropy)(threshold / 100)
+        filled = fill_in(model, idx, order, temperature, top_k, own)
+        hidden = (filled.when > step for step in range(int(filled.steps) + 1))
+        return tuple(
+            Filled(filled.tokens.masked_fill(h, mask), filled.when.masked_fill(h, 0), filled.confidence)
+            for h in hidden
+        )
 
     def measure(step: int, **settings: Any) -> dict[str, Any]:
-        found = after_step(tokenizer, fill(**settings), step)
+        found = after_step(tokenizer, drafts_of(**settings), step)
         sampler, setting = settings["sampler"], settings["threshold"] / 100
         drawn = f"temperature {format_number(settings['temperature'])}, top-k {settings['top_k']}"
         how = f"{SAMPLERS[sampler].format(setting)}, {drawn}, draw {settings['number']}"
@@ -168,32 +176,6 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     ]
     together = [("sampler", "step")]
     return Explorer("diffusion", measure, draw_filling, controls, widths=(1.9, 1), together=together)
-
-
-def drafts_of(
-    model: LanguageModel,
-    idx: Tensor,
-    sampler: str,
-    setting: float,
-    temperature: float,
-    top_k: int,
-    generator: torch.Generator,
-) -> tuple[Filled, ...]:
-    """Fill in a text with one of the SAMPLERS, and return it at first and after every step.
-
-    setting  the threshold, the bound in nats, or the strength
-    """
-    mask = model.config.vocab_size - 1
-    if sampler == "changes its mind":
-        thoughts = SecondThoughts(int(idx.eq(mask).sum()), setting, DOUBT)
-        return tuple(drafts(model, idx, thoughts, temperature, top_k, generator))
-    order = by_confidence(setting) if sampler == "surest first" else by_entropy(setting)
-    filled = fill_in(model, idx, order, temperature, top_k, generator)
-    hidden = (filled.when > step for step in range(int(filled.steps) + 1))
-    return tuple(
-        Filled(filled.tokens.masked_fill(h, mask), filled.when.masked_fill(h, 0), filled.confidence)
-        for h in hidden
-    )
 
 
 def after_step(tokenizer: CharTokenizer, shown: tuple[Filled, ...], step: int) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from babygpt import plots
 from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live.controls import THETA, Scale, Slider
-from babygpt.live.explorer import Explorer
+from babygpt.live.explorer import THETA, Explorer, Scale, Slider
 from babygpt.metrics.parallel_texts import cosines
 from babygpt.plots import artists
 
