@@ -20,7 +20,7 @@ unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 SLOW   := browser benchmarks cli course/claims course/notes course/studies faults live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks book handout figures bench gpu constraints clean
+.PHONY: help env lab test check lint format notebooks book handout figures bench gpu anywhere constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up .venv: some minutes the first time, nothing afterwards."
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,book,sweep,dev]"
+	@# Saving a notebook leaves its text in notebooks/src/ alone: `make format` brings the two in step.
+	@$(PY) -m jupyter server extension disable jupyterlab_jupytext >/dev/null 2>&1 || true
 	@# No question about Jupyter news over the first page of the course.
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true
@@ -81,9 +83,11 @@ figures: env  ## measure and draw figures/ again, some hours (NAMES="ladder pola
 bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)
 	$(PY) -m benchmarks $(or $(NAME),--help) $(ARGS)
 
+anywhere: env  ## run lessons with other seeds, processors and threads (NAMES="04_rope" ARGS="-s avx2")
+	$(PY) -m tools.anywhere $(NAMES) $(ARGS)
+
 gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gpu.json
 	$(PY) -m benchmarks gpu --store --folder figures $(ARGS)
-
 
 # uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
 # bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.

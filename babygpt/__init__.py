@@ -4,11 +4,13 @@ These are the names that the notebooks use. Each is imported when it is first us
 and `python -m babygpt --help` need not wait for PyTorch.
 """
 
+import re
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for type checkers and editors; tests/test_package.py compares it with MODULES
+if TYPE_CHECKING:  # what editors and type checkers see
     from babygpt.config import ModelConfig as ModelConfig
     from babygpt.config import TrainConfig as TrainConfig
     from babygpt.data import CharTokenizer as CharTokenizer
@@ -26,23 +28,9 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_package.py compar
 
     __version__: str
 
-MODULES = {  # name -> where it is defined
-    "ModelConfig": "babygpt.config",
-    "TrainConfig": "babygpt.config",
-    "CharTokenizer": "babygpt.data",
-    "load_corpus": "babygpt.data",
-    "attention_weights": "babygpt.metrics",
-    "loss_by_position": "babygpt.metrics",
-    "role_accuracy": "babygpt.metrics",
-    "build": "babygpt.models.versions",
-    "Branches": "babygpt.objectives",
-    "NextToken": "babygpt.objectives",
-    "Positions": "babygpt.positions",
-    "generate": "babygpt.sampling",
-    "follow": "babygpt.training",
-    "train": "babygpt.training",
-}
-
+# The imports above as text, so that each name is listed once: name -> module that defines it.
+IMPORTS = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.MULTILINE)
+MODULES = {name: module for module, name in IMPORTS}
 __all__ = list(MODULES)
 
 if not TYPE_CHECKING:  # a type checker that saw this would accept any name

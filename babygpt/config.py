@@ -63,10 +63,8 @@ def require_positive(config: Any, *names: str) -> None:
 
 def require_countable(name: str, number: int) -> None:
     """Raise BadInput unless a number is whole, at least 1, and small enough for PyTorch to count to."""
-    if whole_number(name, number) < 1:
-        raise BadInput(f"{name} ({number}) must be at least 1")
-    if number >= BEYOND:
-        raise BadInput(f"{name} ({number}) must be below 2^63")
+    if not 1 <= whole_number(name, number) < BEYOND:
+        raise BadInput(f"{name} ({short(number)}) must be at least 1, and below 2^63")
 
 
 def require_seed(seed: int) -> None:

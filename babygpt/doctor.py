@@ -55,7 +55,7 @@ def python() -> Diagnosis:
 
 
 def requirements(extra: str) -> list[Requirement]:
-    """Return what babygpt requires: always (""), or for an extra; nothing where it is not installed."""
+    """Return the requirements of babygpt itself (""), or of an extra; nothing where it is not installed."""
     try:
         wanted = [Requirement(line) for line in metadata.requires("babygpt") or []]
     except metadata.PackageNotFoundError:
@@ -64,12 +64,10 @@ def requirements(extra: str) -> list[Requirement]:
     return [one for one in needed if ("extra" in str(one.marker)) == bool(extra)]
 
 
-def packages() -> Iterator[Diagnosis]:
+def packages() -> list[Diagnosis]:
     """Compare each package that babygpt always needs with its bounds."""
-    wanted = requirements("")
-    if not wanted:
-        yield Diagnosis("babygpt", False, f"is not installed: {FIX}")
-    yield from map(package, wanted)
+    missing = Diagnosis("babygpt", False, f"is not installed: {FIX}")
+    return [package(need) for need in requirements("")] or [missing]
 
 
 def package(need: Requirement) -> Diagnosis:
@@ -94,11 +92,9 @@ def processor() -> Iterator[Diagnosis]:
 
         device, threads, allowed = pick_device(), torch.get_num_threads(), cpu_count()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    except BadInput as error:
-        yield Diagnosis("device", False, str(error))
-        return
-    except (ImportError, OSError, RuntimeError) as error:
-        yield Diagnosis("device", False, f"PyTorch does not work here: {error}")
+    except (BadInput, ImportError, OSError, RuntimeError) as error:
+        what = "" if isinstance(error, BadInput) else "PyTorch does not work here: "
+        yield Diagnosis("device", False, f"{what}{error}")
         return
     yield Diagnosis("device", True, name)
     yield Diagnosis("memory", True, f"{device_memory(torch.device('cpu')) / 1e9:.1f} GB")
@@ -144,5 +140,5 @@ def widgets() -> Diagnosis:
 def disk() -> Diagnosis:
     """Check that checkpoints and figures fit into the current folder's file system."""
     free = shutil.disk_usage(Path.cwd()).free
-    ok = free >= DISK
-    return Diagnosis("disk", ok, f"{free / 1e9:.1f} GB free" + ("" if ok else ", 1 GB is needed"))
+    advice = "" if free >= DISK else ", 1 GB is needed"
+    return Diagnosis("disk", not advice, f"{free / 1e9:.1f} GB free{advice}")

@@ -1,4 +1,4 @@
-"""What is wrong with what somebody asked for, told apart from faults of our own."""
+"""Errors of the user, as opposed to bugs of babygpt."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from __future__ import annotations
 class BadInput(ValueError):
     """A value that cannot be used; the message names it and what would be right.
 
-    Every check of input in the package raises this. The shell shows it in one line; any other ValueError
-    is a fault of babygpt, and shows its traceback.
+    Every check of input in the package raises this. The shell shows it in one line. Any other ValueError is a
+    bug of babygpt, and shows its traceback.
     """

@@ -60,12 +60,12 @@ class Source:
 
 
 def source(thing: Any) -> Source:
-    """The source of a function or class, to be shown as the last line of a cell."""
+    """Return the source of a function or class, to be shown as the last line of a cell."""
     return Source(thing)
 
 
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table of texts, one for each column; it ends with a line end."""
+    """Return a Markdown table of texts, one for each column; it ends with a line end."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -73,7 +73,7 @@ def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def mean_sd(
     values: Sequence[float], average: Callable[[Sequence[float]], float] = mean
 ) -> dict[str, float | None]:
-    """Mean and sample standard deviation of some numbers.
+    """Return the mean and the sample standard deviation of some numbers.
 
     average  takes the mean; statistics.fmean is quicker, and may differ in the last digit
     returns  {"mean", "sd"}; the mean of no number is None, the deviation of fewer than two is None
@@ -82,7 +82,7 @@ def mean_sd(
 
 
 def format_mean_sd(stats: Mapping[str, float | None], form: str = ".3f") -> str:
-    """What `mean_sd` returns as text, such as "0.512 ± 0.003".
+    """Return the result of `mean_sd` as text, such as "0.512 ± 0.003".
 
     stats    "mean" and "sd"; either may be None or missing
     form     how each number is formatted, as after the colon of an f-string

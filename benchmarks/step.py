@@ -178,12 +178,13 @@ class PartMeter:
         return self.parts
 
 
-class MeteredObjective:
+class MeteredObjective(Objective):
     """An objective that tells a meter when it draws a batch, takes a loss, and when backward begins."""
 
     def __init__(self, objective: Objective, meter: PartMeter) -> None:
         self.objective, self.meter = objective, meter
-        self.count, self.validate = objective.count, objective.validate
+        own = {name: getattr(objective, name) for name in ("largest", "count", "validate")}
+        vars(self).update(own)  # all else is the objective's own
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         self.meter.enter("batch")

@@ -36,9 +36,6 @@ def test_numbers_out_of_range_are_named() -> None:
         assert TrainConfig(final_lr=final_lr, warmup=0, eval_every=0, weight_decay=0.0).final_lr == final_lr
 
 
-@pytest.mark.survives(
-    "a count that is no whole number, or a rate that is none", "it is refused by its name, before training"
-)
 def test_a_count_is_a_whole_number_and_a_rate_a_finite_one() -> None:
     counts = [1.5, 2.0, math.nan, True, "3", None, np.float64(2), torch.tensor(2.0)]
     rates = [math.nan, math.inf, -math.inf, 10**400, True, "3", None]

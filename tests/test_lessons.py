@@ -5,7 +5,7 @@ A check returns what is wrong with a notebook, in words, so that each can be tri
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -115,7 +115,7 @@ def with_its_end(nb: NotebookNode) -> list[str]:
     return wrong + [f"a promise instead of a page: {words!r}" for words in notices]
 
 
-def with_minutes(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
+def with_minutes(nb: NotebookNode, exercises: Sequence[Exercise] = ()) -> list[str]:
     """The minutes stated at the top are those that can be counted."""
     stated = TAKES.search(nb.cells[0].source)
     if not stated:
@@ -149,11 +149,8 @@ def minutes_to_read(nb: NotebookNode) -> float:
 def with_exercises(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
     """All exercises of the lesson are set, one after the other: the task, the learner's cell, the check."""
     tasks = find_tasks(nb)
-    wrong = (
-        []
-        if [task.exercise.name for task in tasks] == [e.name for e in exercises]
-        else [f"it sets {[task.exercise.name for task in tasks]}, and not {[e.name for e in exercises]}"]
-    )
+    names, wanted = [task.exercise.name for task in tasks], [e.name for e in exercises]
+    wrong = [] if names == wanted else [f"it sets {names}, and not {wanted}"]
     shown = [cell.source.strip() for cell in code_cells(nb)]
     wrong += [f"the task of {t.called} is not shown" for t in tasks if t.called not in shown]
     checked = [(task, "\n".join(str(o.get("data", {})) for o in task.check.outputs)) for task in tasks]
@@ -164,16 +161,11 @@ def with_exercises(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
 # ---------------------------------------------------------------- the lessons of the course
 
 
-@pytest.mark.parametrize("check", [with_guesses_apart, with_every_guess_kept, with_its_end])
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_lesson_is(path: Path, check: Callable):
-    assert check(read(path)) == []
-
-
-@pytest.mark.parametrize("check", [with_minutes, with_exercises])
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_lesson_and_its_exercises_agree(path: Path, check: Callable):
-    assert check(read(path), exercises_of(lesson(path))) == []
+def test_lesson_keeps_guesses_apart_ends_well_and_agrees_with_its_exercises(path: Path):
+    nb, exercises = read(path), exercises_of(lesson(path))
+    wrong = [*with_guesses_apart(nb), *with_every_guess_kept(nb), *with_its_end(nb)]
+    assert [*wrong, *with_minutes(nb, exercises), *with_exercises(nb, exercises)] == []
 
 
 def test_all_lessons_but_the_museum_have_three_exercises_or_more():
@@ -234,52 +226,31 @@ def replaced(cell: int, old: str, new: str) -> Callable[[NotebookNode], None]:
     return spoil
 
 
-def plain(nb: NotebookNode) -> None:
-    nb.cells[2].metadata.tags = []
-
-
-def asserted(nb: NotebookNode) -> None:
-    nb.cells[2].source = "assert 'a' < 'b'\nwider.compare('a')"
-
-
-def shown_between(nb: NotebookNode) -> None:
-    nb.cells.insert(2, new_code_cell("print('a')", outputs=[said("a")]))
-
-
-def counted_early(nb: NotebookNode) -> None:
-    nb.cells.insert(0, nb.cells.pop(4))
-
-
-def without_exercises(check: Callable) -> Callable:
-    return lambda nb: check(nb, [])
-
-
 SPOILT = [
-    (with_guesses_apart, plain),
-    (with_guesses_apart, asserted),
-    (with_guesses_apart, shown_between),
+    (with_guesses_apart, lambda nb: nb.cells[2].metadata.update(tags=[])),
+    (with_guesses_apart, replaced(2, "wider.compare", "assert 'a' < 'b'\nwider.compare")),
+    (with_guesses_apart, lambda nb: nb.cells.insert(2, new_code_cell("print('a')", outputs=[said("a")]))),
     (with_guesses_apart, replaced(2, "wider.compare('a')", "print('a')")),
     (with_guesses_apart, replaced(3, "assert", "wider.compare('a'); assert")),
     (with_every_guess_kept, replaced(0, "word word", "> **Predict.** Which?")),
     (with_every_guess_kept, replaced(1, "wider = ", "")),
     (with_every_guess_kept, replaced(4, "live.tally()", "1")),
-    (with_every_guess_kept, counted_early),
+    (with_every_guess_kept, lambda nb: nb.cells.insert(0, nb.cells.pop(4))),
     (with_its_end, replaced(5, "## Self-test", "## Test")),
     (with_its_end, replaced(5, "5. Five.\n", "")),
     (with_its_end, replaced(5, "https://arxiv.org/abs/1706.03762", "a-book")),
     (with_its_end, replaced(5, "[another](04_rope.ipynb)", "another")),
     (with_its_end, replaced(0, "word word", "This page is being written.")),
-    (without_exercises(with_minutes), replaced(0, "about 3 minutes", "about 4 minutes")),
-    (without_exercises(with_minutes), replaced(0, "**Takes:**", "Takes")),
-    (without_exercises(with_minutes), replaced(0, "guess.", "guess; the exercises about 9 more.")),
-    (without_exercises(with_minutes), replaced(0, "word ", "word word word ")),
+    (with_minutes, replaced(0, "about 3 minutes", "about 4 minutes")),
+    (with_minutes, replaced(0, "**Takes:**", "Takes")),
+    (with_minutes, replaced(0, "guess.", "guess; the exercises about 9 more.")),
+    (with_minutes, replaced(0, "word ", "word word word ")),
 ]
 
 
-@pytest.mark.parametrize("check", [with_guesses_apart, with_every_guess_kept, with_its_end])
-def test_a_good_lesson_passes(check: Callable):
-    assert check(good()) == []
-    assert with_minutes(good(), []) == []
+def test_a_good_lesson_passes():
+    checks = (with_guesses_apart, with_every_guess_kept, with_its_end, with_minutes)
+    assert [wrong for check in checks for wrong in check(good())] == []
     assert with_exercises(good(), []) == []
 
 

@@ -21,7 +21,7 @@ from babygpt.memory import (
 )
 from babygpt.metrics import answer_log_probs, exact_nelbo, greedy_answers, loss_by_position, nelbo
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import Branches, MaskedDiffusion, NextToken, largest_batch
+from babygpt.objectives import Branches, MaskedDiffusion, NextToken
 from babygpt.sampling import continue_text, fill_in, generate
 from babygpt.training import train
 
@@ -54,15 +54,15 @@ def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
 
 def test_a_model_needs_what_its_matrices_take(memory):
     for version in ("v1", "v4", "v7"):
-        model, kind = build(version, SHAPE), VERSIONS[version]
+        memory(GB)
+        model, has_blocks = build(version, SHAPE), VERSIONS[version].bag is None
         common = [p for name, p in model.named_parameters() if not name.startswith("encoding.")]
         size = sum(p.numel() * p.element_size() for p in common if p.ndim == 2)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(budget, "device_memory", lambda device, size=size: size)
-            require_memory_for_model(SHAPE, kind.bag is None)
-            patch.setattr(budget, "device_memory", lambda device, size=size: size - 1)
-            with pytest.raises(ValueError, match=r"n_layer=3, .* GB of memory"):
-                require_memory_for_model(SHAPE, kind.bag is None)
+        memory(size)
+        require_memory_for_model(SHAPE, has_blocks)
+        memory(size - 1)
+        with pytest.raises(ValueError, match=r"n_layer=3, .* GB of memory"):
+            require_memory_for_model(SHAPE, has_blocks)
     memory(1000)
     with pytest.raises(ValueError, match="need at least"):
         build("v4", SHAPE)
@@ -75,16 +75,16 @@ LARGE = {  # a version, its shape, its batch, and the gigabytes that do not do
 }
 
 
-@pytest.mark.parametrize("case", LARGE)
-def test_a_batch_that_cannot_fit_is_refused_and_an_eighth_is_not(case, memory):
-    version, shape, batch, gigabytes = LARGE[case]
-    model = build(version, ModelConfig(**{"vocab_size": 11, "n_head": 4, "n_layer": 1} | shape))
-    memory(gigabytes * GB)
-    with pytest.raises(ValueError, match="need at least"):
-        require_memory_to_train(model, model.config, TrainConfig(), batch)
-    require_memory_to_train(model, model.config, TrainConfig(), batch._replace(length=batch.length // 8))
-    if batch.rows > 1:
-        require_memory_to_train(model, model.config, TrainConfig(), batch, share=8)
+def test_a_batch_that_cannot_fit_is_refused_and_an_eighth_is_not(memory):
+    for version, shape, batch, gigabytes in LARGE.values():
+        model = build(version, ModelConfig(**{"vocab_size": 11, "n_head": 4, "n_layer": 1} | shape))
+        memory(gigabytes * GB)
+        with pytest.raises(ValueError, match="need at least"):
+            require_memory_to_train(model, model.config, TrainConfig(), batch)
+        require_memory_to_train(model, model.config, TrainConfig(), batch._replace(length=batch.length // 8))
+        if batch.rows > 1:
+            require_memory_to_train(model, model.config, TrainConfig(), batch, share=8)
+        memory(1000 * GB)
 
 
 def test_usual_sizes_fit_into_four_gigabytes(memory):
@@ -104,7 +104,7 @@ def test_every_objective_tells_its_largest_batch(small_corpus, small_masked_corp
         Branches(small_corpus, 16, (3, 3)),
         Branches(small_corpus, 16, (3, 3), by_samples=True),
     ):
-        assert largest_batch(made, 7)[:2] == tuple(made.batch(7, draw)[0].shape)
+        assert made.largest(7)[:2] == tuple(made.batch(7, draw)[0].shape)
 
 
 def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):
@@ -197,9 +197,8 @@ def test_an_allocation_that_failed_is_known_whoever_made_it():
         assert is_out_of_memory(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("error", "known"),
-    [
+def test_other_errors_are_none_of_memory():
+    for error, known in (
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
         (RuntimeError("std::bad_alloc"), True),
         (RuntimeError("not enough memory: you tried to allocate 9 bytes."), True),  # PyTorch on Windows
@@ -207,7 +206,5 @@ def test_an_allocation_that_failed_is_known_whoever_made_it():
         (OSError(errno.ENOSPC, "No space left on device"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (ValueError("zeros need at least 3 GB of memory; there are 1"), False),
-    ],
-)
-def test_other_errors_are_none_of_memory(error, known):
-    assert is_out_of_memory(error) is known
+    ):
+        assert is_out_of_memory(error) is known, error

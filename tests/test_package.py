@@ -1,16 +1,12 @@
 """`import babygpt`: cheap, and every name that it offers is there."""
 
-import ast
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
 import babygpt
-
-SOURCE = Path(babygpt.__file__).read_text(encoding="utf-8")
 
 
 def test_importing_the_package_imports_no_pytorch():
@@ -19,16 +15,11 @@ def test_importing_the_package_imports_no_pytorch():
     assert result.stdout == "False False\n"
 
 
-def test_type_checkers_are_told_of_the_same_names():
-    blocks = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
-    imports = (node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom))
-    assert {alias.asname: node.module for node in imports for alias in node.names} == babygpt.MODULES
-
-
-@pytest.mark.parametrize("name", babygpt.MODULES)
-def test_every_name_is_there(name):
-    assert name in dir(babygpt)
-    assert getattr(babygpt, name).__name__ == name
+def test_every_name_is_there():
+    assert len(babygpt.MODULES) > 10
+    for name in babygpt.MODULES:
+        assert name in dir(babygpt)
+        assert getattr(babygpt, name).__name__ == name
 
 
 def test_modules_are_there_without_an_import_of_their_own():

@@ -20,10 +20,10 @@ from click.core import ParameterSource
 from babygpt.config import SAVE_EVERY, require_seed
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
-from babygpt.screen import echo
-from babygpt.stopping import Ended, ended_by_signals
+from babygpt.terminal import Ended, echo, ended_by_signals
 
 Command = Callable[..., None]
+Table = Mapping[str, tuple[str, str]]  # name of a command -> its module, and the sentence that --help shows
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # of the input or of the machine
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 PATH = click.Path(path_type=Path)
@@ -35,22 +35,18 @@ class CommandGroup(click.Group):
     An error of USER_ERRORS ends with exit status 1 and no traceback, unless the group was given --debug. Any
     other is a fault of babygpt: it is raised again, under a line that says so.
 
-    lazy          name of a command -> the module that defines it, and the sentence that --help shows for it
+    lazy          its commands
     entry_points  group of entry points whose values are more such tables; other packages register them
     """
 
     def __init__(
-        self,
-        *args: Any,
-        lazy: Mapping[str, tuple[str, str]] | None = None,
-        entry_points: str = "",
-        **settings: Any,
+        self, *args: Any, lazy: Table | None = None, entry_points: str = "", **settings: Any
     ) -> None:
         super().__init__(*args, **settings)
         self.own, self.entry_points = lazy or {}, entry_points
 
     @cached_property
-    def lazy(self) -> dict[str, tuple[str, str]]:
+    def lazy(self) -> Table:
         """The group's own table, then those that other packages registered."""
         registered = metadata.entry_points(group=self.entry_points) if self.entry_points else ()
         return {**self.own, **ChainMap(*(point.load() for point in registered))}
@@ -111,9 +107,8 @@ def user_error_line(error: Exception) -> str | None:
 
     if not is_out_of_memory(error):
         return None
-    return (
-        line if line.startswith("out of memory") else f"out of memory ({line[:200] or type(error).__name__})"
-    )
+    kind = type(error).__name__
+    return line if line.startswith("out of memory") else f"out of memory ({line[:200] or kind})"
 
 
 # ---------------------------------------------------------------- options
@@ -133,13 +128,8 @@ def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Cal
                 continue
             default = defaults.get(f.name, f.default)
             kind = int if default is None else type(default)
-            is_flag = kind is bool
-            about = {
-                "type": kind,
-                "is_flag": is_flag,
-                "show_default": not is_flag,
-                "help": f.metadata["help"],
-            }
+            flag = kind is bool
+            about = {"type": kind, "is_flag": flag, "show_default": not flag, "help": f.metadata["help"]}
             command = click.option(flag_of(f.name), default=default, **about)(command)
         return command
 

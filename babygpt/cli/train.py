@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,21 +13,25 @@ from typing import Any
 import click
 import torch
 
-from babygpt.cli.choices import chosen_options, encoding_options, options_of
 from babygpt.cli.options import (
     PATH,
+    Command,
     adopt,
     corpus_option,
     fields_of,
+    flag_of,
+    list_of,
     options_from,
     output_lock,
     sampling_options,
     save_every_option,
+    typed,
     warn_unused,
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
+from babygpt.encodings.gaussian import KERNELS
 from babygpt.errors import BadInput
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -35,19 +39,102 @@ from babygpt.objectives import MaskedDiffusion, objective_for
 from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt.training import Training, compile_in_place
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.distributed import Team, distributed, training_device
+from babygpt.training.distributed import Team, distributed
 from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
-ORDERS = {
-    "confidence": "confidence_threshold",
-    "random": "per_step",
-    "ancestral": "n_steps",
-}  # and their flags
+ORDERS: dict[str, tuple[str, Callable[[Any], Order]]] = {  # each with its flag
+    "confidence": ("confidence_threshold", by_confidence),
+    "random": ("per_step", in_random_order),
+    "ancestral": ("n_steps", ancestral),
+}
 shown = partial(click.option, show_default=True)
+
+
+# ---------------------------------------------------------------- flags for the settings of an encoding
+
+SETTINGS = {  # setting of an encoding -> its help; its type and default are the encoding's own
+    "theta": "base of the frequencies",
+    "kernel": "K of the distance, or of the note's position",
+    "alphas": "weights of K's two scales",
+    "sigmas": "their widths, in tokens",
+    "learnable": "whether K's weights and widths are trained",
+    "alpha": "factor of MASK tokens",
+    "steepness": "1 as in the paper, more to forget faster",
+    "n_buckets": "of distances, each with a number that a head learns",
+    "furthest": "distance from which on all are in one bucket, in tokens",
+    "both_ways": "whether half of the buckets are for what comes after",
+    "width": "hidden units of FIRE's network",
+    "threshold": "FIRE's at first: queries before it divide by the same, in tokens",
+    "factor": "how many times longer texts may be than those trained on, 4 for 4n",
+    "share": "of the pairs that turn, the quickest ones; the others never do",
+    "scale_base": "tokens over which the quickest pair fades to 0.29",
+    "every": "layers number N, 2N, ... have no code, counted from 1",
+}
+LAYERED = ("per_layer", "layers")
+
+
+def takers(setting: str) -> list[str]:
+    """Return the versions with a setting, of those that `train` trains."""
+    return [name for name, kind in VERSIONS.items() if setting in kind.options() and not kind.branches]
+
+
+def setting_option(name: str, about: str) -> Callable[[Command], Command]:
+    """Return the option for a setting; without it, the encoding's own default holds."""
+    versions = takers(name)
+    default = VERSIONS[versions[0]].options()[name]
+    form, shown = dict[str, Any](type=type(default)), str(default)
+    if isinstance(default, bool):
+        form, shown = {"is_flag": True}, "learnable" if default else "off"
+    elif isinstance(default, tuple):
+        form, shown = {"type": float, "nargs": len(default)}, " ".join(map(str, default))
+    elif name == "kernel":
+        form = {"type": click.Choice(list(KERNELS))}
+    some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
+    flag = "--learnable/--fixed" if name == "learnable" else flag_of(name)
+    words = f"{about} ({', '.join(some)})  [default: {shown}]"
+    return click.option(flag, name, default=None, help=words, **form)
+
+
+def encoding_options(command: Command) -> Command:
+    """Add the flags by which a version's encoding is chosen."""
+    for name, about in reversed(SETTINGS.items()):
+        command = setting_option(name, about)(command)
+    command = click.option(
+        "--layers",
+        callback=lambda ctx, param, value: value and list_of(str)(ctx, param, value),
+        help="each layer's encoding, by its version: v4,v4,v4,nope",
+    )(command)
+    return click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")(command)
+
+
+def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
+    """Return what was chosen on the command line, as `build` takes it.
+
+    Raises BadInput, naming the flag and the versions that have it, for a setting that the encoding lacks.
+    """
+    given = {name: ctx.params[name] for name in typed(ctx, (*SETTINGS, *LAYERED))}
+    layers: Sequence[str] = given.get("layers") or [version]
+    taken = {option for name in layers if name in VERSIONS for option in VERSIONS[name].options()}
+    for name in given:
+        if name in SETTINGS and name not in taken:
+            raise BadInput(f"{flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have")
+    return given
+
+
+def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every flag in a model that was built with these options, None where it has none.
+
+    Lists, which JSON makes of tuples, are tuples again.
+    """
+    found = {"per_layer": False, "layers": None, **VERSIONS[version].options(), **options}
+    found |= {name: tuple(found[name]) for name in SETTINGS if isinstance(found.get(name), list)}
+    return {name: found.get(name) for name in (*SETTINGS, *LAYERED)}
+
+
+# ---------------------------------------------------------------- training
 
 
 @click.command()
@@ -78,13 +165,13 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
         require_trainable(version, values)
-        if not VERSIONS[version].masks and team.is_main:
-            warn_unused(ctx, ["bound"], f"in training {version}")
-        replace = values["overwrite"] or values["resume"]
-        mine = (
-            output_lock(out, "--out", replace, "--overwrite or --resume") if team.is_main else nullcontext()
-        )
-        with mine:
+        lock: AbstractContextManager[None] = nullcontext()
+        if team.is_main:
+            if not VERSIONS[version].masks:
+                warn_unused(ctx, ["bound"], f"in training {version}")
+            replace = values["overwrite"] or values["resume"]
+            lock = output_lock(out, "--out", replace, "--overwrite or --resume")
+        with lock:
             run, corpus = start(ctx, version, out, values, team)
             run.train(values["save_every"])
             if team.is_main:
@@ -110,8 +197,11 @@ def start(
 
     Raises BadInput for the corpus, and if `out` holds no run or another one than the flags describe.
     """
-    masks, options = VERSIONS[version].masks, chosen_options(ctx, version)
-    saved = resume(ctx, version, out, values) if values["resume"] else None
+    masks, options, saved = VERSIONS[version].masks, chosen_options(ctx, version), None
+    if values["resume"]:
+        saved, began = load_unfinished(out, version)
+        options = saved.options
+        adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
     try:
         corpus = load_corpus(values["corpus"], with_mask=masks)
     except BadInput as error:
@@ -123,24 +213,16 @@ def start(
     plan = TrainConfig(**fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
-    model = (saved.model if saved else build(version, config, **options)).to(training_device(team))
+    model = (saved.model if saved else build(version, config, **options)).to(pick_device())
     if values["compiled"]:
         compile_in_place(model)
     training = Training(model, objective, plan, team)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if masks else {}
-    chosen = saved.options if saved else options
-    run = SavedRun(out, version, training, corpus.tokenizer, info, values["overwrite"], chosen)
+    run = SavedRun(out, version, training, corpus.tokenizer, info, values["overwrite"], options)
     if saved:
         go_on(run, saved)
     return run, corpus
-
-
-def resume(ctx: click.Context, version: str, out: Path, values: dict[str, Any]) -> Checkpoint:
-    """Read the run in `out`, whose numbers replace the flags that were not given."""
-    saved, began = load_unfinished(out, version)
-    adopt(ctx, values, began | options_of(version, saved.options), out)
-    return saved
 
 
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
@@ -202,7 +284,7 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
         order = choose_order(ctx, values)
         written = continue_text(network, idx, tokens, order, *how, values["block"]).tokens
     else:
-        unused = ["order", *ORDERS.values(), "block"]
+        unused = ["order", *(flag for flag, _ in ORDERS.values()), "block"]
         warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
         written = next_tokens(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
@@ -211,10 +293,6 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
 def choose_order(ctx: click.Context, values: dict[str, Any]) -> Order:
     """Return the order in which characters appear; warn of flags that belong to another order."""
     order = values["order"]
-    warn_unused(ctx, [flag for name, flag in ORDERS.items() if name != order], f"with --order {order}")
-    make: dict[str, Callable[[Any], Order]] = {
-        "confidence": by_confidence,
-        "random": in_random_order,
-        "ancestral": ancestral,
-    }
-    return make[order](values[ORDERS[order]])
+    warn_unused(ctx, [flag for name, (flag, _) in ORDERS.items() if name != order], f"with --order {order}")
+    flag, make = ORDERS[order]
+    return make(values[flag])

@@ -151,24 +151,15 @@ def shakespeare() -> str:
     Raises BadInput if a copy has the wrong checksum or the download fails.
     Source: Karpathy 2015, char-rnn.
     """
-    local = os.environ.get(SHAKESPEARE_VARIABLE)
-    if not local:
-        return _download()
-    text = read_text(Path(local))
-    found = hashlib.sha256(Path(local).read_bytes()).hexdigest()
-    if found != SHAKESPEARE_SHA256:
-        raise BadInput(f"{local} has SHA-256 {found}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
-    return text
-
-
-def _download() -> str:
+    if local := os.environ.get(SHAKESPEARE_VARIABLE):
+        text = read_text(Path(local))
+        found = hashlib.sha256(Path(local).read_bytes()).hexdigest()
+        if found != SHAKESPEARE_SHA256:
+            raise BadInput(f"{local} has SHA-256 {found}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
+        return text
+    known, cache = f"sha256:{SHAKESPEARE_SHA256}", pooch.os_cache("babygpt")
     try:
-        path = pooch.retrieve(
-            SHAKESPEARE_URL,
-            known_hash=f"sha256:{SHAKESPEARE_SHA256}",
-            fname="tinyshakespeare.txt",
-            path=pooch.os_cache("babygpt"),
-        )
+        path = pooch.retrieve(SHAKESPEARE_URL, known, "tinyshakespeare.txt", cache)
     except ValueError as error:
         raise BadInput(f"the download of Tiny Shakespeare is not what it should be: {error}") from error
     except OSError as error:

@@ -186,24 +186,21 @@ class Grammar:
 
     def entropy(self) -> float:
         """Return the entropy of one story, in nats."""
-        return self._rule_entropy(START_RULE, {})
+        return self._entropy(START_RULE, {})
 
-    def _rule_entropy(self, rule: str, names: Bindings) -> float:
-        templates = self.templates[rule]
-        inner = sum(self._entropy(template, names) for template in templates)
-        return math.log(len(templates)) + inner / len(templates)
-
-    def _entropy(self, template: Template, names: Bindings) -> float:
-        bound = dict(names)
-        total = 0.0
-        for item in template:
-            if isinstance(item, Rule):
-                total += self._rule_entropy(item.name, _names(bound))
-            elif isinstance(item, Slot):
-                options = self._options(item, bound)
-                bound[item.kind, item.var] = options[0]  # any word will do: only the number of options counts
-                total += math.log(len(options))
-        return total
+    def _entropy(self, rule: str, names: Bindings) -> float:
+        templates, total = self.templates[rule], 0.0
+        for template in templates:
+            bound, inner = dict(names), 0.0
+            for item in template:
+                if isinstance(item, Rule):
+                    inner += self._entropy(item.name, _names(bound))
+                elif isinstance(item, Slot):
+                    options = self._options(item, bound)
+                    bound[item.kind, item.var] = options[0]  # any word: only the number of options counts
+                    inner += math.log(len(options))
+            total += inner
+        return math.log(len(templates)) + total / len(templates)
 
     def expected_length(self) -> float:
         """Return the mean length of a story, in characters, with its line end."""
@@ -263,7 +260,12 @@ class Bigrams:
         """Return the expected pairs within an item. Results are kept, since many templates share a rule."""
         if item not in self.known:
             if isinstance(item, Rule):
-                parts = [self._within_template(template) for template in self.templates[item.name]]
+                parts: list[Pairs] = [Counter() for _ in self.templates[item.name]]
+                for total, template in zip(parts, self.templates[item.name], strict=True):
+                    for part in map(self.within, template):
+                        total.update(part)
+                    for left, right in pairwise(template):
+                        total.update(self._joint(left, right))
             else:
                 parts = [Counter(pairwise(word)) for word in self._words(item)]
             self.known[item] = _mean(parts)
@@ -278,14 +280,6 @@ class Bigrams:
                 parts = [Counter({word[side]: 1.0}) for word in self._words(item)]
             self.edges[item, side] = _mean(parts)
         return self.edges[item, side]
-
-    def _within_template(self, template: Template) -> Pairs:
-        total: Pairs = Counter()
-        for item in template:
-            total.update(self.within(item))
-        for left, right in pairwise(template):
-            total.update(self._joint(left, right))
-        return total
 
     def _words(self, item: str | Slot) -> Sequence[str]:
         """Return the words that a slot may show, or the literal alone."""

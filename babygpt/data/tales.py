@@ -97,50 +97,30 @@ CHINESE_WORDS = {
 }
 
 
+def _chinese(fact: str, who: str, whom: str, again: str) -> tuple[str, ...]:
+    """Return the four stories of a Chinese fact, of the two questions without their marks and answers."""
+    return _asked(fact, f"{who}？{{name.a!b}}。", f"{whom}？{{name.b!a}}。", f"所以{again}。")
+
+
 CHINESE_RULES = {
     "story": (
-        *_asked(
-            "{name.a}{verb}{name.b}",
-            "{verb}人的是谁？{name.a!b}。",
-            "被{verb}的是谁？{name.b!a}。",
-            "所以{name.a}{verb}{name.b}。",
-        ),
-        *_asked(
-            "{name.b}被{name.a}{verb}了",
-            "{verb}人的是谁？{name.a!b}。",
-            "被{verb}的是谁？{name.b!a}。",
-            "所以{name.a}{verb}{name.b}。",
-        ),
+        *_chinese("{name.a}{verb}{name.b}", "{verb}人的是谁", "被{verb}的是谁", "{name.a}{verb}{name.b}"),
+        *_chinese("{name.b}被{name.a}{verb}了", "{verb}人的是谁", "被{verb}的是谁", "{name.a}{verb}{name.b}"),
         # a chain: the two questions hold the same characters
-        *_asked(
+        *_chinese(
             "{name.a}{verb}{name.c}，{name.c}{verb}{name.b}",
-            "谁{verb}{name.c}？{name.a!b}。",
-            "{name.c}{verb}谁？{name.b!a}。",
-            "所以{name.a}{verb}{name.c}。",
+            "谁{verb}{name.c}",
+            "{name.c}{verb}谁",
+            "{name.a}{verb}{name.c}",
         ),
-        *_asked(
-            "{name.a}给{name.b}{thing}",
-            "谁给了{thing}？{name.a!b}。",
-            "谁得了{thing}？{name.b!a}。",
-            "所以{name.a}给{name.b}{thing}。",
-        ),
-        *_asked(
-            "{name.a}比{name.b}{trait}",
-            "谁更{trait}？{name.a!b}。",
-            "谁不够{trait}？{name.b!a}。",
-            "所以{name.a}比{name.b}{trait}。",
-        ),
-        *_asked(
-            "{name.a}先到，{name.b}后到",
-            "谁先到？{name.a!b}。",
-            "谁后到？{name.b!a}。",
-            "所以{name.a}先到。",
-        ),
-        *_asked(
+        *_chinese("{name.a}给{name.b}{thing}", "谁给了{thing}", "谁得了{thing}", "{name.a}给{name.b}{thing}"),
+        *_chinese("{name.a}比{name.b}{trait}", "谁更{trait}", "谁不够{trait}", "{name.a}比{name.b}{trait}"),
+        *_chinese("{name.a}先到，{name.b}后到", "谁先到", "谁后到", "{name.a}先到"),
+        *_chinese(
             "{name.a}有{thing.x}，{name.b}有{thing.y}",
-            "谁有{thing.x}？{name.a!b}。",
-            "谁有{thing.y}？{name.b!a}。",
-            "所以{name.a}有{thing.x}。",
+            "谁有{thing.x}",
+            "谁有{thing.y}",
+            "{name.a}有{thing.x}",
         ),
     ),
     "gap": ("。", "。[scenes]"),

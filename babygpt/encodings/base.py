@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from babygpt.config import finite_number
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -28,14 +27,8 @@ def norm(x: Tensor) -> Tensor:
 
 def require_bounded(name: str, value: Any, most: float = LARGEST) -> None:
     """Raise BadInput unless `value` is a number of at most `most` in size, so that products stay finite."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise BadInput(f"{name} ({reprlib.repr(value)}) must be a number")
-    try:
-        number = float(value)
-    except OverflowError:  # an int may have any number of digits
-        number = math.inf
-    if not abs(number) <= most:  # written so that nan fails too
-        raise BadInput(f"{name} ({number}) must be a finite number, at most {most:g} in size")
+    if abs(finite_number(name, value)) > most:
+        raise BadInput(f"{name} ({value}) must be a finite number, at most {most:g} in size")
 
 
 def distances(queries: Positions, keys: Positions) -> Tensor:

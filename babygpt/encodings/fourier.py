@@ -141,31 +141,27 @@ class LearnedBranches(BranchCode):
     Source: note 002, question 5; Devlin et al. 2019, arXiv:1810.04805, section 3 (segment embeddings).
     """
 
+    table: Tensor
+
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
         require_table("max_branches", max_branches, n_embd)
-        self.table = nn.Parameter(0.02 * torch.randn(max_branches, n_embd))
+        self.table = self.draw_table(max_branches, n_embd)
+
+    def draw_table(self, rows: int, width: int) -> Tensor:
+        """Draw the first table: (rows, width), a parameter."""
+        return nn.Parameter(0.02 * torch.randn(rows, width))
 
     def code(self, branch: Tensor) -> Tensor:
         return look_up(self.table, branch)
 
 
-class RandomBranches(BranchCode):
-    """A control: vectors that are drawn once and never trained.
+class RandomBranches(LearnedBranches):
+    """A control: vectors that are drawn once and never trained; arguments as in `LearnedBranches`."""
 
-    head_dim      channels of a head, even
-    n_embd        channels
-    max_branches  rows of the table
-    """
-
-    def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
-        super().__init__(head_dim)
-        require_table("max_branches", max_branches, n_embd)
+    def draw_table(self, rows: int, width: int) -> Tensor:
         # Variance 1/2, the mean square of a sine, makes them as long as Fourier codes.
-        self.register_buffer("table", torch.randn(max_branches, n_embd) * 0.5**0.5)
-
-    def code(self, branch: Tensor) -> Tensor:
-        return look_up(self.get_buffer("table"), branch)
+        return nn.Buffer(torch.randn(rows, width) * 0.5**0.5)
 
 
 def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict[str, Tensor]:

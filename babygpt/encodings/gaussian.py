@@ -46,7 +46,7 @@ class Gaussian(Rotary):
     theta      base of RoPE's frequencies
     learnable  whether alphas and sigmas are trained, as logarithms, so that they stay positive
     n_head     number of heads, if each is to have a kernel of its own; all of them begin alike
-    Raises BadInput for weights or widths that make no kernel, or fewer heads than one.
+    Raises BadInput for weights or widths that make no kernel, or that cannot be trained, and for n_head 0.
     Source: note 001 (its formula and its defaults); a kernel for each head as in Chi et al. 2022.
     """
 
@@ -175,7 +175,5 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
         require_bounded("alpha", alpha)
         if alpha < 0:
             raise BadInput(f"alpha ({alpha}) must be a finite number of at least 0")
-        if learnable and alpha == 0:  # its logarithm is -inf, and has no gradient
-            raise BadInput("alpha (0) cannot be trained: it would stay 0; choose more, or learnable=False")
-    if not any(alphas):
-        raise BadInput(f"alphas {tuple(alphas)} are all 0: a kernel of nothing hides every token")
+        if alpha == 0 and (learnable or not any(alphas)):  # the logarithm of 0 has no gradient
+            raise BadInput("alpha (0) cannot be trained, nor may both be 0; choose more, or learnable=False")

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from babygpt.config import require_countable
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory
@@ -26,8 +27,7 @@ def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
 def require_table(name: str, rows: int, width: int) -> None:
     """Raise BadInput unless a table of shape (rows, width) has rows and columns and fits into memory."""
     for what, number in ((name, rows), ("channels", width)):
-        if not (isinstance(number, int) and number >= 1):
-            raise BadInput(f"{what} ({number}) must be at least 1, and a whole number")
+        require_countable(what, number)
     require_memory(f"tables with {name} {rows} and {width} channels", 4 * rows * width)  # 4 bytes a float32
 
 

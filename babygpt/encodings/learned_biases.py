@@ -10,15 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from babygpt.config import require_countable
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.base import SMALLEST, Encoding, distances, require_bounded
 from babygpt.encodings.sinusoidal import high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
-# ---------------------------------------------------------------- T5
-
-MOST_BUCKETS, FURTHEST = 2**16, 2**31  # far more than any model could tell apart
+MOST_BUCKETS, FURTHEST = 2**16, 2**31  # of T5: far more than any model could tell apart
 
 
 def bucket_starts(n_buckets: int, furthest: int) -> list[int]:
@@ -81,8 +80,7 @@ class T5Bias(Encoding):
         self, n_head: int, n_buckets: int = 32, furthest: int = 128, both_ways: bool = False
     ) -> None:
         super().__init__()
-        if n_head < 1:
-            raise BadInput(f"n_head ({n_head}) must be at least 1")
+        require_countable("n_head", n_head)
         bucket(torch.zeros(0), n_buckets, furthest, both_ways)  # refuses wrong numbers at once
         self.n_buckets, self.furthest, self.both_ways = n_buckets, furthest, both_ways
         self.table = nn.Parameter(torch.zeros(n_buckets, n_head))
@@ -93,39 +91,13 @@ class T5Bias(Encoding):
         return F.embedding(found, self.table).movedim(-1, -3)  # (B|, H, Tq, Tk)
 
 
-# ---------------------------------------------------------------- KERPLE
-
-
-def log_kernel_bias(distance: Tensor, r1: Tensor, r2: Tensor) -> Tensor:
-    """Return -r1 log(1 + r2 |distance|): a straight line within 1 / r2 tokens that flattens beyond.
-
-    distance  (...,)  m - n, in tokens
-    r1        above 0, broadcast against distance; far away, doubling the distance takes r1 log 2
-    r2        above 0, broadcast against distance
-    returns   the bias of a score, at most 0
-    Source: Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel.
-    """
-    return -r1 * torch.log1p(r2 * distance.abs())
-
-
-def power_kernel_bias(distance: Tensor, r1: Tensor, r2: Tensor) -> Tensor:
-    """Return -r1 |distance|^r2: a line for r2 = 1, which is ALiBi, and a parabola for 2.
-
-    distance  (...,)  m - n, in tokens
-    r1        above 0, broadcast against distance
-    r2        above 0 and at most 2, broadcast against distance; beyond 2 it is no kernel any more
-    returns   the bias of a score, at most 0
-    Source: Chi et al. 2022, arXiv:2205.09921, the power kernel.
-    """
-    return -r1 * distance.abs() ** r2
-
-
 class LogKernel(Encoding):
     """Head h adds -r1 log(1 + r2 |m - n|) to every score, and learns r1 and r2.
 
-    Their logarithms are trained, so they stay positive. Head h begins with r1 = 1 and ALiBi's slope for r2:
-    nearby it equals ALiBi, and distant tokens lose much less. The public code draws r1 from 0 to 2 and r2
-    from 0 to 1, at random.
+    This is a straight line within 1 / r2 tokens that flattens beyond: far away, doubling the distance takes
+    r1 log 2. The logarithms of r1 and r2 are trained, so they stay positive. Head h begins with r1 = 1 and
+    ALiBi's slope for r2: nearby it equals ALiBi, and distant tokens lose much less. The public code draws r1
+    from 0 to 2 and r2 from 0 to 1, at random.
 
     n_head  number of heads
     Raises BadInput if n_head is below 1.
@@ -139,14 +111,16 @@ class LogKernel(Encoding):
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         r1, r2 = (log[:, None, None].exp() for log in (self.log_r1, self.log_r2))  # (H, 1, 1)
-        return log_kernel_bias(distances(queries, keys).unsqueeze(-3), r1, r2)  # (B|, H, Tq, Tk)
+        distance = distances(queries, keys).abs().unsqueeze(-3)  # (B|, 1, Tq, Tk)
+        return -r1 * torch.log1p(r2 * distance)  # (B|, H, Tq, Tk)
 
 
 class PowerKernel(Encoding):
-    """Head h adds -r1 |m - n|^r2 to every score, and learns r1 and r2.
+    """Head h adds -r1 |m - n|^r2 to every score, and learns r1 and r2: a line for r2 = 1, a parabola for 2.
 
-    r1 is trained as its logarithm, and r2 as twice a sigmoid, so that it stays between 0 and 2. It begins as
-    ALiBi: r2 = 1, and the slopes for r1. The public code draws r1 from 0 to 1 and r2 from 0 to 2, at random.
+    r1 is trained as its logarithm, and r2 as twice a sigmoid, so that it stays between 0 and 2; beyond 2 this
+    is no kernel any more. It begins as ALiBi: r2 = 1, and the slopes for r1. The public code draws r1 from 0
+    to 1 and r2 from 0 to 2, at random.
 
     n_head  number of heads
     Raises BadInput if n_head is below 1.
@@ -160,22 +134,16 @@ class PowerKernel(Encoding):
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         r1, r2 = self.log_r1[:, None, None].exp(), 2 * self.logit_r2[:, None, None].sigmoid()  # (H, 1, 1)
-        return power_kernel_bias(distances(queries, keys).unsqueeze(-3), r1, r2)  # (B|, H, Tq, Tk)
+        return -r1 * distances(queries, keys).abs().unsqueeze(-3) ** r2  # (B|, H, Tq, Tk)
 
 
-# ---------------------------------------------------------------- FIRE
-
-FIRST_C = 0.1  # where public code begins
-
-
-def psi(x: Tensor, c: Tensor) -> Tensor:
-    """Return log(c x + 1), which spreads out small x: (...,) -> (...,), for x and c that are not negative."""
-    return torch.log1p(c * x)
+FIRST_C = 0.1  # FIRE's c, where public code begins
 
 
 def share(query: Tensor, key: Tensor, c: Tensor, threshold: Tensor) -> Tensor:
     """Return how far a key at n lies behind a query at m: psi(|m - n|) / psi(max(m, threshold)).
 
+    psi(x) = log(c x + 1) spreads out small distances.
     Its range is the same in a text of any length: 0 is the query itself, and from `threshold` on 1 is the
     first token. A key ahead counts like one as far behind, as in public code. A causal model never looks at
     one. FIRE does not suit other models: it cannot tell ahead from behind, and shares ahead exceed 1.
@@ -188,7 +156,7 @@ def share(query: Tensor, key: Tensor, c: Tensor, threshold: Tensor) -> Tensor:
     Source: Li et al. 2024, arXiv:2310.04418, section 3.
     """
     distance, reach = high_precision((query - key).abs()), torch.maximum(high_precision(query), threshold)
-    return psi(distance, c) / psi(reach, c)
+    return torch.log1p(c * distance) / torch.log1p(c * reach)
 
 
 class FIRE(Encoding):
@@ -210,8 +178,7 @@ class FIRE(Encoding):
     def __init__(self, n_head: int, width: int = 32, threshold: float = 16.0) -> None:
         super().__init__()
         for name, number in (("n_head", n_head), ("width", width)):
-            if not (isinstance(number, int) and number >= 1):
-                raise BadInput(f"{name} ({number}) must be a whole number of at least 1")
+            require_countable(name, number)
         require_bounded("threshold", threshold)
         if not threshold >= SMALLEST:
             raise BadInput(f"threshold ({threshold}) must be above 0 tokens, and at least {SMALLEST:g}")

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from babygpt.config import require_countable
 from babygpt.encodings.base import SMALLEST, Encoding, norm, require_bounded
 from babygpt.encodings.rotary import angles
 from babygpt.errors import BadInput
@@ -37,8 +38,7 @@ class Waves(Encoding):
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
-        if head_dim < 1:
-            raise BadInput(f"head_dim ({head_dim}) must be at least 1")
+        require_countable("head_dim", head_dim)
         self.head_dim, self.theta = head_dim, float(theta)
         self.wave(Positions.arange(1))  # refuses a wrong theta at once
 
@@ -189,8 +189,7 @@ class Quadrature(Gated):
 
 def phases(n_head: int, head_dim: int) -> nn.Parameter:
     """Return a trainable phase for each head and dimension, 0 at first: (H, D). Refuse n_head below 1."""
-    if n_head < 1:
-        raise BadInput(f"n_head ({n_head}) must be at least 1")
+    require_countable("n_head", n_head)
     return nn.Parameter(torch.zeros(n_head, head_dim))
 
 

@@ -90,25 +90,6 @@ class Rotary(Encoding):
         return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
-def pairs_of_branch(head_dim: int, share: float) -> int:
-    """Return how many of a head's pairs rotate with the branch: their share, halves rounded up.
-
-    Raises BadInput for a share outside 0 to 1, and where rounding takes the last pair from the branch or from
-    time: all branches, or all times, would then silently look alike.
-    """
-    if not 0 <= share <= 1:
-        raise BadInput(f"branch_share ({share}) must lie between 0 and 1")
-    pairs = head_dim // 2
-    chosen = math.floor(share * pairs + 0.5)  # not round(), which takes 1.5 and 2.5 both to 2
-    for what, left, wanted in (("the branch", chosen, share), ("time", pairs - chosen, 1 - share)):
-        if wanted > 0 and left == 0:
-            raise BadInput(
-                f"branch_share ({share}) of {pairs} pairs leaves none for {what}: "
-                f"choose another share, or more channels of a head than {head_dim}"
-            )
-    return chosen
-
-
 class Rotary2D(Encoding):
     """RoPE in two coordinates: some pairs rotate with the branch, the others with time.
 
@@ -116,7 +97,8 @@ class Rotary2D(Encoding):
     branch_share  share of the pairs that rotate with the branch, between 0 and 1; a half pair is rounded up
     theta         base of the frequencies, each coordinate with its own full band
     stride        distance between neighbouring branches, in positions
-    Raises BadInput if rounding the share leaves no pair for the branch or for time.
+    Raises BadInput for a share outside 0 to 1, and where rounding takes the last pair from the branch or from
+    time: all branches, or all times, would then silently look alike.
     Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
     """
 
@@ -129,7 +111,16 @@ class Rotary2D(Encoding):
         super().__init__()
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
         require_bounded("stride", stride)
-        self.branch_width = 2 * pairs_of_branch(head_dim, branch_share)
+        if not 0 <= branch_share <= 1:
+            raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
+        pairs = head_dim // 2
+        chosen = math.floor(branch_share * pairs + 0.5)  # not round(), which takes 1.5 and 2.5 both to 2
+        if (branch_share > 0 and chosen == 0) or (branch_share < 1 and chosen == pairs):
+            raise BadInput(
+                f"branch_share ({branch_share}) of {pairs} pairs leaves none for "
+                f"{'time' if chosen else 'the branch'}: choose another share, or a head of more channels"
+            )
+        self.branch_width = 2 * chosen
         self.theta, self.stride = float(theta), float(stride)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:

@@ -21,13 +21,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import require_bounded
+from babygpt.encodings.base import LARGEST, require_bounded
 from babygpt.encodings.rotary import Rotary
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
-
-# ---------------------------------------------------------------- partial RoPE
 
 
 class PartialRotary(Rotary):
@@ -51,10 +49,9 @@ class PartialRotary(Rotary):
         return every.where(torch.arange(len(every)) < self.turning, 0.0)
 
 
-# ---------------------------------------------------------------- xPos
-
-GAMMA = 0.4  # the paper's; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
-LARGEST_SCALE = 1e30  # of a key far from the start; float32 ends at 3e38, and scores sum such numbers
+GAMMA = (
+    0.4  # of the xPos paper; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
+)
 
 
 def fading(head_dim: int) -> Tensor:
@@ -92,26 +89,21 @@ class XPos(Rotary):
 
     @property
     def max_positions(self) -> int:  # type: ignore[override]
-        """The number of positions before a key's factor exceeds LARGEST_SCALE."""
+        """The number of positions before a key's factor exceeds LARGEST, because scores sum such numbers."""
         quickest = GAMMA / (1 + GAMMA)  # zeta of pair 0, whose factor grows fastest
-        return 1 + math.floor(self.scale_base * math.log(LARGEST_SCALE) / -math.log(quickest))
+        return 1 + math.floor(self.scale_base * math.log(LARGEST) / -math.log(quickest))
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        self.require_reached(positions)
+        n = self.max_positions
+        # Most positions are known without reading the tensor, which on a GPU would mean waiting for it.
+        if positions.start is None or not 0 <= positions.start <= n - len(positions):
+            furthest = float(positions.time.abs().max()) if len(positions) else 0.0
+            if furthest >= n:
+                base = f"xPos with scale_base {self.scale_base:g}"
+                raise BadInput(f"position {furthest:g} is beyond {base}: it knows 0 to {n - 1}")
         q, k = super().transform_qk(q, k, positions)
         scale = self.scale(positions.time).to(q.dtype)
         return q * scale, k / scale
-
-    def require_reached(self, positions: Positions) -> None:
-        """Raise BadInput for a position whose factor would be too large."""
-        if positions.start is not None and 0 <= positions.start <= self.max_positions - len(positions):
-            return  # known without reading the tensor, which on a GPU would mean waiting for it
-        furthest = float(positions.time.abs().max()) if len(positions) else 0.0
-        if furthest >= self.max_positions:
-            raise BadInput(
-                f"position {furthest:g} is beyond xPos with scale_base {self.scale_base:g}: "
-                f"it knows 0 to {self.max_positions - 1}"
-            )
 
     def scale(self, position: Tensor) -> Tensor:
         """Return zeta^(position / scale_base) for each channel: (T,) or (B, T) -> (T, D) or (B, 1, T, D)."""
@@ -119,8 +111,6 @@ class XPos(Rotary):
         scale = fading(self.head_dim).to(exponent).pow(exponent).repeat_interleave(2, dim=-1)
         return scale if position.dim() == 1 else scale[:, None]
 
-
-# ---------------------------------------------------------------- beyond the window
 
 MOST_TURNS, FEWEST_TURNS = 32.0, 1.0  # YaRN's, per window; the paper chose them for Llama's windows of 4096
 SHARPER = 0.1  # YaRN's: q and k grow by this much for each e-fold of the factor
@@ -187,11 +177,6 @@ class NTKAware(Rotary):
         return frequencies(self.head_dim, ntk_theta(self.theta, self.head_dim, self.factor))
 
 
-def pair_with_turns(turns: float, head_dim: int, window: float, theta: float) -> float:
-    """Return the number, a fraction, of the pair that turns `turns` times in `window` tokens."""
-    return head_dim * math.log(window / (2 * math.pi * turns)) / (2 * math.log(theta))
-
-
 def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0) -> Tensor:
     """Return how much of YaRN's slowing each pair gets: 0 if it turns often in a window, 1 if it is slow.
 
@@ -204,7 +189,10 @@ def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0) -> Tensor
     returns   (D / 2,)  float64
     Source: Peng et al. 2023, arXiv:2309.00071, section 3.2, and its code.
     """
-    low, high = (pair_with_turns(n, head_dim, window, theta) for n in (MOST_TURNS, FEWEST_TURNS))
+    low, high = (  # numbers of the pairs, as fractions
+        head_dim * math.log(window / (2 * math.pi * turns)) / (2 * math.log(theta))
+        for turns in (MOST_TURNS, FEWEST_TURNS)
+    )
     first, last = max(math.floor(low), 0), min(math.ceil(high), head_dim - 1)
     pair = torch.arange(head_dim // 2, dtype=torch.float64)
     return ((pair - first) / max(last - first, 0.001)).clamp(0, 1)  # 0.001: a step where both are one pair

@@ -36,7 +36,7 @@ class Promise:
 
 
 def promises(measured: Iterable[Promise]) -> Table:
-    """A table of which promises hold, with what was measured and what was allowed."""
+    """Return a table of promises: whether each holds, the measured value, and the limit."""
     rows = [
         (MARKS["holds" if p.holds else "fails"], p.statement, f"{p.value:.1e}", f"{p.limit:.0e}")
         for p in measured
@@ -45,26 +45,26 @@ def promises(measured: Iterable[Promise]) -> Table:
 
 
 def random_qk(n_head: int, head_dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Eight random queries and eight keys of every head: (8, H, 1, D) each, float64."""
+    """Draw eight random queries and eight keys of every head: (8, H, 1, D) each, float64."""
     draw = torch.Generator().manual_seed(seed)
     q, k = (torch.randn(8, n_head, 1, head_dim, generator=draw, dtype=torch.float64) for _ in range(2))
     return q, k
 
 
 def unmasked(n: int, start: int = 0, device: torch.device | None = None) -> Positions:
-    """Positions of n tokens in a row, none of them MASK: what any encoding of one text can be asked about."""
+    """Return the positions of n tokens in a row, none of them MASK, which suit any encoding of one text."""
     return Positions.arange(n, start, device, masked=torch.zeros(n, dtype=torch.bool, device=device))
 
 
 def logits_at(model: LanguageModel, idx: Tensor, positions: Positions) -> Tensor:
-    """Logits of one sequence at given positions: (T,) token ids -> (T, vocab_size)."""
+    """Return the logits of one sequence at given positions: (T,) token ids -> (T, vocab_size)."""
     return model(idx[None], positions)[0]
 
 
 def text_logits(model: LanguageModel, idx: Tensor) -> Tensor:
-    """Logits of a text that begins at position 0: (T,) token ids -> (T, vocab_size).
+    """Return the logits of a text that begins at position 0: (T,) token ids -> (T, vocab_size).
 
-    The last of the vocabulary is taken for MASK, as models that fill in have it; other models do not look.
+    The last token of the vocabulary counts as MASK. Models that do not fill in ignore that.
     """
     masked = idx == mask_token_id(model)
     return logits_at(model, idx, Positions.arange(len(idx), device=idx.device, masked=masked))

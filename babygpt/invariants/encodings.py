@@ -24,7 +24,7 @@ ALPHAS = (0.1, 0.3, 3.0)  # set against 1
 
 
 def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
-    """Scores of queries at position m with keys at position n, before any scaling: (B, H)."""
+    """Return the scores of queries at position m with keys at position n, before any scaling: (B, H)."""
     queries, keys = unmasked(1, m), unmasked(1, n)
     q_m, _ = encoding.transform_qk(q, q, queries)
     _, k_n = encoding.transform_qk(k, k, keys)
@@ -35,7 +35,7 @@ def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
 
 @torch.inference_mode()
 def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
-    """A query has the same norm at every position."""
+    """Measure how much the norm of a query changes with its position."""
     q, k = random_qk(n_head, head_dim)
     changes = [
         (encoding.transform_qk(q, k, unmasked(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
@@ -46,10 +46,9 @@ def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furt
 
 @torch.inference_mode()
 def shift_invariant(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
-    """The score of q at m and k at n depends on m - n only.
+    """Measure the largest change of a score of q at m and k at n when both positions move together.
 
-    Measured on what `transform_qk` and `score_bias` do to fixed random q and k: the largest change of a score
-    when both positions move together.
+    q and k are random; `transform_qk` and `score_bias` make the scores.
     """
     q, k = random_qk(n_head, head_dim)
     worst = 0.0
@@ -62,7 +61,7 @@ def shift_invariant(encoding: Encoding, n_head: int = 4, head_dim: int = 32, fur
 
 @torch.inference_mode()
 def mirrored(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
-    """A key as far to the right as another is to the left has the same score: left and right look alike."""
+    """Measure how the scores of equal keys differ, as far to the right of a query as to its left."""
     q, k = random_qk(n_head, head_dim)
     worst = 0.0
     for distance in (1, 2, 10, furthest // 2):
@@ -72,56 +71,54 @@ def mirrored(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: 
 
 
 def table_equals_closed_form(encoding: Sinusoidal) -> Promise:
-    """What the sinusoidal encoding adds is sin(m theta^(-2i/C)) and cos(m theta^(-2i/C))."""
+    """Compare the sinusoidal encoding with sin(m theta^(-2i/C)) and cos(m theta^(-2i/C))."""
     added = encoding.embed(torch.zeros(1, 64, encoding.n_embd), Positions.arange(64))[0]
     worst = 0.0
     for m in range(64):
-        for i in range(encoding.n_embd // 2):
-            angle = m / math.pow(encoding.theta, 2 * i / encoding.n_embd)
-            worst = max(worst, abs(float(added[m, 2 * i]) - math.sin(angle)))
-            worst = max(worst, abs(float(added[m, 2 * i + 1]) - math.cos(angle)))
+        for c in range(encoding.n_embd):
+            angle = m / math.pow(encoding.theta, 2 * (c // 2) / encoding.n_embd)
+            worst = max(worst, abs(float(added[m, c]) - (math.cos if c % 2 else math.sin)(angle)))
     return Promise("the table equals its closed form", worst, 1e-6)
 
 
 def shift_is_rotation(width: int = 64, shift: int = 7, theta: float = 10_000.0) -> Promise:
-    """The sinusoid at m + shift is the sinusoid at m, each pair rotated by -shift times its frequency.
+    """Compare the sinusoid at m + shift with that at m, each pair rotated by -shift times its frequency.
 
-    (Backwards, because a pair holds (sin, cos) and not (cos, sin).)
+    The sign is negative because a pair holds (sin, cos) and not (cos, sin).
     """
     here, there = (sinusoid(torch.arange(100) + s, width, theta) for s in (0, shift))
     rotated = rotate_pairs(here, -shift * frequencies(width, theta))
     return Promise("a shift is a rotation", float((rotated - there).abs().max()), 1e-5)
 
 
-def _scores(encoding: Encoding, alpha: float, n_head: int, head_dim: int) -> Tensor:
-    """Scores of random queries and keys, normalised as in a model, with this alpha: (H, T, T)."""
-    changed = deepcopy(encoding)
-    changed.steer("alpha", alpha)
-    draw = torch.Generator().manual_seed(0)
-    q, k = norm(torch.randn(2, 1, n_head, len(MASKED), head_dim, generator=draw, dtype=torch.float64))
-    q, k = changed.transform_qk(q, k, Positions(torch.arange(len(MASKED)), masked=MASKED))
-    return (q @ k.mT)[0]
-
-
 @torch.inference_mode()
 def alpha_is_idle(encoding: Encoding, n_head: int = 4, head_dim: int = 32) -> Promise:
-    """Changing alpha changes no score: the largest change, in standard deviations of all scores.
+    """Measure how alpha changes the scores of random q and k, in standard deviations of all scores.
 
     encoding  with a number called alpha; n_head heads of head_dim channels
     Raises ValueError if it has none.
     """
-    plain = _scores(encoding, 1.0, n_head, head_dim)
-    worst = max(float((_scores(encoding, a, n_head, head_dim) - plain).abs().max()) for a in ALPHAS)
+    draw, at = torch.Generator().manual_seed(0), Positions(torch.arange(len(MASKED)), masked=MASKED)
+    q, k = norm(torch.randn(2, 1, n_head, len(MASKED), head_dim, generator=draw, dtype=torch.float64))
+
+    def scores(alpha: float) -> Tensor:
+        changed = deepcopy(encoding)
+        changed.steer("alpha", alpha)
+        new_q, new_k = changed.transform_qk(q, k, at)
+        return new_q @ new_k.mT  # (1, H, T, T)
+
+    plain = scores(1.0)
+    worst = max(float((scores(alpha) - plain).abs().max()) for alpha in ALPHAS)
     return Promise("alpha changes no score", worst / float(plain.std()), 1e-3)
 
 
 def phase_gradient(model: LanguageModel, idx: Tensor, phase: str = "phi") -> float:
-    """The largest gradient that filling in a text sends to the encoding's phase, every other token masked.
+    """Return the largest gradient of the encoding's phase when every other token of a text is filled in.
 
     idx      (T,)  token ids, no MASK among them
     phase    name of the parameter: "phi", or "delta"
-    Raises ValueError if the encoding has no such parameter, or if nothing reaches the queries either, as
-    in a model before its first step: then a gradient of 0 would say nothing of the phase.
+    Raises ValueError if the encoding has no such parameter. Raises it also if no gradient reaches the
+    queries, as before the first step: then a gradient of 0 would say nothing about the phase.
     """
     at = dict(model.encoding.named_parameters()).get(phase)
     if at is None:
@@ -137,5 +134,5 @@ def phase_gradient(model: LanguageModel, idx: Tensor, phase: str = "phi") -> flo
 
 
 def phase_never_learns(model: LanguageModel, idx: Tensor, phase: str = "phi") -> Promise:
-    """The phase gets no gradient, not even a small one; the arguments are those of `phase_gradient`."""
+    """Measure the gradient of the phase; the arguments are those of `phase_gradient`."""
     return Promise("the phase gets no gradient", phase_gradient(model, idx, phase), 0.0)

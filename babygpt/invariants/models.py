@@ -1,8 +1,8 @@
-"""Promises of models: which tokens they see, whether order matters, and that a cache changes nothing."""
+"""Promises of models: what they see, and that a cache changes nothing. Promises of samplers that fill in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,15 +10,16 @@ from torch import Tensor
 from babygpt.errors import BadInput
 from babygpt.invariants.base import Promise, logits_at, text_logits, unmasked
 from babygpt.models.language_model import KVCache, LanguageModel
+from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions, causal_mask
+from babygpt.sampling import Filled, fill_in
+
+Fill = Callable[[LanguageModel, Tensor], Filled]  # a model, (B, T) texts with holes -> the texts
 
 
 @torch.inference_mode()
 def order_blind(model: LanguageModel, idx: Tensor, seed: int = 0) -> Promise:
-    """Shuffling the tokens before the last one leaves the last one's prediction as it was.
-
-    idx  (T,)  token ids
-    """
+    """Measure how shuffling the tokens of idx (T,) before the last one changes the last one's prediction."""
     draw = torch.Generator().manual_seed(seed)
     last = idx[-1:]
     here = text_logits(model, idx)[-1]
@@ -31,10 +32,7 @@ def order_blind(model: LanguageModel, idx: Tensor, seed: int = 0) -> Promise:
 
 @torch.inference_mode()
 def blind_to_the_past(model: LanguageModel, idx: Tensor) -> Promise:
-    """Replacing every token before the last one leaves its prediction as it was.
-
-    idx  (T,)  token ids
-    """
+    """Measure how replacing every token of idx (T,) before the last one changes the last one's prediction."""
     other = torch.cat([(idx[:-1] + 1) % model.config.vocab_size, idx[-1:]])
     change = (text_logits(model, idx)[-1] - text_logits(model, other)[-1]).abs().max()
     return Promise("sees one token at a time", float(change), 1e-4)
@@ -42,7 +40,7 @@ def blind_to_the_past(model: LanguageModel, idx: Tensor) -> Promise:
 
 @torch.inference_mode()
 def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Promise:
-    """Changing the last token changes no prediction before it.
+    """Measure how a change of the last token changes the predictions before it.
 
     idx        (T,)  token ids
     positions  (T,)  where they stand; by default 0, 1, 2, ...
@@ -55,11 +53,7 @@ def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None
 
 @torch.inference_mode()
 def cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Promise:
-    """Reading token by token with a cache gives the logits of reading all at once.
-
-    idx        (T,)  token ids, at most block_size
-    positions  (T,)  where they stand; by default 0, 1, 2, ...
-    """
+    """Compare the logits of reading token by token with a cache and all at once; arguments as in `causal`."""
     positions = positions or unmasked(len(idx), device=idx.device)
     change = _change_by_cache(model, idx, positions, torch.arange(len(idx)).split(1))
     return Promise("reading with a cache changes nothing", change, 1e-4)
@@ -68,7 +62,7 @@ def cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions | 
 def _change_by_cache(
     model: LanguageModel, idx: Tensor, positions: Positions, pieces: Sequence[Tensor]
 ) -> float:
-    """The largest change of a logit when a sequence is read in pieces (indices or masks) with a cache."""
+    """Return the largest change of a logit when a text is read in pieces (indices or masks) with a cache."""
     cache = KVCache(len(idx))
     steps = [model(idx[at][None], positions.select(at), cache)[0] for at in pieces]
     return float((torch.cat(steps) - logits_at(model, idx, positions)).abs().max())
@@ -76,11 +70,10 @@ def _change_by_cache(
 
 @torch.inference_mode()
 def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | None = None) -> Promise:
-    """Past its window a model goes on knowing where tokens stand, or refuses with an error.
+    """Measure whether a model still knows positions past its window, or refuses them with an error.
 
-    Measured as the share of its logits there that are not finite; and it counts as 1 if a model that notices
-    inside its window that tokens stand twice as far apart does not notice it past the window, as one that
-    takes all positions from there on for the last one it knows.
+    The value is the share of its logits there that are not finite. It is 1 for a model that notices tokens
+    twice as far apart inside its window and not past it, such as one that clamps positions to the last one.
 
     idx        (T,)  token ids; read at positions that begin where the window ends
     branch     (T,)  which text each belongs to, for models of several texts; None for one text
@@ -100,7 +93,7 @@ def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | 
 
 
 def _spaced(model: LanguageModel, idx: Tensor, branch: Tensor | None, start: int, step: int) -> Tensor:
-    """Logits of tokens at positions from `start` on, each `step` after the one before: (T, vocab_size)."""
+    """Return the logits of tokens at positions from `start` on, `step` apart: (T, vocab_size)."""
     masked = torch.zeros(len(idx), dtype=torch.bool, device=idx.device)
     time = start + step * torch.arange(len(idx), device=idx.device)
     return model(idx[None], Positions(time, branch, masked))[0]
@@ -114,7 +107,7 @@ def _known_branches(positions: Positions) -> Tensor:
 
 @torch.inference_mode()
 def nothing_leaks(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
-    """Changing every token of all other branches changes no prediction of a branch, not even by rounding.
+    """Measure how changing every token of all other branches changes the predictions of a branch.
 
     idx        (T,)  token ids, of several branches
     positions  (T,)  their times and branches
@@ -129,10 +122,9 @@ def nothing_leaks(model: LanguageModel, idx: Tensor, positions: Positions) -> Pr
 
 @torch.inference_mode()
 def sees_the_past_alone(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
-    """Changing a token changes no earlier prediction, and none of its own time in another branch.
+    """Measure how a token changes earlier predictions, and those of its own time in other branches.
 
-    idx        (T,)  token ids
-    positions  (T,)  their times and, of several texts, their branches
+    The arguments are those of `nothing_leaks`, but positions of one text need no branches.
     """
     here, worst = logits_at(model, idx, positions), 0.0
     visible = causal_mask(positions, positions)[0]  # (Tq, Tk)
@@ -146,12 +138,9 @@ def sees_the_past_alone(model: LanguageModel, idx: Tensor, positions: Positions)
 
 @torch.inference_mode()
 def branches_permute(model: LanguageModel, idx: Tensor, positions: Positions, seed: int = 0) -> Promise:
-    """With branches in another order in every column, each with its code, predictions move along unchanged.
+    """Measure how predictions change when branches come in another order in every column, codes and all.
 
-    idx        (T,)  token ids, of several branches
-    positions  (T,)  their times and branches
-    seed       draws the orders
-    Raises ValueError if positions has no branches.
+    seed  draws the orders; the other arguments are those of `nothing_leaks`
     """
     branch, here, worst = _known_branches(positions), logits_at(model, idx, positions), 0.0
     draw, n = torch.Generator().manual_seed(seed), int(branch.max()) + 1
@@ -165,11 +154,9 @@ def branches_permute(model: LanguageModel, idx: Tensor, positions: Positions, se
 
 @torch.inference_mode()
 def parallel_cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
-    """Reading time by time with a cache, all branches at once, gives the logits of reading all at once.
+    """Compare the logits of reading time by time with a cache, all branches at once, and without one.
 
-    idx        (T,)  token ids, in order of time
-    positions  (T,)  their times and branches
-    Raises ValueError if positions has no branches.
+    The arguments are those of `nothing_leaks`, in order of time.
     """
     _known_branches(positions)
     columns = [positions.time == t for t in positions.time.unique()]
@@ -179,14 +166,42 @@ def parallel_cache_equals_full(model: LanguageModel, idx: Tensor, positions: Pos
 
 @torch.inference_mode()
 def one_branch_is_one_text(model: LanguageModel, plain: LanguageModel, idx: Tensor) -> Promise:
-    """A model of parallel branches reads a text alone as the plain model with the same weights does.
+    """Compare a model of branches that reads one text, idx (T,), with the plain model of the same weights.
 
-    Measured as the largest change of a logit, as a share of the largest logit where that is above 1.
+    The value is the largest change of a logit, as a share of the largest logit where that is above 1.
 
     plain  such as v4
-    idx    (T,)  token ids
     """
     time = Positions.arange(len(idx), device=idx.device).time
     alone, text = logits_at(model, idx, Positions(time, torch.zeros_like(time))), plain(idx[None])[0]
     change = (alone - text).abs().max() / text.abs().max().clamp(min=1.0)
     return Promise("one branch is one text", float(change), 1e-6)
+
+
+# ---------------------------------------------------------------- samplers that fill in
+
+
+def fills_every_mask(model: LanguageModel, idx: Tensor, fill: Fill = fill_in) -> Promise:
+    """Count the MASK tokens that a sampler leaves.
+
+    idx   (B, T)  token ids, MASK where a token is to be found
+    fill  such as `fill_in`, or `partial(fill_in, order=ancestral(8))`
+    """
+    left = (fill(model, idx).tokens == mask_token_id(model)).sum()
+    return Promise("no MASK is left", float(left), 0.0)
+
+
+def keeps_the_prompt(model: LanguageModel, idx: Tensor, fill: Fill = fill_in) -> Promise:
+    """Count the given tokens that a sampler changes; arguments as in `fills_every_mask`."""
+    changed = (fill(model, idx).tokens.to(idx.device) != idx) & (idx != mask_token_id(model))
+    return Promise("what was there stays as it was", float(changed.sum()), 0.0)
+
+
+def at_least_one_a_step(model: LanguageModel, idx: Tensor, fill: Fill = fill_in) -> Promise:
+    """Count the steps at which nothing appears, and the holes filled at no step, as in `fills_every_mask`."""
+    holes, filled = idx == mask_token_id(model), fill(model, idx)
+    wrong = 0
+    for when, hole, steps in zip(filled.when.to(idx.device), holes, filled.steps, strict=True):
+        used = set(when[hole].tolist())  # the steps at which something appeared
+        wrong += len(used ^ set(range(1, int(steps) + 1)))
+    return Promise("every step something appears", float(wrong), 0.0)

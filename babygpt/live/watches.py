@@ -28,6 +28,7 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
+from babygpt.plots import artists
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import fill_in
 
@@ -98,7 +99,7 @@ def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
         step, found = frames[-1]
         finding = f"Votes after {step} steps (nats)"
         plots.draw_matrix(ax, found.T, finding, "position (tokens)", "next character", diverging=True, top=4)
-        plots.label_rows(ax, marks)
+        artists.set_ticks(ax.yaxis, range(len(marks)), marks, labelsize=8)
 
     return Watch(position_votes, draw, times, width=1.4, height=4.2)
 

@@ -9,9 +9,9 @@ from babygpt.metrics.denoising import answer_bounds as answer_bounds
 from babygpt.metrics.denoising import exact_nelbo as exact_nelbo
 from babygpt.metrics.denoising import masked_losses as masked_losses
 from babygpt.metrics.denoising import nelbo as nelbo
-from babygpt.metrics.horizon import cost_of_hiding as cost_of_hiding
 from babygpt.metrics.inspection import ablate_heads as ablate_heads
 from babygpt.metrics.inspection import attention_weights as attention_weights
+from babygpt.metrics.inspection import cost_of_hiding as cost_of_hiding
 from babygpt.metrics.inspection import without_heads as without_heads
 from babygpt.metrics.losses import Recall as Recall
 from babygpt.metrics.losses import loss_by_position as loss_by_position

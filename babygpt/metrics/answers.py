@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
@@ -24,7 +25,7 @@ ROWS = 64  # texts in a batch
 def answer_log_probs(
     model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
 ) -> np.ndarray:
-    """Log-probability of the right and of the wrong answer to each question.
+    """Return the log-probability of the right and of the wrong answer to each question.
 
     returns   (Q, 2)  nats; the right answer first
     Raises ValueError if the model is not causal, or a question with its answer longer than its window.
@@ -40,9 +41,9 @@ def role_accuracy(
     questions: Sequence[Question],
     score: Callable[..., np.ndarray] = answer_log_probs,
 ) -> float:
-    """Share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
+    """Return the share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
 
-    score  what the answers are compared by; `answer_bounds` for models that fill in
+    score  compares the answers; `answer_bounds` for models that fill in
     """
     scores = score(model, tokenizer, questions)
     gap = scores[:, 0] - scores[:, 1]
@@ -53,10 +54,10 @@ def role_accuracy(
 def answer_losses(
     model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
 ) -> np.ndarray:
-    """Mean loss of each letter of the right answers, by its place: the first letter, the second, ...
+    """Return the mean loss of each letter of the right answers: of the first letters, the second ones, ...
 
-    The letters before it are the right ones. What ends an answer counts as its last letter, so a name of four
-    letters has five places. Where names differ in length, a place is averaged over the answers that have it.
+    The letters before it are the right ones. The end sign counts as the last letter, so "anna" has five.
+    Where names differ in length, a mean is over the answers that are long enough.
 
     returns   (longest answer + 1,)  nats
     Raises ValueError without a question, and as `answer_log_probs` does.
@@ -64,17 +65,17 @@ def answer_losses(
     if not questions:
         raise BadInput("0 questions: a mean loss needs at least 1")
     losses = _ending_losses(model, tokenizer, [(q.prompt, q.answer + q.end) for q in questions])
-    places = range(max(map(len, losses)))
-    return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in places])
+    longest = max(map(len, losses))
+    return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in range(longest)])
 
 
 def whole_answer_accuracy(
     model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
 ) -> float:
-    """Share of questions after which the model, taking the likeliest letter each time, writes the right name.
+    """Return the share of questions after which the model, always taking the likeliest letter, is right.
 
-    All its letters must be right, and what ends an answer must follow. Unlike `role_accuracy` it names no
-    candidates: whoever guesses among all N names of a language is right with 1/N.
+    All letters of the name must be right, and the end sign must follow. Unlike `role_accuracy` it names no
+    candidates: a guess among all N names of a language is right with probability 1/N.
     Raises ValueError as `greedy_answers` does.
     """
     written = greedy_answers(model, tokenizer, questions)
@@ -93,7 +94,6 @@ def greedy_answers(
     returns   one text for each question
     Raises ValueError if the model is not causal, or a question with its longer name exceeds its window.
     """
-    require_causal(model)
     if not questions:
         raise BadInput("0 questions: nothing to answer")
     groups = [questions[i : i + ROWS] for i in range(0, len(questions), ROWS)]
@@ -101,54 +101,50 @@ def greedy_answers(
 
 
 def _write(model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]) -> list[str]:
-    """The greedy answers to the questions of one batch; rows are filled up on the right, where none looks."""
+    """Return the greedy answers to the questions of one batch."""
     sizes = torch.tensor([len(q.prompt) for q in questions])
     limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in questions])
-    ids = torch.zeros(len(questions), int((sizes + limits).max()), dtype=torch.long)
-    _require_room(model, ids.shape[1])
-    for row, q in zip(ids, questions, strict=True):
-        row[: len(q.prompt)] = tokenizer.encode(q.prompt)
+    ids = _padded(model, tokenizer, [q.prompt for q in questions], int((sizes + limits).max()))
     device = next(model.parameters()).device
     for step in range(int(limits.max())):
         rows = (step < limits).nonzero()[:, 0]  # those that still write
         at = sizes[rows] + step
         for some, here, last in portions(model, ids[rows, : int(at.max())].to(device), rows, at):
             ids[here, last] = model(some)[torch.arange(len(here)), last - 1].argmax(dim=-1).cpu()
-    ends = (sizes + limits).tolist()
-    texts = [
-        tokenizer.decode(row[len(q.prompt) : end]) for row, q, end in zip(ids, questions, ends, strict=True)
-    ]
-    return [text.split(q.end, 1)[0] for text, q in zip(texts, questions, strict=True)]
+    answers = []
+    for q, row, size, limit in zip(questions, ids, sizes, limits, strict=True):
+        answers.append(tokenizer.decode(row[size : size + limit]).split(q.end, 1)[0])
+    return answers
 
 
-def _require_room(model: LanguageModel, length: int) -> None:
-    """Raise a ValueError unless all but the last of `length` characters fit into the model's window."""
+def _padded(model: LanguageModel, tokenizer: CharTokenizer, texts: Sequence[str], length: int) -> Tensor:
+    """Return texts as (B, length) token ids, filled up on the right, where a causal model does not look.
+
+    Raises BadInput unless all but the last of `length` tokens fit into the model's window.
+    """
+    require_causal(model)
     if length - 1 > model.config.block_size:
         raise BadInput(
             f"a question of {length} characters does not fit: block_size is {model.config.block_size}"
         )
+    ids = torch.zeros(len(texts), length, dtype=torch.long)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = tokenizer.encode(text)
+    return ids
 
 
 def _ending_losses(
     model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]
 ) -> list[np.ndarray]:
-    """Loss of each character of each ending after its prompt, nats."""
-    groups = [texts[i : i + ROWS] for i in range(0, len(texts), ROWS)]
-    return [losses for some in groups for losses in _losses(model, tokenizer, some)]
-
-
-def _losses(model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]) -> list[np.ndarray]:
-    """The same of texts that share one batch, filled up on the right."""
-    require_causal(model)
-    length = max(len(prompt + end) for prompt, end in texts)
-    _require_room(model, length)
-    ids = torch.zeros(len(texts), length, dtype=torch.long)
-    for row, (prompt, end) in zip(ids, texts, strict=True):
-        row[: len(prompt + end)] = tokenizer.encode(prompt + end)
-    ids = ids.to(next(model.parameters()).device)
-    parts = portions(model, ids[:, :-1], ids[:, 1:])
-    found = torch.cat([cross_entropy(model(some), targets) for some, targets in parts])
-    losses = found.cpu().double().numpy()  # (B, length - 1)
-    return [
-        row[len(prompt) - 1 : len(prompt + end) - 1] for row, (prompt, end) in zip(losses, texts, strict=True)
-    ]
+    """Return the loss of each character of each ending after its prompt, nats."""
+    found = []
+    for i in range(0, len(texts), ROWS):
+        some = texts[i : i + ROWS]
+        longest = max(len(prompt + end) for prompt, end in some)
+        ids = _padded(model, tokenizer, [prompt + end for prompt, end in some], longest)
+        ids = ids.to(next(model.parameters()).device)
+        parts = portions(model, ids[:, :-1], ids[:, 1:])
+        losses = torch.cat([cross_entropy(model(inputs), targets) for inputs, targets in parts])
+        for row, (prompt, end) in zip(losses.cpu().double().numpy(), some, strict=True):
+            found.append(row[len(prompt) - 1 : len(prompt + end) - 1])
+    return found

@@ -26,14 +26,14 @@ MOST_EXACT = 12  # holes: 4095 ways to mask them
 
 @torch.inference_mode()
 def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) -> float:
-    """The NELBO of a short text, or of some of its tokens given the others: over every way to mask them.
+    """Return the NELBO of a short text, or of some of its tokens given the others, over all masks.
 
     Integrating (1/t) t^l (1 - t)^(n - l) over t leaves each set of l masked tokens out of n the weight
     1 / (l C(n, l)). If the model's answers are the exact posteriors, the sum is -log p.
 
     model    trained by masked diffusion, or anything that answers like it
     idx      (T,)  token ids
-    at       positions of the tokens that are asked for, at most 12; all by default
+    at       positions of the tokens, at most 12; all by default
     returns  nats, all tokens together
     Raises ValueError for no position or more than 12, for one that is named twice or does not exist.
     Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
@@ -64,7 +64,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
 def nelbo(
     model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
 ) -> tuple[float, float]:
-    """The NELBO of a whole text in nats per token, cut into windows: an upper bound on -log p(x).
+    """Estimate the NELBO of a whole text, cut into windows, in nats per token: an upper bound on -log p(x).
 
     Instead of a rate t, the number l of masked tokens is drawn, evenly from 1 to T, and then which ones: the
     same mean as with weights 1/t, but no weight is large. The numbers are spread evenly over the windows.
@@ -101,7 +101,7 @@ class MaskedLosses(NamedTuple):
 def masked_losses(
     model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
 ) -> MaskedLosses:
-    """The loss of masked tokens, averaged token by token and averaged text by text.
+    """Return the mean loss of masked tokens, averaged token by token and averaged text by text.
 
     If each token is masked with a rate t drawn evenly from 0 to 1, the number of masked tokens is even too:
     0, 1, ..., T come equally often. So the mean over a window's masked tokens, where there are any, is in the
@@ -123,28 +123,27 @@ def masked_losses(
 def _masked_windows(
     model: LanguageModel, ids: Tensor, length: int | None, repeats: int, seed: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sum of the masked losses, their number, and the number of tokens of each window: 3 x (N,)."""
+    """Return each window's summed loss of masked tokens, their number, and its number of tokens: 3 x (N,)."""
     length = model.config.block_size if length is None else length
     for name, value in (("repeats", repeats), ("length", length), ("tokens", len(ids))):
         if value < 1:
             raise BadInput(f"{name} ({value}) must be at least 1")
     generator = torch.Generator().manual_seed(seed)
     whole = len(ids) // length * length
-    starts = torch.arange(0, whole, length).repeat(repeats)
-    rest = torch.tensor([whole] * repeats if whole < len(ids) else [], dtype=torch.long)
     found = []
-    for begins, width in ((starts, length), (rest, len(ids) - whole)):
-        if len(begins):
-            sums, counts = _masked_sums(model, cut(ids, begins, width), generator)
+    for starts, width in ((range(0, whole, length), length), ([whole], len(ids) - whole)):
+        if width and len(starts):
+            windows = cut(ids, torch.tensor(starts).repeat(repeats), width)
+            sums, counts = _masked_sums(model, windows, generator)
             found.append((sums, counts, torch.full_like(sums, width)))
-    sums, counts, sizes = (torch.cat(parts) for parts in zip(*found, strict=True))
+    sums, counts, sizes = map(torch.cat, zip(*found, strict=True))
     return sums, counts, sizes
 
 
 def answer_bounds(
     model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
 ) -> np.ndarray:
-    """Bounds on the log-probability of the right and of the wrong answer, the rest of the text given.
+    """Return bounds on the log-probability of the right and of the wrong answer, the rest of the text given.
 
     returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first
     Raises ValueError if a question with its answer does not fit into the model's window.
@@ -163,9 +162,9 @@ def answer_bounds(
 
 
 def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Summed loss and number of each window's masked tokens, the number drawn evenly: (N, T) -> 2 x (N,)."""
+    """Return the summed loss and the number of each window's masked tokens: (N, T) -> 2 x (N,)."""
     device, (n, length) = next(model.parameters()).device, windows.shape
-    count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each as often
+    count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each equally often
     lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
     found = []
     for some, masked in portions(model, windows, lots < count[:, None], at_most=64):

@@ -1,12 +1,13 @@
-"""Insides of a trained model as arrays: attention weights, heads, tables, kernels, gates."""
+"""Insides of a trained model: attention weights, silenced heads, hidden distances, tables, kernels, gates."""
 
 from __future__ import annotations
 
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +17,13 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
+from babygpt.metrics.losses import loss_by_position
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
+from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
+
+Hook = tuple[Callable[..., Any], Callable[..., Any]]  # a module's method that registers it, and the hook
 
 
 def attention_layers(model: LanguageModel) -> list[Attention]:
@@ -30,45 +35,62 @@ def attention_layers(model: LanguageModel) -> list[Attention]:
 
 
 @contextmanager
-def without_heads(model: LanguageModel, heads: Iterable[tuple[int, int]]) -> Iterator[None]:
-    """Silence some heads: within the `with`, what they write is 0. The model itself is not changed.
+def hooked(hooks: Iterable[Hook]) -> Iterator[None]:
+    """Let forward hooks run within the context, for passes of this thread only.
 
-    What a head writes are its n_embd / n_head channels of the input of a layer's `out` matrix. Only the
-    thread that entered the `with` hears it: another one may train the same model meanwhile.
-    Zero is also something a model never saw in training, so what fails without a head may need more than
-    what that head tells.
+    Another thread may train the same model meanwhile.
+
+    hooks  each with the method of the module that registers it
+    """
+    here = threading.get_ident()
+
+    def of_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *seen: hook(*seen) if threading.get_ident() == here else None
+
+    handles = [register(of_this_thread(hook)) for register, hook in hooks]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# ---------------------------------------------------------------- heads
+
+
+@contextmanager
+def without_heads(model: LanguageModel, heads: Iterable[tuple[int, int]]) -> Iterator[None]:
+    """Silence some heads: within the `with`, they write 0. The model itself is not changed.
+
+    A head writes n_embd / n_head channels of the input of its layer's `out` matrix. Only the thread that
+    entered the `with` notices; another one may train the same model meanwhile. A model never saw such zeros
+    in training, so what fails without a head may need more than what that head tells.
 
     heads  (layer, head) of each, counted from 0
     Raises ValueError for a head that does not exist, or a model without attention.
     Source: Michel et al. 2019, arXiv:1905.10650, section 2.2.
     """
-    layers, here, silent = attention_layers(model), threading.get_ident(), dict[int, list[int]]()
+    layers, silent = attention_layers(model), dict[int, list[int]]()
     for layer, head in heads:
         if not (0 <= layer < len(layers) and 0 <= head < layers[layer].n_head):
             shape = f"{len(layers)} layers of {layers[0].n_head} heads, counted from 0"
             raise BadInput(f"head {head} of layer {layer} does not exist: this model has {shape}")
         silent.setdefault(layer, []).append(head)
 
-    def hook(some: list[int]) -> Callable[[nn.Module, tuple[Tensor]], Tensor | None]:
-        def silence(_: nn.Module, inputs: tuple[Tensor]) -> Tensor | None:
-            if threading.get_ident() != here:
-                return None
+    def silence(some: list[int]) -> Callable[..., Tensor]:
+        def hook(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
             written = inputs[0].unflatten(-1, (layers[0].n_head, -1)).clone()  # (B, T, H, D)
             written[:, :, some] = 0.0
             return written.flatten(2)
 
-        return silence
+        return hook
 
-    hooks = [layers[at].out.register_forward_pre_hook(hook(some)) for at, some in silent.items()]
-    try:
+    with hooked((layers[at].out.register_forward_pre_hook, silence(some)) for at, some in silent.items()):
         yield
-    finally:
-        for one in hooks:
-            one.remove()
 
 
 def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) -> np.ndarray:
-    """A model's score with each head silenced alone; compare it with the score of the whole model.
+    """Return a model's score with each head silenced alone, to be compared with that of the whole model.
 
     score    measures the model, such as `lambda m: role_accuracy(m, tokenizer, questions)`
     returns  (n_layer, n_head)
@@ -83,7 +105,7 @@ def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) 
 
 
 def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
-    """Attention weights of one layer, and the values they are applied to.
+    """Return the attention weights of one layer, and the values that they are applied to.
 
     x         (B, T, C)  the layer's input
     returns   (B, H, T, T) weights, rows sum to 1, and (B, H, T, D) values
@@ -100,33 +122,119 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
 
 @torch.inference_mode()
 def attention_weights(model: Transformer, idx: Tensor, positions: Positions | None = None) -> np.ndarray:
-    """Attention weights of every layer and head on one text.
+    """Return the attention weights of every layer and head on one text.
 
     idx        (T,)  token ids
-    positions  where they stand; by default 0, 1, 2, ...
+    positions  of the tokens; by default 0, 1, 2, ...
     returns    (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
     Raises BadInput for a model without attention: v1, v2.
     """
     found: list[Tensor] = []
-    here = threading.get_ident()
 
     def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
-        if threading.get_ident() == here:  # the model may be training in another thread
-            found.append(weights_of(layer, *inputs)[0][0])
+        found.append(weights_of(layer, *inputs)[0][0])
 
-    hooks = [layer.register_forward_pre_hook(record) for layer in attention_layers(model)]
-    try:
-        device = next(model.parameters()).device
+    device = next(model.parameters()).device
+    with hooked((layer.register_forward_pre_hook, record) for layer in attention_layers(model)):
         model(idx[None].to(device), None if positions is None else positions.to(device))
-    finally:
-        for hook in hooks:
-            hook.remove()
     return torch.stack(found).float().cpu().numpy()
+
+
+# ---------------------------------------------------------------- distances
+
+
+class Horizon(Encoding):
+    """Another encoding, with -inf added to every score of a key more than `distance` tokens away.
+
+    encoding  does all the rest
+    distance  the furthest that may be seen, in tokens; at 0 a token sees only itself
+    dtype     of the model's queries
+    Raises ValueError for a distance below 0.
+    """
+
+    def __init__(self, encoding: Encoding, distance: int, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        if distance < 0:
+            raise BadInput(f"distance ({distance}) must be at least 0 tokens")
+        self.encoding, self.distance, self.dtype = encoding, distance, dtype
+        self.max_positions = encoding.max_positions
+
+    def of_layer(self, layer: int) -> Encoding:
+        own = self.encoding.of_layer(layer)
+        return self if own is self.encoding else Horizon(own, self.distance, self.dtype)
+
+    def embed(self, x: Tensor, positions: Positions) -> Tensor:
+        return self.encoding.embed(x, positions)
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        return self.encoding.transform_qk(q, k, positions)
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        away = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
+        # PyTorch's attention misreads a float32 mask beside float64 queries, and raises no error.
+        zeros = torch.zeros(away.shape, dtype=self.dtype, device=away.device)
+        hidden = zeros.masked_fill(away > self.distance, -torch.inf)
+        bias = self.encoding.score_bias(queries, keys)
+        return hidden if bias is None else bias + hidden
+
+
+def short_sighted(model: Transformer, distance: int) -> Transformer:
+    """Return the model with attention limited: no head sees further back than `distance` tokens.
+
+    returns  a model that shares all weights with the first, which is left as it is. Through L layers a
+             token may still hear of what stands L times as far, if a token between passes it on.
+    Raises ValueError for a distance below 0.
+    """
+    dtype = next(model.parameters()).dtype
+    return with_encoding(model, Horizon(model.encoding, distance, dtype))
+
+
+def cost_of_hiding(
+    model: Transformer, ids: Tensor, distances: Sequence[int], length: int, n_windows: int = 64
+) -> np.ndarray:
+    """Measure how much the loss rises when tokens further back than a distance are hidden.
+
+    ids        (N,)  text
+    distances  each in tokens; one of length - 1 hides nothing
+    length     tokens in a window; the loss is the mean over its second half
+    n_windows  windows, evenly over the text, the same for every distance
+    returns    (len(distances),)  nats per token; 0 where the model did not use what is hidden
+    Raises ValueError for a distance below 0, and as `loss_by_position` does.
+    """
+
+    def second_half(seen: Transformer) -> float:
+        return float(loss_by_position(seen, ids, length, n_windows)[length // 2 :].mean())
+
+    whole = second_half(model)
+    return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
+
+
+def far_attention(
+    model: Transformer, ids: Tensor, beyond: int, length: int, n_windows: int = 16
+) -> tuple[np.ndarray, float]:
+    """Measure the share of attention that falls on tokens more than a distance back, head by head.
+
+    ids        (N,)  text
+    beyond     the distance, in tokens
+    length     tokens in a window; the queries of its second half count
+    returns    (n_layer, n_head) shares, 0 to 1; and the share of attention that is the same on every token
+    """
+    starts = torch.linspace(0, len(ids) - length, n_windows).long()
+    far = np.tri(length, length, -beyond - 1, dtype=bool)  # query m, key n: n < m - beyond
+    shares = []
+    for at in starts:  # window by window: the weights of all of them may not fit
+        weights = np.where(far, attention_weights(model, ids[at : at + length]), 0.0)  # (L, H, T, T)
+        shares.append(weights.sum(axis=-1)[..., length // 2 :])
+    even = (far.sum(axis=-1) / np.arange(1, length + 1))[length // 2 :]
+    return np.stack(shares).mean(axis=(0, -1)), float(even.mean())
+
+
+# ---------------------------------------------------------------- tables, kernels, gates
 
 
 @torch.inference_mode()
 def bigram_table(model: BagOfTokens) -> np.ndarray:
-    """Probability of each next token after each token, which is all that v1 knows.
+    """Return the probability of each next token after each token, which is all that v1 knows.
 
     returns  (vocab_size, vocab_size)  rows sum to 1
     """
@@ -147,14 +255,14 @@ def position_votes(model: BagWithPositions) -> np.ndarray:
 
 @torch.inference_mode()
 def kernel_values(encoding: Gaussian, furthest: int) -> np.ndarray:
-    """K at every whole distance from 0 to `furthest` tokens: (furthest + 1,), or (H, furthest + 1)."""
+    """Return K at every whole distance from 0 to `furthest` tokens: (furthest + 1,), or (H, furthest + 1)."""
     device = encoding.get("log_alphas").device
     return encoding.kernel(torch.arange(furthest + 1, device=device)).cpu().numpy()
 
 
 @torch.inference_mode()
 def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
-    """The first distance at which K is below a share of K(0): beyond it the kernel keeps less than that.
+    """Return the first distance at which K is below a share of K(0).
 
     encoding  with a kernel, which never rises with distance; of several, the one that reaches furthest counts
     share     between 0 and 1
@@ -192,7 +300,7 @@ def gates_of(encoding: Encoding, positions: Positions) -> Tensor:
 
 
 def phases_of(encoding: Encoding) -> Tensor | None:
-    """The phases that an encoding learns, radians: (H or 1, D), or None if it learns none."""
+    """Return the phases that an encoding learns, radians: (H or 1, D), or None if it learns none."""
     for name in ("delta", "phi"):
         phase: Tensor | None = getattr(encoding, name, None)
         if phase is not None:

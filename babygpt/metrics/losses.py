@@ -22,7 +22,7 @@ from babygpt.positions import Positions
 
 @torch.inference_mode()
 def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
-    """Mean loss at each position of long windows.
+    """Return the mean loss at each position of long windows.
 
     ids        (N,)  text
     length     tokens in a window; may exceed the block_size that the model was trained with
@@ -51,7 +51,7 @@ def position_matched_losses(
     every: int = 8,
     within: LanguageModel | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Losses past the window, beside those of the same targets when the model reads one window only.
+    """Return losses past the window, and of the same targets when the model reads one window only.
 
     The mean over a long window cannot be compared with the mean over a short one: the first tokens of a
     window are hard to predict, and they are a smaller share of a long window. So each target is predicted
@@ -77,23 +77,17 @@ def position_matched_losses(
         raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
     if n_windows < 1 or every < 1:
         raise BadInput(f"n_windows ({n_windows}) and every ({every}) must be at least 1")
-    at = torch.arange(block_size, length, every)
-    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
-    pairs = [_inside_and_past(within, model, cut(ids, start[None], length + 1), at) for start in starts]
-    inside, past = (torch.stack(losses).cpu().double().numpy() for losses in zip(*pairs, strict=True))
-    return at.numpy(), inside, past
-
-
-def _inside_and_past(
-    within: LanguageModel, model: LanguageModel, window: Tensor, at: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Losses of a window's targets at some positions, from block_size tokens and from all: 2 x (S,)."""
-    device, size = next(model.parameters()).device, within.config.block_size
-    short = cut(window[0], at - size + 1, size + 1).to(device)  # (S, block_size + 1), the target last
-    parts = portions(within, short[:, :-1], short[:, 1:])
-    inside = torch.cat([cross_entropy(within(some)[:, -1:], targets)[:, 0] for some, targets in parts])
-    window, positions = window.to(device), Positions.arange(window.shape[1] - 1, device=device)
-    return inside, cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)]
+    at, device = torch.arange(block_size, length, every), next(model.parameters()).device
+    positions, inside, past = Positions.arange(length, device=device), [], []
+    for start in torch.linspace(0, len(ids) - length - 1, n_windows).long():
+        window = cut(ids, start[None], length + 1)  # (1, length + 1): inputs, and the last target
+        short = cut(window[0], at - block_size + 1, block_size + 1).to(device)  # (S, block_size + 1)
+        parts = portions(within, short[:, :-1], short[:, 1:])
+        inside.append(torch.cat([cross_entropy(within(some)[:, -1:], last)[:, 0] for some, last in parts]))
+        window = window.to(device)
+        past.append(cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)])
+    losses = [torch.stack(windows).cpu().double().numpy() for windows in (inside, past)]
+    return at.numpy(), losses[0], losses[1]
 
 
 def position_matched_change(
@@ -129,6 +123,7 @@ class Recall(NamedTuple):
     loss: np.ndarray
 
 
+@torch.inference_mode()
 def recall_by_distance(
     model: LanguageModel, tokenizer: CharTokenizer, distances: Iterable[int], **windows: Any
 ) -> Recall:
@@ -143,21 +138,14 @@ def recall_by_distance(
     `recall_windows` does.
     """
     require_causal(model)
-    found = [_recalled(model, tokenizer, distance, windows) for distance in distances]
-    return Recall(*(np.array(values) for values in zip(*found, strict=True)))
-
-
-@torch.inference_mode()
-def _recalled(
-    model: LanguageModel, tokenizer: CharTokenizer, distance: int, windows: dict[str, Any]
-) -> tuple[float, float]:
-    """Accuracy and mean loss at one distance."""
-    device = next(model.parameters()).device
-    found = recall_windows(tokenizer, distance, **windows)
-    positions = Positions.arange(found.tokens.shape[1], device=device)
-    right, losses = [], []
-    for some, values, answer in portions(model, *found):
-        logits = model(some.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
-        right.append(logits.gather(1, values).argmax(dim=-1) == answer)
-        losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
-    return float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())
+    device, found = next(model.parameters()).device, []
+    for distance in distances:
+        told = recall_windows(tokenizer, distance, **windows)
+        positions = Positions.arange(told.tokens.shape[1], device=device)
+        right, losses = [], []
+        for tokens, values, answer in portions(model, *told):
+            logits = model(tokens.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
+            right.append(logits.gather(1, values).argmax(dim=-1) == answer)
+            losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
+        found.append((float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())))
+    return Recall(*map(np.array, zip(*found, strict=True)))

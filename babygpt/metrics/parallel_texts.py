@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from babygpt.data.batches import (
     require_window,
 )
 from babygpt.errors import BadInput
+from babygpt.metrics.inspection import Hook, hooked
 from babygpt.models.transformer import Block, Transformer
 from babygpt.objectives import branch_losses, mean_loss
 from babygpt.positions import Positions
@@ -33,7 +33,7 @@ def evenly_spaced_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
 def parallel_loss(
     model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
 ) -> float:
-    """Mean loss of texts that share a sequence with others.
+    """Return the mean loss of texts that share a sequence with others.
 
     ids      (N,)  text to take them from
     n        texts in a sequence; 1 for alone. The texts are the same ones for every n that divides n_texts
@@ -71,7 +71,7 @@ class GapParts(NamedTuple):
 def split_gap(
     model: Transformer, ids: Tensor, n: int, length: int, n_texts: int = 256, seed: int = 0
 ) -> GapParts:
-    """Split the interference gap: the number a text is given, and the company it is in.
+    """Split the interference gap into the cost of a text's branch number and the cost of the other texts.
 
     A text among n has a branch number that a text alone never has, and a model that was trained with fewer
     branches does not know the higher ones. So a third loss is taken between the two: each text alone, at the
@@ -87,7 +87,7 @@ def split_gap(
 
 
 def _one_by_one(batch: BranchBatch, n: int) -> Iterator[BranchBatch]:
-    """Each branch of a batch without the others: n batches of (B, T / n), nothing else changed."""
+    """Yield each branch of a batch without the others: n batches of (B, T / n), nothing else changed."""
     for branch in range(n):
         here = batch.branch == branch
         yield BranchBatch(*(part[here].view(len(part), -1) for part in batch))
@@ -120,7 +120,7 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
 
 
 def cosines(codes: Tensor) -> Tensor:
-    """Cosine of each vector with each other: (..., n, C) -> (..., n, n)."""
+    """Return the cosine of each vector with each other: (..., n, C) -> (..., n, n)."""
     unit = codes / codes.norm(dim=-1, keepdim=True)
     return unit @ unit.mT
 
@@ -151,20 +151,12 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
              the embedding, then after each block
     """
     found: list[Tensor] = []
-    here, device = threading.get_ident(), next(model.parameters()).device
-
-    def keep(stream: Tensor) -> None:
-        if threading.get_ident() == here:  # the model may be training in another thread
-            found.append(stream)
-
+    device = next(model.parameters()).device
     columns = interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
     blocks = [module for module in model.modules() if isinstance(module, Block)]
-    hooks = [blocks[0].register_forward_pre_hook(lambda _, inputs: keep(inputs[0]))]
-    hooks += [block.register_forward_hook(lambda _, __, out: keep(out)) for block in blocks]
-    try:
+    hooks: list[Hook] = [(blocks[0].register_forward_pre_hook, lambda _, inputs: found.append(inputs[0]))]
+    hooks += [(block.register_forward_hook, lambda _, __, out: found.append(out)) for block in blocks]
+    with hooked(hooks):
         model(columns.tokens.to(device), columns.positions.to(device))
-    finally:
-        for hook in hooks:
-            hook.remove()
     streams = torch.cat(found).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
     return cosines(streams).mean(dim=1).cpu().numpy()

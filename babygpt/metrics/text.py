@@ -22,7 +22,7 @@ WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, without the marks around them; for texts that put spaces between words."""
+    """Return the words of a text, without the marks around them; for texts that put spaces between words."""
     return WORD.findall(text)
 
 
@@ -34,7 +34,7 @@ def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
 
 
 def distinct(units: Sequence[Hashable], n: int) -> float:
-    """Different n-grams as a share of all n-grams: 1 if none comes twice, nan if there is none.
+    """Return the share of different n-grams among all: 1 if none comes twice, nan if there is none.
 
     units  characters, words, or anything else
     Raises ValueError if n is below 1.
@@ -45,7 +45,7 @@ def distinct(units: Sequence[Hashable], n: int) -> float:
 
 
 def repeated(units: Sequence[Hashable], n: int) -> float:
-    """Share of n-grams that come more than once: 0 if none does, 1 if all do, nan if there is none.
+    """Return the share of n-grams that come more than once: 0 if none does, nan if there is no n-gram.
 
     units  characters, words, or anything else
     Raises ValueError if n is below 1.
@@ -56,7 +56,7 @@ def repeated(units: Sequence[Hashable], n: int) -> float:
 
 
 def entropy(units: Sequence[Hashable]) -> float:
-    """Entropy of how often each unit comes, in nats; nan for an empty text.
+    """Return the entropy of how often each unit comes, in nats; nan for an empty text.
 
     From few units it comes out too low: n units have at most log(n).
     """
@@ -66,7 +66,7 @@ def entropy(units: Sequence[Hashable]) -> float:
 
 @torch.inference_mode()
 def nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """Mean negative log-likelihood of some texts under a model, and the mean entropy of its predictions.
+    """Return the mean -log p of some texts under a model, and the mean entropy of its predictions.
 
     Each token is predicted from at least half a window of text, or from all there is before it.
 
@@ -85,7 +85,7 @@ def nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Te
 
 
 def _nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """The same of texts that are read together: 2 x (B,)."""
+    """Return both for texts that are read together: 2 x (B,)."""
     size, length = model.config.block_size, texts.shape[1]
     ids = texts.to(next(model.parameters()).device)
     nll, entropies = [], []

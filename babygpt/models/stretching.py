@@ -50,13 +50,6 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
     require_factor(factor)
     encoding, block_size = model.encoding, int(model.config.block_size * factor)
     layers = encoding.all() if isinstance(encoding, PerLayer) else [encoding]
-    require_rope(layers)
-    new = [METHODS[method](one, block_size, factor) if isinstance(one, Rotary) else one for one in layers]
-    return with_encoding(model, PerLayer(new) if isinstance(encoding, PerLayer) else new[0], block_size)
-
-
-def require_rope(layers: list[Encoding]) -> None:
-    """Raise BadInput unless all layers have RoPE itself, or some have it and the others have no code."""
     other = next((one for one in layers if type(one) not in (Rotary, Encoding)), None)
     if other is not None or not any(type(one) is Rotary for one in layers):
         found = "a model without a code" if other is None else type(other).__name__
@@ -64,3 +57,5 @@ def require_rope(layers: list[Encoding]) -> None:
             f"{found} cannot be stretched: the methods change RoPE's frequencies, "
             "so the model must be a v4, or have RoPE in some layers and no code in the others"
         )
+    new = [METHODS[method](one, block_size, factor) if isinstance(one, Rotary) else one for one in layers]
+    return with_encoding(model, PerLayer(new) if isinstance(encoding, PerLayer) else new[0], block_size)

@@ -122,13 +122,9 @@ class Transformer(LanguageModel):
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        self.zero_outputs()
-
-    def zero_outputs(self) -> None:
-        """Zero the matrices that write to the stream and the logits: every block starts as identity."""
         for name, p in self.named_parameters():
-            if name.endswith(("out.weight", "head.weight")):
-                nn.init.zeros_(p)
+            if name.endswith(("out.weight", "head.weight")):  # they write to the stream and the logits
+                nn.init.zeros_(p)  # so that every block starts as identity
 
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from babygpt.config import require_countable
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
-from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy
+from babygpt.objectives.objective import Batch, Objective, cross_entropy
 from babygpt.positions import Positions
 
 VAL_WINDOWS = 60 * 64  # 60 batches of 64: masks are drawn, so a short text is measured again and again
@@ -61,7 +62,7 @@ def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Gene
     return windows.masked_fill(masked, mask_id), windows.masked_fill(~masked, IGNORED), rates
 
 
-class MaskedDiffusion(MeanObjective):
+class MaskedDiffusion(Objective):
     """Fill in masked tokens. The loss is the mean over all masked tokens of a batch.
 
     corpus       the text, loaded with_mask
@@ -78,8 +79,7 @@ class MaskedDiffusion(MeanObjective):
         for ids in (corpus.train, corpus.val):
             if len(ids) < block_size:
                 raise BadInput(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
-        if val_windows < 1:
-            raise BadInput(f"val_windows ({val_windows}) must be at least 1")
+        require_countable("val_windows", val_windows)
         self.train, self.val = corpus.train, corpus.val
         self.block_size, self.val_windows = block_size, val_windows
         self.mask_id = corpus.tokenizer.mask_id

@@ -1,21 +1,32 @@
-"""The objective of v1 to v5: predict the next token, at positions 0, 1, 2, ... or at random ones."""
+"""Objectives of v1 to v6: predict the next token of one text, or of several in one sequence."""
 
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import consecutive_windows, cut, line_starts, require_window
+from babygpt.data.batches import (
+    BranchBatch,
+    branch_batches,
+    collate,
+    consecutive_windows,
+    cut,
+    interleave,
+    line_starts,
+    require_branches,
+    require_window,
+)
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
+from babygpt.memory import BatchShape
 from babygpt.models.language_model import LanguageModel, require_causal
-from babygpt.objectives.objective import Batch, MeanObjective, cross_entropy, next_token_losses
+from babygpt.objectives.objective import Batch, Objective, cross_entropy, next_token_losses
 from babygpt.positions import Positions
 
 VALIDATION_SEED = 2**31  # no training uses it
 
 
-class NextToken(MeanObjective):
+class NextToken(Objective):
     """Predict every token from those before it, in windows cut from a corpus.
 
     corpus      the text
@@ -105,3 +116,87 @@ class RandomPositions(NextToken):
         for inputs, targets in super().val_batches():
             rows, length = inputs.shape
             yield inputs, targets, draw_positions(rows, length, self.longest, generator)
+
+
+def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:
+    """Return the loss of each target in its own branch, in nats: (B, T), 0 where there is no target."""
+    tokens, targets, time, branch = batch
+    return cross_entropy(model(tokens, Positions(time, branch)), targets)
+
+
+class Branches(Objective):
+    """Predict every token of several parallel texts from the tokens at earlier times.
+
+    corpus      the text
+    block_size  times in a window
+    n_branches  the fewest and the most texts of a sample, drawn anew for each batch
+    length      tokens of a text, which begins at a random time of the window; None for 3/4 of the window
+    numbers     branch numbers are drawn from 0 to numbers - 1, all different; None for 0, 1, 2, ...
+    by_samples  whether batch_size counts samples, each with its own number of texts, the shorter ones padded;
+                or texts, so that all samples have equally many and none is padded
+    Raises BadInput for fewer than 1 branch, and for texts longer than the window or than the corpus.
+    Source: note 002, its stages 1 to 3.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        block_size: int,
+        n_branches: tuple[int, int] = (1, 8),
+        length: int | None = None,
+        numbers: int | None = None,
+        by_samples: bool = False,
+    ) -> None:
+        self.length = block_size * 3 // 4 if length is None else length
+        require_branches(*n_branches, self.length, block_size)
+        if numbers is not None and numbers < n_branches[1]:
+            raise BadInput(f"{numbers} numbers are too few for {n_branches[1]} branches")
+        require_window(corpus.train, self.length)
+        require_window(corpus.val, self.length)
+        if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
+            raise BadInput(
+                f"the validation text makes {whole} texts of {self.length} tokens: "
+                f"too few for {n_branches[1]} branches"
+            )
+        self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
+        self.n_branches, self.numbers, self.by_samples = n_branches, numbers, by_samples
+
+    def texts(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw n texts of the training part: (n, length + 1)."""
+        starts = torch.randint(len(self.train) - self.length, (n,), generator=generator)
+        return cut(self.train, starts, self.length + 1)
+
+    def counts(self, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Draw how many texts each sample of a batch has: (samples,)."""
+        low, high = self.n_branches
+        if self.by_samples:
+            return torch.randint(low, high + 1, (batch_size,), generator=generator)
+        n = int(torch.randint(low, high + 1, (1,), generator=generator))
+        return torch.full((max(1, batch_size // n),), n)
+
+    def largest(self, batch_size: int) -> BatchShape:
+        most = self.n_branches[1]
+        rows = batch_size if self.by_samples else max(1, batch_size // most)
+        return BatchShape(rows, most * self.length, own_positions=True)
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw texts and interleave them: a BranchBatch."""
+        counts = self.counts(batch_size, generator)
+        texts = self.texts(int(counts.sum()), generator)
+        offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
+        samples = []
+        for some, starts in zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True):
+            numbers = None
+            if self.numbers is not None:
+                numbers = torch.randperm(self.numbers, generator=generator)[: len(some)].tolist()
+            samples.append(interleave(list(some), starts.tolist(), numbers))
+        return collate(samples)
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        return branch_losses(model, batch)
+
+    def val_batches(self) -> Iterator[BranchBatch]:
+        """Return the validation text in samples of the most branches, without an incomplete last sample."""
+        whole = (len(self.val) - 1) // self.length * self.length
+        texts = cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
+        return branch_batches(texts, self.n_branches[1], self.block_size, torch.Generator().manual_seed(0))

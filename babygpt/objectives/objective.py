@@ -1,4 +1,4 @@
-"""The interface of an objective, and the cross entropy and the validation loop that all objectives share."""
+"""The base of all objectives, and the cross entropy and the validation loop that they share."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
@@ -15,47 +15,14 @@ from babygpt.models.language_model import LanguageModel
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
 
 
-class Objective(Protocol):
-    """The methods that training needs: batches, their loss, and a loss on text never trained on."""
-
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw a batch of training text."""
-        ...
-
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Return the mean loss of a batch, in nats: a scalar with a gradient."""
-        ...
-
-    def count(self, batch: Batch) -> int:
-        """Return the number of losses whose mean `loss` takes, so that processes can share a batch."""
-        ...
-
-    def validate(self, model: LanguageModel) -> float:
-        """Return the mean loss on the validation text, in nats."""
-        ...
-
-
-@runtime_checkable
-class ReadsInOrder(Protocol):
-    """An objective whose next batch depends on the text read so far, not only on the generator."""
-
-    def place(self) -> dict[str, Any]:
-        """Return its position in the text: tensors and JSON values, by name."""
-        ...
-
-    def seek(self, place: dict[str, Any]) -> None:
-        """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""
-        ...
-
-
-class MeanObjective:
-    """An objective whose loss is the mean over a batch's targets. A subclass adds batches and losses."""
+class Objective:
+    """The goal of a training. A subclass draws batches, and gives the loss of each of their targets."""
 
     block_size: int  # tokens in a window
 
-    def largest(self, batch_size: int) -> BatchShape:
-        """Return the size of the largest batch, so that one without room is refused before training."""
-        return BatchShape(batch_size, self.block_size)
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw a batch of training text."""
+        raise TypeError(f"{type(self).__name__} does not say how a batch is drawn")
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the loss of each target of a batch, in nats: (B, T), 0 where there is none."""
@@ -65,12 +32,16 @@ class MeanObjective:
         """Return the validation batches, the same ones in every call."""
         raise TypeError(f"{type(self).__name__} does not say what it is validated on")
 
+    def largest(self, batch_size: int) -> BatchShape:
+        """Return the size of the largest batch, so that one without room is refused before training."""
+        return BatchShape(batch_size, self.block_size)
+
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the mean loss over the targets of a batch, in nats: a scalar with a gradient."""
         return self.losses(model, batch).sum() / (batch[1] != IGNORED).sum().clamp(min=1)
 
     def count(self, batch: Batch) -> int:
-        """Return the number of targets in a batch, or 1 if there are none."""
+        """Return the number of losses whose mean `loss` takes, so that processes can share a batch."""
         return max(1, int((batch[1] != IGNORED).sum()))
 
     def validate(self, model: LanguageModel) -> float:
@@ -78,9 +49,15 @@ class MeanObjective:
         return mean_loss(model, self.val_batches(), self.losses)
 
 
-def largest_batch(objective: Objective, batch_size: int) -> BatchShape | None:
-    """Return the size of an objective's largest batch, or None if it is no `MeanObjective`."""
-    return objective.largest(batch_size) if isinstance(objective, MeanObjective) else None
+@runtime_checkable
+class ReadsInOrder(Protocol):
+    """An objective whose next batch depends on the text read so far, not only on the generator."""
+
+    def place(self) -> dict[str, Any]:
+        """Return its position in the text: tensors and JSON values, by name."""
+
+    def seek(self, place: dict[str, Any]) -> None:
+        """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

@@ -1,31 +1,28 @@
 """Drawing: a function takes an Axes and arrays, and draws one finding. No torch, no files.
 
-live     called again on the same Axes, a function moves what it drew before: a figure, or a frame of many
-static   a function draws once, on empty Axes
-artists  lines, images and texts that the drawing functions share
-style    colours, and the settings of all figures
+Called again on the same Axes, a function moves what it drew before and adds nothing, so one function makes
+the figure of a README and every frame of a dashboard. Those of `static` draw once, on empty Axes.
+
+curves, matrices, texts, static  drawing functions
+artists                          lines, images and texts that they share
+style                            colours, and the settings of all figures
 """
 
-from babygpt.plots.live import draw_accuracy_curves as draw_accuracy_curves
-from babygpt.plots.live import draw_attention_heads as draw_attention_heads
-from babygpt.plots.live import draw_attention_row as draw_attention_row
-from babygpt.plots.live import draw_before_and_after as draw_before_and_after
-from babygpt.plots.live import draw_clock as draw_clock
-from babygpt.plots.live import draw_curves as draw_curves
-from babygpt.plots.live import draw_fill_order as draw_fill_order
-from babygpt.plots.live import draw_gates as draw_gates
-from babygpt.plots.live import draw_losses as draw_losses
-from babygpt.plots.live import draw_matrix as draw_matrix
-from babygpt.plots.live import draw_reading_on as draw_reading_on
-from babygpt.plots.live import draw_seed_rows as draw_seed_rows
-from babygpt.plots.live import draw_similarities as draw_similarities
-from babygpt.plots.live import draw_text as draw_text
-from babygpt.plots.live import draw_wavelengths as draw_wavelengths
-from babygpt.plots.live import label_rows as label_rows
-from babygpt.plots.live import mark_x as mark_x
-from babygpt.plots.live import running_mean as running_mean
+from babygpt.plots.curves import draw_accuracy_curves as draw_accuracy_curves
+from babygpt.plots.curves import draw_before_and_after as draw_before_and_after
+from babygpt.plots.curves import draw_clock as draw_clock
+from babygpt.plots.curves import draw_curves as draw_curves
+from babygpt.plots.curves import draw_losses as draw_losses
+from babygpt.plots.curves import draw_reading_on as draw_reading_on
+from babygpt.plots.curves import draw_seed_rows as draw_seed_rows
+from babygpt.plots.curves import draw_wavelengths as draw_wavelengths
+from babygpt.plots.curves import running_mean as running_mean
+from babygpt.plots.matrices import draw_attention_heads as draw_attention_heads
+from babygpt.plots.matrices import draw_attention_row as draw_attention_row
+from babygpt.plots.matrices import draw_gates as draw_gates
+from babygpt.plots.matrices import draw_matrix as draw_matrix
+from babygpt.plots.matrices import draw_similarities as draw_similarities
 from babygpt.plots.static import answer_figure as answer_figure
-from babygpt.plots.static import draw_accuracy_bars as draw_accuracy_bars
 from babygpt.plots.static import draw_by_position as draw_by_position
 from babygpt.plots.static import draw_by_stride as draw_by_stride
 from babygpt.plots.static import draw_gaps as draw_gaps
@@ -42,3 +39,5 @@ from babygpt.plots.style import SHADES as SHADES
 from babygpt.plots.style import STYLE as STYLE
 from babygpt.plots.style import set_style as set_style
 from babygpt.plots.style import visible as visible
+from babygpt.plots.texts import draw_fill_order as draw_fill_order
+from babygpt.plots.texts import draw_text as draw_text

@@ -39,12 +39,6 @@ def keep_only(ax: Axes, kind: type[Artist], names: Collection[str]) -> None:
             artist.remove()
 
 
-def remove_lines(ax: Axes) -> None:
-    """Remove all curves, and restart the cycle of colours."""
-    keep_only(ax, Line2D, ())
-    ax.set_prop_cycle(None)
-
-
 def line(ax: Axes, name: str, x: Any, y: Any, **style: Any) -> Line2D:
     """Draw or move a curve through the points (x, y), each (n,)."""
     have = find_artist(ax, Line2D, name)
@@ -98,8 +92,10 @@ def image(
     if have is None:
         look: Any = {"interpolation": "nearest", "cmap": cmap, "vmin": span[0], "vmax": span[1]}
         have = ax.imshow(matrix, aspect="equal" if square else "auto", extent=ends, gid=name, **look)
-        if bar:
-            colour_bar(ax, have, square)
+        if bar and square:  # beside a square image it is as high as the image, whatever the Axes
+            ax.figure.colorbar(have, cax=ax.inset_axes((1.02, 0.0, 0.035, 1.0)))
+        elif bar:
+            ax.figure.colorbar(have, ax=ax)
         ax.grid(visible=False)
         return have
     if tuple(have.get_extent()) != ends:
@@ -108,14 +104,6 @@ def image(
     if have.get_clim() != span:
         have.set_clim(*span)
     return have
-
-
-def colour_bar(ax: Axes, image: AxesImage, square: bool) -> None:
-    """Add a colour bar; beside a square image it is as high as the image, whatever the Axes."""
-    if square:
-        ax.figure.colorbar(image, cax=ax.inset_axes((1.02, 0.0, 0.035, 1.0)))
-    else:
-        ax.figure.colorbar(image, ax=ax)
 
 
 def text(ax: Axes, name: str, at: tuple[float, float], text: str, **style: Any) -> Annotation:
@@ -154,12 +142,6 @@ def hide_frame(ax: Axes) -> None:
         ax.tick_params(length=0)
 
 
-def clock_hand(ax: Axes, name: str, tip: tuple[float, float], colour: str) -> Line2D:
-    """Draw or move a clock's hand, from the origin to a point."""
-    look = {"color": colour, "lw": 2.5, "marker": "o", "ms": 8, "markevery": [1]}
-    return line(ax, name, [0.0, tip[0]], [0.0, tip[1]], **look)
-
-
 def dot(ax: Axes, name: str, at: tuple[float, float], colour: str) -> Line2D:
     """Draw or move one point that stands out."""
     return line(ax, name, [at[0]], [at[1]], color=colour, marker="o", ms=8, zorder=3)
@@ -179,23 +161,14 @@ def autoscale(ax: Axes) -> None:
     ax.autoscale_view()
 
 
-def set_ticks(
-    axis: Axis,
-    positions: Sequence[float],
-    labels: Sequence[str],
-    size: float | None = None,
-    rotation: float | None = None,
-) -> None:
-    """Put a label at each position on an axis, in letters of a size in points, rotated by some degrees."""
+def set_ticks(axis: Axis, positions: Sequence[float], labels: Sequence[str], **look: float) -> None:
+    """Put a label at each position on an axis. Of its look: `labelsize` in points, `rotation` in degrees."""
     at, texts = axis.get_major_locator(), axis.get_major_formatter()
     if list(getattr(at, "locs", ())) == list(positions) and list(getattr(texts, "seq", ())) == list(labels):
         return
     axis.set_major_locator(FixedLocator(positions))
     axis.set_major_formatter(FixedFormatter(labels))
-    if size is not None:
-        axis.set_tick_params(labelsize=size)
-    if rotation is not None:
-        axis.set_tick_params(rotation=rotation)
+    axis.set_tick_params(**look)
 
 
 def set_legend(ax: Axes, **options: Any) -> None:

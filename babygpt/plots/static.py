@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from babygpt.plots.artists import set_labels
-from babygpt.plots.live import matrices
+from babygpt.plots.matrices import draw_matrix
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
 
@@ -45,23 +45,6 @@ def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray,
             ax.plot(away, values, color=ENCODING_COLOURS.get(name), lw=1.5, label=None if i else name)
     set_labels(ax, title, "m (tokens)", "K(m), as a share of K(0)")
     ax.legend()
-
-
-def draw_accuracy_bars(
-    ax: Axes, accuracies: Mapping[str, Sequence[float]], title: str, chance: float = 0.5
-) -> None:
-    """Draw a bar for each model, a dot for each seed, and a line at chance.
-
-    accuracies  name -> accuracy of each seed, between 0 and 1
-    """
-    for i, (name, values) in enumerate(accuracies.items()):
-        ax.bar(i, 100 * np.mean(values), color=ENCODING_COLOURS.get(name), alpha=0.75)
-        ax.plot([i] * len(values), 100 * np.asarray(values), "ko", ms=4)
-    ax.axhline(100 * chance, color="black", lw=1, ls="--")
-    ax.annotate("chance", (len(accuracies) - 0.45, 100 * chance), va="bottom", ha="right")
-    ax.set_xticks(range(len(accuracies)), list(accuracies))
-    ax.set_ylim(0, 105)
-    set_labels(ax, title, "", "right answers (%)")
 
 
 def draw_gaps(
@@ -238,6 +221,6 @@ def answer_figure(yours: np.ndarray, wanted: np.ndarray, differ: str, x: str, y:
     signed = bool((yours < 0).any() or (wanted < 0).any())
     axes = figure.subplots(1, 3)
     for ax, matrix, title in zip(axes, (yours, wanted), ("Yours", "Wanted"), strict=False):
-        matrices.draw_matrix(ax, matrix, title, x, y, diverging=signed, top=top)
-    matrices.draw_matrix(axes[2], yours - wanted, differ, x, y, diverging=True, top=top)
+        draw_matrix(ax, matrix, title, x, y, diverging=signed, top=top)
+    draw_matrix(axes[2], yours - wanted, differ, x, y, diverging=True, top=top)
     return figure

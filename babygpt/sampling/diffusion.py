@@ -7,7 +7,8 @@ holes takes at least one step and at most n. (In `remasking` it does not stay.)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from babygpt.errors import BadInput
 from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.sampling.next_token import require_request, sample_token
+from babygpt.sampling.next_token import Draw, require_request, sample_token
 
 Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, (B, T, V) chances -> what appears
 Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
@@ -43,9 +44,9 @@ class Filled:
 
 
 def by_confidence(threshold: float = 0.95) -> Order:
-    """Every token of which the model is sure appears at once, and always the one of which it is surest.
+    """Return an order in which all tokens appear of which the model is sure, and always the surest one.
 
-    How sure it is, is the probability of its likeliest token there, whatever temperature it draws with.
+    Its confidence is the probability of its likeliest token there, whatever temperature it draws with.
 
     threshold  between 0 (all appear in one step) and 1; above 1 they appear one by one
     Raises ValueError if threshold is negative.
@@ -63,7 +64,7 @@ def by_confidence(threshold: float = 0.95) -> Order:
 
 
 def by_entropy(bound: float = 0.1) -> Order:
-    """The surest tokens appear at once, as long as the entropies of all that are surer add up to little.
+    """Return an order in which the surest tokens appear at once, as many as a bound on entropy allows.
 
     A token appears if the entropies of those surer than itself add up to the bound at most, so the surest
     always does. Tokens drawn each on its own differ from a joint draw by no more nats than that sum, if the
@@ -87,7 +88,7 @@ def by_entropy(bound: float = 0.1) -> Order:
 
 
 def in_random_order(per_step: int = 1) -> Order:
-    """Tokens appear in a random order, so many a step.
+    """Return an order in which tokens appear at random, `per_step` at a time.
 
     per_step  at least 1, below 2^63
     Raises BadInput for another.
@@ -102,7 +103,7 @@ def in_random_order(per_step: int = 1) -> Order:
 
 
 def ancestral(n_steps: int) -> Order:
-    """The masking of training, run backwards: each token appears at a step drawn on its own.
+    """Return training's masking run backwards: each token appears at a step drawn on its own.
 
     Steps at which nothing appears are left out, since the model would see the same text again.
 
@@ -119,7 +120,7 @@ def ancestral(n_steps: int) -> Order:
 
 
 def _earliest(rank: Tensor) -> Choose:
-    """Of what is still masked, what has the lowest rank in its row: (B, T) -> Choose."""
+    """Return a choice of what has the lowest rank in its row, of what is still masked: (B, T) -> Choose."""
 
     def choose(masked: Tensor, chances: Tensor) -> Tensor:
         waiting = rank.to(masked.device).masked_fill(~masked, torch.iinfo(rank.dtype).max)
@@ -139,7 +140,7 @@ def fill_in(
 ) -> Filled:
     """Fill in every MASK of some texts, and leave all else as it is.
 
-    Texts for which there is no room at once are filled in some after the others.
+    Where memory is short, some texts are filled in after the others.
 
     model        trained by masked diffusion
     idx          (B, T)  token ids, T at most block_size
@@ -148,7 +149,8 @@ def fill_in(
     Raises ValueError for an empty text, one longer than the window, a negative temperature, a top_k below 1.
     """
     require_fitting(model, idx, temperature, top_k)
-    how = (order or by_confidence(), temperature, top_k, generator)
+    draw = partial(sample_token, temperature=temperature, top_k=top_k, generator=generator)
+    how = (order or by_confidence(), draw, generator)
     return joined([_fill_in(model, some, *how) for (some,) in portions(model, idx)])
 
 
@@ -160,18 +162,12 @@ def require_fitting(model: LanguageModel, idx: Tensor, temperature: float, top_k
 
 
 def joined(parts: Sequence[Filled]) -> Filled:
-    """Put texts that were filled in some after the others below each other."""
-    columns = ([getattr(one, name) for one in parts] for name in ("tokens", "when", "confidence"))
-    return Filled(*map(torch.cat, columns))
+    """Return the rows of several results as one."""
+    return Filled(*(torch.cat([getattr(one, f.name) for one in parts]) for f in fields(Filled)))
 
 
 def _fill_in(
-    model: LanguageModel,
-    idx: Tensor,
-    order: Order,
-    temperature: float,
-    top_k: int | None,
-    generator: torch.Generator | None,
+    model: LanguageModel, idx: Tensor, order: Order, draw: Draw, generator: torch.Generator | None
 ) -> Filled:
     """Fill in texts that are read together."""
     text = idx.to(next(model.parameters()).device, copy=True)
@@ -182,7 +178,7 @@ def _fill_in(
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
         now = choose(masked, chances)
-        drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
+        drawn = draw(logits[now].cpu()).to(text.device)
         text[now], confidence[now] = drawn, chances[now, drawn]
         step = when.amax(dim=1, keepdim=True) + 1
         when, masked = torch.where(now, step, when), masked & ~now

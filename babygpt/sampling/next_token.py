@@ -1,15 +1,21 @@
-"""Writing a text one token after another, and how a token is drawn from logits."""
+"""Writing one text, or several texts at once, one token of each after another."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.memory import portions
 from babygpt.models.language_model import KVCache, LanguageModel, require_causal
+from babygpt.positions import Positions
+
+Draw = Callable[[Tensor], Tensor]  # (B, V) logits -> (B,) tokens
 
 
 def sample_token(
@@ -51,8 +57,8 @@ def generate(
     """Continue a text token by token.
 
     The model never sees more than block_size tokens: when its window is full it starts a new one with
-    the later half of the old, positions counted from 0 again. Texts for which there is no room at once are
-    written some after the others.
+    the later half of the old, positions counted from 0 again. Where memory is short, some texts are written
+    after the others.
 
     idx          (B, T)  the prompt, T at least 1
     n_tokens     how many to add
@@ -66,25 +72,15 @@ def generate(
     """
     require_causal(model)
     require_request(idx, n_tokens, temperature, top_k)
-    length = min(idx.shape[1] + n_tokens, model.config.block_size)
-    parts = portions(model, idx, length=length)
-    how = (temperature, top_k, generator, use_cache)
-    return torch.cat([_generate(model, some, n_tokens, *how) for (some,) in parts])
+    draw = partial(sample_token, temperature=temperature, top_k=top_k, generator=generator)
+    parts = portions(model, idx, length=min(idx.shape[1] + n_tokens, model.config.block_size))
+    return torch.cat([_continue(model, some, n_tokens, draw, use_cache) for (some,) in parts])
 
 
-def _generate(
-    model: LanguageModel,
-    idx: Tensor,
-    n_tokens: int,
-    temperature: float,
-    top_k: int | None,
-    generator: torch.Generator | None,
-    use_cache: bool,
-) -> Tensor:
+def _continue(model: LanguageModel, text: Tensor, n_tokens: int, draw: Draw, use_cache: bool) -> Tensor:
     """Continue texts that are read together."""
-    block_size = model.config.block_size
-    device = next(model.parameters()).device
-    text = idx.to(device)
+    block_size, device = model.config.block_size, next(model.parameters()).device
+    text = text.to(device)
     start = max(0, text.shape[1] - block_size)  # where the window begins
     cache, read = KVCache(block_size), start
     for _ in range(n_tokens):
@@ -95,6 +91,81 @@ def _generate(
             logits, read = model(text[:, read:], cache=cache), text.shape[1]
         else:
             logits = model(text[:, start:])
-        token = sample_token(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
+        token = draw(logits[:, -1].float().cpu())  # (B,), drawn on the CPU: alike on every device
         text = torch.cat([text, token[:, None].to(device)], dim=1)
     return text
+
+
+# ---------------------------------------------------------------- several texts in one sequence
+
+
+@torch.inference_mode()
+def generate_parallel(
+    model: LanguageModel,
+    prompts: Sequence[Tensor],
+    n_tokens: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+    use_cache: bool = True,
+) -> list[Tensor]:
+    """Continue several texts at once: each forward pass adds one token to every branch.
+
+    The prompts end at the same time, and share one window, which begins with the longest. When it is full, a
+    new one starts with the later half of the old, times counted from 0 again: for all of them at once, so
+    that a shorter one loses its beginning sooner than it would alone, and from then on goes on otherwise.
+
+    model        causal; for several prompts one made for branches, such as a v6
+    prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
+    n_tokens     how many to add to each; the other arguments are those of `generate`
+    returns      n of (T_b + n_tokens,)
+    Raises ValueError for no prompt, an empty one or one longer than the window, for several with a model that
+    cannot keep them apart, and what `generate` refuses.
+    Source: note 002, section 3.
+    """
+    block_size = model.config.block_size
+    if not prompts:
+        raise BadInput("0 branches: at least 1 prompt is needed")
+    require_branches_apart(model, len(prompts))
+    for b, prompt in enumerate(prompts):
+        require_request(prompt[None], n_tokens, temperature, top_k)
+        if len(prompt) > block_size:
+            raise BadInput(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
+    device = next(model.parameters()).device
+    texts, longest = [prompt.cpu() for prompt in prompts], max(map(len, prompts))
+    start, read, cache = 0, 0, KVCache(len(texts) * block_size)
+    for now in range(longest, longest + n_tokens):
+        if now - start > block_size:
+            start = now - (block_size + 1) // 2
+            read, cache = start, KVCache(len(texts) * block_size)
+        first = read if use_cache else start
+        tokens, positions = _columns(texts, now, first, start)
+        logits = model(tokens.to(device), positions.to(device), cache if use_cache else None)
+        read = now
+        drawn = sample_token(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
+        texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
+    return texts
+
+
+def require_branches_apart(model: LanguageModel, n: int) -> None:
+    """Raise BadInput for n texts and a model that would mix them up, or that looks both ways."""
+    require_causal(model)
+    if n > 1 and not model.encoding.for_branches:
+        raise BadInput(
+            f"{n} texts at once need a model that is made for branches, such as a v6; "
+            f"this one ({type(model.encoding).__name__}) would not know which token belongs to which"
+        )
+
+
+def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple[Tensor, Positions]:
+    """Return the tokens of all texts from time `first` on, column by column, when all texts end at `now`.
+
+    start    the time that counts as 0
+    returns  (1, T) token ids, and their positions
+    """
+    begins = [now - len(text) for text in texts]  # time of each text's first token
+    times = [max(first, begin) for begin in begins]
+    pieces = [text[time - begin :] for text, time, begin in zip(texts, times, begins, strict=True)]
+    ends = [torch.cat([piece, piece[-1:]]) for piece in pieces]  # interleave drops the last token, a target
+    columns = interleave(ends, [time - start for time in times])
+    return columns.tokens, columns.positions

@@ -49,11 +49,11 @@ class SecondThoughts:
             raise BadInput(f"doubt ({self.doubt}) must lie between 0 and 100")
 
     def share(self, step: int) -> float:
-        """The probability with which a visible token is masked again at a step, counted from 0."""
+        """Return the probability with which a visible token is masked again at a step, counted from 0."""
         return min(self.strength, (self.n_steps - step - 1) / step) if step else 0.0
 
     def catching_up(self, step: int) -> float:
-        """The probability with which a masked token appears before its time, in place of one masked again."""
+        """Return the probability with which a masked token appears early, in place of one masked again."""
         left = self.n_steps - step - 1
         return self.share(step) * step / left if left else 0.0
 
@@ -110,7 +110,7 @@ def drafts(
 
 
 def weights(confidence: Tensor, visible: Tensor, doubt: float) -> Tensor:
-    """How much likelier than the mean of its text each token is to be masked again.
+    """Return how much likelier than the mean of its text each token is to be masked again.
 
     confidence  (B, T)  probabilities
     visible     (B, T)  what can be masked again
@@ -130,13 +130,13 @@ def rewrite(
 ) -> Filled:
     """Write texts with second thoughts: every MASK is filled in, and all else left as it is.
 
-    Texts for which there is no room at once are written some after the others. The arguments are those of
-    `drafts`, which shows each step.
+    Where memory is short, some texts are written after the others. The arguments are those of `drafts`, which
+    shows each step.
 
     returns  when and confidence are those of a token's last appearance
     Raises BadInput for what `drafts` refuses.
     """
-    require_fitting(model, idx, temperature, top_k)
     how = (thoughts, temperature, top_k, generator)
+    require_fitting(model, idx, temperature, top_k)
     found = [deque(drafts(model, some, *how), maxlen=1)[0] for (some,) in portions(model, idx)]
     return joined(found)

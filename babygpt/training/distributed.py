@@ -15,7 +15,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
-from babygpt.device import pick_device
 from babygpt.errors import BadInput
 
 
@@ -65,11 +64,6 @@ class Team:
 SINGLE_PROCESS = Team()
 
 
-def training_device(team: Team) -> torch.device:
-    """Return the device of this process; never MPS if there are several, because gloo does not know it."""
-    return torch.device("cpu") if team.world_size > 1 and not torch.cuda.is_available() else pick_device()
-
-
 @contextmanager
 def distributed() -> Iterator[Team]:
     """Yield torchrun's team, or this process alone. Only the first process that fails reports its error."""
@@ -80,6 +74,8 @@ def distributed() -> Iterator[Team]:
     store, rank, size = next(rendezvous("env://", timeout=wait))
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    else:
+        os.environ["BABYGPT_DEVICE"] = "cpu"  # never MPS, which gloo does not know
     dist.init_process_group(store=store, rank=rank, world_size=size, timeout=wait)
     try:
         yield Team(rank, size)

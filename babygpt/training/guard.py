@@ -1,7 +1,8 @@
-"""Checks around training: one trainer at a time on a model, and a model that knows every token."""
+"""Checks around training: one trainer at a time on a model, known tokens, and finite losses."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,8 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 
-TRAINERS: WeakKeyDictionary[LanguageModel, threading.RLock] = (
-    WeakKeyDictionary()
-)  # model -> its trainer's lock
+TRAINERS = WeakKeyDictionary[LanguageModel, threading.RLock]()  # model -> the lock of its trainer
+WHAT_TO_TRY = "try a smaller lr_matrix and lr_other, or a longer warmup"
 
 
 @contextmanager
@@ -50,3 +50,9 @@ def require_vocabulary(model: LanguageModel, objective: Objective) -> None:
             f"the text holds token {last}, and the model knows 0 to {known - 1} only: "
             f"its vocab_size ({known}) should be that of the text's tokenizer"
         )
+
+
+def require_finite(name: str, value: float, step: int, lr: float) -> None:
+    """Raise a FloatingPointError that names the step and what to try, if a loss is nan or infinite."""
+    if not math.isfinite(value):
+        raise FloatingPointError(f"{name} is {value} at step {step}, learning rate {lr:.2g}: {WHAT_TO_TRY}")

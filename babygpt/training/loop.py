@@ -1,8 +1,10 @@
-"""Training loop: it yields one record per step and knows nothing of plots, notebooks or files."""
+"""Training loop: it yields one record per step and knows nothing of plots, notebooks or files.
+
+`Training.make_step` is one step from top to bottom: draw a batch, forward, backward, update, record.
+"""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,18 +18,13 @@ from babygpt.device import mixed_precision, use_allowed_threads
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.language_model import LanguageModel
-from babygpt.objectives import Objective, largest_batch
+from babygpt.objectives import Objective
 from babygpt.training.distributed import SINGLE_PROCESS, Team
-from babygpt.training.guard import alone_with, require_vocabulary
+from babygpt.training.guard import alone_with, require_finite, require_vocabulary
 from babygpt.training.optimizers import optimizers, schedule
 from babygpt.training.records import Step
 
 Steering = Callable[[int], Mapping[str, float]]  # number of the next step -> numbers to set before it
-
-
-def no_steering(step: int) -> dict[str, float]:
-    """Set nothing."""
-    return {}
 
 
 def replay(history: Sequence[Step]) -> Steering:
@@ -37,7 +34,7 @@ def replay(history: Sequence[Step]) -> Steering:
 
 
 def train(
-    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering = no_steering
+    model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering | None = None
 ) -> Iterator[Step]:
     """Train a model in place and yield a record after every step.
 
@@ -63,7 +60,7 @@ class Training:
     ) -> None:
         use_allowed_threads()
         require_vocabulary(model, objective)
-        largest = largest_batch(objective, config.batch_size)
+        largest = objective.largest(config.batch_size)
         require_memory_to_train(model, model.config, config, largest, team.world_size)
         self.model, self.objective, self.config, self.team = model, objective, config, team
         self.device = next(model.parameters()).device
@@ -74,13 +71,13 @@ class Training:
         self.step, self.seconds, self.tokens = 0, 0.0, 0
         self.steered: dict[str, float] = {}
 
-    def steps(self, steering: Steering = no_steering) -> Iterator[Step]:
+    def steps(self, steering: Steering | None = None) -> Iterator[Step]:
         """Run the training loop: make the steps that are left and yield a record after each."""
         while self.step < self.config.steps:
             step = self.make_step(steering)
             yield self.with_validation(step)
 
-    def make_step(self, steering: Steering = no_steering) -> Step:
+    def make_step(self, steering: Steering | None = None) -> Step:
         """Make one training step and return its record, which holds no validation loss yet.
 
         Raises the errors of `train`.
@@ -89,12 +86,12 @@ class Training:
             start = time.perf_counter()
 
             # Steer: a slider of a live run may set a number of the encoding, such as the theta of RoPE.
-            changed = dict(steering(self.step + 1))
+            changed = dict(steering(self.step + 1)) if steering else {}
             for name, number in changed.items():
                 self.model.encoding.steer(name, number)
             self.steered |= changed
 
-            # Set the learning rates. Both optimizers follow one schedule, each from a peak of its own.
+            # Set the learning rates. Both optimizers follow one schedule, each up to its own peak.
             share = schedule(self.step, self.config)
             for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
                 optimizer.param_groups[0]["lr"] = peak * share
@@ -109,7 +106,7 @@ class Training:
             value = loss.item()
             require_finite("loss", value, self.step + 1, lr)
 
-            # Backward. An interrupted run, or a curious reader, may have left gradients behind: clear them.
+            # Backward. Clear gradients that an interrupted step may have left: new ones are added to them.
             self.model.zero_grad()
             loss.backward()
 
@@ -118,7 +115,7 @@ class Training:
                 optimizer.step()
             self.model.zero_grad()
 
-            # Record the step. Only this much counts as training time: validation comes after it.
+            # Record the step. Time that validation takes does not count as training time.
             self.step += 1
             self.tokens += int((batch[1] != IGNORED).sum())
             self.seconds += time.perf_counter() - start
@@ -137,15 +134,6 @@ class Training:
         """Whether the validation loss is measured after this step: every `eval_every` and after the last."""
         every = self.config.eval_every
         return step.step == self.config.steps or (every > 0 and step.step % every == 0)
-
-
-def require_finite(name: str, value: float, step: int, lr: float) -> None:
-    """Raise a FloatingPointError that names the step and what to try, if a loss is nan or infinite."""
-    if not math.isfinite(value):
-        raise FloatingPointError(
-            f"{name} is {value} at step {step}, learning rate {lr:.2g}: "
-            "try a smaller lr_matrix and lr_other, or a longer warmup"
-        )
 
 
 def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:

@@ -21,15 +21,13 @@ def optimizers(model: nn.Module, config: TrainConfig) -> list[Muon | AdamW]:
 
     Source: Jordan et al. 2024, Muon; Loshchilov and Hutter 2019, arXiv:1711.05101.
     """
-    hidden: list[nn.Parameter] = []
-    other: list[nn.Parameter] = []
+    hidden, other = list[nn.Parameter](), list[nn.Parameter]()
     for name, p in model.named_parameters():
         (hidden if name.startswith("blocks.") and p.ndim == 2 else other).append(p)
-    made: list[Muon | AdamW] = []
-    if hidden:
-        made.append(Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay))
-    made.append(AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True))
-    return made
+    adamw = AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    if not hidden:
+        return [adamw]
+    return [Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay), adamw]
 
 
 def schedule(step: int, config: TrainConfig) -> float:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import numpy as np
 from tqdm import tqdm
 
-from babygpt.screen import Screen
-
-QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether no run here shows a bar
+from babygpt.terminal import Screen
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,7 @@ def follow(
     """
     history: list[Step] = []
     screen = Screen(sys.stderr)
-    hidden = not show or QUIET.get()
-    bar = {"total": total, "initial": done, "desc": title, "leave": leave, "disable": hidden}
+    bar = {"total": total, "initial": done, "desc": title, "leave": leave, "disable": not show}
     with tqdm(**bar, file=screen, mininterval=0.5) as shown:
         try:
             for step in steps:
@@ -65,7 +61,7 @@ def follow(
                 shown.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
                 shown.update()
         except KeyboardInterrupt:
-            if not hidden:
+            if show:
                 last = done + len(history)
                 shown.write(f"interrupted after step {last}; the model is kept as it is", screen)
     return history

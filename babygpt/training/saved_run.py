@@ -21,13 +21,13 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import is_out_of_memory
 from babygpt.objectives import ReadsInOrder
-from babygpt.stopping import Ended, deferred_signals
+from babygpt.terminal import Ended, deferred_signals
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.loop import Training
 from babygpt.training.records import Step, follow
 
-PLACE = "place."  # begins the names of an objective's reading position in a state of training
+READING = "place."  # begins the names of an objective's reading position in a state of training
 
 
 @dataclass
@@ -57,18 +57,17 @@ class SavedRun:
     curve: list[list[float]] = field(default_factory=list)
     saved_step: int = 0
 
-    def train(self, save_every: int = SAVE_EVERY, title: str = "", leave: bool = True) -> bool:
+    def train(self, save_every: int = SAVE_EVERY, title: str = "") -> bool:
         """Train to the end, or until a signal asks to stop; then save the last step that was made.
 
         save_every  steps between checkpoints; 0 writes only at the end
         returns     whether the run came to its end and no signal asked to stop
         Raises `Ended` if the system asked the process to end, and the errors of `save` and `Training`.
         """
-        training, team = self.training, self.training.team
-        total = training.config.steps
+        training, total = self.training, self.training.config.steps
         with deferred_signals() as noted, self.errors_with_advice():
-            steps = self.steps(save_every, noted)
-            follow(steps, total, title or self.version, leave, training.step, team.is_main)
+            steps, show = self.steps(save_every, noted), training.team.is_main
+            follow(steps, total, title or self.version, done=training.step, show=show)
             if training.step > self.saved_step:
                 self.save()
         for number in noted:
@@ -81,21 +80,23 @@ class SavedRun:
 
         Raises KeyboardInterrupt after the first step by which a signal was noted, in any of the processes.
         """
-        training = self.training
-        total = training.config.steps
+        training, total = self.training, self.training.config.steps
         if training.step and not self.is_measured():  # it was killed between saving and validating
-            last = Step(training.step, 0.0, 0.0, training.seconds, training.tokens)
-            self.note(training.with_validation(last))
-
+            self.validate(Step(training.step, 0.0, 0.0, training.seconds, training.tokens))
         while training.step < total:
             step = training.make_step()
             if step.step == total or (save_every and step.step % save_every == 0):
                 self.save()
-            step = training.with_validation(step)
-            self.note(step)
-            yield step
+            yield self.validate(step)
             if training.team.sum(len(noted)):
                 raise KeyboardInterrupt
+
+    def validate(self, step: Step) -> Step:
+        """Return the record of the last step with its validation loss, if one is due, and keep the loss."""
+        step = self.training.with_validation(step)
+        if step.val_loss is not None:
+            self.curve.append([step.step, step.val_loss])
+        return step
 
     def complete(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Measure the trained model, save it once more with the result, and return the result.
@@ -111,18 +112,9 @@ class SavedRun:
             raise Ended(signal.SIGINT, f"not all was measured; {self.advice()}") from None
         return found
 
-    def note(self, step: Step) -> None:
-        """Keep the validation loss of a step, if it has one."""
-        if step.val_loss is not None:
-            self.curve.append([step.step, step.val_loss])
-
     def is_measured(self) -> bool:
         """Whether the validation loss after the last step is known."""
         return bool(self.curve) and self.curve[-1][0] == self.training.step
-
-    def seconds_per_step(self) -> float:
-        """Return the mean time of the steps made so far, in seconds."""
-        return self.training.seconds / self.training.step
 
     def save(self, finished: bool = False, **measured: Any) -> None:
         """Write the checkpoint, with the state of training unless it is finished.
@@ -134,8 +126,8 @@ class SavedRun:
         if training.team.is_main:
             info = {**self.info, "steps_done": training.step, "curve": self.curve, **measured}
             state = None if finished else training_state(training)
-            made = Checkpoint(self.version, training.model, self.tokenizer, info, self.options, state)
-            checkpoints.save(self.path, made, self.overwrite)
+            checkpoint = Checkpoint(self.version, training.model, self.tokenizer, info, self.options, state)
+            checkpoints.save(self.path, checkpoint, self.overwrite)
         self.saved_step, self.overwrite = training.step, True
 
     @contextmanager
@@ -145,15 +137,14 @@ class SavedRun:
             yield
         except Exception as error:
             kind: type[Exception] = type(error)
-            hint = ""
+            what, hint = "stopped", ""
             if is_out_of_memory(error):
-                kind, hint = MemoryError, ". A smaller batch_size needs less memory"
+                kind, what, hint = MemoryError, "out of memory", ". A smaller batch_size needs less memory"
             elif isinstance(error, RuntimeError) and self.training.team.world_size > 1:
                 kind = ChildProcessError  # gloo raises it when the connection to another process ends
             elif not isinstance(error, OSError | FloatingPointError):
                 raise
             reason = (str(error).strip().splitlines() or [kind.__name__])[0]
-            what = "out of memory" if kind is MemoryError else "stopped"
             raise kind(f"{what} after step {self.training.step}: {reason}; {self.advice()}{hint}") from error
 
     def advice(self) -> str:
@@ -171,7 +162,7 @@ def training_state(training: Training) -> dict[str, Any]:
     state: dict[str, Any] = {name: getattr(training, name) for name in ("step", "seconds", "tokens")}
     state |= {"steered": dict(training.steered), "generator": training.generator.get_state()}
     if isinstance(training.objective, ReadsInOrder):
-        state |= {PLACE + name: value for name, value in training.objective.place().items()}
+        state |= {READING + name: value for name, value in training.objective.place().items()}
     for i, optimizer in enumerate(training.optimizers):
         for j, moments in optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
@@ -188,7 +179,7 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
         training.step, training.seconds, training.tokens = state["step"], state["seconds"], state["tokens"]
         training.generator.set_state(state["generator"])
         if isinstance(training.objective, ReadsInOrder):
-            place = {name.removeprefix(PLACE): x for name, x in state.items() if name.startswith(PLACE)}
+            place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
             training.objective.seek(place)
         for i, optimizer in enumerate(training.optimizers):
             moments: dict[int, dict[str, Tensor]] = {}
@@ -214,10 +205,9 @@ def load_unfinished(path: Path, version: str) -> tuple[Checkpoint, dict[str, Any
     """
     saved = checkpoints.load(path)
     try:
-        plan = TrainConfig(**saved.info["train"])
-        began = {**asdict(saved.model.config), **asdict(plan), "bound": saved.info.get("bound", False)}
-        began["corpus"], done = str(saved.info["corpus"]), saved.info["steps_done"]
-        began |= saved.info.get("flags", {})
+        plan, done = TrainConfig(**saved.info["train"]), saved.info["steps_done"]
+        began = {**asdict(saved.model.config), **asdict(plan), "corpus": str(saved.info["corpus"])}
+        began |= {"bound": saved.info.get("bound", False), **saved.info.get("flags", {})}
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{path} does not say how it was trained: {error!r}") from None
     if saved.training is None:

@@ -5,6 +5,7 @@ the spot; what takes many training runs is read from the stored results (`babygp
 """
 
 from collections.abc import Sequence
+from types import ModuleType
 
 from babygpt.errors import BadInput
 from babygpt.tables import MARKS, Table
@@ -14,13 +15,13 @@ from babygpt_course.claims.claim import Finding as Finding
 from babygpt_course.claims.claim import VerdictCounts as VerdictCounts
 from babygpt_course.claims.claim import count_verdicts as count_verdicts
 
-CLAIMS: tuple[Claim, ...] = (
-    *note_000.CLAIMS,
-    *note_001.CLAIMS,
-    *note_002.CLAIMS,
-    *note_003.CLAIMS,
-    *note_004.CLAIMS,
-)
+
+def claims_in(module: ModuleType) -> list[Claim]:
+    """Return the claims of a note's module, in the order in which they are defined there."""
+    return [c for c in vars(module).values() if isinstance(c, Claim) and c.note == module.NOTE]
+
+
+CLAIMS = tuple(c for module in (note_000, note_001, note_002, note_003, note_004) for c in claims_in(module))
 
 
 def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
@@ -48,10 +49,10 @@ def findings(note: str, only: Sequence[str] = (), first: Sequence[str] = ()) -> 
     for text in first:
         claims_of(note, [text])  # raises if there is none
     chosen.sort(key=lambda claim: first.index(claim.text) if claim.text in first else len(first))
-    measured = [(claim, claim.measure()) for claim in chosen]
-    rows = [
-        (MARKS[f.verdict], claim.text, f.verdict, f"{f.value:.3g}", f.reason, claim.scope)
-        for claim, f in measured
-    ]
+    rows = []
+    for claim in chosen:
+        found = claim.measure()
+        number = f"{found.value:.3g}"
+        rows.append((MARKS[found.verdict], claim.text, found.verdict, number, found.reason, claim.scope))
     heading = ("", "the note says", "verdict", "measured", "because", "measured on")
     return Table(heading, rows, stable=3, open=len(first) or None)

@@ -47,6 +47,13 @@ class Claim:
     fault: str = ""
 
 
+def measured_by(
+    note: str, text: str, quote: str, translation: str, reading: str = "", scope: str = "", fault: str = ""
+) -> Callable[[Callable[[], Finding]], Claim]:
+    """Return a decorator that turns the function which measures a sentence of a note into its claim."""
+    return lambda measure: Claim(note, text, measure, quote, translation, reading, scope, fault)
+
+
 @dataclass(frozen=True)
 class VerdictCounts:
     """Numbers of claims that hold, depend and fail, and of the different faults by which they fail."""
@@ -59,9 +66,9 @@ class VerdictCounts:
 
 def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
     """Count verdicts; claims that fail by one and the same fault count as one fault."""
-    seen = list(verdicts)
-    number = Counter(verdict for _, verdict in seen)
-    faults = {claim.fault or claim.text for claim, verdict in seen if verdict == "fails"}
+    pairs = list(verdicts)
+    number = Counter(verdict for _, verdict in pairs)
+    faults = {claim.fault or claim.text for claim, verdict in pairs if verdict == "fails"}
     return VerdictCounts(number["holds"], number["depends"], number["fails"], len(faults))
 
 

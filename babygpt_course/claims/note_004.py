@@ -1,9 +1,10 @@
-"""Measure the claims of note 004: learned positions, v1 and v2."""
+"""Claims of note 004: learned positions, v1 and v2."""
 
 from __future__ import annotations
 
 from functools import partial
 from statistics import mean
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -15,10 +16,21 @@ from babygpt.models.language_model import BagOfTokens, BagWithPositions
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train
-from babygpt_course.claims.claim import Claim, Finding, decide
+from babygpt_course.claims.claim import Finding, decide, measured_by
 from babygpt_course.studies.paired import decided_side
 
 NOTE = "004_efa10201a3cae12e.txt"
+COUNTED = "the note's code at V = 65, T = 8, D = 32"
+CODES_FOR_SENTENCES = "what is true of a character's code is taken to be true of the sentence"
+claim = partial(measured_by, NOTE)
+small_claim = partial(claim, scope="an untrained model with random weights; for this it takes no training")
+Bag = TypeVar("Bag", BagOfTokens, BagWithPositions)
+
+
+def untrained(kind: type[Bag], vocab_size: int = 65, block_size: int = 8, n_embd: int = 32) -> Bag:
+    """Return a v1 or v2 with random weights, the same ones in every call."""
+    torch.manual_seed(0)
+    return kind(ModelConfig(vocab_size, block_size, n_embd=n_embd, n_head=1))
 
 
 def parameters(model: torch.nn.Module) -> int:
@@ -26,120 +38,90 @@ def parameters(model: torch.nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
+@small_claim(
+    "v1 cannot tell 我爱你 from 你爱我",
+    '模型无法区分 "我爱你" 和 "你爱我"！',
+    "The model cannot tell “I love you” from “you love me”!",
+    reading="Asked: does v1 give both sentences the same probability? (That both are made of the same "
+    "three codes is true; it is the next claim.)",
+    fault=CODES_FOR_SENTENCES,
+)
 def v1_cannot_tell_sentences_apart() -> Finding:
     """Compare the log-probabilities that a v1 gives to two orders of the same three characters."""
-    torch.manual_seed(0)
-    model = BagOfTokens(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
+    model = untrained(BagOfTokens, 4, 3, 2)
     ada, loves, ben = 0, 1, 2
-    logs = [
+    one, other = (
         F.cross_entropy(model(torch.tensor([s[:-1]]))[0], torch.tensor(s[1:]), reduction="sum").item()
         for s in ([ada, loves, ben], [ben, loves, ada])
-    ]
-    gap = abs(logs[0] - logs[1])
+    )
     reason = "v1 is a bigram model: each pair of neighbours has its own probability, and the pairs differ"
-    return Finding("fails" if gap > 0 else "holds", gap, reason)
+    return Finding(decide(one == other), abs(one - other), reason)
 
 
 def position_changes_output(kind: type[BagOfTokens] | type[BagWithPositions]) -> float:
     """Return how far a model's outputs after the first and the third character of 我爱我 differ."""
-    torch.manual_seed(0)
-    model = kind(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
-    after_first, _, after_third = model(torch.tensor([[0, 1, 0]]))[0].detach()
+    after_first, _, after_third = untrained(kind, 4, 3, 2)(torch.tensor([[0, 1, 0]]))[0].detach()
     return float((after_first - after_third).abs().max())
 
 
+@small_claim(
+    "in v1 a character has the same code at every place",
+    'v1 中，"我"在任何位置的编码都是 `[0.1, 0.2]`，模型无法区分位置',
+    "In v1 the code of “I” is [0.1, 0.2] at every place; the model cannot tell places apart.",
+)
 def v1_codes_do_not_know_their_position() -> Finding:
     """Measure the difference between the outputs of v1 after one character at two positions."""
     gap = position_changes_output(BagOfTokens)
     return Finding(decide(gap == 0), gap, "the same row of one table is read both times")
 
 
-def v2_codes_know_their_position() -> Finding:
-    """Measure the difference between the outputs of v2 after one character at two positions."""
-    gap, reason = position_changes_output(BagWithPositions), "another row is added at the other place, and "
-    return Finding(decide(gap > 0), gap, reason + "the head reads the sum")
-
-
+@claim(
+    "the note's worked table of sums is right",
+    '位置2 "我": [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26]',
+    "Place 2, “I”: [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26], and five more such sums.",
+    scope="the note's six sums",
+)
 def the_sums_are_right() -> Finding:
     """Compare the note's sums for one character at two positions with ours."""
     token = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
     position = torch.tensor([[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]])
-    codes = torch.cat([token[[0, 1, 2]] + position, token[[2, 1, 0]] + position])  # both sentences
-    expected = torch.tensor(
-        [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66], [0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
-    )
-    error = float((codes - expected).abs().max())
+    codes = torch.stack([token[[0, 1, 2]] + position, token[[2, 1, 0]] + position])  # both sentences
+    one, other = [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]], [[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
+    error = float((codes - torch.tensor([one, other])).abs().max())
     return Finding(decide(error < 1e-6), error, "the note's sums are right")
 
 
+@small_claim(
+    "in v2 a character has another code at another place",
+    "让同一个字在不同位置有不同的表示",
+    "It lets the same character have different representations at different places.",
+)
+def v2_codes_know_their_position() -> Finding:
+    """Measure the difference between the outputs of v2 after one character at two positions."""
+    gap = position_changes_output(BagWithPositions)
+    reason = "another row is added at the other place, and the head reads the sum"
+    return Finding(decide(gap > 0), gap, reason)
+
+
+@small_claim(
+    "with a code for each place v2 knows who loves whom",
+    '位置编码让同一个字在不同位置有不同的表示，从而区分"我爱你"和"你爱我"。',
+    "The position code lets the same character have different representations at different "
+    "places, and so tells “I love you” from “you love me”.",
+    reading="Asked: does v2 say something else after 我爱 than after 你爱? (That the codes and the "
+    "probabilities of the two sentences differ is true; the probabilities did so in v1 already.)",
+    fault=CODES_FOR_SENTENCES,
+)
 def v2_tells_who_stood_before() -> Finding:
     """Measure the change of v2's prediction after "love" when the character before it is another one."""
-    torch.manual_seed(0)
-    model = BagWithPositions(ModelConfig(vocab_size=4, block_size=3, n_embd=2, n_head=1))
-    one, other = model(torch.tensor([[0, 1]]))[0, -1], model(torch.tensor([[2, 1]]))[0, -1]
-    gap = float((one - other).abs().max().detach())
+    one, other = untrained(BagWithPositions, 4, 3, 2)(torch.tensor([[0, 1], [2, 1]]))[:, -1].detach()
+    gap = float((one - other).abs().max())
     reason = "a code for the place is not enough: without attention no token sees who stood before it"
     return Finding(decide(gap > 0), gap, reason)
 
 
-def counts_are_right() -> Finding:
-    """Count parameters of v1 and v2 beyond the note's formulas V D + D V and V D + T D + D V."""
-    V, T, D = 65, 8, 32
-    config = ModelConfig(V, T, n_embd=D)
-    v1 = parameters(BagOfTokens(config)) - (V * D + D * V)
-    v2 = parameters(BagWithPositions(config)) - (V * D + T * D + D * V)
-    reason = f"nn.Linear has a bias: {v1} parameters are missing from both formulas, one for each of {V} "
-    reason += "tokens"
-    return Finding(decide(v1 == v2 == 0), float(v1), reason)
-
-
-def the_increment_is_one_table() -> Finding:
-    """Count parameters that v2 adds to v1, beyond block_size n_embd."""
-    config = ModelConfig(65, 8, n_embd=32)
-    extra = parameters(BagWithPositions(config)) - parameters(BagOfTokens(config)) - 8 * 32
-    return Finding(decide(extra == 0), float(extra), "one row of n_embd numbers a position")
-
-
-def long_inputs_are_cut() -> Finding:
-    """Measure how far the output for ten tokens is from the output for the last eight of them."""
-    torch.manual_seed(0)
-    model, ids = BagWithPositions(ModelConfig(65, block_size=8, n_embd=32)), torch.randint(65, (1, 10))
-    logits, expected = model(ids).detach(), model(ids[:, -8:]).detach()
-    gap = float((logits - expected).abs().max()) if logits.shape == expected.shape else float("inf")
-    return Finding(decide(gap == 0), gap, "the last eight of ten tokens are read, at places 0 to 7")
-
-
-def writing_goes_on_past_the_table() -> Finding:
-    """Count tokens that the note's own loop, which cuts nothing, writes past v2's last place."""
-    torch.manual_seed(0)
-    model, ids = BagWithPositions(ModelConfig(65, block_size=8, n_embd=32)), torch.zeros(2, 1).long()
-    written = 0
-    try:
-        for _ in range(24):
-            ids = torch.cat([ids, model(ids)[:, -1].argmax(dim=-1, keepdim=True)], dim=1)
-            written += ids.shape[1] > 8
-    except (BadInput, IndexError, RuntimeError):
-        pass
-    return Finding(decide(written == 17), float(written), f"of 17 tokens past the eighth it writes {written}")
-
-
-def adding_mixes_token_and_position() -> Finding:
-    """Measure the interaction of token and position in v2's logits: zero if each just adds its own part."""
-    torch.manual_seed(0)
-    model = BagWithPositions(ModelConfig(5, block_size=4, n_embd=8))
-    rows = torch.stack([model(torch.full((1, 4), t))[0] for t in range(5)]).double()  # (token, place, V)
-    main = rows.mean(0, keepdim=True) + rows.mean(1, keepdim=True) - rows.mean((0, 1), keepdim=True)
-    interaction = float((rows - main).abs().max().detach())
-    reason = "under one linear head a sum is no fusion: token and place vote separately, as if concatenated"
-    return Finding(decide(interaction > 1e-5), interaction, reason)
-
-
-SMALL = "an untrained model with random weights; for this it takes no training"
-CODES_FOR_SENTENCES = "what is true of a character's code is taken to be true of the sentence"
-
-
-def position_gains(aligned: bool, seeds: range = range(3), steps: int = 150) -> list[float]:
-    """Return how many nats per character v2 ends below v1 on the tales, seed by seed.
+def position_gains(aligned: bool) -> list[float]:
+    """Return how many nats per character v2 ends below v1 on the tales, from three seeds.
 
     aligned  whether windows begin where a line begins, or anywhere
     """
@@ -150,106 +132,101 @@ def position_gains(aligned: bool, seeds: range = range(3), steps: int = 150) -> 
     def loss(version: str, seed: int) -> float:
         torch.manual_seed(seed)
         model = build(version, config)
-        for _ in train(model, objective, TrainConfig(steps=steps, batch_size=64, lr_other=0.03, seed=seed)):
+        for _ in train(model, objective, TrainConfig(steps=150, batch_size=64, lr_other=0.03, seed=seed)):
             pass
         return objective.validate(model)
 
-    return [loss("v1", seed) - loss("v2", seed) for seed in seeds]
+    return [loss("v1", seed) - loss("v2", seed) for seed in range(3)]
 
 
+@claim(
+    "knowing the place helps prediction",
+    '位置编码让模型知道"这个字在序列的哪个位置"',
+    "The position code lets the model know at which place of the sequence this character is.",
+    reading="The note does not say what this is good for. Asked: does v2 predict better than v1, on "
+    "windows that begin with a line, and on windows that begin anywhere?",
+    scope="tales, windows of 32 characters, width 64, 150 steps, 3 seeds",
+)
 def position_helps_prediction() -> Finding:
     """Measure the gain of v2 over v1 on windows that begin with a line, and on windows anywhere."""
-    gains = {"aligned at a line's start": position_gains(True), "cut anywhere": position_gains(False)}
-    listed = ", ".join(f"{how} {mean(each):+.3f}" for how, each in gains.items())
-    verdict = decide(*(decided_side(each) == "above" for each in gains.values()))
-    reason = f"nats per character that v2 is ahead of v1: {listed}"
-    return Finding(verdict, mean(gains["aligned at a line's start"]), reason)
+    aligned, anywhere = position_gains(True), position_gains(False)
+    reason = f"nats per character that v2 is ahead of v1: aligned at a line's start {mean(aligned):+.3f}, "
+    reason += f"cut anywhere {mean(anywhere):+.3f}"
+    verdict = decide(*(decided_side(gains) == "above" for gains in (aligned, anywhere)))
+    return Finding(verdict, mean(aligned), reason)
 
 
-claim = partial(Claim, NOTE)
-small_claim = partial(Claim, NOTE, scope=SMALL)
-
-CLAIMS: tuple[Claim, ...] = (
-    small_claim(
-        "v1 cannot tell 我爱你 from 你爱我",
-        v1_cannot_tell_sentences_apart,
-        '模型无法区分 "我爱你" 和 "你爱我"！',
-        "The model cannot tell “I love you” from “you love me”!",
-        reading="Asked: does v1 give both sentences the same probability? (That both are made of the same "
-        "three codes is true; it is the next claim.)",
-        fault=CODES_FOR_SENTENCES,
-    ),
-    small_claim(
-        "in v1 a character has the same code at every place",
-        v1_codes_do_not_know_their_position,
-        'v1 中，"我"在任何位置的编码都是 `[0.1, 0.2]`，模型无法区分位置',
-        "In v1 the code of “I” is [0.1, 0.2] at every place; the model cannot tell places apart.",
-    ),
-    claim(
-        "the note's worked table of sums is right",
-        the_sums_are_right,
-        '位置2 "我": [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26]',
-        "Place 2, “I”: [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26], and five more such sums.",
-        scope="the note's six sums",
-    ),
-    small_claim(
-        "in v2 a character has another code at another place",
-        v2_codes_know_their_position,
-        "让同一个字在不同位置有不同的表示",
-        "It lets the same character have different representations at different places.",
-    ),
-    small_claim(
-        "with a code for each place v2 knows who loves whom",
-        v2_tells_who_stood_before,
-        '位置编码让同一个字在不同位置有不同的表示，从而区分"我爱你"和"你爱我"。',
-        "The position code lets the same character have different representations at different "
-        "places, and so tells “I love you” from “you love me”.",
-        reading="Asked: does v2 say something else after 我爱 than after 你爱? (That the codes and the "
-        "probabilities of the two sentences differ is true; the probabilities did so in v1 already.)",
-        fault=CODES_FOR_SENTENCES,
-    ),
-    claim(
-        "knowing the place helps prediction",
-        position_helps_prediction,
-        '位置编码让模型知道"这个字在序列的哪个位置"',
-        "The position code lets the model know at which place of the sequence this character is.",
-        reading="The note does not say what this is good for. Asked: does v2 predict better than v1, on "
-        "windows that begin with a line, and on windows that begin anywhere?",
-        scope="tales, windows of 32 characters, width 64, 150 steps, 3 seeds",
-    ),
-    claim(
-        "v1 has VD + DV parameters, v2 VD + TD + DV",
-        counts_are_right,
-        "| **参数量** | `V × D + D × V` | `V × D + T × D + D × V` |",
-        "Number of parameters: V × D + D × V; V × D + T × D + D × V.",
-        scope="the note's code at V = 65, T = 8, D = 32",
-    ),
-    claim(
-        "v2 adds block_size × n_embd parameters to v1",
-        the_increment_is_one_table,
-        "| **参数增量** | `block_size × n_embd` 个参数 |",
-        "Additional parameters: block_size × n_embd.",
-        scope="the note's code at V = 65, T = 8, D = 32",
-    ),
-    small_claim(
-        "an input that is too long is cut to its last block_size tokens",
-        long_inputs_are_cut,
-        "如果输入超过最大长度，自动截断到最近的 `block_size` 个 token",
-        "If the input exceeds the greatest length, it is cut to the latest block_size tokens.",
-        reading="Asked of inputs alone, as the note has it. (It forgets to cut the targets of a loss.)",
-    ),
-    small_claim(
-        "so v2 can write on past block_size",
-        writing_goes_on_past_the_table,
-        "由于 forward 内部处理了长度限制，生成时可以处理超长序列",
-        "Since forward deals with the limit on length, generating can handle longer sequences.",
-        reading="Asked: does the loop run on? What it writes there is another question: notebook 02 looks.",
-    ),
-    small_claim(
-        "adding mixes token and position in one space",
-        adding_mixes_token_and_position,
-        "这是一种**融合**而非简单的拼接",
-        "This is a kind of fusion, and not a simple concatenation.",
-        reading="Asked of v2's logits. (With a nonlinear layer between sum and head they do mix.)",
-    ),
+@claim(
+    "v1 has VD + DV parameters, v2 VD + TD + DV",
+    "| **参数量** | `V × D + D × V` | `V × D + T × D + D × V` |",
+    "Number of parameters: V × D + D × V; V × D + T × D + D × V.",
+    scope=COUNTED,
 )
+def counts_are_right() -> Finding:
+    """Count parameters of v1 and v2 beyond the note's formulas V D + D V and V D + T D + D V."""
+    V, T, D = 65, 8, 32
+    v1 = parameters(untrained(BagOfTokens, V, T, D)) - (V * D + D * V)
+    v2 = parameters(untrained(BagWithPositions, V, T, D)) - (V * D + T * D + D * V)
+    reason = f"nn.Linear has a bias: {v1} parameters are missing from both formulas, one for each of {V} "
+    return Finding(decide(v1 == v2 == 0), float(v1), f"{reason}tokens")
+
+
+@claim(
+    "v2 adds block_size × n_embd parameters to v1",
+    "| **参数增量** | `block_size × n_embd` 个参数 |",
+    "Additional parameters: block_size × n_embd.",
+    scope=COUNTED,
+)
+def the_increment_is_one_table() -> Finding:
+    """Count parameters that v2 adds to v1, beyond block_size n_embd."""
+    extra = parameters(untrained(BagWithPositions)) - parameters(untrained(BagOfTokens)) - 8 * 32
+    return Finding(decide(extra == 0), float(extra), "one row of n_embd numbers a position")
+
+
+@small_claim(
+    "an input that is too long is cut to its last block_size tokens",
+    "如果输入超过最大长度，自动截断到最近的 `block_size` 个 token",
+    "If the input exceeds the greatest length, it is cut to the latest block_size tokens.",
+    reading="Asked of inputs alone, as the note has it. (It forgets to cut the targets of a loss.)",
+)
+def long_inputs_are_cut() -> Finding:
+    """Measure how far the output for ten tokens is from the output for the last eight of them."""
+    model, ids = untrained(BagWithPositions), torch.randint(65, (1, 10))
+    logits, expected = model(ids).detach(), model(ids[:, -8:]).detach()
+    gap = float((logits - expected).abs().max()) if logits.shape == expected.shape else float("inf")
+    return Finding(decide(gap == 0), gap, "the last eight of ten tokens are read, at places 0 to 7")
+
+
+@small_claim(
+    "so v2 can write on past block_size",
+    "由于 forward 内部处理了长度限制，生成时可以处理超长序列",
+    "Since forward deals with the limit on length, generating can handle longer sequences.",
+    reading="Asked: does the loop run on? What it writes there is another question: notebook 02 looks.",
+)
+def writing_goes_on_past_the_table() -> Finding:
+    """Count tokens that the note's own loop, which cuts nothing, writes past v2's last position."""
+    model, ids = untrained(BagWithPositions), torch.zeros(2, 1).long()
+    written = 0
+    try:
+        for _ in range(24):
+            ids = torch.cat([ids, model(ids)[:, -1].argmax(dim=-1, keepdim=True)], dim=1)
+            written += ids.shape[1] > 8
+    except (BadInput, IndexError, RuntimeError):
+        pass
+    return Finding(decide(written == 17), float(written), f"of 17 tokens past the eighth it writes {written}")
+
+
+@small_claim(
+    "adding mixes token and position in one space",
+    "这是一种**融合**而非简单的拼接",
+    "This is a kind of fusion, and not a simple concatenation.",
+    reading="Asked of v2's logits. (With a nonlinear layer between sum and head they do mix.)",
+)
+def adding_mixes_token_and_position() -> Finding:
+    """Measure the interaction of token and position in v2's logits: zero if each just adds its own part."""
+    model = untrained(BagWithPositions, 5, 4, 8)
+    rows = torch.stack([model(torch.full((1, 4), t))[0] for t in range(5)]).double()  # (token, position, V)
+    main = rows.mean(0, keepdim=True) + rows.mean(1, keepdim=True) - rows.mean((0, 1), keepdim=True)
+    interaction = float((rows - main).abs().max().detach())
+    reason = "under one linear head a sum is no fusion: token and place vote separately, as if concatenated"
+    return Finding(decide(interaction > 1e-5), interaction, reason)

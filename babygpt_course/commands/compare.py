@@ -27,18 +27,14 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes import comparison_report as report
-from babygpt_course.notes.ablation import Ablation, AblationConfig, parse_variant, run_ablation, short_name
+from babygpt_course.notes import generations
+from babygpt_course.notes.ablation import Ablation, AblationConfig, parse_variant, run_ablation
 from babygpt_course.notes.curriculum import require_same_characters
-from babygpt_course.notes.generations import (
-    GenerationConfig,
-    compare_generations,
-    load_denoiser,
-    table_lines,
-)
+from babygpt_course.notes.generations import GenerationConfig
 
 
 @click.group()
@@ -64,7 +60,7 @@ def compare() -> None:
 @options_from(ModelConfig, block_size=64)
 @options_from(TrainConfig, skip=["steps", "eval_every", "seed"], batch_size=16)
 def encodings(
-    seeds: list[int], variants: list[str], out_dir: Path, corpus: str, save_every: int, **values: Any
+    seeds: list[int], variants: list[str], out_dir: Path, corpus: str, save_every: int, **flags: Any
 ) -> None:
     """Train variants of v7 from several seeds, and compare them.
 
@@ -79,31 +75,22 @@ def encodings(
     or 9 steps a second.
     """
     pictures = out_dir / "ablation_plots"
-    for folder in (out_dir, pictures, out_dir / "weights" / "ablation"):
+    for folder in (out_dir, out_dir / "weights" / "ablation"):
         require_writable_folder(folder, "--out-dir")  # now, and not after the first run
     for name in report.PICTURES:
         refuse_unwritable(pictures / name, "--out-dir")
-    names = [parse_variant(name) for name in variants]
     text = load_corpus(corpus, with_mask=True)
-    ablation = Ablation(
-        text,
-        ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, values)),
-        TrainConfig(**fields_of(TrainConfig, values)),
-        AblationConfig(**fields_of(AblationConfig, values)),
-        out_dir,
-        save_every,
-    )
+    model = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
+    training, config = (kind(**fields_of(kind, flags)) for kind in (TrainConfig, AblationConfig))
+    ablation = Ablation(text, model, training, config, out_dir, save_every)
     try:
-        results = run_ablation(ablation, names, seeds, echo, command_line())
+        results = run_ablation(ablation, variants, seeds, echo, command_line())
     except KeyboardInterrupt:
         raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
         echo(line)
     for path in (ablation.results_path, *report.draw_report(results, pictures)):
         echo(f"wrote {path}")
-
-
-# ---------------------------------------------------------------- generations
 
 
 @compare.command()
@@ -116,14 +103,7 @@ def encodings(
 @click.option("--alpha-grid", default="", callback=list_of(float), help="also with these alphas, as 0,0.3,1")
 @click.option("--threshold-grid", default="", callback=list_of(float), help="also with these thresholds")
 def generation(
-    rope_weights: Path,
-    polar_weights: Path,
-    output: Path,
-    overwrite: bool,
-    corpus: str | None,
-    alpha_grid: list[float],
-    threshold_grid: list[float],
-    **values: Any,
+    rope_weights: Path, polar_weights: Path, output: Path, overwrite: bool, corpus: str | None, **flags: Any
 ) -> None:
     """Let two models of masked diffusion continue the same prompts, and measure what they wrote.
 
@@ -136,17 +116,17 @@ def generation(
     The note's command takes one core up to 20 seconds for each model.
     """
     with output_lock(output, "--output", overwrite):
-        config = GenerationConfig(**fields_of(GenerationConfig, values))
+        config = GenerationConfig(**fields_of(GenerationConfig, flags))
         paths = (locate(rope_weights), locate(polar_weights))
         models = load_models(paths, config)
-        if alpha_grid and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
+        alphas, thresholds = flags["alpha_grid"], flags["threshold_grid"]
+        if alphas and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
             raise BadInput(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
         text = common_corpus(corpus, dict(zip(paths, models.values(), strict=True)))
-        found = compare_generations(text, models, config, alpha_grid, threshold_grid)
-        weights = dict(zip(models, map(str, paths), strict=True))
+        found = generations.compare_generations(text, models, config, alphas, thresholds)
         about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
-        results = {**about, "weights": weights, **found}
-        for line in table_lines(results):
+        results = {**about, "weights": dict(zip(models, map(str, paths), strict=True)), **found}
+        for line in generations.table_lines(results):
             echo(line)
         write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
         echo(f"wrote {output}")
@@ -154,14 +134,14 @@ def generation(
 
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
     """Load the two models, named by their variants, or by their files if these are the same."""
-    loaded = [load_denoiser(path, config) for path in paths]
-    names = [short_name(model.version) for model in loaded]
+    loaded = [generations.load_denoiser(path, config) for path in paths]
+    names = [parse_variant(model.version) for model in loaded]
     if names[0] == names[1]:
         names = [path.stem for path in paths]
     if names[0] == names[1]:
         raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
     for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
-        if (name := short_name(one.version)) != flag:
+        if (name := parse_variant(one.version)) != flag:
             echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
     return dict(zip(names, loaded, strict=True))
 
@@ -191,11 +171,9 @@ def command_line() -> str:
     """Return the command that runs, with all flags that were given, as it could be typed again."""
     ctx = click.get_current_context()
     words = [f"python -m babygpt compare {ctx.info_name}"]
-    arguments = {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
     for name in typed(ctx, ctx.params):
         value = ctx.params[name]
-        words += [] if name in arguments else [flag_of(name)]
-        words += (
-            [] if value is True else [",".join(map(str, value)) if isinstance(value, list) else str(value)]
-        )
+        words += [flag_of(name)]
+        if value is not True:
+            words += [",".join(map(str, value)) if isinstance(value, list) else str(value)]
     return " ".join(words)

@@ -8,7 +8,7 @@ import click
 
 from babygpt.cli.options import PATH
 from babygpt.errors import BadInput
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt_course.studies.figures import FIGURES, make_figure
 from babygpt_course.studies.sweep import in_turn
 from babygpt_course.studies.workers import cluster as jobs

@@ -29,15 +29,20 @@ from babygpt.errors import BadInput
 from babygpt.memory import require_memory
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
-from babygpt.screen import echo
+from babygpt.terminal import echo
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.saved_run import load_unfinished, require_same_text
 from babygpt_course.notes import curriculum
 from babygpt_course.notes.curriculum import CodeConfig, EpochConfig, Stage
 
-PREFIXES = ("fpe_", "learned_", "branch_stride", "branch_share")  # of flags that belong to one code
 PE_ALIASES = {"rope": "rope2d"}  # name in note 002 -> name here
+CODE_FLAGS = {  # code -> how the names of its own flags begin
+    "fpe": ("fpe_", "branch_stride"),
+    "rope2d": ("branch_stride", "branch_share"),
+    "learned": ("learned_",),
+    "none": (),
+}
 
 
 def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, float]:
@@ -49,17 +54,12 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
     if rate is None:
         return {}
     if both := typed(ctx, ("lr_matrix", "lr_other")):
-        raise BadInput(
-            f"--learning-rate ({rate}) sets both rates: leave out {' and '.join(map(flag_of, both))}"
-        )
+        raise BadInput(f"--learning-rate ({rate}) sets both: leave out {' and '.join(map(flag_of, both))}")
     share = rate / TrainConfig.lr_other
-    rates = {"lr_other": rate, "lr_matrix": share * TrainConfig.lr_matrix}
-    echo(
-        f"--learning-rate {rate:g}: AdamW at {rate:g}, Muon at {rates['lr_matrix']:g}, both {share:g} times "
-        "their defaults",
-        error=True,
-    )
-    return rates
+    muon = share * TrainConfig.lr_matrix
+    both_rates = f"AdamW at {rate:g}, Muon at {muon:g}, both {share:g} times their defaults"
+    echo(f"--learning-rate {rate:g}: {both_rates}", error=True)
+    return {"lr_other": rate, "lr_matrix": muon}
 
 
 @click.command()
@@ -122,7 +122,8 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
             require_same_text(path, saved, stage.corpus)
         elif flags["init_weight"]:
             curriculum.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
-        info = {"corpus": flags["corpus"], "flags": as_json(flags)}
+        as_json = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
+        info = {"corpus": flags["corpus"], "flags": as_json}
         run = stage.saved_run(path, info, saved)
         run.train(save_every)
         print_stage(stage, run.training.step, run.complete(stage.measure))
@@ -132,18 +133,14 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
 def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
     """Build the stage that the flags describe; warn of flags that have no effect."""
     pe = PE_ALIASES.get(flags["pe"], flags["pe"])
-    warn_other_codes(ctx, pe)
+    others = tuple(prefix for own in CODE_FLAGS.values() for prefix in own if prefix not in CODE_FLAGS[pe])
+    warn_unused(ctx, [name for name in ctx.params if name.startswith(others)], f"with --pe {pe}")
     text = load_corpus(flags["corpus"], flags["chars"])
     config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
-    code, epochs = CodeConfig(**fields_of(CodeConfig, flags)), EpochConfig(**fields_of(EpochConfig, flags))
-    chosen = {**flags, **split_learning_rate(ctx, flags["learning_rate"])}
-    settings = {name: v for name, v in fields_of(TrainConfig, chosen).items() if name != "batch_size"}
+    code, epochs = (kind(**fields_of(kind, flags)) for kind in (CodeConfig, EpochConfig))
+    settings = fields_of(TrainConfig, {**flags, **split_learning_rate(ctx, flags["learning_rate"])})
+    del settings["batch_size"]  # of texts or samples: it is in `epochs`
     return curriculum.prepare_stage(text, pe, config, code, epochs, **settings)
-
-
-def as_json(flags: dict[str, Any]) -> dict[str, Any]:
-    """Return the flags with paths as text."""
-    return {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
 
 
 def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Checkpoint:
@@ -153,20 +150,19 @@ def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Check
     """
     pe = checkpoints.load(path).info.get("flags", {}).get("pe", flags["pe"])
     saved, _ = load_unfinished(path, curriculum.VERSION_BY_PE[PE_ALIASES.get(pe, pe)])
-    given = as_json(flags)
-    adopt(ctx, given, saved.info.get("flags", {}), path)
-    flags |= given
+    flags["init_weight"] = flags["init_weight"] and str(flags["init_weight"])  # as the checkpoint stores it
+    adopt(ctx, flags, saved.info.get("flags", {}), path)
     return saved
 
 
 def require_empty(folder: Path, resume: bool) -> None:
     """Raise BadInput unless a folder is empty, or holds a run to resume."""
-    if not resume:
-        held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
-        if curriculum.CHECKPOINT_NAME in held:
-            raise BadInput(f"{folder} holds a run already; choose another --out-dir, or say --resume")
-        if held:
-            raise BadInput(f"{folder} holds something already; choose another --out-dir")
+    held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+    if held and not resume:
+        what, way = (
+            ("a run", ", or say --resume") if curriculum.CHECKPOINT_NAME in held else ("something", "")
+        )
+        raise BadInput(f"{folder} holds {what} already; choose another --out-dir{way}")
 
 
 def locate(path: Path) -> Path:
@@ -175,18 +171,6 @@ def locate(path: Path) -> Path:
     if found != path:
         echo(f"{path}: reading {found}", error=True)
     return found
-
-
-def warn_other_codes(ctx: click.Context, pe: str) -> None:
-    """Warn of flags that belong to another branch code than `pe`."""
-    own = {
-        "fpe": ("fpe_", "branch_stride"),
-        "rope2d": ("branch_stride", "branch_share"),
-        "learned": ("learned_",),
-        "none": (),
-    }
-    codes = [name for name in ctx.params if name.startswith(PREFIXES)]
-    warn_unused(ctx, [name for name in codes if not name.startswith(own[pe])], f"with --pe {pe}")
 
 
 def print_stage(stage: Stage, steps: int, losses: dict[str, float]) -> None:
@@ -241,7 +225,5 @@ def encode_prompts(tokenizer: CharTokenizer, prompts: tuple[str, ...], n: int) -
     if len(prompts) > n:
         raise BadInput(f"{len(prompts)} prompts are more than {n} branches")
     if len(prompts) < n and "\n" not in tokenizer.ids:
-        raise BadInput(
-            f"{len(prompts)} prompts for {n} branches, and the model knows no line end to begin with"
-        )
+        raise BadInput(f"{len(prompts)} prompts for {n} branches, and the model knows no line end")
     return [tokenizer.encode(text) for text in (*prompts, *["\n"] * (n - len(prompts)))]

@@ -1,7 +1,5 @@
 """Compare an answer with the reference, and put the difference in words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,22 +10,18 @@ SHOWN = 6  # numbers of a tensor that are printed
 NO_RETURN = "came out: None. Is a `return` missing?"
 
 
-def describe(value: Any, most: int = SHOWN) -> str:
-    """Return a value as text of at most one line.
-
-    most     numbers of a tensor that are printed; a large one gets its shape too
-    returns  never raises: a value whose own `repr` fails is named by its type
-    """
+def describe(value: Any) -> str:
+    """Return a value as text of at most one line; one whose own `repr` fails is named by its type."""
     try:
         if isinstance(value, Tensor | np.ndarray):
             tensor = torch.as_tensor(value).detach()
-            numbers = tensor.flatten()[:most].tolist()
+            numbers = tensor.flatten()[:SHOWN].tolist()
             listed = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in numbers)
             if tensor.dim() == 0:
                 return listed
-            if tensor.dim() == 1 and len(tensor) <= most:
+            if tensor.dim() == 1 and len(tensor) <= SHOWN:
                 return f"[{listed}]"
-            return f"{tuple(tensor.shape)} [{listed}{', …' if tensor.numel() > most else ''}]"
+            return f"{tuple(tensor.shape)} [{listed}{', …' if tensor.numel() > SHOWN else ''}]"
         text = f"{value:.4g}" if isinstance(value, float) else " ".join(repr(value).split())
     except Exception:
         return f"something of type {type(value).__name__}"
@@ -110,6 +104,3 @@ def unchanged(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return len(one) == len(other) and all(map(unchanged, one, other))
     return True
-
-
-shown = describe  # old name

@@ -1,6 +1,4 @@
-"""Random numbers for checkers: whole numbers, Python's own generator, models with random weights."""
-
-from __future__ import annotations
+"""Random inputs for checkers: numbers, Python's own generator, models with random weights."""
 
 import random
 
@@ -24,6 +22,3 @@ def randomize_(model: nn.Module, draw: Generator) -> nn.Module:
         for p in model.parameters():
             p.copy_(torch.randn(p.shape, generator=draw) * p.shape[-1] ** -0.5)
     return model
-
-
-shaken = randomize_  # old name

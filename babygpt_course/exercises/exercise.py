@@ -1,9 +1,6 @@
 """Exercises: a task, checks that test an answer, hints one by one, a picture and a solution."""
 
-from __future__ import annotations
-
 import ast
-import copy
 import inspect
 import io
 import sys
@@ -11,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from numbers import Integral
 from typing import Any
 
 import torch
@@ -20,19 +16,12 @@ from torch import Generator, Tensor
 
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
-from babygpt_course.exercises.compare import describe, difference, truth, unchanged, wrong_shape
+from babygpt_course.exercises.checks import Unusable, Wrong
+from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
-Test = Callable[[Any, Generator], object]
-
-
-class Wrong(Exception):
-    """Raised by a check: a sentence that says what is wrong, with the input that shows it."""
-
-
-class Unusable(Wrong):
-    """Raised by a check if no later check can use the answer either."""
+Check = Callable[[Any, Generator], object]  # given an answer and a seeded random generator, raises Wrong
 
 
 class Words(str):
@@ -43,22 +32,6 @@ class Words(str):
 
     def _repr_markdown_(self) -> str:
         return str(self)
-
-
-@dataclass(frozen=True)
-class Check:
-    """One requirement of an exercise.
-
-    requirement  in a few words
-    test         given an answer and a seeded random generator, raises Wrong if the answer does not meet it
-    """
-
-    requirement: str
-    test: Test
-
-    @property
-    def asked(self) -> str:  # old name
-        return self.requirement
 
 
 @dataclass(frozen=True)
@@ -96,19 +69,6 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How to draw an answer beside the solution.
-
-    matrix  calls an answer on an input of its own, and returns the matrix to draw: (rows, columns)
-    x, y    labels of the columns and the rows
-    """
-
-    matrix: Callable[[Any], Tensor]
-    x: str
-    y: str
-
-
-@dataclass(frozen=True)
 class Drawing:
     """Figure of an answer, the solution and their difference, which a notebook shows.
 
@@ -131,31 +91,29 @@ class Drawing:
 class Exercise:
     """A task with a checker.
 
-    name      a few words
-    task      what to do, in Markdown
-    level     "warm-up", "core" or "stretch"
-    minutes   that it takes
-    checks    what is required, the most basic first; each tests the answer by itself
-    hints     from the vaguest to the plainest
-    stub      a function, class or value that does what the beginning in the notebook does
-    answer    the solution, likewise; the source of a function or class is shown
+    text      "Name (level, 5 minutes)", then the task in Markdown, then a list of hints, from the vaguest to
+              the plainest; a blank line between the three. Levels are "warm-up", "core" and "stretch"
+    checks    requirement in a few words -> check, the most basic first; each tests the answer by itself
+    answer    the solution: a value, or a function or class called ..._answer, whose source is shown
     mistakes  sentence that tells the learner -> answer of somebody who makes this mistake
     seconds   that a check may take; more than a few for one that trains
-    picture   how to draw an answer, where that says more than words
+    picture   a function that calls an answer and returns the matrix to draw, and labels of x and y
     """
 
-    name: str
-    task: str
-    level: str
-    minutes: int
-    checks: Sequence[Check]
-    hints: Sequence[str]
-    stub: Any
+    text: str
+    checks: Mapping[str, Check]
     answer: Any
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = SECONDS
-    picture: Comparison | None = None
-    given: int = field(default=0, repr=False)  # hints already given
+    picture: tuple[Callable[[Any], Tensor], str, str] | None = None
+
+    def __post_init__(self) -> None:
+        title, task, hints = inspect.cleandoc(self.text).split("\n\n")
+        self.name, _, effort = title.removesuffix(" minutes)").rpartition(" (")
+        self.level, minutes = effort.split(", ")
+        self.minutes, self.task = int(minutes), " ".join(task.split())
+        self.hints = [" ".join(hint.split()) for hint in f"\n{hints}".split("\n- ")[1:]]
+        self.given = 0  # hints that the learner has seen
 
     def __repr__(self) -> str:
         return f"{self.name} ({self.level}, about {self.minutes} minutes)"
@@ -166,16 +124,16 @@ class Exercise:
     def check(self, attempt: Any) -> Report:
         """Test an answer, whatever it is and does, and report on each requirement. Never raises."""
         rows: list[tuple[str, str, str]] = []
-        beginning = ""
-        for seed, check in enumerate(self.checks):
-            test = partial(check.test, attempt, Generator().manual_seed(seed))
-            _, error, output = run_with_timeout(self.seconds, test)
-            rows.append((MARKS["fails" if error else "holds"], check.requirement, self._explain(error)))
+        beginning, usable = "", True
+        for seed, (requirement, test) in enumerate(self.checks.items()):
+            if not usable:
+                rows.append((MARKS["fails"], requirement, "not looked at"))
+                continue
+            test_attempt = partial(test, attempt, Generator().manual_seed(seed))
+            _, error, output = run_with_timeout(self.seconds, test_attempt)
+            rows.append((MARKS["fails" if error else "holds"], requirement, self._explain(error)))
             beginning = beginning or " / ".join(output.split("\n")[:3]).strip(" /")
-            if isinstance(error, Unusable | OutOfTime):
-                later = self.checks[seed + 1 :]
-                rows += [(MARKS["fails"], check.requirement, "not looked at") for check in later]
-                break
+            usable = not isinstance(error, Unusable | OutOfTime)
         return Report(rows, beginning)
 
     def _explain(self, error: BaseException | None) -> str:
@@ -188,11 +146,11 @@ class Exercise:
 
     def draw(self, attempt: Any) -> Drawing | Words:
         """Draw an answer, the solution and their difference; say why, where there is nothing to draw."""
-        picture = self.picture
-        if picture is None:
+        if self.picture is None:
             return Words("This exercise has no picture: `check` says it in words.")
-        wanted = as_matrix(picture.matrix(self.answer))
-        yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(picture.matrix(attempt)))
+        matrix, x, y = self.picture
+        wanted = as_matrix(matrix(self.answer))
+        yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(matrix(attempt)))
         if error is None and yours.shape != wanted.shape:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
         if error is not None:
@@ -202,8 +160,7 @@ class Exercise:
         if number := int(wrong.sum()):
             furthest = (yours - wanted)[wrong].abs().nan_to_num(torch.inf).max()
             words = f"{number} of {wrong.numel()} differ, by up to {furthest:.2g}"
-        figure = answer_figure(yours.numpy(), wanted.numpy(), words, picture.x, picture.y)
-        return Drawing(figure, words)
+        return Drawing(answer_figure(yours.numpy(), wanted.numpy(), words, x, y), words)
 
     def hint(self) -> Words:
         """Return one more hint each time, until there are no more."""
@@ -221,21 +178,6 @@ class Exercise:
         imports = needed_imports(text, sys.modules[self.answer.__module__])
         cell.text = "\n".join([*imports, "", "", text] if imports else [text])
         return cell
-
-
-def exercise(text: str, checks: Mapping[str, Test], **rest: Any) -> Exercise:
-    """Make an exercise from its text, as a lesson writes it down.
-
-    text    "Name (level, 5 minutes)", then the task, then a list of hints; a blank line between the three
-    checks  requirement -> test
-    rest    stub, answer and the other fields of Exercise
-    """
-    title, task, hints = inspect.cleandoc(text).split("\n\n")
-    name, _, effort = title.removesuffix(" minutes)").rpartition(" (")
-    level, minutes = effort.split(", ")
-    lines = [" ".join(hint.split()) for hint in f"\n{hints}".split("\n- ")[1:]]
-    tests = [Check(*pair) for pair in checks.items()]
-    return Exercise(name, " ".join(task.split()), level, int(minutes), tests, lines, **rest)
 
 
 def as_matrix(value: Any) -> Tensor:
@@ -257,92 +199,3 @@ def needed_imports(text: str, home: Any) -> list[str]:
             lines += [ast.unparse(node)] if node.names else []
     own = sorted(name for name in used if name in vars(home))
     return lines + ([f"from {home.__name__} import {', '.join(own)}"] if own else [])
-
-
-# ------------------------------------------------------------ what checks are made of
-
-
-def ask(attempt: Callable[..., Any], *given: Any, what: str) -> Any:
-    """Call the learner's function on copies of some inputs, and return what it returned.
-
-    what  describes the inputs in a sentence: "x of shape (1, 2)"
-    Raises Wrong if it raises, or writes into its inputs; Unusable if it is no function.
-    """
-    if not callable(attempt):
-        raise Unusable(f"this should be a function, and is {describe(attempt)}")
-    copies = copy.deepcopy(given)
-    try:
-        got = attempt(*copies)
-    except Exception as error:
-        raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
-    if not all(unchanged(a, b) for a, b in zip(copies, given, strict=True)):
-        raise Wrong(f"for {what} it changed what it was given; work on a copy")
-    return got
-
-
-def require_equal(
-    got: Any, want: Any, what: str, mistakes: Mapping[str, Any] | None = None, atol: float = 1e-4
-) -> None:
-    """Raise Wrong if two values differ, with the sentence of a known mistake if its value came out."""
-    if text := difference(got, want, atol):
-        known = (sentence for sentence, wrong in (mistakes or {}).items() if not difference(got, wrong, atol))
-        raise Wrong(f"for {what} {text}" + next((f". {sentence}" for sentence in known), ""))
-
-
-def expect(
-    attempt: Callable[..., Any],
-    *given: Any,
-    want: Any,
-    what: str,
-    mistakes: Mapping[str, Any] | None = None,
-    atol: float = 1e-4,
-) -> Any:
-    """Call the learner's function on copies of some inputs, and compare what it returns.
-
-    what      describes the inputs in a sentence
-    mistakes  sentence that tells the learner -> a wrong value, or the function that returns it
-    returns   what the learner's function returned
-    Raises Wrong if that differs from `want`.
-    """
-    got = ask(attempt, *given, what=what)
-    wrong = {text: f(*given) if callable(f) else f for text, f in (mistakes or {}).items()}
-    require_equal(got, want, what, wrong, atol)
-    return got
-
-
-def require_tensors(got: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:
-    """Return the tensors of an answer, detached. Raises Wrong unless they have these shapes, in order."""
-    if not isinstance(got, tuple | list) or len(got) != len(shapes):
-        names = ", ".join(shapes)
-        raise Wrong(f"for {what} came out: {describe(got)}; should be {len(shapes)} tensors: {names}")
-    for (name, shape), part in zip(shapes.items(), got, strict=True):
-        if text := wrong_shape(part, shape):
-            raise Wrong(f"for {what} the {name}: {text}")
-    return [torch.as_tensor(part).detach() for part in got]
-
-
-def require_bool(got: Any, what: str) -> bool:
-    """Return a truth value. Raises Wrong if an answer returned something else."""
-    value = truth(got)
-    if value is None:
-        raise Wrong(f"for {what} came out: {describe(got)}; should be True or False")
-    return value
-
-
-def whole_number(value: Any, least: int, most: int) -> int:
-    """Return an answer that is a whole number. Raises Unusable if it is none, or out of bounds."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise Unusable(f"this should be a whole number, and is {describe(value)}")
-    if not least <= int(value) <= most:
-        raise Unusable(f"this should lie between {least} and {most}, and is {int(value)}")
-    return int(value)
-
-
-def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
-    """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
-    wanted = f"{number or 'some'} texts in a tuple or list"
-    if not isinstance(value, tuple | list) or not all(type(text) is str for text in value):
-        raise Unusable(f"this should be {wanted}, and is {describe(value)}")
-    if len(value) != number if number else not value:
-        raise Unusable(f"this should be {wanted}, and there are {len(value)}")
-    return tuple(value)

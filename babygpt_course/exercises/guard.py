@@ -1,7 +1,5 @@
 """Run a learner's code with a time limit, and leave the kernel as it was."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import importlib

@@ -1,7 +1,5 @@
 """Exercises of notebook 00: the mirror of a story, units of a loss, the probability of a story, and luck."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -12,9 +10,10 @@ from torch import Generator, Tensor
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
+from babygpt_course.exercises.checks import Wrong, ask, ask_parts, expect, require_equal, whole_number
 from babygpt_course.exercises.compare import difference
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Wrong, ask, exercise, expect, require_equal, whole_number
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- The mirror of a story
@@ -29,47 +28,34 @@ def words_exchanged(story: str, one: str, other: str) -> str:
     return " ".join(names.get(word, word) for word in story.split(" "))
 
 
-def mirrored_stories(draw: Generator, without_answer: bool = False) -> list[tuple[str, str, str, str, str]]:
-    """Draw stories in two languages, the shortest first: story, two of its names, its mirror, in words."""
-    rng, found = dice(draw), []
-    for grammar in (english(), chinese()):
-        for _ in range(6):
-            story = grammar.sample(rng)
-            if question := story.question():
-                one, other = question.answer, question.rival
-                end = len(question.prompt) - 1 if without_answer else None  # a prompt begins with a line end
-                text, mirror = story.text[:end], story.swap(one, other).text[:end]
-                found.append((text, one, other, mirror, f"{text!r} with {one!r} and {other!r}"))
-    return sorted(found, key=lambda case: len(case[0]))
-
-
-def keeps_characters(attempt: Any, draw: Generator) -> None:
-    for story, one, other, _, what in mirrored_stories(draw, without_answer=True):
-        got = ask(attempt, story, one, other, what=what)
-        if not isinstance(got, str):
-            raise Wrong(f"for {what} {difference(got, story)}")
-        if sorted(got) != sorted(story):
+def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
+    """Ask for the mirrors of stories in two languages, the shortest first."""
+    rng = dice(draw)
+    stories = [grammar.sample(rng) for grammar in (english(), chinese()) for _ in range(6)]
+    for story in sorted(stories, key=lambda story: len(story.text)):
+        if not (question := story.question()):
+            continue
+        one, other, text = question.answer, question.rival, story.text
+        if asked == "characters":  # up to the answer, which is another one in the mirror
+            text = text[: len(question.prompt) - 1]  # a prompt begins with a line end
+        what = f"{text!r} with {one!r} and {other!r}"
+        got = ask(attempt, text, one, other, what=what)
+        if asked == "the names":
+            require_equal(got, story.swap(one, other).text, what, {"That is the story itself": text})
+        elif asked == "the mirror":
+            expect(attempt, got, one, other, want=text, what=f"the mirror of {what}")
+        elif not isinstance(got, str):
+            raise Wrong(f"for {what} {difference(got, text)}")
+        elif sorted(got) != sorted(text):
             hint = ""
-            if got.strip() == words_exchanged(story, one, other).strip():
+            if got.strip() == words_exchanged(text, one, other).strip():
                 hint = ". A full stop may touch a name, and Chinese has no spaces"
             elif one not in got or other not in got:
                 hint = ". Once the first name has become the second, nobody can tell which is which"
             raise Wrong(f"for {what} came out: {got!r}, which holds other characters than the story{hint}")
 
 
-def comes_back(attempt: Any, draw: Generator) -> None:
-    for story, one, other, _, what in mirrored_stories(draw):
-        once = ask(attempt, story, one, other, what=what)
-        expect(attempt, once, one, other, want=story, what=f"the mirror of {what}")
-
-
-def exchanges(attempt: Any, draw: Generator) -> None:
-    for story, one, other, want, what in mirrored_stories(draw):
-        same = {"That is the story itself": story}
-        expect(attempt, story, one, other, want=want, what=what, mistakes=same)
-
-
-MIRROR = exercise(
+MIRROR = Exercise(
     """The mirror of a story (warm-up, 5 minutes)
 
     Write `mirror(story, one, other)`: the same story, with the names `one` and `other` exchanged wherever
@@ -80,11 +66,10 @@ MIRROR = exercise(
     - Replace three times: the first name by a sign that no story holds, the second by the first, …
     """,
     checks={
-        "up to the answer, story and mirror hold the same characters": keeps_characters,
-        "the mirror of the mirror is the story": comes_back,
-        "the names are exchanged, everywhere and alone": exchanges,
+        "up to the answer, story and mirror hold the same characters": partial(mirrors, asked="characters"),
+        "the mirror of the mirror is the story": partial(mirrors, asked="the mirror"),
+        "the names are exchanged, everywhere and alone": partial(mirrors, asked="the names"),
     },
-    stub=lambda story, one, other: story,
     answer=mirror_answer,
 )
 
@@ -119,13 +104,12 @@ def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
     drawn = [torch.rand(n, generator=draw) * 0.9 + 0.05 for n in (3, 8, 40)]
     for p in (torch.tensor([0.5]), torch.tensor([0.25, 0.5]), *drawn):
         what = f"p = {[round(x, 3) for x in p.tolist()[:6]]}{' …' if len(p) > 6 else ''}"
-        got = ask(attempt, p, what=what)
-        if not isinstance(got, tuple | list) or len(got) != 3:
-            raise Wrong(f"for {what} came out: {got!r:.60}; should be three numbers: nats, bits, perplexity")
+        wanted = "three numbers: nats, bits, perplexity"
+        got = ask_parts(attempt, p, what=what, wanted=wanted, number=3)
         require_equal(got[number], units_answer(p)[number], what, unit_mistakes(p)[number])
 
 
-UNITS = exercise(
+UNITS = Exercise(
     """Nats, bits, and how many candidates (warm-up, 5 minutes)
 
     A model gave the characters of a text the probabilities `p`, a tensor (T,). Write `units(p)`, which
@@ -140,7 +124,6 @@ UNITS = exercise(
         "bits per character": partial(gives_unit, number=1),
         "perplexity": partial(gives_unit, number=2),
     },
-    stub=lambda p: (0.0, 0.0, 1.0),
     answer=units_answer,
 )
 
@@ -218,7 +201,7 @@ NAMES = ["name.z name.a", "name.c name.w name.a name.b"]
 IF_AGAIN = "When a hole comes again, its word is known: that is no choice"
 IF_SHARED = "Two people never share a name, so each new one has fewer names to choose from"
 
-STORY = exercise(
+STORY = Exercise(
     """A story with a scene (core, 12 minutes)
 
     A story is written by filling holes, one after the other: `[story]` is filled with a template, `name.a`
@@ -239,7 +222,6 @@ STORY = exercise(
         "two names are never the same": partial(few_holes, stories=NAMES, if_free=IF_SHARED),
         "whole stories, as the grammar says": whole_stories,
     },
-    stub=lambda holes, sizes: 0.0,
     answer=story_log_prob_answer,
 )
 
@@ -270,7 +252,7 @@ def not_too_many(answer: Any, _: Generator) -> None:
         raise Wrong(f"{answer} questions are enough, and many fewer are: {luck}")
 
 
-QUESTIONS = exercise(
+QUESTIONS = Exercise(
     """How many questions are enough? (stretch, 12 minutes)
 
     A model answers 60% of your questions. Is that more than a coin does, or luck? Design the test: how many
@@ -288,7 +270,6 @@ QUESTIONS = exercise(
         "a coin seldom gets so far": seldom_lucky,
         "and no question is wasted": not_too_many,
     },
-    stub=0,
     answer=132,
 )
 

@@ -1,7 +1,5 @@
 """Exercises of notebook 01: counting a loss, order in pairs, and a v1 whose weights are set by hand."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from functools import partial
@@ -11,17 +9,10 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from babygpt_course.exercises.checks import Wrong, ask_tensors, expect, require_equal, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import (
-    Wrong,
-    ask,
-    exercise,
-    expect,
-    require_equal,
-    require_tensors,
-    texts,
-)
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- A loss by counting
@@ -32,16 +23,9 @@ def bigram_loss_answer(text: str) -> float:
     return -sum(n * math.log(n / first[a]) for (a, _), n in pairs.items()) / (len(text) - 1)
 
 
-def loss_by_table(text: str) -> float:
-    """Return the same loss from a table of counts, read off at each prediction; 0 without a prediction."""
-    if len(text) < 2:
-        return 0.0
-    letters = sorted(set(text))
-    ids = torch.tensor([letters.index(letter) for letter in text])
-    counts = torch.zeros(len(letters), len(letters), dtype=torch.float64)
-    counts.index_put_((ids[:-1], ids[1:]), torch.ones(1, dtype=torch.float64), accumulate=True)
-    log_probs = (counts / counts.sum(dim=1, keepdim=True)).log()
-    return abs(log_probs[ids[:-1], ids[1:]].mean().item())  # never -0
+def v1_loss(text: str) -> float:
+    """Return the loss of the best v1; 0 for a text without a prediction."""
+    return abs(bigram_loss_answer(text)) if len(text) > 1 else 0.0  # never -0
 
 
 def entropy(things: list[Any]) -> float:
@@ -58,44 +42,36 @@ def pairs_not_weighed(text: str) -> float:
     return -sum(math.log(n / first[a]) for (a, _), n in pairs.items()) / len(pairs)
 
 
-LAST_COUNTED = {
-    "The last character predicts nothing, so it does not count as a *first* of a pair": last_counted
-}
 LOSS_MISTAKES = {
-    "Divide by the number of predictions, which is one fewer than the characters": lambda text: (
-        loss_by_table(text) * (len(text) - 1) / len(text)
+    "The last character predicts nothing, so it does not count as a *first* of a pair": last_counted,
+    "Divide by the number of predictions, which is one fewer than the characters": (
+        lambda text: v1_loss(text) * (len(text) - 1) / len(text)
     ),
-    "That is in bits": lambda text: loss_by_table(text) / math.log(2),
+    "That is in bits": lambda text: v1_loss(text) / math.log(2),
     "Weigh each pair by how often it comes": pairs_not_weighed,
-    "That is the probability of a pair, not of the next character *after* this one": lambda text: entropy(
-        list(pairwise(text))
+    "That is the probability of a pair, not of the next character *after* this one": (
+        lambda text: entropy(list(pairwise(text)))
     ),
     "That looks at no character before": lambda text: entropy(list(text)),
-    "A loss is *minus* the logarithm": lambda text: -loss_by_table(text),
+    "A loss is *minus* the logarithm": lambda text: -v1_loss(text),
 }
 
 
-def without_doubt(attempt: Any, draw: Generator) -> None:
-    for period in ("ab", "abc", "abcde"):
-        text = period * integer(draw, 2, 6) + period[: integer(draw, 0, 2)]
-        expect(attempt, text, want=0.0, what=repr(text), mistakes=LAST_COUNTED)
+def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
+    """Ask for the loss of three texts, the shortest first."""
+    if kind == "certain":
+        asked = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
+    elif kind == "two characters":
+        patterns = [(p, dice(draw).sample("abcdefgh", 2)) for p in ("001", "00110", "0100110")]
+        asked = ["".join(letters[int(i)] for i in pattern) for pattern, letters in patterns]
+    else:
+        rng, kinds = dice(draw), ((9, "abc"), (30, "efgh "), (300, "我你他爱。"))
+        asked = ["".join(rng.choices(some, range(1, len(some) + 1), k=n)) for n, some in kinds]
+    for text in asked:
+        expect(attempt, text, want=v1_loss(text), what=repr(text[:40]), mistakes=LOSS_MISTAKES)
 
 
-def two_characters(attempt: Any, draw: Generator) -> None:
-    for pattern in ("001", "00110", "0100110"):
-        letters = dice(draw).sample("abcdefgh", 2)
-        text = "".join(letters[int(i)] for i in pattern)
-        expect(attempt, text, want=loss_by_table(text), what=repr(text), mistakes=LOSS_MISTAKES)
-
-
-def any_text(attempt: Any, draw: Generator) -> None:
-    rng = dice(draw)
-    for n, alphabet in ((9, "abc"), (30, "efgh "), (300, "我你他爱。")):
-        text = "".join(rng.choices(alphabet, range(1, len(alphabet) + 1), k=n))
-        expect(attempt, text, want=loss_by_table(text), what=repr(text[:40]), mistakes=LOSS_MISTAKES)
-
-
-BIGRAM_LOSS = exercise(
+BIGRAM_LOSS = Exercise(
     """A loss by counting (core, 10 minutes)
 
     Write `bigram_loss(text)`: the loss, in nats per prediction, that the *best* bigram model for this text
@@ -106,12 +82,11 @@ BIGRAM_LOSS = exercise(
     - Each pair costs −ln p(b after a), as often as it comes. At the end divide by n − 1.
     """,
     checks={
-        "a text without doubt costs nothing": without_doubt,
-        "two characters": two_characters,
-        "any text": any_text,
+        "a text without doubt costs nothing": partial(finds_loss, kind="certain"),
+        "two characters": partial(finds_loss, kind="two characters"),
+        "any text": partial(finds_loss, kind="any"),
     },
-    mistakes=LOSS_MISTAKES | LAST_COUNTED,
-    stub=lambda text: 0.0,
+    mistakes=LOSS_MISTAKES,
     answer=bigram_loss_answer,
 )
 
@@ -135,22 +110,20 @@ def anagrams(answer: Any, _: Generator) -> None:
 
 def first_is_certain(answer: Any, _: Generator) -> None:
     text = texts(answer, 2)[0]
-    followers: dict[str, set[str]] = {}
-    for a, b in pairwise(text):
-        followers.setdefault(a, set()).add(b)
-    for a, after in followers.items():
+    for a in dict.fromkeys(text[:-1]):
+        after = sorted({second for first, second in pairwise(text) if first == a})
         if len(after) > 1:
-            listed = " and ".join(map(repr, sorted(after)))
-            raise Wrong(f"v1 loses {loss_by_table(text):.3f} nats on {text!r}: after {a!r} come {listed}")
+            listed = " and ".join(map(repr, after))
+            raise Wrong(f"v1 loses {v1_loss(text):.3f} nats on {text!r}: after {a!r} come {listed}")
 
 
 def second_is_not(answer: Any, _: Generator) -> None:
     text = texts(answer, 2)[1]
-    if loss_by_table(text) < DOUBT:
-        raise Wrong(f"v1 loses only {loss_by_table(text):.3f} nats per prediction on {text!r}")
+    if v1_loss(text) < DOUBT:
+        raise Wrong(f"v1 loses only {v1_loss(text):.3f} nats per prediction on {text!r}")
 
 
-CERTAIN_TEXT = exercise(
+CERTAIN_TEXT = Exercise(
     f"""Same characters, no doubt and much doubt (core, 8 minutes)
 
     Design two texts with the same characters, each as often: the best v1 for the first one loses *nothing*
@@ -168,7 +141,6 @@ CERTAIN_TEXT = exercise(
         "v1 loses nothing on the first": first_is_certain,
         "v1 loses much on the second": second_is_not,
     },
-    stub=("", ""),
     answer=("abcabcabcabcabc", "aabbccacbabcbca"),
 )
 
@@ -184,24 +156,17 @@ def by_hand_answer(table: Tensor, bias: Tensor, n_embd: int) -> tuple[Tensor, Te
     return embedding, head
 
 
-def drawn_tables(draw: Generator, zeros: bool) -> list[tuple[Tensor, Tensor, int]]:
-    """Draw bigram tables (V, V), a bias (V,) for each, and a number of channels, at least V."""
-    found = []
+def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
+    """Ask for bigram tables, with pairs that never come or without, a bias and V channels or more."""
     for V in (2, 3, 7):
         table = torch.rand(V, V, generator=draw) + 0.1
         if zeros:
             table[torch.arange(V), torch.randperm(V, generator=draw)] = 0.0
-        bias = torch.randn(V, generator=draw)
-        found.append((table / table.sum(dim=1, keepdim=True), bias, V + integer(draw, 0, 4)))
-    return found
-
-
-def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
-    for table, bias, n_embd in drawn_tables(draw, zeros):
-        what = f"a table of {len(table)} characters, bias {describe(bias)} and n_embd {n_embd}"
-        shape = len(table), n_embd
-        got = ask(attempt, table, bias, n_embd, what=what)
-        embedding, head = require_tensors(got, what, {"embedding": shape, "head": shape})
+        table /= table.sum(dim=1, keepdim=True)
+        bias, n_embd = torch.randn(V, generator=draw), V + integer(draw, 0, 4)
+        what = f"a table of {V} characters, bias {describe(bias)} and n_embd {n_embd}"
+        shapes = dict.fromkeys(("embedding", "head"), (V, n_embd))
+        embedding, head = ask_tensors(attempt, table, bias, n_embd, what=what, shapes=shapes)
         logits = embedding.float() @ head.float().T + bias
         if logits.isnan().any():
             why = "ln 0 is −∞, and 0 times −∞ is no number: use a very small p"
@@ -217,7 +182,7 @@ def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
         require_equal(logits.softmax(dim=-1), table, f"{what} your v1's table", wrong)
 
 
-BY_HAND = exercise(
+BY_HAND = Exercise(
     """A v1 by hand (core, 10 minutes)
 
     Write `by_hand(table, bias, n_embd)`, which returns the embedding and the head's weight, both (V,
@@ -232,7 +197,6 @@ BY_HAND = exercise(
         "tables in which all pairs are possible": partial(gives_tables, zeros=False),
         "tables with pairs that never come": partial(gives_tables, zeros=True),
     },
-    stub=lambda table, _, n_embd: (torch.zeros(len(table), n_embd), torch.zeros(len(table), n_embd)),
     answer=by_hand_answer,
 )
 
@@ -254,16 +218,15 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
         bias = torch.randn(V, generator=draw, dtype=torch.float64) if with_bias else 0.0
         table = (E @ W.T + bias).softmax(dim=-1)
         what = f"a table of {V} characters and n_embd {n_embd}"
-        got = ask(attempt, table, n_embd, what=what)
         shapes = {"embedding": (V, n_embd), "head": (V, n_embd), "bias": (V,)}
-        embedding, head, bias = (part.double() for part in require_tensors(got, what, shapes))
-        found = (embedding @ head.T + bias).softmax(dim=-1)
+        embedding, head, bias = ask_tensors(attempt, table, n_embd, what=what, shapes=shapes)
+        found = (embedding.double() @ head.double().T + bias).softmax(dim=-1)
         rank = torch.linalg.matrix_rank(table.log()).item()
         hint = f"ln p itself has rank {rank}: what a row shares, and what all rows share, need no channel"
         require_equal(found, table, f"{what} your v1's table", {hint: found})
 
 
-SQUEEZED = exercise(
+SQUEEZED = Exercise(
     """A v1 with few channels (stretch, 20 minutes)
 
     With fewer channels than characters most tables are out of reach, and some are not. You are given a
@@ -280,7 +243,6 @@ SQUEEZED = exercise(
         "tables without a bias": partial(squeezes, with_bias=False),
         "tables with a bias": partial(squeezes, with_bias=True),
     },
-    stub=lambda table, n: (torch.eye(len(table))[:, :n], table.log().T[:, :n], torch.zeros(len(table))),
     answer=squeezed_answer,
 )
 

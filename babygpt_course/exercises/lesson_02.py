@@ -1,9 +1,6 @@
 """Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,19 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_bool, ask_tensors, expect, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import (
-    Comparison,
-    Unusable,
-    Wrong,
-    ask,
-    exercise,
-    expect,
-    require_bool,
-    require_tensors,
-    texts,
-)
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- Windows from the second word
@@ -68,7 +56,7 @@ def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
         expect(attempt, *given, want=second_word_answer(*given), what=what, mistakes=WINDOW_MISTAKES)
 
 
-SECOND_WORD = exercise(
+SECOND_WORD = Exercise(
     """Windows from the second word (core, 12 minutes)
 
     Write `second_word(ids, newline, space, length)`: windows (N, length) of a text `ids` (T,), each of which
@@ -86,7 +74,6 @@ SECOND_WORD = exercise(
         "lines of one word have no window": partial(windows_of, words=(1, 3, 1, 1, 2, 1, 3)),
     },
     mistakes=WINDOW_MISTAKES,
-    stub=lambda ids, newline, space, length: ids[:0].view(0, length),
     answer=second_word_answer,
 )
 
@@ -99,19 +86,15 @@ def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Te
     return of_token + mean, of_place - mean
 
 
-def v2_votes(attempt: Any, draw: Generator) -> Iterator[tuple[tuple[Tensor, ...], Tensor, Tensor, str]]:
-    """Draw weights of v2 in several sizes; yield them with the learner's two tables, and in words."""
+def splits_votes(attempt: Any, draw: Generator, asked: str) -> None:
+    """Ask for the votes of v2 in several sizes; look at their sum, at the places' mean, or at their steps."""
     for V, T, C in ((2, 3, 1), (4, 2, 3), (5, 7, 4)):
-        weights = [torch.randn(shape, generator=draw) + 0.5 for shape in ((V, C), (T, C), (V, C), (V,))]
+        E, P, W, b = (torch.randn(shape, generator=draw) + 0.5 for shape in ((V, C), (T, C), (V, C), (V,)))
         what = f"V = {V} tokens, T = {T} places and C = {C} channels"
-        tables = {"votes of the tokens": (V, V), "votes of the places": (T, V)}
-        yield tuple(weights), *require_tensors(ask(attempt, *weights, what=what), what, tables), what  # type: ignore[misc]
-
-
-def votes_add_up(attempt: Any, draw: Generator) -> None:
-    for (E, P, W, b), of_token, of_place, what in v2_votes(attempt, draw):
+        shapes = {"votes of the tokens": (V, V), "votes of the places": (T, V)}
+        of_token, of_place = ask_tensors(attempt, E, P, W, b, what=what, shapes=shapes)
         excess = of_token + of_place[:, None] - (E + P[:, None]) @ W.T - b  # (T, V, V)
-        if not excess.abs().max() < 1e-4:
+        if asked == "sum" and not excess.abs().max() < 1e-4:
             mistakes = {
                 ". The places' mean, taken from them, must go to the tokens": -(P @ W.T).mean(dim=0),
                 ". The bias is missing": -b,
@@ -120,23 +103,12 @@ def votes_add_up(attempt: Any, draw: Generator) -> None:
             known = (sentence for sentence, x in mistakes.items() if (excess - x).abs().max() < 1e-4)
             worst = describe(excess.flatten()[excess.abs().argmax()])
             raise Wrong(f"for {what} token + place is not v2's logits: off by {worst}{next(known, '')}")
-
-
-def places_average_zero(attempt: Any, draw: Generator) -> None:
-    for _, _, of_place, what in v2_votes(attempt, draw):
-        mean = of_place.mean(dim=0)
-        if not mean.abs().max() < 1e-4:
-            raise Wrong(
-                f"for {what} the places vote {describe(mean)} on average; should be 0 for each character"
-            )
-
-
-def votes_differ(attempt: Any, draw: Generator) -> None:
-    for weights, _, of_place, what in v2_votes(attempt, draw):
-        want = votes_answer(*weights)[1]
-        got_step, step = of_place[1] - of_place[0], want[1] - want[0]
-        if not (got_step - step).abs().max() < 1e-4:
-            both = f"{describe(got_step)}; should be {describe(step)}"
+        mean = describe(of_place.mean(dim=0))
+        if asked == "mean" and not of_place.mean(dim=0).abs().max() < 1e-4:
+            raise Wrong(f"for {what} the places vote {mean} on average; should be 0 for each character")
+        step, want = of_place[1] - of_place[0], (P[1] - P[0]) @ W.T
+        if asked == "step" and not (step - want).abs().max() < 1e-4:
+            both = f"{describe(step)}; should be {describe(want)}"
             raise Wrong(f"for {what} the votes of place 1 differ from those of place 0 by {both}")
 
 
@@ -147,7 +119,7 @@ def votes_matrix(attempt: Any) -> Tensor:
     return attempt(E, P, W, b)[1]
 
 
-VOTES = exercise(
+VOTES = Exercise(
     """Who voted for what (core, 8 minutes)
 
     v2's logits are `(E[token] + P[place]) @ W.T + b`. Write `votes(E, P, W, b)`, which returns two tables:
@@ -159,13 +131,12 @@ VOTES = exercise(
     - What you take from each place (the mean over the places) has to be given to somebody.
     """,
     checks={
-        "the two votes add up to v2's logits": votes_add_up,
-        "the places vote 0 on average": places_average_zero,
-        "places differ as they do in v2": votes_differ,
+        "the two votes add up to v2's logits": partial(splits_votes, asked="sum"),
+        "the places vote 0 on average": partial(splits_votes, asked="mean"),
+        "places differ as they do in v2": partial(splits_votes, asked="step"),
     },
-    stub=lambda E, P, W, b: (torch.zeros(len(E), len(E)), torch.zeros(len(P), len(E))),
     answer=votes_answer,
-    picture=Comparison(votes_matrix, "character voted for", "place"),
+    picture=(votes_matrix, "character voted for", "place"),
 )
 
 
@@ -179,55 +150,39 @@ def v2_can_answer(table: Tensor) -> bool:
     return bool(rest.abs().max() < 1e-3)
 
 
-def drawn_votes(draw: Generator) -> Iterator[tuple[Tensor, Tensor]]:
-    """Draw the votes of places (T, 1, V) and of tokens (1, V, V), the smallest first."""
+def classifies(attempt: Any, draw: Generator, kind: str) -> None:
+    """Ask whether v2 can have tables (T, V, V) of probabilities, the smallest first."""
     for T, V in [(2, 2), (3, 4), (integer(draw, 4, 9), integer(draw, 4, 7))]:
-        yield torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
+        place, token = torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
+        logits, product = place + token, place.softmax(-1) * token.softmax(-1)
+        if kind == "sums":
+            tables = {
+                "the softmax of a place's and a token's votes": logits.softmax(-1),
+                "probabilities multiplied, and divided by each row's sum": product / product.sum(-1, True),
+            }
+        elif kind == "one alone":
+            tables = {
+                "a bigram table, the same at every place": (token + 0 * place).softmax(-1),
+                "a table that does not care for the token": (place + 0 * token).softmax(-1),
+            }
+        elif kind == "mean":
+            mean = ((3 * place).softmax(-1) + (3 * token).softmax(-1)) / 2
+            of_both = {"the mean of a place's and a token's probabilities": mean}
+            tables = {} if v2_can_answer(mean.double()) else of_both  # by chance, if T = 2
+        else:
+            t, a, following = (integer(draw, 0, size) for size in logits.shape)
+            logits[t, a, following] += 1.0
+            tables = {f"a sum, with one exception at place {t} after token {a}": logits.softmax(-1)}
+        for name, table in tables.items():
+            what = f"T = {T}, V = {V}: {name},"
+            got, want = ask_bool(attempt, table.double(), what=what), kind in ("sums", "one alone")
+            hint = ". What all of a row of ln p shares does not count" if want else ""
+            if got != want:
+                row = f"Row by row it begins {describe(table.flatten())}"
+                raise Wrong(f"for {what} came out: {got}; should be: {want}. {row}{hint}")
 
 
-def classify(attempt: Any, table: Tensor, want: bool, what: str) -> None:
-    """Ask whether v2 can have a table (T, V, V) of probabilities."""
-    what = f"T = {len(table)}, V = {table.shape[1]}: {what},"
-    got = require_bool(ask(attempt, table.double(), what=what), what)
-    if got != want:
-        hint = ". What all of a row of ln p shares does not count" if want else ""
-        row = f"Row by row it begins {describe(table.flatten())}"
-        raise Wrong(f"for {what} came out: {got}; should be: {want}. {row}{hint}")
-
-
-def yes_to_sums(attempt: Any, draw: Generator) -> None:
-    for place, token in drawn_votes(draw):
-        classify(attempt, (place + token).softmax(-1), True, "the softmax of a place's and a token's votes")
-        product = place.softmax(-1) * token.softmax(-1)
-        product = product / product.sum(dim=-1, keepdim=True)
-        classify(attempt, product, True, "probabilities multiplied, and divided by each row's sum")
-
-
-def yes_to_one(attempt: Any, draw: Generator) -> None:
-    for place, token in drawn_votes(draw):
-        bigram = (token + 0 * place).softmax(-1)
-        classify(attempt, bigram, True, "a bigram table, the same at every place")
-        by_place = (place + 0 * token).softmax(-1)
-        classify(attempt, by_place, True, "a table that does not care for the token")
-
-
-def no_to_means(attempt: Any, draw: Generator) -> None:
-    for place, token in drawn_votes(draw):
-        mean = ((3 * place).softmax(-1) + (3 * token).softmax(-1)) / 2
-        if not v2_can_answer(mean.double()):
-            classify(attempt, mean, False, "the mean of a place's and a token's probabilities")
-
-
-def no_to_exceptions(attempt: Any, draw: Generator) -> None:
-    for place, token in drawn_votes(draw):
-        logits = place + token
-        t, a, following = (integer(draw, 0, size) for size in logits.shape)
-        logits[t, a, following] += 1.0
-        exception = f"a sum, with one exception at place {t} after token {a}"
-        classify(attempt, logits.softmax(-1), False, exception)
-
-
-ADDITIVE = exercise(
+ADDITIVE = Exercise(
     """What can v2 say? (stretch, 20 minutes)
 
     Somebody hands you a table of probabilities `table` (T, V, V): at place t, after token a, of each next
@@ -239,12 +194,11 @@ ADDITIVE = exercise(
     - In a sum, the step from place 0 to place t is the same for every token a. Compare these steps.
     """,
     checks={
-        "yes to votes that are added": yes_to_sums,
-        "yes to tables of the token alone, and of the place alone": yes_to_one,
-        "no to a mean of probabilities": no_to_means,
-        "no to one exception": no_to_exceptions,
+        "yes to votes that are added": partial(classifies, kind="sums"),
+        "yes to tables of the token alone, and of the place alone": partial(classifies, kind="one alone"),
+        "no to a mean of probabilities": partial(classifies, kind="mean"),
+        "no to one exception": partial(classifies, kind="exception"),
     },
-    stub=lambda table: True,
     answer=v2_can_answer,
 )
 
@@ -300,7 +254,7 @@ def v2_fails(answer: Any, _: Generator) -> None:
         raise Wrong(f"the best v2 loses {loss:.2f} nats per prediction on it; should be {GAP} or more")
 
 
-BEYOND_V2 = exercise(
+BEYOND_V2 = Exercise(
     f"""A text that v2 cannot learn (stretch, 15 minutes)
 
     Design a few texts, all equally long, in which place and token *together* leave no doubt about the next
@@ -317,7 +271,6 @@ BEYOND_V2 = exercise(
         "place and token together leave no doubt": leaves_no_doubt,
         "the best v2 is in doubt": v2_fails,
     },
-    stub=[],
     answer=["aab", "bba"],
     seconds=20.0,
 )

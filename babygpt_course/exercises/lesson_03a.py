@@ -1,8 +1,5 @@
 """Exercises of notebook 03a: attention from scratch, a block from parts, and what one layer cannot see."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,18 +11,10 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding, norm
 from babygpt.models.transformer import Block, Context, Transformer
 from babygpt.positions import Positions
-from babygpt_course.exercises.compare import describe, difference, wrong_shape
+from babygpt_course.exercises.checks import Wrong, ask_tensor, ask_tensors, expect, require_equal, texts
+from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import (
-    Comparison,
-    Wrong,
-    ask,
-    exercise,
-    expect,
-    require_equal,
-    require_tensors,
-    texts,
-)
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- Attention from scratch
@@ -38,85 +27,70 @@ def attention_answer(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return weights @ v, weights
 
 
-def attend(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, str]:
+def ask_attention(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, str]:
     """Return the learner's mix and weights, and the shapes of the inputs in words."""
     what = f"q {tuple(q.shape)} and v {tuple(v.shape)}"
     shapes = {"mix": tuple(v.shape), "weights": (*q.shape[:-1], k.shape[-2])}
-    mix, weights = require_tensors(ask(attempt, q, k, v, what=what), what, shapes)
+    mix, weights = ask_tensors(attempt, q, k, v, what=what, shapes=shapes)
     if mix.isnan().any() or weights.isnan().any():
         raise Wrong(f"for {what} some numbers are nan: a row of scores that are all −∞ has no softmax")
     return mix, weights, what
 
 
-def drawn_heads(
-    attempt: Any, draw: Generator, key_scale: float = 2.0
-) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor, Tensor, str]]:
-    """Draw q, k and v of growing size; yield them with the learner's mix and weights, and their shapes."""
+def attends(attempt: Any, draw: Generator, asked: str) -> None:
+    """Ask about heads of growing size, and look at one thing in the learner's mix or weights."""
     for B, H, T, D in ((1, 1, 3, 1), (1, 2, 4, 3), (3, 2, 7, 8)):
         q, k = torch.randn(2, B, H, T, D, generator=draw)
-        k, v = key_scale * k, torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw)
-        yield q, k, v, *attend(attempt, q, k, v)
-
-
-def rows_sum_to_1(attempt: Any, draw: Generator) -> None:
-    for q, _, _, _, weights, what in drawn_heads(attempt, draw):
-        ones = torch.ones(q.shape[:-1])
-        if text := difference(weights.sum(dim=-1), ones):
+        k, v = (
+            (0 if asked == "earlier" else 2) * k,
+            torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw),
+        )
+        mix, weights, what = ask_attention(attempt, q, k, v)
+        if asked == "sums":
+            columns = not difference(weights.sum(dim=-2), torch.ones(B, H, T))
             hint = " Your columns do: the softmax runs over the keys, which are the last axis."
-            columns = not difference(weights.sum(dim=-2), ones)
-            raise Wrong(f"for {what} the sums of the rows of weights {text}.{hint if columns else ''}")
-        if (weights < 0).any():
-            raise Wrong(f"for {what} some weights are below 0: {describe(weights[weights < 0])}")
+            what = f"{what} the sums of the rows of weights"
+            require_equal(weights.sum(dim=-1), torch.ones(B, H, T), what, hint=f".{hint if columns else ''}")
+            if (weights < 0).any():
+                raise Wrong(f"for {what} some weights are below 0: {describe(weights[weights < 0])}")
+        elif asked == "later":
+            for t in range(1, T):
+                sees_no_later(attempt, q, k, v, t)
+        elif asked == "earlier":
+            want = torch.ones(T, T).tril()
+            want = (want / want.sum(dim=-1, keepdim=True)).expand_as(weights)
+            blind = (weights.diagonal(dim1=-2, dim2=-1) < 1e-6).all() and (weights > 1e-6).any()
+            mistakes = {"A token may see itself": weights} if blind else {}
+            require_equal(weights, want, f"{what} with keys that are all 0, the weights", mistakes)
+        elif asked == "scores":
+            factors = {
+                "Divide the scores by √D": D**0.5,
+                "Divide by √D, not by D": D**-0.5,
+                "D is the width of q and k, not that of v": (D / v.shape[-1]) ** 0.5,
+            }
+            mistakes = {sentence: attention_answer(f * q, k, v)[1] for sentence, f in factors.items()}
+            require_equal(weights, attention_answer(q, k, v)[1], f"{what} the weights", mistakes)
+        elif asked == "mix":
+            require_equal(mix, weights.to(v) @ v, f"{what} the mix is not your weights times the values:")
+        else:
+            want = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            require_equal(mix, want, f"{what} the mix", hint=", as PyTorch says")
 
 
-def sees_no_later(attempt: Any, draw: Generator) -> None:
-    for q, k, v, mix, weights, what in drawn_heads(attempt, draw):
-        for t in range(1, q.shape[2]):
-            changed_k, changed_v = k.clone(), v.clone()
-            changed_k[:, :, t:] += 3.0
-            changed_v[:, :, t:] -= 3.0
-            other = attend(attempt, q, changed_k, changed_v)[0]
-            changed = ((other - mix).abs().amax(dim=(0, 1, 3))[:t] > 1e-4).nonzero()
-            if len(changed):
-                first = int(changed[0])
-                why = "your mask lets a token see the one after it"
-                if first < t - 1 or float(weights.triu(2).abs().max()) > 1e-6:
-                    why = "a token sees those after it: where is the mask?"
-                elif float(weights.triu(1).abs().max()) <= 1e-6:
-                    why = "later tokens have a say, though their weights are 0: mask before the softmax"
-                raise Wrong(f"for {what} a change of token {t} moves what token {first} takes home; {why}")
-
-
-def sees_all_earlier(attempt: Any, draw: Generator) -> None:
-    for q, _, _, _, weights, what in drawn_heads(attempt, draw, key_scale=0.0):
-        want = torch.ones(q.shape[2], q.shape[2]).tril()
-        want = (want / want.sum(dim=-1, keepdim=True)).expand_as(weights)
-        blind = (weights.diagonal(dim1=-2, dim2=-1) < 1e-6).all() and (weights > 1e-6).any()
-        mistakes = {"A token may see itself": weights} if blind else {}
-        require_equal(weights, want, f"{what} with keys that are all 0, the weights", mistakes)
-
-
-def weighs_by_scores(attempt: Any, draw: Generator) -> None:
-    for q, k, v, _, weights, what in drawn_heads(attempt, draw):
-        D = q.shape[-1]
-        factors = {
-            "Divide the scores by √D": D**0.5,
-            "Divide by √D, not by D": D**-0.5,
-            "D is the width of q and k, not that of v": (D / v.shape[-1]) ** 0.5,
-        }
-        mistakes = {sentence: attention_answer(f * q, k, v)[1] for sentence, f in factors.items()}
-        require_equal(weights, attention_answer(q, k, v)[1], f"{what} the weights", mistakes)
-
-
-def mixes_values(attempt: Any, draw: Generator) -> None:
-    for _, _, v, mix, weights, what in drawn_heads(attempt, draw):
-        require_equal(mix, weights.to(v) @ v, f"{what} the mix is not your weights times the values:")
-
-
-def is_attention(attempt: Any, draw: Generator) -> None:
-    for q, k, v, mix, _, what in drawn_heads(attempt, draw):
-        if text := difference(mix, F.scaled_dot_product_attention(q, k, v, is_causal=True)):
-            raise Wrong(f"for {what} the mix {text}, as PyTorch says")
+def sees_no_later(attempt: Any, q: Tensor, k: Tensor, v: Tensor, t: int) -> None:
+    """Change keys and values from token t on, and require that no earlier token gets another mix."""
+    mix, weights, what = ask_attention(attempt, q, k, v)
+    later = (torch.arange(k.shape[2]) >= t)[:, None]
+    other = ask_attention(attempt, q, k + 3.0 * later, v - 3.0 * later)[0]
+    changed = ((other - mix).abs().amax(dim=(0, 1, 3))[:t] > 1e-4).nonzero()
+    if len(changed):
+        first = int(changed[0])
+        why = "your mask lets a token see the one after it"
+        if first < t - 1 or float(weights.triu(2).abs().max()) > 1e-6:
+            why = "a token sees those after it: where is the mask?"
+        elif float(weights.triu(1).abs().max()) <= 1e-6:
+            why = "later tokens have a say, though their weights are 0: mask before the softmax"
+        raise Wrong(f"for {what} a change of token {t} moves what token {first} takes home; {why}")
 
 
 def attention_matrix(attempt: Any) -> Tensor:
@@ -125,7 +99,7 @@ def attention_matrix(attempt: Any) -> Tensor:
     return attempt(q, k, v)[1][0, 0]
 
 
-ATTENTION = exercise(
+ATTENTION = Exercise(
     """Attention from scratch (core, 12 minutes)
 
     Write `attention(q, k, v)`, causal attention in several heads at once: q and k are (B, H, T, D), v is
@@ -137,16 +111,15 @@ ATTENTION = exercise(
     - `torch.ones(T, T, dtype=torch.bool).triu(1)` is True where the key stands after the query.
     """,
     checks={
-        "each row of weights sums to 1": rows_sum_to_1,
-        "no token sees a later one": sees_no_later,
-        "each sees itself and all before it, alike if the keys are": sees_all_earlier,
-        "the scores decide the weights": weighs_by_scores,
-        "the mix is weights times values": mixes_values,
-        "the mix is PyTorch's": is_attention,
+        "each row of weights sums to 1": partial(attends, asked="sums"),
+        "no token sees a later one": partial(attends, asked="later"),
+        "each sees itself and all before it, alike if the keys are": partial(attends, asked="earlier"),
+        "the scores decide the weights": partial(attends, asked="scores"),
+        "the mix is weights times values": partial(attends, asked="mix"),
+        "the mix is PyTorch's": partial(attends, asked="PyTorch"),
     },
-    stub=lambda q, k, v: (v, torch.zeros(*q.shape[:-1], q.shape[-2])),
     answer=attention_answer,
-    picture=Comparison(attention_matrix, "token looked at", "token that looks"),
+    picture=(attention_matrix, "token looked at", "token that looks"),
 )
 
 
@@ -174,8 +147,8 @@ def linear_relu(x: Tensor, weights: dict[str, Tensor], n_head: int) -> Tensor:
 
 BLOCK_MISTAKES = {
     "A block *adds* to the stream: where is x?": lambda x, *rest: block_answer(x, *rest) - x,
-    "The norm is for what attention and MLP read; the stream itself is not normalised": lambda *given: norm(
-        block_answer(*given)
+    "The norm is for what attention and MLP read; the stream itself is not normalised": (
+        lambda *given: norm(block_answer(*given))
     ),
     "ReLU squared: square what the ReLU lets through": linear_relu,
 }
@@ -211,15 +184,13 @@ def hears_no_later(attempt: Any, draw: Generator) -> None:
         x = torch.randn(shape[:3], generator=draw)
         other = torch.cat([x[:, :-1], -x[:, -1:]], dim=1)
         what = f"x of shape {shape[:3]}, {shape[3]} heads"
-        one, two = (ask(attempt, y, weights, shape[3], what=what) for y in (x, other))
-        if text := wrong_shape(one, shape[:3]) or wrong_shape(two, shape[:3]):
-            raise Wrong(f"for {what} {text}")
-        change = float((torch.as_tensor(one) - torch.as_tensor(two))[:, :-1].abs().max())
+        one, two = (ask_tensor(attempt, y, weights, shape[3], what=what, shape=shape[:3]) for y in (x, other))
+        change = float((one - two)[:, :-1].abs().max())
         if not change < 1e-4:
             raise Wrong(f"for {what} the last token, changed, moves what comes out before it by {change:.2g}")
 
 
-BLOCK = exercise(
+BLOCK = Exercise(
     """A block from its parts (stretch, 20 minutes)
 
     Write `block(x, weights, n_head)`, one causal block of this course's Transformer without any position
@@ -242,7 +213,6 @@ BLOCK = exercise(
         "the whole block": is_block,
     },
     mistakes=BLOCK_MISTAKES,
-    stub=lambda x, weights, n_head: x,
     answer=block_answer,
 )
 
@@ -288,7 +258,7 @@ def two_layers_see(answer: Any, draw: Generator) -> None:
         raise Wrong(f"two layers, too, predict the same at the end of {one!r} and {other!r}")
 
 
-HALF_BLIND = exercise(
+HALF_BLIND = Exercise(
     f"""Where one layer is blind (core, 10 minutes)
 
     A causal Transformer of *one* layer without position code reads two texts of {LENGTH} letters (a to z).
@@ -306,7 +276,6 @@ HALF_BLIND = exercise(
         f"one layer: different at the first {LENGTH - BLIND}": partial(one_layer, blind=False),
         f"two layers: different at the last {BLIND}": two_layers_see,
     },
-    stub=("", ""),
     answer=("abcdef", "dcbaef"),
 )
 

@@ -1,7 +1,5 @@
 """Exercises of notebook 03b: how alike places are, a head that looks back, and pairs it can do without."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -9,17 +7,10 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_tensors, expect
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import (
-    Comparison,
-    Unusable,
-    Wrong,
-    ask,
-    exercise,
-    expect,
-    require_tensors,
-)
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- How alike are two places?
@@ -29,17 +20,14 @@ def likeness_answer(distance: int, n_embd: int, theta: float) -> float:
     return (distance * omega).cos().mean().item()
 
 
-def without_2(distance: int, n_embd: int, theta: float) -> float:
-    halves = theta ** (-torch.arange(n_embd // 2, dtype=torch.float64) / n_embd)
-    return (distance * halves).cos().mean().item()
-
-
 LIKENESS_MISTAKES = {
-    "Divide by the length of both codes: each is √(n_embd/2) long": lambda distance, n_embd, theta: (
-        likeness_answer(distance, n_embd, theta) * n_embd / 2
+    "Divide by the length of both codes: each is √(n_embd/2) long": (
+        lambda distance, n_embd, theta: likeness_answer(distance, n_embd, theta) * n_embd / 2
     ),
     "There are n_embd/2 pairs, not n_embd": lambda *given: likeness_answer(*given) / 2,
-    "The frequency of pair i is θ^(−2i/n_embd), with a 2": without_2,
+    "The frequency of pair i is θ^(−2i/n_embd), with a 2": (
+        lambda distance, n_embd, theta: likeness_answer(distance, n_embd, theta**0.5)
+    ),
 }
 
 
@@ -64,7 +52,7 @@ def likeness_matrix(attempt: Any) -> Tensor:
     return torch.tensor([[attempt(d, n_embd, 10_000.0) for d in range(64)] for n_embd in widths])
 
 
-LIKENESS = exercise(
+LIKENESS = Exercise(
     """How alike are two places? (warm-up, 6 minutes)
 
     Write `likeness(distance, n_embd, theta)`: the cosine between the sinusoid codes of two places that are
@@ -79,9 +67,8 @@ LIKENESS = exercise(
         "and the other way round": partial(is_likeness, sign=-1),
     },
     mistakes=LIKENESS_MISTAKES,
-    stub=lambda distance, n_embd, theta: 1.0,
     answer=likeness_answer,
-    picture=Comparison(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
+    picture=(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
 )
 
 
@@ -104,10 +91,8 @@ def causal_softmax(scores: Tensor) -> Tensor:
 def head_scores(attempt: Any, n: int, n_embd: int, start: int, length: int) -> Tensor:
     """Return the unmasked scores (T, T) of the learner's head on a text that begins at `start`."""
     what = f"n = {n}, n_embd = {n_embd}"
-    shape = n_embd, n_embd
-    got = ask(attempt, n, n_embd, what=what)
-    shapes = {"matrix of the queries": shape, "matrix of the keys": shape}
-    to_q, to_k = (part.double() for part in require_tensors(got, what, shapes))
+    shapes = dict.fromkeys(("matrix of the queries", "matrix of the keys"), (n_embd, n_embd))
+    to_q, to_k = (part.double() for part in ask_tensors(attempt, n, n_embd, what=what, shapes=shapes))
     codes = sinusoid(torch.arange(start, start + length), n_embd).double()
     scores = (codes @ to_q.T) @ (codes @ to_k.T).T / n_embd**0.5
     if not scores.isfinite().all():
@@ -139,7 +124,7 @@ def looks_back(
                 raise Wrong(f"{token} gives the right one only {share:.0%} of its weight; {why}")
 
 
-LOOK_BACK = exercise(
+LOOK_BACK = Exercise(
     """A head that looks n tokens back (stretch, 20 minutes)
 
     Token m of a text has the code `sinusoid(torch.tensor(m), n_embd)`, and nothing else. Write
@@ -159,9 +144,8 @@ LOOK_BACK = exercise(
         "also far along the text": partial(looks_back, starts=(200, 3000)),
         "and with 90% of its weight": partial(looks_back, starts=(0, 50), least=0.9),
     },
-    stub=lambda n, n_embd: (torch.eye(n_embd), torch.eye(n_embd)),
     answer=look_back_answer,
-    picture=Comparison(
+    picture=(
         lambda attempt: causal_softmax(head_scores(attempt, 5, 32, 0, 24)),
         "token looked at",
         "token that looks",
@@ -207,7 +191,7 @@ def finds_previous(answer: Any, draw: Generator) -> None:
         raise Wrong(f"token {m} gives only {share:.0%} to the one before; its rival is {far}")
 
 
-FEWEST_PAIRS = exercise(
+FEWEST_PAIRS = Exercise(
     f"""Which pairs can it do without? (core, 12 minutes)
 
     A previous-token head asks, at place m, with the code of m − 1, as on this page. The code has {PAIRS}
@@ -225,7 +209,6 @@ FEWEST_PAIRS = exercise(
         f"at most {MOST} pairs": few_pairs,
         f"each token gives {LEAST:.0%} of its weight to the one before": finds_previous,
     },
-    stub=list(range(PAIRS)),
     answer=[0, 9],
 )
 

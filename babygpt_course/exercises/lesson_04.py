@@ -1,9 +1,8 @@
 """Exercises of notebook 04: RoPE in another layout, distances only, heads ranked, whole names."""
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,17 +16,10 @@ from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
-from babygpt_course.exercises.compare import describe, wrong_shape
+from babygpt_course.exercises.checks import Wrong, ask, ask_bool, ask_tensor, expect, require_equal
+from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer, randomize_
-from babygpt_course.exercises.exercise import (
-    Comparison,
-    Wrong,
-    ask,
-    exercise,
-    expect,
-    require_bool,
-    require_equal,
-)
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ---------------------------------------------------------------- Half-split RoPE
@@ -40,35 +32,23 @@ def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> 
     return torch.cat(turned, dim=-1)
 
 
-def drawn_rotations(draw: Generator) -> Iterator[tuple[Tensor, Tensor, float, str]]:
-    """Draw inputs of growing size, at positions and with a theta that the text never names; and in words."""
+def rotates(attempt: Any, draw: Generator, asked: str) -> None:
+    """Ask for rotations of growing size, at positions and with a theta that the text never names."""
     for shape in ((1, 1, 1, 2), (1, 1, 2, 4), (2, 3, 5, 8), (1, 2, 4, 6)):  # (B, H, T, D)
         x = torch.randn(shape, generator=draw)
         positions = torch.randint(0, 40, (shape[2],), generator=draw)
         theta = float(integer(draw, 50, 5000))
-        yield x, positions, theta, f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
-
-
-def keeps_lengths(attempt: Any, draw: Generator) -> None:
-    for x, positions, theta, what in drawn_rotations(draw):
-        got = ask(attempt, x, positions, theta, what=what)
-        if text := wrong_shape(got, tuple(x.shape)):
-            raise Wrong(f"for {what} {text}")
-        lengths = torch.as_tensor(got).norm(dim=-1)
-        hint = {"A rotation keeps them": lengths}
-        require_equal(lengths, x.norm(dim=-1), f"{what} lengths of the vectors:", hint)
-
-
-def stays_at_zero(attempt: Any, draw: Generator) -> None:
-    for x, positions, theta, what in drawn_rotations(draw):
-        expect(attempt, x, 0 * positions, theta, want=x, what=f"{what} times 0, where nothing turns,")
-
-
-def turns_each_pair(attempt: Any, draw: Generator) -> None:
-    for x, positions, theta, what in drawn_rotations(draw):
-        halves = torch.arange(x.shape[-1]).view(2, -1).T.flatten()  # 0, D/2, 1, D/2 + 1, ...
-        want = rotate(x[..., halves], positions, theta)[..., halves.argsort()]
-        expect(attempt, x, positions, theta, want=want, what=what)
+        what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
+        if asked == "lengths":
+            lengths = ask_tensor(attempt, x, positions, theta, what=what, shape=shape).norm(dim=-1)
+            hint = {"A rotation keeps them": lengths}
+            require_equal(lengths, x.norm(dim=-1), f"{what} lengths of the vectors:", hint)
+        elif asked == "position 0":
+            expect(attempt, x, 0 * positions, theta, want=x, what=f"{what} times 0, where nothing turns,")
+        else:
+            halves = torch.arange(x.shape[-1]).view(2, -1).T.flatten()  # 0, D/2, 1, D/2 + 1, ...
+            want = rotate(x[..., halves], positions, theta)[..., halves.argsort()]
+            expect(attempt, x, positions, theta, want=want, what=what)
 
 
 def rotation_matrix(attempt: Any) -> Tensor:
@@ -77,7 +57,7 @@ def rotation_matrix(attempt: Any) -> Tensor:
     return attempt(x, torch.arange(32), 100.0)[0, 0]
 
 
-HALF_SPLIT = exercise(
+HALF_SPLIT = Exercise(
     r"""Half-split RoPE (core, 10 minutes)
 
     Most large models pair channel $i$ with channel $i + D/2$, not with its neighbour. Write
@@ -91,13 +71,12 @@ HALF_SPLIT = exercise(
     - The angles have shape (T, D/2): `positions[:, None] * theta ** (-2 * torch.arange(D // 2) / D)`.
     """,
     checks={
-        "keeps every vector's length": keeps_lengths,
-        "leaves position 0 alone": stays_at_zero,
-        "turns each pair by its own angle": turns_each_pair,
+        "keeps every vector's length": partial(rotates, asked="lengths"),
+        "leaves position 0 alone": partial(rotates, asked="position 0"),
+        "turns each pair by its own angle": partial(rotates, asked="turns"),
     },
-    stub=lambda x, positions, theta=10_000.0: x,
     answer=half_split_answer,
-    picture=Comparison(rotation_matrix, "channel", "position (tokens)"),
+    picture=(rotation_matrix, "channel", "position (tokens)"),
 )
 
 
@@ -127,60 +106,58 @@ def black_boxes(theta: float) -> dict[str, dict[str, Score]]:
     def turn(x: Tensor, position: int) -> Tensor:
         return rotate(x.double()[None, None, None], torch.tensor([position]), theta)[0, 0, 0]
 
-    def mixed(
-        x: Tensor, position: int
-    ) -> Tensor:  # as in note 001: angles of one layout, partners of the other
+    def mixed(x: Tensor, position: int) -> Tensor:  # note 001: angles of one layout, partners of the other
         angle = (position * frequencies(len(x), theta)).repeat(2)
         return x * angle.cos() + torch.stack((-x[1::2], x[::2]), dim=-1).flatten() * angle.sin()
 
     def code(position: int, n_embd: int) -> Tensor:
         return sinusoid(torch.tensor(position), n_embd, theta).double()
 
-    def rope(q: Tensor, k: Tensor, m: int, n: int) -> float:
-        return dot(turn(q, m), turn(k, n))
-
     def bell(d: float) -> float:
         return 2.0 ** (-(d**2))
 
-    def wave_of_q(q: Tensor, m: int) -> float:
-        return float(q.double().std()) * torch.tensor(m / 9.0).sin().item()
+    def rope(q: Tensor, k: Tensor, m: int, n: int) -> float:
+        return dot(turn(q, m), turn(k, n))
 
-    relative: dict[str, Score] = {
-        "the dot product": lambda q, k, m, n: dot(q, k),
-        "RoPE": rope,
-        "ALiBi": lambda q, k, m, n: dot(q, k) - abs(m - n) / 8,
-        "RoPE times a bell curve over the distance": lambda q, k, m, n: rope(q, k, m, n) * bell((m - n) / 20),
-        "a score that falls to −10 for keys that are later": lambda q, k, m, n: (
-            rope(q, k, m, n) if n <= m else -10.0
-        ),
-        "the likeness of two sinusoid codes": lambda q, k, m, n: dot(code(m, 8), code(n, 8)),
+    return {
+        "relative": {
+            "the dot product": lambda q, k, m, n: dot(q, k),
+            "RoPE": rope,
+            "ALiBi": lambda q, k, m, n: dot(q, k) - abs(m - n) / 8,
+            "RoPE times a bell curve over the distance": (
+                lambda q, k, m, n: rope(q, k, m, n) * bell((m - n) / 20)
+            ),
+            "a score that falls to −10 for keys that are later": (
+                lambda q, k, m, n: rope(q, k, m, n) if n <= m else -10.0
+            ),
+            "the likeness of two sinusoid codes": lambda q, k, m, n: dot(code(m, 8), code(n, 8)),
+        },
+        "absolute": {
+            "a code for the key's place, added to k": lambda q, k, m, n: dot(q, k + code(n, len(k))),
+            "RoPE on the queries alone": lambda q, k, m, n: dot(turn(q, m), k),
+            "a kernel of each place, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * bell(m / 90) * bell(n / 90),
+            "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
+        },
+        "hidden": {
+            "positions beyond 200 taken for 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
+            "positions that begin again at 128": lambda q, k, m, n: rope(q, k, m % 128, n % 128),
+            "two layouts mixed": lambda q, k, m, n: dot(mixed(q, m), mixed(k, n)),
+            "RoPE, and a code of the place for q that is not constant": (
+                lambda q, k, m, n: rope(q, k, m, n) + float(q.double().std()) * math.sin(m / 9)
+            ),
+            "positions rounded to even numbers": lambda q, k, m, n: rope(q, k, m // 2 * 2, n // 2 * 2),
+            "RoPE for keys that are not later; for later ones, the place of q alone": (
+                lambda q, k, m, n: rope(q, k, m, n if n <= m else 0)
+            ),
+        },
     }
-    absolute: dict[str, Score] = {
-        "a code for the key's place, added to k": lambda q, k, m, n: dot(q, k + code(n, len(k))),
-        "RoPE on the queries alone": lambda q, k, m, n: dot(turn(q, m), k),
-        "a kernel of each place, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * bell(m / 90) * bell(n / 90),
-        "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
-    }
-    hidden: dict[str, Score] = {
-        "positions beyond 200 taken for 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
-        "positions that begin again at 128": lambda q, k, m, n: rope(q, k, m % 128, n % 128),
-        "two layouts mixed": lambda q, k, m, n: dot(mixed(q, m), mixed(k, n)),
-        "RoPE, and a code of the place for q that is not constant": lambda q, k, m, n: (
-            rope(q, k, m, n) + wave_of_q(q, m)
-        ),
-        "positions rounded to even numbers": lambda q, k, m, n: rope(q, k, m // 2 * 2, n // 2 * 2),
-        "RoPE for keys that are not later; for later ones, the place of q alone": lambda q, k, m, n: rope(
-            q, k, m, n if n <= m else 0
-        ),
-    }
-    return {"relative": relative, "absolute": absolute, "hidden": hidden}
 
 
 def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     for name, score in black_boxes(float(integer(draw, 100, 5000)))[kind].items():
         for head_dim in (4, 8):
             what = f"{name} (head_dim {head_dim})"
-            got = require_bool(ask(attempt, score, head_dim, what=what), what)
+            got = ask_bool(attempt, score, head_dim, what=what)
             if got and kind != "relative":
                 raise Wrong(f"you let this one through: {what}. {counterexample(score, head_dim)}")
             if kind == "relative" and not got:
@@ -200,7 +177,7 @@ def counterexample(score: Score, head_dim: int) -> str:
     return "Try more distances, and places further along"
 
 
-RELATIVE = exercise(
+RELATIVE = Exercise(
     f"""Does it know the distance only? (core, 15 minutes)
 
     You are handed a score as a black box: `score(q, k, m, n)` is the number for a query `q` (head_dim,) at
@@ -219,7 +196,6 @@ RELATIVE = exercise(
         "catches those that look at the place": partial(classifies, kind="absolute"),
         "catches faults that hide": partial(classifies, kind="hidden"),
     },
-    stub=lambda score, head_dim: True,
     answer=is_relative_answer,
     seconds=20.0,
 )
@@ -259,10 +235,8 @@ def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[LanguageMod
     return model, score, f"a model of {n_layer} layer{'s'[: n_layer - 1]} with {n_head} heads each"
 
 
-def reference_ranking(
-    model: LanguageModel, score: ModelScore, give_back: bool = True
-) -> tuple[list[Any], dict[Any, float]]:
-    """Return the heads in their order, and the score without each; some learners never give a head back."""
+def reference_scores(model: LanguageModel, score: ModelScore, give_back: bool = True) -> dict[Any, float]:
+    """Return the score without each head, the lowest first; some learners never give a head back."""
     D, scores, spoilt = model.config.head_dim, {}, copy.deepcopy(model)
     for layer in range(model.config.n_layer):
         for head in range(model.config.n_head):
@@ -270,32 +244,28 @@ def reference_ranking(
             weight = spoilt.get_parameter(f"blocks.{layer}.attention.out.weight").detach()
             weight[:, head * D : (head + 1) * D] = 0.0
             scores[layer, head] = score(spoilt)
-    return sorted(scores, key=scores.__getitem__), scores
+    return dict(sorted(scores.items(), key=lambda item: item[1]))
 
 
-def names_each_head(attempt: Any, draw: Generator) -> None:
-    for n_layer, n_head in ((1, 2), (2, 3)):
-        model, score, what = drawn_model(draw, n_layer, n_head)
-        got = ask(attempt, model, score, what=what)
-        want = [(layer, head) for layer in range(n_layer) for head in range(n_head)]
-        if not isinstance(got, list | tuple) or len(got) != len(want) or any(one not in got for one in want):
-            raise Wrong(f"for {what} came out: {describe(got)}; should hold each of {describe(want)} once")
-
-
-def ranks_heads(attempt: Any, draw: Generator) -> None:
-    for n_layer, n_head in ((1, 3), (1, 4), (2, 2), (3, 3)):
+def ranks_heads(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], in_order: bool) -> None:
+    """Ask about models of so many layers and heads: each head once, or all of them in their order."""
+    for n_layer, n_head in sizes:
         model, score, what = drawn_model(draw, n_layer, n_head)
         got = ask(attempt, model, score, what=what)
         got = list(got) if isinstance(got, tuple) else got
-        want, scores = reference_ranking(model, score)
-        if got != want:
+        scores = reference_scores(model, score)
+        want, came = list(scores), f"for {what} came out: {describe(got)}"
+        complete = isinstance(got, list) and len(got) == len(want) and all(head in got for head in want)
+        if not in_order and not complete:
+            raise Wrong(f"{came}; should hold each of {describe(sorted(want))} once")
+        if in_order and got != want:
             hint = ""
             if got == want[::-1]:
                 hint = ". That begins with the head that matters least"
-            elif got == reference_ranking(model, score, give_back=False)[0]:
+            elif got == list(reference_scores(model, score, give_back=False)):
                 hint = ". Give each head back before you silence the next"
-            each = ", ".join(f"{head} {scores[head]:.3f}" for head in want)
-            raise Wrong(f"for {what} came out: {describe(got)}; scores without each: {each}{hint}")
+            each = ", ".join(f"{head} {value:.3f}" for head, value in scores.items())
+            raise Wrong(f"{came}; scores without each: {each}{hint}")
 
 
 def leaves_the_model(attempt: Any, draw: Generator) -> None:
@@ -306,7 +276,7 @@ def leaves_the_model(attempt: Any, draw: Generator) -> None:
     require_equal(score(model), before, after, atol=1e-6)
 
 
-RANKING = exercise(
+RANKING = Exercise(
     """Which head matters most? (stretch, 15 minutes)
 
     Attention shows where a head looks, not what it is good for. Write `ranking(model, score)`, without the
@@ -321,11 +291,12 @@ RANKING = exercise(
     - Keep a clone of the weight, and copy it back after each head; all of it under `torch.no_grad()`.
     """,
     checks={
-        "names each head once": names_each_head,
-        "the heads in their order": ranks_heads,
+        "names each head once": partial(ranks_heads, sizes=((1, 2), (2, 3)), in_order=False),
+        "the heads in their order": partial(
+            ranks_heads, sizes=((1, 3), (1, 4), (2, 2), (3, 3)), in_order=True
+        ),
         "leaves the model as it was": leaves_the_model,
     },
-    stub=lambda model, score: [],
     answer=ranking_answer,
     seconds=20.0,
 )
@@ -382,45 +353,38 @@ def spells(
     write: Callable[[Question, int, int], str],
     hint: str = "",
 ) -> None:
-    """Let a model write after some prompts, and compare the share of right names.
+    """Let models write after some prompts, and compare the share of right names.
 
     sizes  numbers of questions, one for each model
     write  given a question, its number and the model's, returns what is written
     hint   what to tell those who find all names right
     """
     tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
-    for model, n in enumerate(sizes):
+    for number, n in enumerate(sizes):
         questions = drawn_questions(draw, n)
-        pairs = [(q.answer + q.end, write(q, i, model)) for i, q in enumerate(questions)]
-        plan = {q.prompt: text + "." for q, (_, text) in zip(questions, pairs, strict=True)}
+        pairs = [(q.answer + q.end, write(q, i, number)) for i, q in enumerate(questions)]
+        model = Speller(
+            tokenizer, {q.prompt: text + "." for q, (_, text) in zip(questions, pairs, strict=True)}
+        )
         listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
         what = f"{n} questions, what is right and what the model writes being {listed},"
         want = sum(text.startswith(name) for name, text in pairs) / n
         letters = [a == b for name, text in pairs for a, b in zip(name, text, strict=False)]
         mistakes = {"One wrong letter spoils the name": sum(letters) / len(letters)}
         mistakes |= {hint: 1.0} if hint else {}
-        expect(
-            attempt, Speller(tokenizer, plan), tokenizer, questions, want=want, what=what, mistakes=mistakes
-        )
+        expect(attempt, model, tokenizer, questions, want=want, what=what, mistakes=mistakes)
 
 
-def rival_but_once(q: Question, number: int, _: int) -> str:
-    return (q.rival if number else q.answer) + q.end
-
-
-def z_but_once(q: Question, number: int, at: int) -> str:
+def one_letter_wrong(q: Question, number: int, at: int) -> str:
     name = q.answer + q.end
     return name[:at] + "z" + name[at + 1 :] if number else name
-
-
-def no_end_but_once(q: Question, number: int, _: int) -> str:
-    return q.answer + (q.end if number == 1 else "na.")
 
 
 ONE_LETTER = "The first letter is not the whole name, and which name is likelier is not what is written"
 NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana*"
 
-WHOLE_NAMES = exercise(
+
+WHOLE_NAMES = Exercise(
     """Whole names (stretch, 15 minutes)
 
     `role_accuracy` asks which of two names is likelier. But what does a model *write*? Let it write by
@@ -436,13 +400,16 @@ WHOLE_NAMES = exercise(
     """,
     checks={
         "a model that is always right": partial(spells, sizes=(5,), write=lambda q, *_: q.answer + q.end),
-        "the other name is wrong": partial(spells, sizes=(2, 5), write=rival_but_once),
-        "one wrong letter is one too many": partial(
-            spells, sizes=(4, 4, 4), write=z_but_once, hint=ONE_LETTER
+        "the other name is wrong": partial(
+            spells, sizes=(2, 5), write=lambda q, i, _: (q.rival if i else q.answer) + q.end
         ),
-        "and the name must end": partial(spells, sizes=(4,), write=no_end_but_once, hint=NO_END),
+        "one wrong letter is one too many": partial(
+            spells, sizes=(4, 4, 4), write=one_letter_wrong, hint=ONE_LETTER
+        ),
+        "and the name must end": partial(
+            spells, sizes=(4,), write=lambda q, i, _: q.answer + (q.end if i == 1 else "na."), hint=NO_END
+        ),
     },
-    stub=lambda model, tokenizer, questions: 0.0,
     answer=whole_names_answer,
 )
 

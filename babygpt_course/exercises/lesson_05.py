@@ -1,9 +1,7 @@
 """Exercises of notebook 05: repaired code, a kernel for each head, a width, and broken promises."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -13,26 +11,16 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises.compare import describe, difference, wrong_shape
+from babygpt_course.exercises.checks import Unusable, Wrong, ask, ask_tensor, expect, require_equal
+from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Comparison, Unusable, Wrong, ask, exercise, expect
-from babygpt_course.exercises.require import Expected, aspect, usable
+from babygpt_course.exercises.exercise import Exercise
 
 Kernel = Callable[[Tensor], Tensor]
 LogKernel = Callable[[int, int], float]
 
 
 # ------------------------------------------------------------ the note's code, repaired
-def repaired_stub(x: Tensor, K: Kernel) -> Tensor:
-    dim, seq_len = x.shape[-1], x.shape[-2]
-    inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
-    freqs = torch.einsum("i,j->ij", torch.arange(seq_len).float(), inv_freq)
-    emb = torch.cat((freqs, freqs), dim=-1)
-    x1, x2 = x[..., ::2], x[..., 1::2]
-    partner = torch.stack((-x2, x1), dim=-1).flatten(-2)
-    return K(torch.arange(seq_len).float()) * (x * emb.cos() + partner * emb.sin())
-
-
 def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     """K(m) times the rotated x at m = 0, 1, ...: (..., T, D) -> (..., T, D)."""
     dim, seq_len = x.shape[-1], x.shape[-2]
@@ -45,44 +33,39 @@ def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     return scale * (x * emb.cos() + partner * emb.sin())
 
 
-def rotated_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
-    """Yield the lengths and directions of the learner's vectors, beside those of a rotated x times K."""
+def two_gaussians(m: Tensor, alphas: Tensor, sigmas: Tensor) -> Tensor:
+    return log_kernel(m.float(), alphas.log(), sigmas.log()).exp()
+
+
+def rotates(attempt: Any, draw: Generator, asked: str) -> None:
+    """Compare lengths or directions of the learner's vectors with those of a rotated x times K."""
     for shape in ((3, 2), (2, 6, 4), (2, 3, 8, 8), (1, 2, 30, 6)):  # (..., T, D)
         alphas = torch.rand(2, generator=draw) + 0.2
         sigmas = 40 * torch.rand(2, generator=draw) + 5
         kernel = partial(two_gaussians, alphas=alphas, sigmas=sigmas)
         x, times = torch.randn(shape, generator=draw), torch.arange(shape[-2])
-        what = f"for x of shape {shape}, α {describe(alphas)}, σ {describe(sigmas)}"
-        got = ask(attempt, x, kernel, what=what.removeprefix("for "))
-        if text := wrong_shape(got, shape):
-            raise Wrong(f"{what} {text}")
-        ours, wanted = torch.as_tensor(got).detach(), rotate(x.view(1, -1, *shape[-2:]), times).view(shape)
-        ratio = ours.norm(dim=-1) / wanted.norm(dim=-1)
-        scale = kernel(times).expand_as(ratio)
-        hint = ""
-        if shape[-2] == shape[-1]:
-            hint = ". Does your K run along the places, or along the channels?"
-        elif not difference(ratio[..., 0], scale[..., 0], atol=1e-3):
-            hint = ". At place 0, where nothing is turned, it is right: does your rotation keep lengths?"
-        no_kernel = {"There is no K in it": torch.ones_like(ratio)}
-        layout = ". Angles and partners must be of one layout: here neighbours are partners"
-        one, other = (each / each.norm(dim=-1, keepdim=True) for each in (ours, wanted))
-        yield {
-            "finite": Expected(bool(ours.isfinite().all()), True, f"{what} all numbers are finite"),
-            "lengths": Expected(
-                ratio, scale, f"{what} lengths are multiplied wrongly:", no_kernel, hint, 1e-3
-            ),
-            "directions": Expected(
-                one, other, f"{what} the directions are not those of RoPE:", {}, layout, 1e-3
-            ),
-        }
+        what = f"x of shape {shape}, α {describe(alphas)}, σ {describe(sigmas)}"
+        ours = ask_tensor(attempt, x, kernel, what=what, shape=shape)
+        wanted = rotate(x.view(1, -1, *shape[-2:]), times).view(shape)
+        if asked == "numbers":
+            require_equal(bool(ours.isfinite().all()), True, f"{what} all numbers are finite")
+        elif asked == "lengths":
+            ratio = ours.norm(dim=-1) / wanted.norm(dim=-1)
+            scale = kernel(times).expand_as(ratio)
+            hint = ""
+            if shape[-2] == shape[-1]:
+                hint = ". Does your K run along the places, or along the channels?"
+            elif not difference(ratio[..., 0], scale[..., 0], atol=1e-3):
+                hint = ". At place 0, where nothing is turned, it is right: does your rotation keep lengths?"
+            mistakes = {"There is no K in it": torch.ones_like(ratio)}
+            require_equal(ratio, scale, f"{what} lengths are multiplied wrongly:", mistakes, hint, 1e-3)
+        else:
+            hint = ". Angles and partners must be of one layout: here neighbours are partners"
+            one, other = (each / each.norm(dim=-1, keepdim=True) for each in (ours, wanted))
+            require_equal(one, other, f"{what} the directions are not those of RoPE:", {}, hint, 1e-3)
 
 
-def two_gaussians(m: Tensor, alphas: Tensor, sigmas: Tensor) -> Tensor:
-    return log_kernel(m.float(), alphas.log(), sigmas.log()).exp()
-
-
-REPAIRED = exercise(
+REPAIRED = Exercise(
     """Repair the specimen (core, 10 minutes)
 
     The stub is the code of note 001, with the faults that can be seen in its numbers. Make `repaired(x, K)`
@@ -95,11 +78,10 @@ REPAIRED = exercise(
     - Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …
     """,
     checks={
-        "it runs, for every shape": aspect(rotated_cases, "finite"),
-        "every length is multiplied by K of its place": aspect(rotated_cases, "lengths"),
-        "the directions are RoPE's": aspect(rotated_cases, "directions"),
+        "it runs, for every shape": partial(rotates, asked="numbers"),
+        "every length is multiplied by K of its place": partial(rotates, asked="lengths"),
+        "the directions are RoPE's": partial(rotates, asked="directions"),
     },
-    stub=repaired_stub,
     answer=repaired_answer,
 )
 
@@ -144,7 +126,7 @@ def kernel_drawn(attempt: Any) -> Tensor:
     return torch.cat(list(attempt(alphas, sigmas, torch.arange(24), torch.arange(24)).exp()), dim=-1)
 
 
-HEAD_BIAS = exercise(
+HEAD_BIAS = Exercise(
     """A kernel for each head (core, 12 minutes)
 
     v5 shares one kernel among all heads. Write `head_bias(alphas, sigmas, queries, keys)` with a kernel for
@@ -162,9 +144,8 @@ HEAD_BIAS = exercise(
         "each head its own kernel": partial(compare_bias, first=(2, 2, 2), far=15),
         "thousands of tokens apart": partial(compare_bias, first=(1, 1, 2), far=5000),
     },
-    stub=lambda alphas, sigmas, queries, keys: torch.zeros(len(alphas), len(queries), len(keys)),
     answer=head_bias_answer,
-    picture=Comparison(kernel_drawn, "key, of the first head and then of the second", "query"),
+    picture=(kernel_drawn, "key, of the first head and then of the second", "query"),
 )
 
 # ------------------------------------------------------------ a width
@@ -183,21 +164,19 @@ def width(answer: Any) -> float:
 def keeps_the_name(answer: Any, _: Generator) -> None:
     cost = NAME_AT**2 / (2 * width(answer) ** 2)
     if cost > COST + 1e-9:
-        raise Wrong(
-            f"σ = {answer:g} costs a name {NAME_AT} tokens back {cost:.2f} nats; should be {COST} or less"
-        )
+        costs = f"costs a name {NAME_AT} tokens back {cost:.2f} nats"
+        raise Wrong(f"σ = {answer:g} {costs}; should be {COST} or less")
 
 
 def forgets_the_rest(answer: Any, _: Generator) -> None:
     distance = torch.arange(LONG, dtype=torch.float64)
-    weights = (-(distance**2) / (2 * width(answer) ** 2)).softmax(dim=0)
-    share = float(weights[FAR:].sum())
+    share = (-(distance**2) / (2 * width(answer) ** 2)).softmax(dim=0)[FAR:].sum().item()
     if share > SHARE:
         far = f"{FAR} tokens back and more"
         raise Wrong(f"σ = {answer:g} leaves {share:.1%} of the weight {far}; should be {SHARE:.0%} or less")
 
 
-WIDTH = exercise(
+WIDTH = Exercise(
     f"""A width that keeps the name (core, 8 minutes)
 
     One Gaussian of the distance, K(m) = exp(−m²/(2σ²)), whose logarithm is added to the scores. Design its
@@ -210,11 +189,10 @@ WIDTH = exercise(
     - Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.
     """,
     checks={
-        "it is a width": usable(width),
+        "it is a width": lambda answer, _: width(answer),
         "the name is heard": keeps_the_name,
         "the noise is not": forgets_the_rest,
     },
-    stub=5.0,
     answer=41.0,
 )
 
@@ -244,42 +222,50 @@ def bell(m: int, sigma: float) -> float:
     return -(m**2) / (2 * sigma**2)
 
 
-def kernels(draw: Generator) -> list[tuple[str, LogKernel, str]]:
-    """Kernels whose fault, if there is one, is easily seen: (name, log K, the promises that it breaks)."""
+def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
+    """Return kernels as (name, log K, the promises that it breaks).
+
+    kind  "good", "faulty", or "hidden": the fault shows far away only, or at some positions
+    """
+    if kind == "hidden":
+        s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
+        loud = f"the far past as loud as the present, from {wall} tokens on"
+        return [
+            ("log of a K that is too small for a float", lambda m, n: log_of_exp(bell(m - n, s)), "finite"),
+            (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
+            (
+                f"queries beyond {wall} taken for {wall}",
+                lambda m, n: bell(min(m, wall) - n, s),
+                "distance near",
+            ),
+            (loud, lambda m, n: bell(m - n, s) if m - n < wall else 0.0, "near"),
+            (
+                "a slope for each hundred of keys",
+                lambda m, n: (n - m) / s - (m // 100 - n // 100),
+                "distance",
+            ),
+        ]
     s = float(integer(draw, 30, 60))
+    if kind == "good":
+        return [
+            ("a bell curve over the distance", lambda m, n: bell(m - n, s), ""),
+            ("ALiBi", lambda m, n: -abs(m - n) / s, ""),
+            ("nothing at all", lambda m, n: 0.0, ""),
+        ]
     steeper = "a slope that is steeper for later queries"
     return [
-        ("a bell curve over the distance", lambda m, n: bell(m - n, s), ""),
-        ("ALiBi", lambda m, n: -abs(m - n) / s, ""),
-        ("nothing at all", lambda m, n: 0.0, ""),
         ("the note's K(m) · K(n)", lambda m, n: bell(m, s) + bell(n, s), "distance near"),
         ("a cosine of the distance", lambda m, n: math.cos((m - n) / s), "near"),
         (steeper, lambda m, n: -(m - n) * (1 + m / 100) / s, "distance"),
     ]
 
 
-def hidden_kernels(draw: Generator) -> list[tuple[str, LogKernel, str]]:
-    """Kernels whose fault shows far away only, or at some positions."""
-    s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
-    loud = f"the far past as loud as the present, from {wall} tokens on"
-
-    def underflow(m: int, n: int) -> float:
-        return math.log(math.exp(bell(m - n, s))) if bell(m - n, s) > -700 else -math.inf
-
-    return [
-        ("log of a K that is too small for a float", underflow, "finite"),
-        (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
-        (f"queries beyond {wall} taken for {wall}", lambda m, n: bell(min(m, wall) - n, s), "distance near"),
-        (loud, lambda m, n: bell(m - n, s) if m - n < wall else 0.0, "near"),
-        ("a slope for each hundred of keys", lambda m, n: -(m - n) / s - (m // 100 - n // 100), "distance"),
-    ]
+def log_of_exp(x: float) -> float:
+    return math.log(math.exp(x)) if x > -700 else -math.inf
 
 
-def examine(attempt: Any, draw: Generator, cases: Callable[..., Any], faulty: bool) -> None:
-    """Ask about the kernels that break a promise, or about those that keep all."""
-    for name, log_K, breaks in cases(draw):
-        if bool(breaks) != faulty:
-            continue
+def examine(attempt: Any, draw: Generator, kind: str) -> None:
+    for name, log_K, breaks in kernels(draw, kind):
         got = ask(attempt, log_K, what=name)
         if not isinstance(got, set | frozenset | list | tuple) or not all(one in NAMES for one in got):
             raise Wrong(f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
@@ -299,15 +285,14 @@ def evidence(promise: str, log_K: LogKernel) -> str:
             if promise == "finite" and not math.isfinite(here):
                 return f"log K({m}, {n}) is {here}"
             if promise == "near" and here > nearer + 1e-3:
-                return (
-                    f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
-                )
+                further = f"{nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
+                return f"For the query at {m} log K is {further}"
             if promise == "distance" and abs(here - later) > 1e-3:
                 return f"log K({m}, {n}) is {here:.3f}, log K({LAST}, {LAST - m + n}) is {later:.3f}"
     return ""
 
 
-BROKEN = exercise(
+BROKEN = Exercise(
     f"""Which promise does it break? (stretch, 15 minutes)
 
     A kernel is handed to you as a black box: `log_K(m, n)` returns the number that is added to the score of a
@@ -322,11 +307,10 @@ BROKEN = exercise(
     - Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.
     """,
     checks={
-        "kernels that keep all three": partial(examine, cases=kernels, faulty=False),
-        "kernels that break one or two": partial(examine, cases=kernels, faulty=True),
-        "faults far away": partial(examine, cases=hidden_kernels, faulty=True),
+        "kernels that keep all three": partial(examine, kind="good"),
+        "kernels that break one or two": partial(examine, kind="faulty"),
+        "faults far away": partial(examine, kind="hidden"),
     },
-    stub=lambda log_K: set(),
     answer=broken_answer,
     seconds=30.0,
 )

@@ -1,7 +1,5 @@
 """Exercises of notebook 06: who sees whom, targets of woven texts, and two experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -16,10 +14,10 @@ from torch import Generator, Tensor
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
+from babygpt_course.exercises.checks import Unusable, Wrong, ask, ask_bool, ask_parts, expect, require_equal
 from babygpt_course.exercises.compare import describe, difference, truth
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Comparison, Unusable, Wrong, ask, exercise, expect, require_bool
-from babygpt_course.exercises.require import Expected, ask_parts
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ------------------------------------------------------------ who sees whom
@@ -44,7 +42,7 @@ def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool)
             what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
             got = ask(attempt, query, key, isolated, what=what)
             hint = "True or False is asked for" if truth(got) is None else rule(query, key, isolated)
-            Expected(got, want, f"for {what}", hint=f". {hint}").require()
+            require_equal(got, want, what, hint=f". {hint}")
 
 
 def rule(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> str:
@@ -68,7 +66,7 @@ def sees_drawn(attempt: Any) -> Tensor:
     return torch.tensor([[float(attempt(query, key, False)) for key in tokens] for query in tokens])
 
 
-SEES = exercise(
+SEES = Exercise(
     """Who sees whom? (warm-up, 5 minutes)
 
     Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a pair
@@ -84,9 +82,8 @@ SEES = exercise(
         "between branches, with the open mask": partial(ask_pairs, masks=(False,), own=False),
         "between branches, isolated": partial(ask_pairs, masks=(True,), own=False),
     },
-    stub=lambda query, key, isolated: False,
     answer=sees_answer,
-    picture=Comparison(sees_drawn, "key: times 0 to 4, three branches each", "query"),
+    picture=(sees_drawn, "key: times 0 to 4, three branches each", "query"),
 )
 
 
@@ -117,8 +114,9 @@ def ask_targets(
         want, next_time = (torch.where(some.any(1), some.int().argmax(1), -1) for some in (own, later))
         count = torch.arange(len(time))
         mistakes = {
-            "None is found. Two tensors are never the same key of a dictionary: branch.tolist()": want * 0
-            - 1,
+            "None is found. Two tensors are never the same key of a dictionary: branch.tolist()": (
+                torch.full_like(want, -1)
+            ),
             "That is the next token of the row, of whatever text": torch.cat([count[1:], -torch.ones(1)]),
             "The last token of a text has no target in the row: −1": torch.where(want < 0, count, want),
             "That is the first token of the next time, of whatever text": next_time,
@@ -127,7 +125,7 @@ def ask_targets(
         expect(attempt, time, branch, want=want, what=what, mistakes=mistakes)
 
 
-TARGETS = exercise(
+TARGETS = Exercise(
     """The next token of one's own text (core, 10 minutes)
 
     Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the row the
@@ -147,7 +145,6 @@ TARGETS = exercise(
             ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6)), staggered=True
         ),
     },
-    stub=lambda time, branch: torch.arange(len(time)) + 1,
     answer=targets_answer,
 )
 
@@ -176,8 +173,8 @@ class Machine:
 def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
     for n in (2, 3, integer(draw, 4, 9)):
         loss = Machine(draw, tags, company)
-        words = "two numbers: of the tags, of the company"
-        got = ask_parts(attempt, loss, n, what=f"n = {n}", number=2, words=words)
+        wanted = "two numbers: of the tags, of the company"
+        got = ask_parts(attempt, loss, n, what=f"n = {n}", wanted=wanted)
         alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
         together, zero = loss(tuple(range(n))), loss((0,))
         mistakes = {
@@ -189,16 +186,13 @@ def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
             "Average over the tags, do not add them up": (n * alone - zero, together - n * alone),
         }
         hint = next((f". {words}" for words, wrong in mistakes.items() if not difference(got, wrong)), "")
-        costs = [
-            f"{name} {'something' if paid else 'nothing'}"
-            for name, paid in (("tags cost", tags), ("company costs", company))
-        ]
+        costs = ["something" if paid else "nothing" for paid in (tags, company)]
+        model = f"a model whose tags cost {costs[0]} and whose company costs {costs[1]}"
         for name, one, other in zip(("tags", "company"), got, (alone - zero, together - alone), strict=True):
-            what = f"for n = {n} and a model whose {costs[0]} and whose {costs[1]}, what the {name} cost"
-            Expected(one, other, what, hint=hint).require()
+            require_equal(one, other, f"n = {n} and {model}, what the {name} cost", hint=hint)
 
 
-SPLIT_GAP = exercise(
+SPLIT_GAP = Exercise(
     """Is it the company, or the tag? (core, 10 minutes)
 
     Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample of the
@@ -216,7 +210,6 @@ SPLIT_GAP = exercise(
         "a model that minds company only": partial(split, tags=False, company=True),
         "a model that minds both": partial(split, tags=True, company=True),
     },
-    stub=lambda loss, n: (loss(tuple(range(n))) - loss((0,)), 0.0),
     answer=split_gap_answer,
 )
 
@@ -253,7 +246,7 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
         noise = luck(LUCK_OF_SEED, seed) + luck(LUCK_OF_RUN, stride, seed, steps)
         return 1.0 + 60 / steps + effect * nearness + noise
 
-    got = require_bool(ask(attempt, train, what="a model"), "a model")
+    got = ask_bool(attempt, train, what="a model")
     if not runs:
         raise Unusable("it trained nothing")
     return got, runs
@@ -262,27 +255,20 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
 def like_with_like(attempt: Any, draw: Generator) -> None:
     """Look at what was trained: both strides, from the same seeds, for the same steps."""
     _, runs = experiment(attempt, dice(draw), minds=True)
-    (near, far), (near_steps, far_steps) = (
-        [sorted({run[at] for run in runs if run[0] == stride}) for stride in (NEAR, FAR)] for at in (1, 2)
-    )
+    near, far = ([run[1:] for run in runs if run[0] == stride] for stride in (NEAR, FAR))
     if not near or not far:
         strides = sorted({run[0] for run in runs})
         raise Wrong(f"trained at strides {strides}; should be: at {NEAR} and at {FAR}, to compare the two")
-    if near_steps != far_steps:
-        raise Wrong(
-            f"stride {NEAR} was trained for {some(near_steps)} steps and {FAR} for {some(far_steps)}: "
-            "which of the two makes the loss?"
-        )
-    if near != far:
-        raise Wrong(
-            f"stride {NEAR} was trained from seeds {some(near)} and {FAR} from {some(far)}: "
-            "one set may have been luckier"
-        )
-
-
-def some(numbers: list[int]) -> str:
-    """Return the first few numbers as text."""
-    return ", ".join(map(str, numbers[:4])) + (", …" if len(numbers) > 4 else "")
+    seeds, steps = ([sorted({run[at] for run in one}) for one in (near, far)] for at in (0, 1))
+    listed = [
+        [", ".join(map(str, some[:4])) + ", …" * (len(some) > 4) for some in one] for one in (seeds, steps)
+    ]
+    if steps[0] != steps[1]:
+        trained = f"stride {NEAR} was trained for {listed[1][0]} steps and {FAR} for {listed[1][1]}"
+        raise Wrong(f"{trained}: which of the two makes the loss?")
+    if seeds[0] != seeds[1]:
+        trained = f"stride {NEAR} was trained from seeds {listed[0][0]} and {FAR} from {listed[0][1]}"
+        raise Wrong(f"{trained}: one set may have been luckier")
 
 
 def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
@@ -302,7 +288,7 @@ def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
         raise Wrong(f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")
 
 
-STRIDE_MATTERS = exercise(
+STRIDE_MATTERS = Exercise(
     """Does the stride matter? (core, 12 minutes)
 
     Design the experiment. `train(stride, seed, steps)` trains a model and gives its loss; the same three
@@ -322,7 +308,6 @@ STRIDE_MATTERS = exercise(
         f"{MACHINES} models that mind the stride": partial(ask_verdicts, minds=True),
         f"{MACHINES} models that do not": partial(ask_verdicts, minds=False),
     },
-    stub=lambda train: train(1, 0, 400) > train(128, 1, 400),
     answer=stride_matters_answer,
 )
 

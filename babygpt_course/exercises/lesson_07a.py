@@ -1,10 +1,8 @@
 """Exercises of notebook 07a: a bound by enumeration, texts written at once, and an order of filling in."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -13,10 +11,10 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
+from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_equal, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Unusable, Wrong, ask, exercise, expect, texts
-from babygpt_course.exercises.require import Expected, usable
+from babygpt_course.exercises.exercise import Exercise
 
 LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability
 
@@ -68,17 +66,16 @@ def ask_bounds(attempt: Any, draw: Generator, lengths: tuple[int, ...]) -> None:
         log_prob = random_model(n, draw)
         want, ways = nelbo_answer(log_prob, n), subsets(n)
         losses = {some: -sum(log_prob(frozenset(some), i) for i in some) for some in ways}
+        mean, means = sum(losses.values()) / len(ways), sum(losses[some] / len(some) for some in ways)
+        per_token = (
+            "The mean over the masked tokens of a way is its loss divided by l; each size l then counts "
+        )
         mistakes = {
             "That is all tokens masked at once; the NELBO asks for every way to mask some": losses[ways[-1]],
-            "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": (
-                sum(losses.values()) / len(ways)
-            ),
-            "The mean over the masked tokens of a way is its loss divided by l; each size l then counts "
-            "once, and n of these means make a text": want / n,
+            "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": mean,
+            per_token + "once, and n of these means make a text": want / n,
             "A loss is *minus* the logarithm": -want,
-            "Sets of the same size share their weight: divide by C(n, l)": sum(
-                loss / len(some) for some, loss in losses.items()
-            ),
+            "Sets of the same size share their weight: divide by C(n, l)": means,
         }
         expect(attempt, log_prob, n, want=want, what=f"n = {n} tokens", mistakes=mistakes)
 
@@ -90,7 +87,7 @@ def is_tight(attempt: Any, draw: Generator) -> None:
         expect(attempt, log_prob, n, want=want, what=what)
 
 
-NELBO = exercise(
+NELBO = Exercise(
     """The bound of three tokens (core, 12 minutes)
 
     Write `nelbo(log_prob, n)`, the exact NELBO of a text of n tokens: over *every* set of masked tokens that
@@ -108,7 +105,6 @@ NELBO = exercise(
         "three and more": partial(ask_bounds, lengths=(3, 4, 5)),
         "no gap where the model knows the truth": is_tight,
     },
-    stub=lambda log_prob, n: -sum(log_prob(frozenset(range(n)), i) for i in range(n)),
     answer=nelbo_answer,
 )
 
@@ -147,7 +143,7 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
         raise Wrong(f"{1 - possible:.0%} of what is filled in at once is none of {describe(given)}")
 
 
-AT_ONCE = exercise(
+AT_ONCE = Exercise(
     f"""Texts that cannot be written at once (core, 8 minutes)
 
     A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is drawn
@@ -162,11 +158,10 @@ AT_ONCE = exercise(
     - Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?
     """,
     checks={
-        f"up to {MOST} texts of one length": usable(language),
+        f"up to {MOST} texts of one length": lambda answer, _: language(answer),
         "every character is in question": needs_all,
         f"{IMPOSSIBLE:.0%} of the texts written at once are wrong": impossible_at_once,
     },
-    stub=[],
     answer=["aaaa", "bbbb"],
 )
 
@@ -180,69 +175,42 @@ def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
     return masked & (number <= most) & ~stopped
 
 
-def by_loops(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
-    """Return what `leftmost_answer` returns, found hole by hole."""
-    now = torch.zeros_like(masked)
-    for row, holes in enumerate(masked.tolist()):
-        at = [i for i, hole in enumerate(holes) if hole]
-        for count, i in enumerate(at[:most]):
-            if count and float(confidence[row, i]) < 0.9:
-                break
-            now[row, i] = True
-    return now
+def fills(
+    attempt: Any,
+    draw: Generator,
+    shapes: Sequence[tuple[int, int]],
+    share: float,
+    confidence: Callable[[Tensor], Tensor],
+    most: tuple[int, int] | None,
+) -> None:
+    """Ask about texts of growing size.
+
+    share       of the tokens that are holes
+    confidence  makes confidences of random numbers from 0 to 1
+    most        limits of the number that may appear; None: two may, and the first text has no holes
+    """
+    for shape in shapes:
+        masked, chance = torch.rand(shape, generator=draw) < share, torch.rand(shape, generator=draw)
+        masked[0] &= most is not None
+        given = masked, confidence(chance), integer(draw, *most) if most else 2
+        sure = [[round(x, 2) for x in row] for row in given[1].tolist()]
+        small = f"masked {masked.int().tolist()}, confidence {sure}"
+        what = f"{small if masked.numel() <= 12 else f'texts of shape {shape}'} and most = {given[2]}"
+        got, want, hint = ask(attempt, *given, what=what), leftmost_answer(*given), ""
+        if isinstance(got, Tensor) and got.shape == shape:
+            now = got.bool()
+            stuck = masked.any(1) & ~now.any(1)
+            rules = {
+                "What is no hole cannot appear": now & ~masked,
+                "The leftmost hole of a text always appears, or the writing never ends": stuck,
+                f"More than {given[2]} in one text": now.sum(1) > given[2],
+                "Whatever stands to the right of an unsure hole must wait": now & ~want,
+            }
+            hint = next((f". {rule}" for rule, broken in rules.items() if broken.any()), "")
+        require_equal(got, want, what, hint=hint)
 
 
-def ask_holes(attempt: Any, masked: Tensor, confidence: Tensor, most: int) -> None:
-    sure = [[round(x, 2) for x in row] for row in confidence.tolist()]
-    small = f"masked {masked.int().tolist()}, confidence {sure}"
-    what = f"{small if masked.numel() <= 12 else f'texts of shape {tuple(masked.shape)}'} and most = {most}"
-    got, want = ask(attempt, masked, confidence, most, what=what), by_loops(masked, confidence, most)
-    hint = ""
-    if isinstance(got, Tensor) and got.shape == masked.shape:
-        now = got.bool()
-        rules = {
-            "What is no hole cannot appear": now & ~masked,
-            "The leftmost hole of a text always appears, or the writing never ends": masked.any(1)
-            & ~now.any(1),
-            f"More than {most} in one text": now.sum(1) > most,
-            "Whatever stands to the right of an unsure hole must wait": now & ~want,
-        }
-        hint = next((f". {rule}" for rule, broken in rules.items() if broken.any()), "")
-    Expected(got, want, f"for {what}", hint=hint).require()
-
-
-def draw_holes(draw: Generator, shape: tuple[int, int], share: float) -> tuple[Tensor, Tensor]:
-    """Return which tokens are holes, and a random number for each."""
-    masked = torch.rand(shape, generator=draw) < share
-    return masked, torch.rand(shape, generator=draw)
-
-
-def first_appears(attempt: Any, draw: Generator) -> None:
-    for shape in ((1, 3), (2, 4), (5, 9)):
-        masked, chance = draw_holes(draw, shape, 0.6)
-        ask_holes(attempt, masked, 0.5 * chance, integer(draw, 1, 4))
-
-
-def most_appear(attempt: Any, draw: Generator) -> None:
-    for shape in ((1, 4), (2, 5), (4, 12)):
-        masked, chance = draw_holes(draw, shape, 0.7)
-        ask_holes(attempt, masked, 0.95 + 0.05 * chance, integer(draw, 1, 4))
-
-
-def unsure_wait(attempt: Any, draw: Generator) -> None:
-    for shape in sorted(((1, 4), (2, 6), (6, 20)) * 4):
-        masked, chance = draw_holes(draw, shape, 0.8)
-        ask_holes(attempt, masked, torch.where(chance < 0.4, 0.85, 0.95), integer(draw, 3, 7))
-
-
-def no_holes(attempt: Any, draw: Generator) -> None:
-    for shape in ((1, 3), (3, 8)):
-        masked, chance = draw_holes(draw, shape, 0.5)
-        masked[0] = False
-        ask_holes(attempt, masked, chance, 2)
-
-
-LEFTMOST = exercise(
+LEFTMOST = Exercise(
     """An order of your own: from the left (stretch, 15 minutes)
 
     Write `leftmost(masked, confidence, most)`: which holes are filled in now. `masked` (B, T) is True where a
@@ -257,12 +225,27 @@ LEFTMOST = exercise(
     - `(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.
     """,
     checks={
-        "the leftmost hole of each text appears": first_appears,
-        "at most so many": most_appear,
-        "an unsure hole stops those to its right": unsure_wait,
-        "texts without holes stay": no_holes,
+        "the leftmost hole of each text appears": partial(
+            fills, shapes=((1, 3), (2, 4), (5, 9)), share=0.6, confidence=lambda x: 0.5 * x, most=(1, 4)
+        ),
+        "at most so many": partial(
+            fills,
+            shapes=((1, 4), (2, 5), (4, 12)),
+            share=0.7,
+            confidence=lambda x: 0.95 + 0.05 * x,
+            most=(1, 4),
+        ),
+        "an unsure hole stops those to its right": partial(
+            fills,
+            shapes=sorted(((1, 4), (2, 6), (6, 20)) * 4),
+            share=0.8,
+            confidence=lambda x: torch.where(x < 0.4, 0.85, 0.95),
+            most=(3, 7),
+        ),
+        "texts without holes stay": partial(
+            fills, shapes=((1, 3), (3, 8)), share=0.5, confidence=lambda x: x, most=None
+        ),
     },
-    stub=lambda masked, confidence, most: masked,
     answer=leftmost_answer,
 )
 

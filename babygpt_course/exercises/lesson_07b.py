@@ -1,7 +1,5 @@
 """Exercises of notebook 07b: a product of gates, a fixed phase, and a head that looks to the right."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -9,10 +7,17 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.compare import describe, wrong_shape
+from babygpt_course.exercises.checks import (
+    Unusable,
+    Wrong,
+    ask_parts,
+    ask_tensors,
+    require_equal,
+    require_shape,
+)
+from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Comparison, Unusable, Wrong, exercise
-from babygpt_course.exercises.require import Expected, ask_parts, usable
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ------------------------------------------------------------ a product of gates
@@ -21,42 +26,33 @@ def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
     return math.cos((i - j) * omega) / 2, math.cos((i + j) * omega) / 2
 
 
-def two_parts(attempt: Any, i: int, j: int, omega: float) -> tuple[float, float]:
+def two_parts(attempt: Any, i: int, j: int, omega: float) -> list[float]:
     """Return the learner's two numbers. Raises Wrong if they are none."""
     what = f"i = {i}, j = {j}, ω = {omega:.3f}"
-    got = ask_parts(attempt, i, j, omega, what=what, number=2, words="two numbers")
-    for part in got:
-        if text := wrong_shape(part, ()):
-            raise Wrong(f"for {what} {text}")
-    return float(got[0]), float(got[1])
+    got = ask_parts(attempt, i, j, omega, what=what, wanted="two numbers")
+    return [float(require_shape(part, what, ())) for part in got]
 
 
-def draw_gates(draw: Generator) -> list[tuple[int, int, float]]:
-    """Return two positions and a frequency, five times."""
+def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:
+    """Add both parts up; or move i by a step, and j by the same one or its opposite: one part must stay."""
     pairs = [(integer(draw, 0, 20), integer(draw, 20, 90)) for _ in range(5)]
-    return [(i, j, float(torch.rand((), generator=draw)) + 0.1) for i, j in pairs]
-
-
-def add_up(attempt: Any, draw: Generator) -> None:
-    for i, j, omega in draw_gates(draw):
-        want = math.cos(i * omega) * math.cos(j * omega)
-        what = f"for i = {i}, j = {j}, ω = {omega:.3f} the sum of both parts"
-        mistakes = {"Half of each, together": 2 * want}
-        Expected(sum(two_parts(attempt, i, j, omega)), want, what, mistakes).require()
-
-
-def knows_only(attempt: Any, draw: Generator, part: int, sign: int, which: str) -> None:
-    """Move j by a step, and i by the same step or by its opposite: one part must stay."""
-    for i, j, omega in draw_gates(draw):
-        step = integer(draw, 1, 30)
+    for i, j, omega in [(i, j, float(torch.rand((), generator=draw)) + 0.1) for i, j in pairs]:
+        what = f"i = {i}, j = {j}, ω = {omega:.3f}"
+        if part is None:
+            want = math.cos(i * omega) * math.cos(j * omega)
+            both = sum(two_parts(attempt, i, j, omega))
+            require_equal(both, want, f"{what} the sum of both parts", {"Half of each, together": 2 * want})
+            continue
+        step, sign = integer(draw, 1, 30), (1, -1)[part]
         one, other = (two_parts(attempt, i + s, j + sign * s, omega)[part] for s in (0, step))
-        moved = f"i = {i}, j = {j}, ω = {omega:.3f}, both moved by {step}"
-        if sign < 0:
-            moved = f"i = {i} + {step}, j = {j} − {step}, ω = {omega:.3f}, an equal sum"
-        Expected(other, one, f"{moved}: the {which} part").require()
+        if text := difference(other, one):
+            moved = f"{what}, both moved by {step}: the first part"
+            if part:
+                moved = f"i = {i} + {step}, j = {j} − {step}, ω = {omega:.3f}, an equal sum: the second part"
+            raise Wrong(f"{moved} {text}")
 
 
-PARTS = exercise(
+PARTS = Exercise(
     """What a product of gates knows (warm-up, 5 minutes)
 
     The note's gates give a score the factor cos(iω) · cos(jω), for a query at i and a key at j. Write
@@ -67,24 +63,15 @@ PARTS = exercise(
     - Add the two formulas: the sines cancel, and 2 cos a cos b is left.
     """,
     checks={
-        "the parts add up to the product": add_up,
-        "the first knows the distance only": partial(knows_only, part=0, sign=1, which="first"),
-        "the second knows the sum only": partial(knows_only, part=1, sign=-1, which="second"),
+        "the parts add up to the product": splits,
+        "the first knows the distance only": partial(splits, part=0),
+        "the second knows the sum only": partial(splits, part=1),
     },
-    stub=lambda i, j, omega: (math.cos(i * omega) * math.cos(j * omega), 0.0),
     answer=parts_answer,
 )
 
 
 # ------------------------------------------------------------ a fixed phase, and α on keys
-def fixed_phase_stub(
-    q: Tensor, k: Tensor, positions: Tensor, omega: Tensor, masked: Tensor, alpha: float
-) -> tuple[Tensor, Tensor]:
-    wave = positions[:, None] * omega
-    gates = torch.cat([wave.cos(), wave.sin()], dim=-1)
-    return torch.cat([q, q], dim=-1) * gates, torch.cat([k, k], dim=-1) * gates
-
-
 def fixed_phase_answer(
     q: Tensor, k: Tensor, positions: Tensor, omega: Tensor, masked: Tensor, alpha: float
 ) -> tuple[Tensor, Tensor]:
@@ -110,12 +97,11 @@ def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
         masked[:, 0] = hidden
         what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:.2f}"
         what += f", masked {masked.int().tolist()}" if hidden else ", nothing masked"
-        words = "two tensors: queries and keys"
-        got = ask_parts(attempt, q, k, times, omega, masked, alpha, what=what, number=2, words=words)
-        for name, part in zip(("queries", "keys"), got, strict=True):
-            if text := wrong_shape(part, (B, H, T, 2 * D)):
-                raise Wrong(f"for {what} the {name}: {text}")
-        queries, keys = (torch.as_tensor(part).detach().double() for part in got)
+        given, shapes = (
+            (q, k, times, omega, masked, alpha),
+            dict.fromkeys(("queries", "keys"), (B, H, T, 2 * D)),
+        )
+        queries, keys = (part.double() for part in ask_tensors(attempt, *given, what=what, shapes=shapes))
         angle = (times[:, None] - times)[..., None] * omega  # (T, T, D)
         products = q[..., :, None, :] * k[..., None, :, :]  # (B, H, T, T, D)
         right, none, behind, radians = (
@@ -134,7 +120,7 @@ def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
             ),
             "α is there twice: on queries as well as on keys": right * on_keys * on_queries,
         }
-        Expected(queries @ keys.mT, right * on_keys, f"for {what} the scores", mistakes).require()
+        require_equal(queries @ keys.mT, right * on_keys, f"{what} the scores", mistakes)
 
 
 def scores_drawn(attempt: Any) -> Tensor:
@@ -145,7 +131,7 @@ def scores_drawn(attempt: Any) -> Tensor:
     return (queries @ keys.mT)[0, 0]
 
 
-FIXED_PHASE = exercise(
+FIXED_PHASE = Exercise(
     """45 degrees ahead (core, 12 minutes)
 
     The stub has quadrature gates: a query at i is multiplied by cos(iω) and sin(iω), a key at j by cos(jω)
@@ -161,9 +147,8 @@ FIXED_PHASE = exercise(
         "the phase": partial(compare_scores, hidden=False),
         "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
     },
-    stub=fixed_phase_stub,
     answer=fixed_phase_answer,
-    picture=Comparison(scores_drawn, "place of the key", "place of the query"),
+    picture=(scores_drawn, "place of the key", "place of the query"),
 )
 
 # ------------------------------------------------------------ a head that looks to the right
@@ -206,7 +191,7 @@ def looks_right(answer: Any, _: Generator) -> None:
         raise Wrong(f"{RIGHT} to the right is only {lead:.3f} ahead of the next best; should be 0.1 or more")
 
 
-LOOK_RIGHT = exercise(
+LOOK_RIGHT = Exercise(
     f"""A head that looks two to the right (core, 10 minutes)
 
     Quadrature gates are blind to left and right: every score is even in the distance. With a phase δ for each
@@ -219,11 +204,10 @@ LOOK_RIGHT = exercise(
     - Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.
     """,
     checks={
-        "four phases": usable(phases),
+        "four phases": lambda answer, _: phases(answer),
         "left is not right": breaks_the_mirror,
         "the key two to the right is highest": looks_right,
     },
-    stub=[0.0, 0.0, 0.0, 0.0],
     answer=[-2.0, -1.0, -0.5, -0.25],
 )
 

@@ -1,9 +1,7 @@
 """Exercises of notebook 08: a paired verdict, a fair comparison of lengths, and an encoding of your own."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from statistics import fmean, stdev
 from typing import Any
 
@@ -21,10 +19,10 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Unusable, Wrong, exercise
-from babygpt_course.exercises.require import Expected, ask_parts, aspect, usable
+from babygpt_course.exercises.exercise import Exercise
 
 
 # ------------------------------------------------------------ a verdict, in pairs
@@ -47,37 +45,37 @@ def boards(draw: Generator) -> list[tuple[list[float], list[float]]]:
     return [*found, ([0.5, 0.4, 0.3], [0.5, 0.5, 0.4])]
 
 
-def verdict_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
-    """Yield the learner's mean, deviation and word for each board, beside the right ones."""
+def judges(attempt: Any, draw: Generator, part: str) -> None:
+    """Compare the learner's mean, deviation or word for each board with the right one."""
     for ours, theirs in boards(draw):
         listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
-        words = "three things: mean, deviation, verdict"
-        got = ask_parts(attempt, ours, theirs, what=what, number=3, words=words)
+        wanted = "three things: mean, deviation, verdict"
+        got = ask_parts(attempt, ours, theirs, what=what, wanted=wanted, number=3)
         mean, deviation, word = verdict_answer(ours, theirs)
         gaps, n = [a - b for a, b in zip(ours, theirs, strict=True)], len(ours)
-        of_two = (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5
-        deviations = {
-            "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
-            "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
-            "That is for two models with no seed in common. First subtract, seed by seed": of_two,
-            "That is the error of the mean": deviation / n**0.5,
-        }
-        signs = ", ".join(f"{gap:+.3f}" for gap in gaps)
-        hint = f": the differences are {signs}"
-        if 0 in gaps:
-            hint += ". A tie is neither lower nor higher"
-        elif (got[2], word) in (("better", "worse"), ("worse", "better")):
-            hint += ". A lower loss is better"
-        ours_minus = {"Ours minus theirs": -mean}
-        yield {
-            "mean": Expected(got[0], mean, f"for {what} the mean difference", ours_minus, atol=1e-6),
-            "deviation": Expected(got[1], deviation, f"for {what} the deviation", deviations, atol=1e-6),
-            "word": Expected(got[2], word, f"for {what} the verdict", hint=hint),
-        }
+        if part == "mean":
+            mistakes = {"Ours minus theirs": -mean}
+            require_equal(got[0], mean, f"{what} the mean difference", mistakes, atol=1e-6)
+        elif part == "deviation":
+            of_two = (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5
+            mistakes = {
+                "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
+                "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
+                "That is for two models with no seed in common. First subtract, seed by seed": of_two,
+                "That is the error of the mean": deviation / n**0.5,
+            }
+            require_equal(got[1], deviation, f"{what} the deviation", mistakes, atol=1e-6)
+        else:
+            hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}"
+            if 0 in gaps:
+                hint += ". A tie is neither lower nor higher"
+            elif (got[2], word) in (("better", "worse"), ("worse", "better")):
+                hint += ". A lower loss is better"
+            require_equal(got[2], word, f"{what} the verdict", hint=hint)
 
 
-VERDICT = exercise(
+VERDICT = Exercise(
     """A verdict, in pairs (warm-up, 6 minutes)
 
     Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in the same
@@ -91,11 +89,10 @@ VERDICT = exercise(
     - `statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.
     """,
     checks={
-        "the mean difference": aspect(verdict_cases, "mean"),
-        "its deviation, over pairs": aspect(verdict_cases, "deviation"),
-        "the word": aspect(verdict_cases, "word"),
+        "the mean difference": partial(judges, part="mean"),
+        "its deviation, over pairs": partial(judges, part="deviation"),
+        "the word": partial(judges, part="word"),
     },
-    stub=lambda ours, theirs: (fmean(ours) - fmean(theirs), stdev(ours), "better"),
     answer=verdict_answer,
 )
 
@@ -107,23 +104,20 @@ def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
     return float(change.mean()), float(change[:, 1:, least:].mean())
 
 
-def longer_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
-    """Yield both changes for losses of short and long windows, with a poor start in each short one."""
+def compares_lengths(attempt: Any, draw: Generator, fair: bool) -> None:
+    """Ask for the changes of losses of short and long windows, with a poor start in each short one."""
     for W, n, T in ((1, 2, 3), (2, 4, 5), (5, 3, 16)):
         least = integer(draw, 1, T)
         start = 2.0 / torch.arange(1, T + 1, dtype=torch.float64)
         near = start + torch.rand(W, n, T, generator=draw, dtype=torch.float64)
         far = near + 0.3 * torch.randn(W, n, T, generator=draw, dtype=torch.float64) - start
         far[:, 0] = near[:, 0]  # the first short window is read alike
-        what, words = (
-            f"W = {W}, n = {n}, T = {T}, least = {least}",
-            "two numbers: of all tokens, of fair ones",
-        )
-        got = ask_parts(attempt, near, far.flatten(1), least, what=what, number=2, words=words)
-        change = far - near
-        everything, fair = longer_answer(near, far.flatten(1), least)
+        given, what = (near, far.flatten(1), least), f"W = {W}, n = {n}, T = {T}, least = {least}"
+        got = ask_parts(attempt, *given, what=what, wanted="two numbers: of all tokens, of fair ones")[fair]
+        change, want = far - near, longer_answer(*given)[fair]
         before = "A token at place p of its window has p tokens before it, from 0"
         wrong = {
+            "It is far minus near": (near - far)[:, 1:, least:] if fair else near - far,
             "That is the change over all tokens, poor starts and all": change,
             "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
             "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
@@ -131,16 +125,11 @@ def longer_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]
             f"{before}: you begin one too late": change[:, 1:, least + 1 :],
         }
         means = {hint: float(tokens.mean()) for hint, tokens in wrong.items()}
-        names = ("the change over all tokens", "the fair change")
-        yield {
-            name: Expected(
-                one, want, f"for {what} {name}", {"It is far minus near": -want} | means, atol=1e-6
-            )
-            for name, one, want in zip(names, got, (everything, fair), strict=True)
-        }
+        name = "the fair change" if fair else "the change over all tokens"
+        require_equal(got, want, f"{what} {name}", means, atol=1e-6)
 
 
-LONGER = exercise(
+LONGER = Exercise(
     """Longer, compared fairly (core, 12 minutes)
 
     A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and cut
@@ -155,10 +144,9 @@ LONGER = exercise(
     - Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.
     """,
     checks={
-        "the change over all tokens": aspect(longer_cases, "the change over all tokens"),
-        "the fair change": aspect(longer_cases, "the fair change"),
+        "the change over all tokens": partial(compares_lengths, fair=False),
+        "the fair change": partial(compares_lengths, fair=True),
     },
-    stub=lambda near, far, least: (float(far.mean() - near.mean()),) * 2,
     answer=longer_answer,
 )
 
@@ -208,9 +196,8 @@ def new_encoding(make: Any) -> Encoding:
     if not isinstance(one, Encoding):
         raise Unusable(f"{called} should return an Encoding, and returns {describe(one)}")
     if one is other:
-        raise Unusable(
-            "it should return a new encoding each time: what one seed has learned is not the next one's"
-        )
+        why = "what one seed has learned is not the next one's"
+        raise Unusable(f"it should return a new encoding each time: {why}")
     return one
 
 
@@ -229,11 +216,9 @@ def keeps_causality(make: Any, draw: Generator) -> None:
         promises = causal(model, ids), cache_equals_full(model, ids)
     except BadInput as error:
         raise Wrong(f"a window of {len(ids)} must be possible. It refuses: {error}") from error
-    for promise in promises:
-        if not promise.holds:
-            raise Wrong(
-                f"broken: {promise.statement}. Measured {promise.value:.2g}, allowed {promise.limit:.0e}"
-            )
+    for p in promises:
+        if not p.holds:
+            raise Wrong(f"broken: {p.statement}. Measured {p.value:.2g}, allowed {p.limit:.0e}")
 
 
 @torch.inference_mode()
@@ -247,17 +232,15 @@ def may_move(make: Any, draw: Generator) -> None:
             raise Wrong(f"broken: a text may begin at position {step}. It refuses: {error}") from error
         change = float((there - here).abs().max())
         if not change < 1e-3:
-            raise Wrong(
-                f"broken: only the distance counts. A text moved by {step} changes a logit by {change:.2g}"
-            )
+            moved = f"A text moved by {step} changes a logit by {change:.2g}"
+            raise Wrong(f"broken: only the distance counts. {moved}")
 
 
 @torch.inference_mode()
 def is_still_rope(make: Make) -> bool:
     """Return whether an encoding has nothing to train, and does with random weights what RoPE does."""
-    (mine, ids), (rope, _) = (
-        random_model(one, Generator().manual_seed(0), TIMES * WINDOW) for one in (make, RoPESoFar)
-    )
+    mine, ids = random_model(make, Generator().manual_seed(0), TIMES * WINDOW)
+    rope, _ = random_model(RoPESoFar, Generator().manual_seed(0), TIMES * WINDOW)
     trains = any(True for _ in mine.encoding.parameters())
     return not trains and bool((mine(ids[None]) - rope(ids[None])).abs().max() < 1e-4)
 
@@ -267,17 +250,14 @@ def train_losses(make: Make, seed: int) -> tuple[float, float]:
     corpus, config = small_world()
     torch.manual_seed(seed)
     model = Transformer(config, make(config.head_dim, config.n_head))
-    recipe = TrainConfig(steps=STEPS, seed=seed)
-    for _ in train(model, NextToken(corpus, WINDOW), recipe):
+    for _ in train(model, NextToken(corpus, WINDOW), TrainConfig(steps=STEPS, seed=seed)):
         pass
     model.eval()
     by_position = loss_by_position(model, corpus.val, TIMES * WINDOW, n_windows=48)
     return float(by_position[WINDOW // 2 : WINDOW].mean()), float(by_position[2 * WINDOW :].mean())
 
 
-@cache
-def rope_losses(seed: int) -> tuple[float, float]:
-    return train_losses(RoPESoFar, seed)
+rope_losses = cache(partial(train_losses, RoPESoFar))
 
 
 def beats_rope(make: Any, draw: Generator) -> None:
@@ -287,24 +267,25 @@ def beats_rope(make: Any, draw: Generator) -> None:
         except Wrong as error:
             raise Wrong(f"not trained: a promise is broken ({error})") from error
     if is_still_rope(make):
-        raise Wrong(
-            "not trained: with random weights it does what RoPE does. Change something; from then on this "
-            "check trains, which takes 10 to 20 seconds"
-        )
+        then = "Change something; from then on this check trains, which takes 10 to 20 seconds"
+        raise Wrong(f"not trained: with random weights it does what RoPE does. {then}")
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
     inside, outside = ([mine[at] - rope[at] for mine, rope in pairs] for at in range(2))
     signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
-    gaps = f"inside {signs[0]}, outside {signs[1]} nats"
-    result = f"trained from {len(SEEDS)} seeds, against RoPE: {gaps}"
-    if fmean(inside) > INSIDE:
-        raise Wrong(f"{result}. Inside the window it is worse")
-    if max(outside) >= 0:
-        raise Wrong(f"{result}. Outside it is not better in every seed")
-    if -fmean(outside) < NOISE * stdev(outside):
-        raise Wrong(f"{result}. Outside it is better on average, by no more than the noise of three seeds")
+    failures = {
+        "Inside the window it is worse": fmean(inside) > INSIDE,
+        "Outside it is not better in every seed": max(outside) >= 0,
+        "Outside it is better on average, by no more than the noise of three seeds": (
+            -fmean(outside) < NOISE * stdev(outside)
+        ),
+    }
+    for sentence, fails in failures.items():
+        if fails:
+            gaps = f"inside {signs[0]}, outside {signs[1]} nats"
+            raise Wrong(f"trained from {len(SEEDS)} seeds, against RoPE: {gaps}. {sentence}")
 
 
-OWN_ENCODING = exercise(
+OWN_ENCODING = Exercise(
     f"""An encoding of your own (stretch, 25 minutes)
 
     Write an `Encoding` of your own: a class that is made with `(head_dim, n_head)`. It may add to the
@@ -322,12 +303,11 @@ OWN_ENCODING = exercise(
     - ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside it.
     """,
     checks={
-        "it makes encodings": usable(new_encoding),
+        "it makes encodings": lambda make, _: new_encoding(make),
         "causal, with and without a cache": keeps_causality,
         "a whole text may move": may_move,
         "beats RoPE beyond its window, in three seeds": beats_rope,
     },
-    stub=RoPESoFar,
     answer=RoPEThatForgets,
     seconds=300.0,
 )

@@ -1,11 +1,9 @@
 """Exercises of notebook 10: NTK-aware frequencies, YaRN, and an experiment that finds out who forgets."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,10 +11,17 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.compare import describe, difference, wrong_shape
+from babygpt_course.exercises.checks import (
+    Wrong,
+    ask_bool,
+    ask_parts,
+    ask_tensor,
+    require_equal,
+    require_shape,
+)
+from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Comparison, Wrong, ask, exercise, require_bool
-from babygpt_course.exercises.require import Expected, ask_parts, aspect
+from babygpt_course.exercises.exercise import Exercise
 
 
 def uniform(draw: Generator, low: float, high: float) -> float:
@@ -38,39 +43,35 @@ def ntk_answer(head_dim: int, theta: float, factor: float) -> Tensor:
     return base ** (-torch.arange(0, head_dim, 2) / head_dim)
 
 
-def ntk_cases(attempt: Any, draw: Generator) -> Iterator[dict[str, Expected]]:
-    """Yield how many times slower the learner's pairs turn: the first, the one in the middle, and all."""
+def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
+    """Compare how many times slower the learner's pairs turn: the first, the one in the middle, or all."""
     for head_dim in (4, 8, 16, 4 * integer(draw, 5, 20)):
-        theta, factor = float(integer(draw, 50, 50_000)), uniform(draw, 1.5, 16)
-        what = f"head_dim {head_dim}, theta {theta:.0f}, factor {factor:g}"
-        got = ask(attempt, head_dim, theta, factor, what=what)
-        if text := wrong_shape(got, (head_dim // 2,)):
-            raise Wrong(f"for {what} {text}")
+        theta, s = float(integer(draw, 50, 50_000)), uniform(draw, 1.5, 16)
+        what = f"head_dim {head_dim}, theta {theta:.0f}, factor {s:g}"
+        got = ask_tensor(attempt, head_dim, theta, s, what=what, shape=(head_dim // 2,))
         pair, middle = torch.arange(head_dim // 2, dtype=torch.float64), head_dim // 4
-        slower = theta ** (-2 * pair / head_dim) / torch.as_tensor(got).detach()
-        wanted = factor ** (pair / middle)  # in equal ratios: 1 for the first, s in the middle
-        firsts = {
-            "That is position interpolation, which slows all of them": wanted[-1],
-            "Are these wavelengths? Frequencies are asked, in radians per token": 1 / (2 * math.pi),
-        }
-        middles = {
-            "It is as quick as it was": 1.0,
-            "It has become quicker": 1 / factor,
-            "That is what `theta * factor` does: the exponent of this pair is not -1": factor**0.5,
-            "That is the lesson's base, which slows the last pair so much": (
-                factor ** (middle / (len(pair) - 1))
-            ),
-        }
-        both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
-        ratio = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
+        slower = theta ** (-2 * pair / head_dim) / got
+        wanted = s ** (pair / middle)  # in equal ratios: 1 for the first, s in the middle
         times = "so many times slower:"
-        yield {
-            "first": Expected(slower[0], 1.0, f"for {what} the quickest pair is {times}", firsts, atol=1e-3),
-            "middle": Expected(
-                slower[middle], factor, f"for {what} pair {middle} is {times}", middles, atol=1e-3
-            ),
-            "all": Expected(slower, wanted, f"for {what} pairs are {times}", {}, ratio, 1e-3),
-        }
+        if part == "first":
+            mistakes = {
+                "That is position interpolation, which slows all of them": wanted[-1],
+                "Are these wavelengths? Frequencies are asked, in radians per token": 1 / (2 * math.pi),
+            }
+            require_equal(slower[0], 1.0, f"{what} the quickest pair is {times}", mistakes, atol=1e-3)
+        elif part == "middle":
+            lessons = s ** (middle / (len(pair) - 1))
+            mistakes = {
+                "It is as quick as it was": 1.0,
+                "It has become quicker": 1 / s,
+                "That is what `theta * factor` does: the exponent of this pair is not -1": s**0.5,
+                "That is the lesson's base, which slows the last pair so much": lessons,
+            }
+            require_equal(slower[middle], s, f"{what} pair {middle} is {times}", mistakes, atol=1e-3)
+        else:
+            both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
+            hint = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
+            require_equal(slower, wanted, f"{what} pairs are {times}", hint=hint, atol=1e-3)
 
 
 def ntk_drawn(attempt: Any) -> Tensor:
@@ -78,7 +79,7 @@ def ntk_drawn(attempt: Any) -> Tensor:
     return slowings(frequencies, lambda factor: attempt(32, 500_000.0, factor))
 
 
-NTK = exercise(
+NTK = Exercise(
     r"""Two wishes and a base (core, 8 minutes)
 
     The lesson's NTK-aware scaling slows only the very last pair by the whole `factor`; those before it, some
@@ -95,13 +96,12 @@ NTK = exercise(
     - Solve $b^{-1/2} = \theta^{-1/2} / s$ for the new base $b$.
     """,
     checks={
-        "the quickest pair turns as before": aspect(ntk_cases, "first"),
-        "the one in the middle turns `factor` times more slowly": aspect(ntk_cases, "middle"),
-        "it is RoPE with another base": aspect(ntk_cases, "all"),
+        "the quickest pair turns as before": partial(compare_ntk, part="first"),
+        "the one in the middle turns `factor` times more slowly": partial(compare_ntk, part="middle"),
+        "it is RoPE with another base": partial(compare_ntk, part="all"),
     },
-    stub=lambda head_dim, theta, factor: theta ** (-torch.arange(0, head_dim, 2) / head_dim),
     answer=ntk_answer,
-    picture=Comparison(ntk_drawn, "pair", "factor (powers of 2)"),
+    picture=(ntk_drawn, "pair", "factor (powers of 2)"),
 )
 
 
@@ -116,8 +116,8 @@ def yarn_answer(
     return frequencies * (kept + (1 - kept) / factor), (1 + 0.1 * math.log(factor)) ** 2
 
 
-def yarn_cases(attempt: Any, draw: Generator, low: float, high: float) -> Iterator[dict[str, Expected]]:
-    """Yield how many times slower the learner's pairs turn, and the number that multiplies scores.
+def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores: bool = False) -> None:
+    """Compare how many times slower the learner's pairs turn, or the number that multiplies scores.
 
     low, high  limits of the pairs' turns in the window: 0 stands for no turn at all, 1 for `fewest` turns,
                2 for `most`, and 3 for three times `most`
@@ -132,40 +132,35 @@ def yarn_cases(attempt: Any, draw: Generator, low: float, high: float) -> Iterat
         what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, pairs that turn "
         what += f"{describe(turns)} times in the window"
         given = turns * 2 * math.pi / window, window, s, fewest, most
-        words = "two things, the frequencies and a number"
-        got, number = ask_parts(attempt, *given, what=what, number=2, words=words)
-        if text := wrong_shape(got, tuple(turns.shape)):
-            raise Wrong(f"for {what} {text}")
-
-        def slower(share: Tensor, s: float = s) -> Tensor:
-            return 1 / (share + (1 - share) / s)
-
-        def ramp(turns: Tensor, low: float = fewest, high: float = most) -> Tensor:
-            return ((turns - low) / (high - low)).clamp(0, 1)
-
-        kept, once = ramp(turns), 1 + 0.1 * math.log(s)
-        mistakes = {
-            "You left them as they were": slower(torch.ones_like(turns)),
-            "You slowed them by the whole factor": slower(torch.zeros_like(turns)),
-            "Is your ramp the wrong way round? Pairs that turn often keep their pace": slower(1 - kept),
-            "A turn is 2π radians": slower(ramp(2 * math.pi * turns)),
-            "Count turns in the window of training, not in the stretched one": slower(ramp(s * turns)),
-            "Mix the frequencies, not the wavelengths": kept + (1 - kept) * s,
-            "The share grows evenly with the turns, not with their logarithm": slower(
-                ramp(turns.log(), math.log(fewest), math.log(most))
-            ),
-            "A share is never below 0 or above 1": slower((turns - fewest) / (most - fewest)),
+        wanted = "two things, the frequencies and a number"
+        got, number = ask_parts(attempt, *given, what=what, wanted=wanted)
+        ratio = given[0] / require_shape(got, what, (pairs,))
+        if scores:
+            once = 1 + 0.1 * math.log(s)
+            mistakes: dict[str, Any] = {
+                "Queries get it and keys get it; a score is a product of the two": once,
+                "Attention becomes sharper, so scores grow": 1 / once**2,
+                "ln is the natural logarithm, `math.log`": (1 + 0.1 * math.log10(s)) ** 2,
+            }
+            require_equal(number, once**2, f"factor {s:g} the scores' number", mistakes)
+            continue
+        share = (turns - fewest) / (most - fewest)  # of the old frequency, before it is cut off
+        turned, stretched = (((k * turns - fewest) / (most - fewest)).clamp(0, 1) for k in (2 * math.pi, s))
+        by_logarithm = (turns / fewest).log() / math.log(most / fewest)
+        kept = share.clamp(0, 1)
+        shares = {
+            "You left them as they were": torch.ones_like(turns),
+            "You slowed them by the whole factor": torch.zeros_like(turns),
+            "Is your ramp the wrong way round? Pairs that turn often keep their pace": 1 - kept,
+            "A turn is 2π radians": turned,
+            "Count turns in the window of training, not in the stretched one": stretched,
+            "The share grows evenly with the turns, not with their logarithm": by_logarithm.clamp(0, 1),
+            "A share is never below 0 or above 1": share,
         }
-        numbers = {
-            "Queries get it and keys get it; a score is a product of the two": once,
-            "Attention becomes sharper, so scores grow": 1 / once**2,
-            "ln is the natural logarithm, `math.log`": (1 + 0.1 * math.log10(s)) ** 2,
-        }
-        ratio, times = given[0] / torch.as_tensor(got).detach(), "they are so many times slower:"
-        yield {
-            "frequencies": Expected(ratio, slower(kept), f"for {what} {times}", mistakes, atol=1e-3),
-            "scores": Expected(number, once**2, f"for factor {s:g} the scores' number", numbers),
-        }
+        mistakes = {sentence: 1 / (share + (1 - share) / s) for sentence, share in shares.items()}
+        mistakes["Mix the frequencies, not the wavelengths"] = kept + (1 - kept) * s
+        times = "they are so many times slower:"
+        require_equal(ratio, 1 / (kept + (1 - kept) / s), f"{what} {times}", mistakes, atol=1e-3)
 
 
 def yarn_drawn(attempt: Any) -> Tensor:
@@ -173,7 +168,7 @@ def yarn_drawn(attempt: Any) -> Tensor:
     return slowings(frequencies, lambda factor: attempt(frequencies, 4096, factor, 1.0, 32.0)[0])
 
 
-YARN = exercise(
+YARN = Exercise(
     """What turned often stays (stretch, 12 minutes)
 
     YaRN asks of each pair how often it turned in the `window` that the model was trained on. Write
@@ -192,25 +187,16 @@ YARN = exercise(
       and both were multiplied.
     """,
     checks={
-        "pairs that turned often keep their pace": aspect(
-            partial(yarn_cases, low=2.05, high=3), "frequencies"
-        ),
-        "pairs that never turned enough are interpolated": aspect(
-            partial(yarn_cases, low=0.3, high=0.9), "frequencies"
-        ),
-        "in between, the share grows with the turns": aspect(
-            partial(yarn_cases, low=1.1, high=1.9), "frequencies"
-        ),
-        "scores are multiplied as they should": aspect(partial(yarn_cases, low=0, high=3), "scores"),
+        "pairs that turned often keep their pace": partial(compare_yarn, low=2.05, high=3),
+        "pairs that never turned enough are interpolated": partial(compare_yarn, low=0.3, high=0.9),
+        "in between, the share grows with the turns": partial(compare_yarn, low=1.1, high=1.9),
+        "scores are multiplied as they should": partial(compare_yarn, low=0, high=3, scores=True),
     },
-    stub=lambda frequencies, window, factor, fewest, most: (frequencies, 1.0),
     answer=yarn_answer,
-    picture=Comparison(yarn_drawn, "pair", "factor (powers of 2)"),
+    picture=(yarn_drawn, "pair", "factor (powers of 2)"),
 )
 
 # ------------------------------------------------------------ an experiment that finds out who forgets
-Reader = Callable[[str], str]
-Choose = Callable[..., str]  # key and notes of a text -> the digit that a reader gives
 KEYS, DIGITS = "ABCDEFGH", "0123456789"
 NOTE = re.compile(f"<([{KEYS}])([{DIGITS}])>")
 SHORTEST = 12  # distance that is asked about: there is room for two notes in between
@@ -231,16 +217,15 @@ def forgets_answer(reader: Callable[[str], str], distance: int) -> bool:
 
 
 class Note(NamedTuple):
-    """A digit that a text tells.
-
-    back   characters from it to the digit that is asked at the end
-    first  characters of the text up to it, and with it
-    """
+    """A digit that a text tells, its distance from the digit that is asked, and its end in the text."""
 
     key: str
     digit: str
     back: int
-    first: int
+    end: int
+
+
+Choose = Callable[[str, list[Note]], str]  # key and notes of a text -> the digit that a reader gives
 
 
 def latest(keeps: Callable[[Note], bool]) -> Choose:
@@ -248,12 +233,12 @@ def latest(keeps: Callable[[Note], bool]) -> Choose:
     return lambda key, notes: next((n.digit for n in reversed(notes) if n.key == key and keeps(n)), "")
 
 
-def only(key: str) -> Choose:
-    return latest(lambda note: note.key == key)
-
-
 def always(digit: str) -> Choose:
     return lambda key, notes: digit
+
+
+def only(key: str) -> Choose:
+    return latest(lambda note: note.key == key)
 
 
 def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose]:
@@ -262,44 +247,39 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
     kind  "remembers", "forgets", or "pretends": forgets, and is right on texts that are all alike
     """
     half, near, far = distance // 2, distance - 2, distance + 2
-    everything = latest(lambda note: True)
+    everything = latest(lambda n: True)
     if kind == "remembers":
+        most, guesses = f"{distance} characters back", "one that guesses once in 20 questions"
         return {
             "one that keeps everything": everything,
-            f"one that reads {distance} characters back, no further": latest(lambda n: n.back <= distance),
-            f"one that keeps what was told {distance} characters back or more": latest(
-                lambda n: n.back >= distance
-            ),
-            "one that guesses once in 20 questions": lambda key, notes: (
-                "" if chance.random() < 0.05 else everything(key, notes)
-            ),
+            f"one that reads {most}, no further": latest(lambda n: n.back <= distance),
+            f"one that keeps what was told {most} or more": latest(lambda n: n.back >= distance),
+            guesses: lambda key, notes: "" if chance.random() < 0.05 else everything(key, notes),
         }
     if kind == "forgets":
+        window = f"one that forgets only what is {near} to {far} characters back"
         return {
             "one that only guesses": lambda key, notes: "",
             f"one that reads {half} characters back": latest(lambda n: n.back <= half),
             f"one that reads {distance - 1} characters back": latest(lambda n: n.back < distance),
-            f"one that forgets only what is {near} to {far} characters back": latest(
-                lambda n: not near <= n.back <= far
-            ),
+            window: latest(lambda n: not near <= n.back <= far),
         }
+    ends = f"one that keeps the first {FIRST} characters of a text, and the last {half}"
     return {
         "one that gives the digit told last, whatever its key": lambda key, notes: notes[-1].digit,
         "one that gives the digit told first, whatever its key": lambda key, notes: notes[0].digit,
-        f"one that keeps the first {FIRST} characters of a text, and the last {half}": latest(
-            lambda n: n.first <= FIRST or n.back <= half
-        ),
+        ends: latest(lambda n: n.end <= FIRST or n.back <= half),
         **{f"one that always says {digit}": always(digit) for digit in DIGITS},
         **{f"one that knows the digit of {key} only": only(key) for key in KEYS},
     }
 
 
-def make_reader(choose: Choose, chance: random.Random) -> Reader:
+def make_reader(choose: Choose, chance: random.Random) -> Callable[[str], str]:
     """Return a reader that chooses a digit from the notes of a text, or guesses."""
 
     def reader(text: str) -> str:
         if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
-            end = describe(text[-12:]) if isinstance(text, str) else describe(text)
+            end = describe(text[-12:] if isinstance(text, str) else text)
             raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {end}")
         notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
         return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
@@ -307,7 +287,7 @@ def make_reader(choose: Choose, chance: random.Random) -> Reader:
     return reader
 
 
-def evidence(reader: Reader, distance: int, rng: random.Random) -> str:
+def evidence(reader: Callable[[str], str], distance: int, rng: random.Random) -> str:
     """Return how often a reader is right on the checker's own questions, and the shortest that it misses."""
     wrong = []
     for _ in range(QUESTIONS):
@@ -330,16 +310,15 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
     for distance in (SHORTEST, integer(draw, 20, 40), integer(draw, 60, 300)):
         chance = dice(draw)
         for name, choose in readers(kind, distance, chance).items():
-            what = f"{name} (distance {distance})"
-            reader = make_reader(choose, chance)
-            found = require_bool(ask(attempt, reader, distance, what=what), what)
+            what, reader = f"{name} (distance {distance})", make_reader(choose, chance)
+            found = ask_bool(attempt, reader, distance, what=what)
             if found is (kind == "remembers"):
-                verdict = "forgets" if found else "remembers"
                 shows = evidence(reader, distance, dice(draw))
+                verdict = "forgets" if found else "remembers"
                 raise Wrong(f"you find that this one {verdict}: {what}. {shows}")
 
 
-FORGETS = exercise(
+FORGETS = Exercise(
     f"""Does it forget? (core, 15 minutes)
 
     You are handed a reader as a black box: `reader(text)` takes a text that ends in `[` and a key, such as
@@ -364,7 +343,6 @@ FORGETS = exercise(
         "those that forget are caught": partial(judge, kind="forgets"),
         "those that only seem to remember are caught": partial(judge, kind="pretends"),
     },
-    stub=lambda reader, distance: reader("<C7>" + "." * (distance - 4) + "[C") != "7",
     answer=forgets_answer,
     seconds=20.0,
 )

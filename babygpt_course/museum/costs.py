@@ -1,7 +1,5 @@
 """Cost of each bug of the museum in training, from several seeds; stored, since measuring takes minutes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +14,13 @@ STORED = Path(__file__).with_name("costs.json")
 SEEDS = (0, 1, 2, 3)
 LAST = 10  # steps at the end whose losses are averaged
 
-Costs = dict[str, Any]
-
 
 def ending(losses: Sequence[float]) -> float:
     """Return the mean loss of the last steps of a training."""
     return sum(losses[-LAST:]) / len(losses[-LAST:])
 
 
-def measure_costs(museums: Sequence[Museum]) -> Costs:
+def measure_costs(museums: Sequence[Museum]) -> dict[str, Any]:
     """Train every exhibit and its healthy twin in museums of different seeds.
 
     returns  steps and seeds; "ends" and "twins": exhibit -> `ending` of it and of its twin, one per seed
@@ -42,18 +38,18 @@ def write_costs() -> None:
     STORED.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
 
 
-def load_costs() -> Costs:
+def load_costs() -> dict[str, Any]:
     """Return the stored result of `measure_costs`."""
     return dict(json.loads(STORED.read_text(encoding="utf-8")))
 
 
-def differences(costs: Costs) -> dict[str, list[float]]:
+def differences(costs: dict[str, Any]) -> dict[str, list[float]]:
     """Return by how much each exhibit's training ends higher than its twin's: exhibit -> nats per seed."""
     pairs = {name: zip(ends, costs["twins"][name], strict=True) for name, ends in costs["ends"].items()}
     return {name: [a - b for a, b in pair] for name, pair in pairs.items()}
 
 
-def cost_table(costs: Costs) -> Table:
+def cost_table(costs: dict[str, Any]) -> Table:
     """Return the exhibits by their cost, the highest first: mean, minimum and maximum over the seeds."""
     rows = [
         (name, f"{sum(d) / len(d):+.2f}", f"{min(d):+.2f} to {max(d):+.2f}" if any(d) else "the same curve")

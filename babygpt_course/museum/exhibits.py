@@ -3,8 +3,6 @@
 The loss of every one falls. `promises.py` measures what it breaks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial

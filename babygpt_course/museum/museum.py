@@ -87,14 +87,10 @@ class Plaque(str):
 class Case:
     """A model without a label. `ask` what it promises, `name` what is wrong with it.
 
-    number    under which it hangs
-    exhibit   what it is; a player does not look
-    museum    where it hangs, and is trained
-    answers   promise -> its measurement, for each that was asked
-    wrong     how many names were given that the answers exclude
-    hints     how often `hint` was asked
-    solved    whether it was named
-    revealed  whether it was given up
+    exhibit           what it is; a player does not look
+    answers           promise -> its measurement, for each that was asked
+    wrong, hints      number of names given that the answers exclude, and of hints
+    solved, revealed  whether it was named, or given up
     """
 
     number: int

@@ -4,8 +4,6 @@ They are measured on models with random weights. A promise is about the way a mo
 what it has learned; and a fresh Transformer, whose outputs are zero, would keep most of them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

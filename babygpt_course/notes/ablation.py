@@ -31,8 +31,6 @@ from babygpt.training.saved_run import SavedRun, go_on, load_own
 from babygpt_course.notes.comparison_report import Run, aggregate, load_runs
 from babygpt_course.studies.results import Results
 
-RESULTS = "ablation_results.json"
-
 
 @dataclass(frozen=True)
 class AblationConfig:
@@ -77,7 +75,7 @@ class Ablation:
     @property
     def results_path(self) -> Path:
         """Path of the stored results."""
-        return self.folder / RESULTS
+        return self.folder / "ablation_results.json"
 
     @property
     def val_windows(self) -> int:
@@ -102,21 +100,16 @@ class Ablation:
     def about(self, variant: str, seed: int) -> dict[str, Any]:
         """Return the description of a run that its checkpoint stores."""
         settings = self.settings()
-        named = {"corpus": settings.pop("corpus"), "text": settings.pop("text"), "variant": variant}
-        return {**named, "train": asdict(self.plan(seed)), "settings": settings}
+        named = {name: settings.pop(name) for name in ("corpus", "text")}
+        return {**named, "variant": variant, "train": asdict(self.plan(seed)), "settings": settings}
 
 
 # ---------------------------------------------------------------- names
 
 
-def short_name(version: str) -> str:
-    """Return the name of a version among the variants: "rope" for v7-rope, "v7" for v7."""
-    return version.removeprefix("v7-")
-
-
 def version_of(variant: str) -> str:
-    """Return the version that a variant's short name stands for."""
-    return variant if variant in VERSIONS and VERSIONS[variant].masks else f"v7-{variant}"
+    """Return the version that a variant's short name stands for: v7-rope for rope, v7 for v7."""
+    return variant if variant == "v7" else f"v7-{variant}"
 
 
 def parse_variant(name: str) -> str:
@@ -124,18 +117,10 @@ def parse_variant(name: str) -> str:
 
     Raises BadInput if no version of masked diffusion has this name.
     """
-    known = {short_name(v): v for v, made in VERSIONS.items() if made.masks}
+    known = {version.removeprefix("v7-"): version for version, made in VERSIONS.items() if made.masks}
     if name not in (*known, *known.values()):
         raise BadInput(f"variant ({name}) must be one of {', '.join(known)}")
-    return short_name(name)
-
-
-def require_distinct(name: str, values: Sequence[Any]) -> None:
-    """Raise BadInput unless there is at least one value and no value occurs twice."""
-    if not values:
-        raise BadInput(f"no {name}: at least 1 is needed")
-    if twice := [v for i, v in enumerate(values) if v in values[:i]]:
-        raise BadInput(f"{name} ({', '.join(map(str, values))}) name {twice[0]} twice")
+    return name.removeprefix("v7-")
 
 
 # ---------------------------------------------------------------- results on disk
@@ -157,10 +142,8 @@ def stored_results(ablation: Ablation) -> Results:
         raise BadInput(f"{where}; choose another --out-dir")
     for name in ours.keys() - {"corpus", "text"}:
         if theirs.get(name) != ours[name]:
-            raise BadInput(
-                f"--{name.replace('_', '-')} ({ours[name]}) is not that of {path} "
-                f"({theirs.get(name)}); choose another --out-dir"
-            )
+            what = f"--{name.replace('_', '-')} ({ours[name]}) is not that of {path} ({theirs.get(name)})"
+            raise BadInput(f"{what}; choose another --out-dir")
     return results
 
 
@@ -182,8 +165,7 @@ def run_ablation(
 ) -> Results:
     """Train every variant from every seed, seed by seed, and store each run as soon as it ends.
 
-    variants  short names, each once
-    seeds     each once
+    variants  names; one that occurs twice is trained once
     tell      receives a line about each run that was finished before or continues
     command   stored with each run
     returns   the results, including the runs of earlier calls
@@ -191,19 +173,19 @@ def run_ablation(
     results of other flags or a file of another origin, or if another process works there.
     """
     names = [parse_variant(name) for name in variants]
-    require_distinct("variants", names)
-    require_distinct("seeds", seeds)
+    wanted = list(dict.fromkeys((name, seed) for seed in seeds for name in names))
+    if not wanted:
+        raise BadInput(f"{len(seeds)} seeds and {len(names)} variants: at least one of each is needed")
     for name in names:
         prepare(ablation, name, seeds[0])  # refuses what cannot be trained before anything is written
-    wanted = [(name, seed) for seed in seeds for name in names]
     with file_lock(ablation.results_path):
         results = stored_results(ablation)
         finished = {(run["variant"], run["seed"]) for run in results["runs"]}
-        for path in (ablation.results_path, *(ablation.weights_path(*one) for one in wanted)):
-            require_writable(path)
-        for one in wanted:
+        require_writable(ablation.results_path)
+        for one in wanted:  # refuses a file of the user's now, not after an hour
+            require_writable(ablation.weights_path(*one))
             if one not in finished:
-                own_checkpoint(ablation, *one)  # refuses a file of the user's now, not after an hour
+                own_checkpoint(ablation, *one)
         for name, seed in wanted:
             if (name, seed) in finished:
                 tell(f"{name}, seed {seed}: finished before")
@@ -234,28 +216,27 @@ def run_one(ablation: Ablation, variant: str, seed: int, tell: Callable[[str], N
         return {**saved.info["run"], "weights": weights}
     if saved:
         tell(f"{variant}, seed {seed}: goes on after step {saved.info['steps_done']}")
-    training, version = prepare(ablation, variant, seed, saved), version_of(variant)
+    training = prepare(ablation, variant, seed, saved)
     tokenizer, about = ablation.corpus.tokenizer, ablation.about(variant, seed)
-    run = SavedRun(path, version, training, tokenizer, about, resume="the same command goes on")
+    run = SavedRun(path, version_of(variant), training, tokenizer, about, resume="the same command goes on")
     if saved:
         go_on(run, saved)
     if not run.train(ablation.save_every, f"{variant}, seed {seed}"):
         raise KeyboardInterrupt
-    named = {"variant": variant, "version": version, "seed": seed}
+    named = {"variant": variant, "version": run.version, "seed": seed}
     measured = run.complete(lambda: {"run": {**named, **measure(ablation, run)}})
     return {**measured["run"], "weights": weights}
 
 
 def measure(ablation: Ablation, run: SavedRun) -> Run:
     """Return the losses of a trained run, its time and its device."""
-    training = run.training
-    bound, error = nelbo(training.model, ablation.corpus.val)
+    bound, error = nelbo(run.training.model, ablation.corpus.val)
     return {
         "val_loss": run.curve[-1][1],
         "curve": run.curve,
-        "seconds_per_step": run.seconds_per_step(),
+        "seconds_per_step": run.training.seconds / run.training.step,
         "nelbo": bound,
         "nelbo_se": error if np.isfinite(error) else None,
-        "minutes": round(training.seconds / 60, 2),
-        "device": str(training.device),
+        "minutes": round(run.training.seconds / 60, 2),
+        "device": str(run.training.device),
     }

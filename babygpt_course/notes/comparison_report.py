@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
@@ -32,19 +31,12 @@ def load_runs(path: Path) -> Results:
     """Read the results of an ablation. Raises BadInput naming the path if it does not hold any."""
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(results["settings"], dict) and all(map(is_complete, results["runs"])):
+        wanted = {"variant", "seed", "curve", *MEASURES}
+        if isinstance(results["settings"], dict) and all(wanted <= run.keys() for run in results["runs"]):
             return dict(results)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
         pass
     raise BadInput(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
-
-
-def is_complete(run: Run) -> bool:
-    """Return whether a stored run has all fields with finite numbers; may raise if it does not."""
-    steps = [step for step, _ in run["curve"]]
-    numbers = [*steps, *(loss for _, loss in run["curve"]), *(run[name] for name in MEASURES)]
-    named = type(run["variant"]) is str and type(run["seed"]) is int
-    return named and bool(steps) and all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
 
 
 def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
@@ -55,9 +47,9 @@ def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
     return found
 
 
-def summary(values: Sequence[float]) -> dict[str, float | None]:
-    """Return "mean", "sd" and "n", the number of values."""
-    return {**mean_sd(values), "n": len(values)}
+def summary(each: dict[int, float]) -> dict[str, float | None]:
+    """Return "mean", "sd" and "n", the number of seeds."""
+    return {**mean_sd(list(each.values())), "n": len(each)}
 
 
 def paired_statistics(
@@ -69,18 +61,15 @@ def paired_statistics(
     """
     found = by_variant(runs, measure)
     each = {s: v - found[base][s] for s, v in found.get(name, {}).items() if s in found.get(base, {})}
-    return {**summary(list(each.values())), "each": each} if each else None
+    return {**summary(each), "each": each} if each else None
 
 
 def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
     """Return statistics of every variant, and paired differences from the variant that was run first."""
-    names = list(by_variant(runs, "seed"))
-    variants = {n: {m: summary(list(by_variant(runs, m)[n].values())) for m in MEASURES} for n in names}
-    differences = {
-        f"{name} - {names[0]}": {m: paired_statistics(runs, name, names[0], m) for m in LOSSES}
-        for name in names[1:]
-    }
-    return {"variants": variants, "paired": {k: d for k, d in differences.items() if all(d.values())}}
+    first, *others = names = list(by_variant(runs, "seed"))
+    variants = {n: {m: summary(by_variant(runs, m)[n]) for m in MEASURES} for n in names}
+    paired = {f"{n} - {first}": {m: paired_statistics(runs, n, first, m) for m in LOSSES} for n in others}
+    return {"variants": variants, "paired": {k: d for k, d in paired.items() if all(d.values())}}
 
 
 def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
@@ -112,12 +101,13 @@ def compare_speed(runs: Sequence[Run]) -> str:
 
 def report_lines(results: Results) -> list[str]:
     """Return the lines to print: one for each variant and paired difference, and the conclusion."""
-    lines = [
-        f"{name}: masked-token validation loss {with_count(stats['val_loss'])}, "
-        f"NELBO {with_count(stats['nelbo'])} nats per character, "
-        f"{1000 * stats['seconds_per_step']['mean']:.0f} ms a step"
-        for name, stats in results["variants"].items()
-    ]
+    lines = []
+    for name, stats in results["variants"].items():
+        losses = (
+            f"loss {with_count(stats['val_loss'])}, NELBO {with_count(stats['nelbo'])} nats per character"
+        )
+        pace = f"{1000 * stats['seconds_per_step']['mean']:.0f} ms a step"
+        lines.append(f"{name}: masked-token validation {losses}, {pace}")
     for name, stats in results["paired"].items():
         losses = f"validation loss {with_count(stats['val_loss'])}, NELBO {with_count(stats['nelbo'])}"
         lines.append(f"{name}, paired: {losses}")
@@ -135,10 +125,7 @@ def with_count(stats: dict[str, Any]) -> str:
 
 
 def draw_report(results: Results, folder: Path) -> list[Path]:
-    """Draw the validation losses over steps, and bars of the final numbers.
-
-    returns  the paths of PICTURES
-    """
+    """Draw the validation losses over steps, and bars of the final numbers; return the pictures' paths."""
     runs = results["runs"]
     with matplotlib.rc_context(STYLE):
         falling, bars = Figure(figsize=(8.0, 4.6)), Figure(figsize=(14.0, 4.4))
@@ -151,14 +138,11 @@ def draw_report(results: Results, folder: Path) -> list[Path]:
         titles = (conclusion(runs), conclusion(runs, "nelbo"), compare_speed(runs))
         panels = zip(bars.subplots(1, 3), MEASURES, (1, 1, 1000), titles, LABELS, strict=True)
         for ax, measure, unit, title, label in panels:
-            values = {
-                name: [unit * v for v in seeds.values()] for name, seeds in by_variant(runs, measure).items()
-            }
+            found = by_variant(runs, measure)
+            values = {name: [unit * v for v in seeds.values()] for name, seeds in found.items()}
             draw_seed_bars(ax, values, wrap_title(title), label)
-        return [
-            save_figure(falling, folder / PICTURES[0]),
-            save_figure(bars, folder / PICTURES[1]),
-        ]
+        figures = {folder / name: figure for name, figure in zip(PICTURES, (falling, bars), strict=True)}
+        return [save_figure(figure, path) for path, figure in figures.items()]
 
 
 def wrap_title(title: str) -> str:

@@ -13,15 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt.config import (
-    BEYOND,
-    ModelConfig,
-    TrainConfig,
-    require_positive,
-    require_seed,
-    setting,
-    settle_numbers,
-)
+from babygpt.config import ModelConfig, TrainConfig, require_positive, require_seed, setting, settle_numbers
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer, in_short
@@ -40,7 +32,6 @@ from babygpt.training.saved_run import SavedRun, go_on
 
 CHECKPOINT_NAME = "pretrain.safetensors"
 NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # note 002's name for it
-NOTE_SUFFIX = ".pt"  # ending of note 000's checkpoints; ours end in .safetensors
 VERSION_BY_PE = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
 
 
@@ -70,11 +61,7 @@ class EpochConfig:
     @property
     def n_branches(self) -> tuple[int, int]:
         """Fewest and most texts of a sample. Raises BadInput if the flags contradict each other."""
-        both, low, high = (
-            self.branches_per_sample,
-            self.min_branches_per_sample,
-            self.max_branches_per_sample,
-        )
+        both, low, high = (getattr(self, f"{name}branches_per_sample") for name in ("", "min_", "max_"))
         if both is not None and {low, high} - {None, both}:
             raise BadInput(
                 f"branches_per_sample ({both}) sets the fewest and the most texts, and "
@@ -123,24 +110,14 @@ class BranchEpochs(Branches):
         return {"texts_read": self.texts_read, "counts": self.count_generator.get_state()}
 
     def seek(self, place: dict[str, Any]) -> None:
-        """Restore a state of `place`. Raises BadInput, and changes nothing, if it is not such a state."""
-        read, counts = place.get("texts_read"), torch.Generator()
-        most = self.config.epochs * self.texts_per_epoch + self.config.batch_size * self.n_branches[1]
-        if type(read) is not int or not 0 <= read <= most:
-            raise BadInput(f"texts_read ({read!r}) must be a whole number between 0 and {most}")
-        try:
-            counts.set_state(place["counts"])
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise BadInput(f"the numbers of branches cannot be drawn from this state: {error!r}") from None
-        self.texts_read, self.count_generator = read, counts
-        epochs, texts = divmod(read, self.texts_per_epoch)
+        """Restore a state of `place`."""
+        self.texts_read = place["texts_read"]
+        self.count_generator.set_state(place["counts"])
+        epochs, texts = divmod(self.texts_read, self.texts_per_epoch)
         self.upcoming = islice(self.shuffled_starts(epochs), texts, None)
 
     def shuffled_starts(self, epochs: int = 0) -> Iterator[int]:
-        """Yield where the texts begin, in reading order, without end.
-
-        epochs  number of epochs to skip
-        """
+        """Yield where the texts begin, in reading order, without end, after skipping some epochs."""
         generator = torch.Generator().manual_seed(self.seed + 1)
         for part in self.slices * epochs:
             torch.randperm(len(part), generator=generator)
@@ -205,7 +182,7 @@ class CodeConfig:
 
 def require_codes(model: LanguageModel, n: int) -> None:
     """Raise BadInput unless a model has a code for each of n branches."""
-    if not 1 <= n < BEYOND:
+    if not 1 <= n < 2**63:
         raise BadInput(f"{n} branches: at least 1 is needed, and fewer than 2^63")
     device = next(model.parameters()).device
     positions = Positions(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
@@ -239,15 +216,13 @@ class Stage:
 
         path   checkpoint to write
         info   stored in the checkpoint, besides the settings of training and reading
-        saved  checkpoint of the run to continue
         """
-        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info}
-        about["reading"] = asdict(self.objective.config)
-        if saved:
-            self.model.load_state_dict(saved.model.state_dict())
+        reading = asdict(self.objective.config)
+        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info, "reading": reading}
         training = Training(self.model, self.objective, self.plan)
         run = SavedRun(path, self.version, training, self.corpus.tokenizer, about, options=self.options)
         if saved:
+            self.model.load_state_dict(saved.model.state_dict())
             go_on(run, saved)
         return run
 
@@ -257,14 +232,12 @@ class Stage:
         n_texts  texts to measure on; rounded up to whole samples
         returns  "alone", "beside" and "gap" in nats per token, and "epochs_done"
         """
-        n = self.objective.n_branches[1]
-        whole, model = n * math.ceil(n_texts / n), self.model
+        n, objective, model = self.objective.n_branches[1], self.objective, self.model
         assert isinstance(model, Transformer)
-        alone, beside = (
-            parallel_loss(model, self.objective.val, k, self.objective.length, whole) for k in (1, n)
-        )
-        losses = {"alone": alone, "beside": beside, "gap": beside - alone}
-        return {**losses, "epochs_done": self.objective.epochs_read}
+        whole = n * math.ceil(n_texts / n)
+        alone, beside = (parallel_loss(model, objective.val, k, objective.length, whole) for k in (1, n))
+        epochs = self.objective.epochs_read
+        return {"alone": alone, "beside": beside, "gap": beside - alone, "epochs_done": epochs}
 
 
 def prepare_stage(
@@ -272,16 +245,11 @@ def prepare_stage(
 ) -> Stage:
     """Build a stage with an untrained model.
 
-    corpus    text to read
     pe        the branches' code, one of VERSION_BY_PE
-    config    the model's shape
-    code      options of the code
     epochs    reading order, batches, branches
     settings  fields of TrainConfig besides steps and batch_size
-    Raises BadInput for another pe, for more branches than the code knows, and what `BranchEpochs` refuses.
+    Raises BadInput for more branches than the code knows, and what `BranchEpochs` refuses.
     """
-    if pe not in VERSION_BY_PE:
-        raise BadInput(f"pe ({pe}) must be one of {', '.join(VERSION_BY_PE)}")
     version, options = VERSION_BY_PE[pe], code.options(pe)
     objective = BranchEpochs(corpus, config.block_size, epochs, settings.get("seed", TrainConfig.seed))
     plan = TrainConfig(steps=objective.steps(), batch_size=epochs.batch_size, **settings)
@@ -301,11 +269,10 @@ def find_checkpoint(path: Path) -> Path:
              FOLDER/pretrain_NUMBER.pth; or note 000's NAME.pt for NAME.safetensors
     Raises BadInput if there is no such checkpoint.
     """
-    noted = not path.exists() and NOTE_NAME.fullmatch(path.name)
-    folder = path.parent if noted else path
-    found = folder / CHECKPOINT_NAME if noted or path.is_dir() else path
-    if not path.exists() and path.suffix == NOTE_SUFFIX:
-        found = path.with_suffix(".safetensors")
+    found = path / CHECKPOINT_NAME if path.is_dir() else path
+    if not path.exists():
+        found = path.with_suffix(".safetensors") if path.suffix == ".pt" else path
+        found = path.with_name(CHECKPOINT_NAME) if NOTE_NAME.fullmatch(path.name) else found
     if not found.is_file():
         raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
     return found

@@ -59,8 +59,7 @@ class GenerationConfig:
 def load_denoiser(path: Path, config: GenerationConfig) -> Checkpoint:
     """Load a checkpoint of masked diffusion whose window holds a prompt and a block to fill in.
 
-    Raises BadInput for another kind of model, for a window that is too small, and what `checkpoint.load`
-    refuses.
+    Raises BadInput for another kind of model or a window that is too small.
     """
     loaded = checkpoints.load(path)
     if not VERSIONS[loaded.version].masks:
@@ -100,10 +99,8 @@ def text_measures(text: str, by_words: bool) -> dict[str, float]:
     units: dict[str, Sequence[str]] = {"chars": text, "words": words(text)} if by_words else {"chars": text}
     found = {}
     for kind, tokens in units.items():
-        found[f"distinct_1_{kind}"] = distinct(tokens, 1)
-        found[f"distinct_2_{kind}"] = distinct(tokens, 2)
-        found[f"repeat_3gram_{kind}"] = repeated(tokens, 3)
-        found[f"entropy_{kind}"] = entropy(tokens)
+        found |= {f"distinct_{n}_{kind}": distinct(tokens, n) for n in (1, 2)}
+        found |= {f"repeat_3gram_{kind}": repeated(tokens, 3), f"entropy_{kind}": entropy(tokens)}
     return found
 
 
@@ -127,11 +124,7 @@ def result_row(ids: Tensor, tokenizer: CharTokenizer, prompt_len: int, more: Mea
 
 
 def measure_model(
-    model: LanguageModel,
-    truth: Tensor,
-    corpus: Corpus,
-    config: GenerationConfig,
-    alpha: float | None = None,
+    model: LanguageModel, truth: Tensor, corpus: Corpus, config: GenerationConfig, alpha: float | None = None
 ) -> dict[str, Any]:
     """Let a model continue all prompts with the draws of the config's seed, and measure the texts.
 
@@ -139,14 +132,15 @@ def measure_model(
     alpha  value of the encoding's alpha while it writes; None leaves it as it was trained
     """
     prompts, draw = truth[:, : config.prompt_len], torch.Generator().manual_seed(config.seed)
-    order, trained = by_confidence(config.confidence_threshold), getattr(model.encoding, "alpha", None)
+    order, encoding = by_confidence(config.confidence_threshold), model.encoding
+    trained = None if alpha is None else encoding.alpha
     try:
         if alpha is not None:
-            model.encoding.steer("alpha", alpha)
+            encoding.steer("alpha", alpha)
         filled = continue_text(model, prompts, config.gen_len, order, config.temp, config.top_k, draw)
     finally:
-        if alpha is not None and trained is not None:
-            model.encoding.steer("alpha", trained)
+        if alpha is not None:
+            encoding.steer("alpha", trained)
     confidence = filled.confidence[:, config.prompt_len :].mean(dim=1)
     speed = {"tokens_per_step": (config.gen_len / filled.steps).tolist(), "confidence": confidence.tolist()}
     return result_row(filled.tokens.cpu(), corpus.tokenizer, config.prompt_len, speed)
@@ -168,20 +162,19 @@ def compare_generations(
     returns     "prompts"; "rows": name -> what `result_row` returns, the last row being "true"; "grid": the
                 same for each further alpha and threshold
     """
-    truth, device = prompt_windows(corpus, config), pick_device()
-    rows, grid = {}, []
+    truth, rows, grid = prompt_windows(corpus, config), {}, []
     for name, one in models.items():
-        model = one.model.to(device)
+        model = one.model.to(pick_device())
         rows[name] = {"version": one.version, **measure_model(model, truth, corpus, config)}
         trained = getattr(model.encoding, "alpha", None)
         own_alphas = alphas if trained is not None else ()
         for alpha, threshold in product(own_alphas or (None,), thresholds or (None,)):
             if alpha is None and threshold is None:
                 continue  # measured above
-            here = config if threshold is None else replace(config, confidence_threshold=threshold)
-            point = {"model": name, "alpha": trained if alpha is None else alpha}
-            point["confidence_threshold"] = here.confidence_threshold
-            grid.append({**point, **measure_model(model, truth, corpus, here, alpha)})
+            surer = config.confidence_threshold if threshold is None else threshold
+            at = {"alpha": trained if alpha is None else alpha, "confidence_threshold": surer}
+            here = replace(config, confidence_threshold=surer)
+            grid.append({"model": name, **at, **measure_model(model, truth, corpus, here, alpha)})
     rows["true"] = result_row(truth, corpus.tokenizer, config.prompt_len, {})
     prompts = [corpus.tokenizer.decode(prompt) for prompt in truth[:, : config.prompt_len]]
     return {"prompts": prompts, "rows": rows, "grid": grid}

@@ -13,8 +13,7 @@ from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
 from babygpt.data.corpus import Corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
-from babygpt.metrics.horizon import cost_of_hiding, far_attention
-from babygpt.metrics.inspection import kernel_values, reach
+from babygpt.metrics.inspection import cost_of_hiding, far_attention, kernel_values, reach
 from babygpt.models.transformer import Transformer
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed

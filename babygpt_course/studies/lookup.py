@@ -16,7 +16,7 @@ from babygpt.encodings.polar import cos_sin
 from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.objectives.objective import Batch, MeanObjective, next_token_losses
+from babygpt.objectives.objective import Batch, Objective, next_token_losses
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, sweep, train_with_curve
 
@@ -30,7 +30,7 @@ SOLVED = 0.9  # share of right answers from which a seed has learned the task
 SCALE = Scale(steps=1000)
 
 
-class Lookup(MeanObjective):
+class Lookup(Objective):
     """Find the letters that stand a given number of positions left or right of other ones.
 
     A row is a string of different letters, and then questions: one of the letters and a shift. The answer is

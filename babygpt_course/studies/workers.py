@@ -1,8 +1,10 @@
 """Workers for a sweep: processes (joblib) or jobs of a cluster (submitit); a crash loses one run only."""
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt.training.records import QUIET
 from babygpt_course.studies.sweep import Measured, Run, Runs, Workers
 
 
@@ -21,8 +22,9 @@ def make_run(run: Run, threads: int) -> Measured:
     """Make a run with so many threads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent cancels
     torch.set_num_threads(threads)
-    QUIET.set(True)  # bars of several processes would overwrite each other
-    return run()
+    # Bars of several processes would overwrite each other.
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        return run()
 
 
 def threads_of_each(workers: int) -> int:

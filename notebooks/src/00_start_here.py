@@ -28,7 +28,7 @@
 # 6. **Solve.** Each lesson ends with exercises: a cell with the task, one for your answer, and one that ends in `.check(…)`, which tells you with ✓ and ✗ how far you are. `.hint()` gives one more hint each time, and `.solution()` shows one way to do it.
 # 7. **Look up.** Words such as [token](../docs/glossary.md#token) lead to the course's [glossary](../docs/glossary.md), two sentences each. A click opens it in a tab of its own, at that word; close the tab to come back.
 #
-# A notebook too far gone comes back with `git checkout notebooks/`.
+# If a notebook is beyond repair, make a copy of it, then type `git checkout notebooks/04_rope.ipynb` with its own name. This discards everything that you wrote in that one notebook.
 
 # %% [markdown]
 # ## Is everything here?

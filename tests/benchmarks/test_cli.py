@@ -10,7 +10,6 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from benchmarks import live
 from benchmarks.cli import main
 from benchmarks.machine import describe_machine
 
@@ -82,20 +81,6 @@ def test_what_is_stored_is_what_is_printed_and_only_if_asked_for(
     assert sorted(found.name for found in path.parent.iterdir()) == ["step.json", "step_v7.json"]
 
 
-def test_each_tuning_and_choice_of_notebooks_is_stored_by_itself(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("benchmarks.recipe.tune", lambda _, recipe: {"body": recipe.body})
-    monkeypatch.setattr(live, "measure_live", lambda *args: {"arguments": args})
-    store = ["--store", "--folder", tmp_path / "results"]
-    assert last_line(run("tune", "--name", "tuned", "--corpus", text, *store))["body"] == "plain"
-    some = last_line(run("live", "--notebooks", "00,05", *store))
-    assert some["arguments"] == [20, ["00", "05"]]
-    assert some["command"] == "python -m benchmarks live --notebooks 00,05"
-    stored = sorted(path.stem for path in (tmp_path / "results").iterdir())
-    assert stored == ["live_00_05", "tune_recipe_tuned"]
-
-
 NUMBERS = [
     (name, option.opts[0], value)
     for name, command in sorted(main.commands.items())
@@ -104,9 +89,6 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.survives(
-    "a benchmark of 0 steps, of infinite seconds, of a hundred thousand threads", "it is refused in one line"
-)
 def test_every_number_that_measures_nothing_is_refused_before_anything_is_measured(
     text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

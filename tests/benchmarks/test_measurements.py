@@ -12,14 +12,7 @@ from babygpt.training import Training
 from benchmarks import step
 from benchmarks.encodings import MEASURED, baseline_of, describe_times, measure_encodings
 from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
-from benchmarks.step import (
-    MeteredObjective,
-    PartMeter,
-    add_meter_hooks,
-    count_flop,
-    fixed_size_objective,
-    measure_step,
-)
+from benchmarks.step import MeteredObjective, PartMeter, count_flop, measure_step
 
 TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 BATCH, BLOCK = 3, 8
@@ -32,8 +25,10 @@ PLAN = TrainConfig(steps=5, batch_size=BATCH)
 def metered(version: str, corpus: Corpus, meter: PartMeter) -> Training:
     torch.manual_seed(0)
     model = build(version, ModelConfig(corpus.tokenizer.vocab_size, BLOCK, **TINY))
-    training = Training(model, MeteredObjective(fixed_size_objective(version, corpus, BLOCK), meter), PLAN)
-    add_meter_hooks(training, meter)
+    training = Training(
+        model, MeteredObjective(step.fixed_size_objective(version, corpus, BLOCK), meter), PLAN
+    )
+    step.add_meter_hooks(training, meter)
     return training
 
 
@@ -94,21 +89,11 @@ def test_each_encoding_is_measured_beside_a_body_that_reads_in_the_same_directio
     results = measure_encodings(versions, rounds=2, batch_size=4, block_size=8, n_chars=9_000, **TINY)
     for key in ("added", "quartiles", "step_ms"):
         assert set(results[key]) == set(versions)
+    added = {"dear": ([1.0, 1.0, 1.0], [1.2, 1.3, 9.0]), "even": ([1.0, 2.0, 4.0], [1.1, 2.2, 4.4])}
+    assert describe_times(added)["added"] == {"dear": 0.3, "even": 0.1}  # the median of what each round adds
+    assert describe_times(added)["above"] == ["dear"]
     with pytest.raises(ValueError, match=r"version \(v1\)"):
         measure_encodings(("v4", "v1"), rounds=1)
-
-
-def test_added_is_the_median_of_what_each_round_adds() -> None:
-    seconds = {
-        "even": ([1.0, 2.0, 4.0], [1.1, 2.2, 4.4]),  # the machine slows down, both alike
-        "dear": ([1.0, 1.0, 1.0], [1.2, 1.3, 9.0]),
-        "free": ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0]),
-    }
-    results = describe_times(seconds)
-    assert results["added"] == {"even": 0.1, "dear": 0.3, "free": 0.0}
-    assert results["quartiles"]["dear"] == [0.25, 4.15]
-    assert results["above"] == ["dear"]
-    assert results["step_ms"] == {"even": 2200.0, "dear": 1300.0, "free": 2000.0}
 
 
 def test_all_ways_to_write_are_measured() -> None:

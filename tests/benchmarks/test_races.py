@@ -119,9 +119,13 @@ def test_a_ratio_is_the_median_of_what_each_seed_says() -> None:
     assert recipe.ratios(runs) == dict.fromkeys(found)
 
 
-@pytest.mark.parametrize(("needs", "of", "steps"), [(150, 200, 200), (300, 260, 340), (120, 200, 140)])
 @pytest.mark.parametrize(
-    ("rate_other", "moments"), [(None, {"betas": (0.8, 0.95)}), (0.02, {"momentum": 0.85})]
+    ("needs", "of", "steps", "rate_other", "moments"),
+    [
+        (150, 200, 200, None, {"betas": (0.8, 0.95)}),
+        (300, 260, 340, 0.02, {"momentum": 0.85}),
+        (120, 200, 140, None, {"betas": (0.8, 0.95)}),
+    ],
 )
 def test_tuning_finds_rate_moments_and_the_shortest_length(
     rate_other: float | None, moments: dict[str, Any], needs: int, of: int, steps: int, monkeypatch

@@ -125,10 +125,6 @@ def click(notebook: Notebook, words: str) -> None:
     notebook.page.locator(DASHBOARD).get_by_role("button", name=words).click()
 
 
-@pytest.mark.survives(
-    "a slider, pause and stop are used while a cell waits for a run, and others for that cell",
-    "all are answered, and the cells run in order",
-)
 def test_a_cell_that_waits_serves_the_page_and_what_is_behind_it_runs_in_order(notebook: Notebook):
     notebook.start_all()
     until_it_goes_on(notebook)
@@ -169,7 +165,6 @@ def test_a_slider_steers_the_run_which_can_be_paused_rewound_and_stopped(noteboo
     notebook.run(COMPARE)
 
 
-@pytest.mark.survives("the page is reloaded while a model trains", "the live view is back")
 def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     until_it_goes_on(notebook)
@@ -215,9 +210,6 @@ def test_rapid_events_end_in_the_right_picture(notebook: Notebook):
     notebook.run(COMPARE)
 
 
-@pytest.mark.survives(
-    "a notebook is saved while its widgets live, and opened again on a new kernel", "its pictures stand there"
-)
 def test_what_is_saved_shows_pictures_on_a_new_kernel(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     until_it_goes_on(notebook)

@@ -9,8 +9,7 @@ from importlib import metadata
 import click
 import pytest
 
-from babygpt.cli import COMMANDS, main
-from babygpt.cli.doctor import doctor
+from babygpt.cli import COMMANDS, doctor, main
 from babygpt.cli.options import OUR_FAULT
 from babygpt.errors import BadInput
 

@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from babygpt.cli import choices
+from babygpt.cli.train import SETTINGS, takers
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -77,9 +77,9 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
     """Or is a shape, and not a choice: heads, and rows of a table."""
     versions = [kind for kind in VERSIONS.values() if not kind.branches]
-    assert {option for kind in versions for option in kind.options()} - {"n_head"} == set(choices.SETTINGS)
-    for option in choices.SETTINGS:
-        assert len({str(VERSIONS[name].options()[option]) for name in choices.takers(option)}) == 1
+    assert {option for kind in versions for option in kind.options()} - {"n_head"} == set(SETTINGS)
+    for option in SETTINGS:
+        assert len({str(VERSIONS[name].options()[option]) for name in takers(option)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,64 @@ def test_a_choice_that_an_encoding_does_not_have_is_refused(
     assert not out.exists()
 
 
-def test_a_choice_goes_on_with_the_run_and_cannot_change(run, refused, small, tmp_path, corpus, monkeypatch):
-    out, real, calls = tmp_path / "m.safetensors", os.fsync, iter(range(9))
+# ---------------------------------------------------------------- a run that goes on
+
+
+@pytest.fixture
+def unfinished(run, refused, small, tmp_path, corpus, monkeypatch):
+    """A run of v5 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
+    out, real, calls = tmp_path / "folder" / "run.safetensors", os.fsync, iter(range(9))
 
     def full(handle):
         if next(calls) == 1:
-            raise OSError("no space left")
+            raise OSError(28, "No space left on device")
         real(handle)
 
-    command = ["train", "v5", "--corpus", corpus, "--out", out]
     with monkeypatch.context() as now:
         now.setattr(os, "fsync", full)
-        first = [*command, *small, "--steps", 4, "--save-every", 2, "--fixed", "--sigmas", 3, 9]
-        refused(run(*first), "no space left")
-    for flag, *values in (["--sigmas", 3, 8], ["--learnable"], ["--theta", 5], ["--per-layer"]):
-        refused(run(*command, "--resume", flag, *values), flag, "began with")
-    result = run(*command, "--resume", "--sigmas", 3, 9)
+        words = ["--corpus", corpus, "--steps", 8, "--save-every", 2, *small, "--fixed", "--sigmas", 3, 9]
+        refused(run("train", "v5", "--out", out, *words), out, "No space left", "checkpoint of step 2 stands")
+    return out
+
+
+def test_another_run_than_the_one_that_began_is_refused_and_leaves_it(run, refused, tmp_path, unfinished):
+    other, before = tmp_path / "other.txt", unfinished.read_bytes()
+    other.write_text("the cat sat on the mat. " * 39 + "the mat sat on the cat. ", encoding="utf-8")
+    for version, words, parts in (
+        ("v5", "", ("exists already", "--resume")),
+        ("v5", "--resume --overwrite", ("choose one",)),
+        ("v5", "--resume --steps 9", ("--steps (9)", "began with 8", unfinished)),
+        ("v5", "--resume --n-embd 32", ("--n-embd (32)", "began with 16")),
+        ("v5", "--resume --sigmas 3 8", ("--sigmas", "began with")),
+        ("v5", "--resume --learnable", ("--learnable", "began with")),
+        ("v5", "--resume --theta 5", ("--theta", "began with")),
+        ("v5", "--resume --per-layer", ("--per-layer", "began with")),
+        ("v5", "--resume --bound", ("--bound (True)", "began with False")),
+        ("v5", f"--resume --corpus {other}", (other, "another text")),
+        ("v4", "--resume", ("a run of v5, not of v4",)),
+    ):
+        refused(run("train", version, "--out", unfinished, *words.split()), *parts)
+        assert unfinished.read_bytes() == before
+
+
+def test_flags_left_out_are_those_of_the_run_and_its_text_may_move(run, refused, tmp_path, unfinished):
+    assert run("generate", unfinished, "--prompt", "the ", "--tokens", 5).output.startswith("the ")
+    moved = (tmp_path / "text.txt").rename(tmp_path / "moved.txt")
+    command = ["train", "v5", "--out", unfinished, "--resume"]
+    refused(run(*command), "if it lies elsewhere now, --corpus may say where")
+    result = run(*command, "--corpus", moved, "--sigmas", 3, 9)
     assert result.exit_code == 0, result.output
-    loaded = checkpoint.load(out)
+    loaded = checkpoint.load(unfinished)
     assert loaded.options == {"learnable": False, "sigmas": [3.0, 9.0]}
-    assert loaded.info["steps_done"] == 4
+    assert (loaded.model.config.n_embd, loaded.info["train"]["steps"], loaded.info["steps_done"]) == (
+        16,
+        8,
+        8,
+    )
+    refused(run(*command), "is finished, after 8 of 8 steps", unfinished)
+    bare = checkpoint.Checkpoint("v5", loaded.model, loaded.tokenizer, options=loaded.options)
+    checkpoint.save(unfinished, bare, overwrite=True)
+    refused(run(*command), "does not say how it was trained", unfinished)
 
 
 # ---------------------------------------------------------------- masked diffusion

@@ -153,24 +153,19 @@ def test_every_derivation_of_an_ambiguous_story_is_found() -> None:
     assert grammar.log_prob("aaa") == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("template", "rules"),
-    [
+def test_names_that_meet_across_a_rule_are_counted_or_refused() -> None:
+    """Two names that touch depend on each other wherever the border of a rule lies."""
+    for template, rules in (
         ("{name.a}[ask]", {"ask": ("{name.b}.", "?")}),
         ("[open]{name.b}.", {"open": ("so {name.a}", "!")}),
         ("{name.a} [who][who].", {"who": ("{name.b}", "{name.a}")}),
-    ],
-    ids=["name before rule", "rule before name", "rule before rule"],
-)
-def test_names_that_meet_across_a_rule_are_counted_or_refused(template: str, rules: dict) -> None:
-    """Two names that touch depend on each other wherever the border of a rule lies."""
-    try:
+    ):
         grammar = stories(template, **rules)
-        got = grammar.bigrams()
-    except ValueError:
-        return
-    expected = count_pairs(write_all(grammar))
-    assert {p: n for p, n in got.items() if n} == pytest.approx(expected)
+        try:
+            got = grammar.bigrams()
+        except ValueError:
+            continue
+        assert {p: n for p, n in got.items() if n} == pytest.approx(count_pairs(write_all(grammar)))
 
 
 WORDS = st.lists(st.text("ab", min_size=1, max_size=2), min_size=3, max_size=4, unique=True)
@@ -213,20 +208,17 @@ def test_text_is_whole_stories_and_just_long_enough(grammar: Grammar) -> None:
     assert text == grammar.write(500, seed=0) != grammar.write(500, seed=1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_the_grammar_cannot_write_is_refused() -> None:
+    for text in (
         "",
         "ann met bo. who? ann",
         "ann met bo. who? eve.",  # the answer is nobody who met
         "ann met ann. who? ann.",  # two variables never show one word
         "ann met bo. who? ann..",
         "ann met bo. who? ann.\n",
-    ],
-)
-def test_what_the_grammar_cannot_write_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not a story"):
-        GRAMMARS["plain"].log_prob(text)
+    ):
+        with pytest.raises(ValueError, match="not a story"):
+            GRAMMARS["plain"].log_prob(text)
 
 
 # ---------------------------------------------------------------- stories and questions
@@ -238,33 +230,6 @@ def test_template_falls_into_its_parts() -> None:
     assert (name.kind, name.var, name.rival) == ("name", "a", None)
     assert (question.kind, question.var, question.rival) == ("name", "b", "a")
     assert rule.name == "gap"
-
-
-def test_question_is_the_story_up_to_the_answer() -> None:
-    grammar = stories("{name.a} {verb} {name.b}. who? {name.a!b}; who {verb}? {name.b!a}.")
-    rng = random.Random(0)
-    for _ in range(20):
-        story = grammar.sample(rng)
-        subject, _, other = story.text.split(".")[0].split(" ")
-        question = story.question()
-        assert (question.answer, question.rival, question.end) == (subject, other, ";")
-        start = question.prompt + question.answer + question.end
-        assert (END + story.text).startswith(start)  # in running text, after a line end
-
-
-def test_a_story_that_asks_nothing_has_no_question() -> None:
-    assert stories("{name.a} {verb} {name.b}.").sample(random.Random(0)).question() is None
-
-
-def test_swapped_story_exchanges_the_names_and_nothing_else() -> None:
-    grammar = stories("{name.a} {verb} {name.b}. who? {name.a!b}.", "{name.b} {verb}.")
-    rng, exchange = random.Random(0), {"ann": "eve", "eve": "ann"}
-    for _ in range(30):
-        story = grammar.sample(rng)
-        swapped = story.swap("ann", "eve").text
-        assert swapped == re.sub("ann|eve", lambda m: exchange[m[0]], story.text)
-        assert grammar.log_prob(swapped) == pytest.approx(story.log_prob)
-        assert story.swap("ann", "eve").swap("eve", "ann").text == story.text
 
 
 def test_distance_is_not_fooled_by_a_name_inside_a_word() -> None:
@@ -289,8 +254,10 @@ def test_questions_come_in_mirror_pairs() -> None:
     for n, max_chars, message in ((7, 99, r"n \(7\) must be even"), (2, 5, r"max_chars \(5\)")):
         with pytest.raises(ValueError, match=message):
             grammar.questions(n, seed=0, max_chars=max_chars)
-    with pytest.raises(ValueError, match="too few stories"):  # they ask nothing
-        stories("{name.a} {verb}.").questions(2, seed=0, max_chars=99)
+    silent = stories("{name.a} {verb}.")
+    assert silent.sample(random.Random(0)).question() is None
+    with pytest.raises(ValueError, match="too few stories"):
+        silent.questions(2, seed=0, max_chars=99)
 
 
 @given(max_chars=st.integers(25, 60), names=st.permutations(["bo", "ann", "maximilian"]))

@@ -28,13 +28,12 @@ def test_mask_is_one_more_token_after_the_characters() -> None:
     assert (plain.vocab_size, plain.mask_id) == (2, None)
     assert (masking.vocab_size, masking.mask_id) == (3, 2)
     assert masking.decode([0, 2, 1]) == f"a{MASK}b"
+    with pytest.raises(ValueError, match="'b' stands twice"):
+        CharTokenizer("abcb")
     with pytest.raises(ValueError, match=MASK):  # it is never read from text
         masking.encode(f"a{MASK}")
 
 
-@pytest.mark.survives(
-    "a character that a vocabulary of thousands does not have", "it is named, and a dozen of the others"
-)
 @pytest.mark.parametrize(("size", "ends"), [(12, ""), (13, " and 1 more"), (5000, " and 4988 more")])
 def test_an_error_names_at_most_twelve_characters(size: int, ends: str) -> None:
     with pytest.raises(BadInput, match=f"'abcdefghijkl'{ends}$") as caught:
@@ -56,16 +55,12 @@ def test_an_error_names_at_most_twelve_characters(size: int, ends: str) -> None:
         ([float("nan")], "nan"),
     ],
 )
-@pytest.mark.survives("token ids that are none", "the first of them is named")
 def test_anything_but_an_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         CharTokenizer("ab").decode(ids)
 
 
 @given(text=st.text(min_size=1), known=TEXT)
-@pytest.mark.survives(
-    "any text, of any characters", "it comes back as it was, or the first unknown one is named"
-)
 def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: str, known: str) -> None:
     tokenizer = CharTokenizer.fit(known)
     unknown = [place for place, char in enumerate(text) if char not in known]
@@ -74,8 +69,3 @@ def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: 
             tokenizer.encode(text)
     else:
         assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
-def test_character_given_twice_is_named() -> None:
-    with pytest.raises(ValueError, match="'b' stands twice"):
-        CharTokenizer("abcb")

@@ -22,12 +22,6 @@ def test_slopes_fall_in_equal_ratios_to_two_to_minus_eight(n_head: int) -> None:
     assert got[-1] == 2**-8
 
 
-@pytest.mark.parametrize("n_head", [0, -1])
-def test_alibi_refuses_a_model_without_heads(n_head: int) -> None:
-    with pytest.raises(ValueError, match=rf"n_head \({n_head}\)"):
-        ALiBi(n_head)
-
-
 @given(m=TIMES, n=TIMES)
 def test_bias_is_slope_times_distance(m: list[int], n: list[int]) -> None:
     bias = ALiBi(4).score_bias(Positions(torch.tensor(m)), Positions(torch.tensor(n)))
@@ -44,5 +38,8 @@ def test_steepness_multiplies_the_bias(steepness: float, n_head: int) -> None:
     assert torch.equal(plain, ALiBi(n_head).score_bias(here, here))  # 1 is the default, as in the paper
 
 
-def test_checkpoints_do_not_store_slopes() -> None:
+def test_slopes_are_no_weights_and_need_a_head() -> None:
     assert ALiBi(4).state_dict() == {}
+    for n_head in (0, -1):
+        with pytest.raises(ValueError, match=rf"n_head \({n_head}\)"):
+            ALiBi(n_head)

@@ -1,8 +1,5 @@
-"""What the body relies on, for the encoding of every version; and steering, which they all inherit."""
+"""What the body relies on, for the encoding of every version."""
 
-import math
-
-import pytest
 import torch
 
 from babygpt.config import ModelConfig
@@ -83,69 +80,24 @@ def test_each_row_of_a_batch_has_its_own_positions() -> None:
                     )
 
 
-HOOKS = {
-    "none": (Encoding(), set()),
-    "learned": (LearnedPositions(20, C), {"embed"}),
-    "sinusoidal": (Sinusoidal(C), {"embed"}),
-    "rotary": (Rotary(D), {"transform_qk"}),
-    "rotary 2-D": (Rotary2D(D), {"transform_qk"}),
-    "alibi": (ALiBi(H), {"score_bias"}),
-}
-
-
-@pytest.mark.parametrize("name", HOOKS)
-def test_each_encoding_uses_its_one_hook(name: str) -> None:
-    (encoding, expected), (x, q, k) = HOOKS[name], inputs()
-    new_x, new_q, new_k, bias = answers(encoding, at(torch.arange(3, 3 + T)), x, q, k)
-    used = {
-        "embed": not torch.equal(new_x, x),
-        "transform_qk": not (torch.equal(new_q, q) or torch.equal(new_k, k)),
-        "score_bias": bias is not None,
+def test_each_encoding_uses_its_one_hook() -> None:
+    hooks = {
+        Encoding(): set(),
+        LearnedPositions(20, C): {"embed"},
+        Sinusoidal(C): {"embed"},
+        Rotary(D): {"transform_qk"},
+        Rotary2D(D): {"transform_qk"},
+        ALiBi(H): {"score_bias"},
     }
-    assert {hook for hook, is_used in used.items() if is_used} == expected
-    assert bool(list(encoding.parameters())) == (name == "learned")  # the only one that is trained
-    assert encoding.max_positions == (20 if name == "learned" else None)  # and that ends
-
-
-# ---------------------------------------------------------------- steering
-
-
-def test_steering_fills_a_table_or_buffer_in_place() -> None:
-    """So that an optimizer that holds the table goes on holding it."""
-    encoding = LearnedPositions(20, C)
-    table, address = encoding.table, encoding.table.data_ptr()
-    encoding.steer("table", 0.5)
-    assert encoding.table is table
-    assert encoding.table.data_ptr() == address
-    assert (encoding.table == 0.5).all()
-    assert encoding.table.requires_grad
-    assert encoding.table.grad_fn is None
-    alibi = ALiBi(H)
-    alibi.steer("slopes", 0.25)
-    assert alibi.score_bias(Positions.arange(3), Positions.arange(3))[0, 0, 2] == -0.5
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        *(("none", "theta"), ("rotary", "steepness"), ("rotary", "embed"), ("rotary", "training")),
-        *(("learned", "max_positions"), ("sinusoidal", "n_embd"), ("alibi", "")),
-    ],
-)
-def test_steering_refuses_unknown_names_and_shapes(name: str, number: str) -> None:
-    """A whole number is a shape: setting it would not change the table that was made from it."""
-    encoding = HOOKS[name][0]
-    before = getattr(encoding, number, None)
-    for refuse in (lambda: encoding.require_number(number), lambda: encoding.steer(number, 1.0)):
-        with pytest.raises(ValueError, match=f"{type(encoding).__name__} has no number called '{number}'"):
-            refuse()
-    assert getattr(encoding, number, None) == before
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_steering_refuses_what_is_not_finite(value: float) -> None:
-    for encoding, number in ((Rotary(D), "theta"), (LearnedPositions(20, C), "table")):
-        before = torch.as_tensor(getattr(encoding, number)).clone()
-        with pytest.raises(ValueError, match=rf"{number} \({value}\) must be a finite number"):
-            encoding.steer(number, value)
-        assert torch.equal(torch.as_tensor(getattr(encoding, number)), before)
+    x, q, k = inputs()
+    for encoding, expected in hooks.items():
+        new_x, new_q, new_k, bias = answers(encoding, at(torch.arange(3, 3 + T)), x, q, k)
+        used = {
+            "embed": not torch.equal(new_x, x),
+            "transform_qk": not (torch.equal(new_q, q) or torch.equal(new_k, k)),
+            "score_bias": bias is not None,
+        }
+        assert {hook for hook, is_used in used.items() if is_used} == expected
+        learned = isinstance(encoding, LearnedPositions)
+        assert bool(list(encoding.parameters())) == learned  # the only one that is trained
+        assert encoding.max_positions == (20 if learned else None)  # and that ends

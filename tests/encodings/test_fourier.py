@@ -1,21 +1,15 @@
 """Codes of branches: the Fourier code against its formula, value by value, and the controls beside it."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.config import TrainConfig
-from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Fourier, LearnedBranches, RandomBranches, Rotary, Rotary2D
 from babygpt.encodings.fourier import BranchCode, fourier
-from babygpt.objectives import Branches
 from babygpt.positions import Positions
-from babygpt.training import train
-from babygpt.training.checkpoint import Checkpoint, load, save
 
 D, C = 8, 16
 THETAS = st.floats(1.5, 1e6)
@@ -39,6 +33,7 @@ def in_floats(position: int, channel: int, theta: float, band: int) -> float:
 def test_codes_are_the_notes_formula(positions: list[int], theta: float, band: int | None) -> None:
     got = fourier(torch.tensor(positions), 24, theta, band)
     assert got.dtype == torch.float32
+    assert torch.equal(fourier(torch.tensor([[positions]]), 24, theta, band), got[None, None])
     for row, position in zip(got.tolist(), positions, strict=True):
         expected = [in_floats(position, channel, theta, band or 24) for channel in range(24)]
         assert row == pytest.approx(expected, abs=1e-6)
@@ -51,12 +46,6 @@ def test_branch_b_has_position_b_times_stride(stride: int, theta: float) -> None
     for b in range(8):
         expected = [in_floats(b * stride, channel, theta, C) for channel in range(C)]
         assert codes[b].tolist() == pytest.approx(expected, abs=1e-6)
-
-
-def test_positions_may_have_any_shape() -> None:
-    position = torch.arange(12).view(2, 2, 3)
-    got = fourier(position, C, band=4)
-    assert torch.equal(got, fourier(position.flatten(), C, band=4).view(2, 2, 3, C))
 
 
 @pytest.mark.parametrize("name", CODES)
@@ -93,28 +82,6 @@ def test_only_a_learnable_code_is_trained_and_only_in_rows_that_were_read() -> N
 def test_random_codes_are_as_long_as_fourier_codes_on_average() -> None:
     table = RandomBranches(D, 64, max_branches=2000).table
     assert table.square().sum(dim=1).mean().item() == pytest.approx(32.0, rel=0.02)
-
-
-@pytest.mark.parametrize(("version", "is_trained"), [("v6-learned", True), ("v6-random", False)])
-def test_learned_codes_are_trained_and_random_ones_are_not(
-    awake, small_corpus, version: str, is_trained: bool
-) -> None:
-    model = awake(version, vocab_size=small_corpus.tokenizer.vocab_size)
-    before = model.encoding.table.detach().clone()
-    plan = TrainConfig(steps=2, batch_size=4, seed=0)
-    list(train(model, Branches(small_corpus, 16, n_branches=(2, 2)), plan))
-    assert torch.equal(model.encoding.table, before) != is_trained
-
-
-def test_a_checkpoint_keeps_random_codes(awake, tmp_path: Path) -> None:
-    """They were drawn once and never trained, and could not be drawn again."""
-    model, path = awake("v6-random"), tmp_path / "codes.safetensors"
-    save(path, Checkpoint("v6-random", model, CharTokenizer("\n .?abcdefg")))
-    torch.manual_seed(2)
-    fresh = awake("v6-random").encoding.table
-    loaded = load(path).model.encoding.table
-    assert torch.equal(loaded, model.encoding.table)
-    assert not torch.equal(loaded, fresh)
 
 
 # ---------------------------------------------------------------- beside 2-D RoPE
@@ -158,13 +125,20 @@ def test_the_base_class_has_no_code() -> None:
 
 
 @pytest.mark.parametrize("learnable", [False, True])
-@pytest.mark.parametrize(("branch", "position"), [(4, 400), (7, 700), (-1, -100)])
-def test_fourier_refuses_a_branch_beyond_the_table(learnable: bool, branch: int, position: int) -> None:
+def test_fourier_refuses_a_branch_beyond_the_table(learnable: bool) -> None:
     encoding = Fourier(D, C, max_positions=400, stride=100, learnable=learnable)
     encoding.code(torch.arange(4))
-    with pytest.raises(ValueError, match=f"position {position} is not in the table: it has 0 to 399"):
-        encoding.code(torch.tensor([0, branch]))
+    for branch in (4, 7, -1):
+        position, where = 100 * branch, rf"\(branch {branch} at stride 100\)"
+        with pytest.raises(
+            ValueError, match=f"position {position} is not in the table: it has 0 to 399 {where}"
+        ):
+            encoding.code(torch.tensor([0, branch]))
     Fourier(D, C, max_positions=301, stride=100, learnable=learnable).code(torch.tensor(3))  # the last row
+    encoding.steer("stride", 200)
+    encoding.code(torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match=r"position 600 is not in the table: .* \(branch 3 at stride 200\)"):
+        encoding.code(torch.tensor([0, 3]))
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -177,24 +151,16 @@ def test_tables_refuse_a_branch_without_a_row(name: str) -> None:
             TABLES[name](D, C, max_branches=rows)
 
 
-@pytest.mark.parametrize("name", ["stride", "max_positions"])
-@pytest.mark.parametrize("number", [0, -1, 1.5, math.nan, math.inf])
-def test_fourier_refuses_a_stride_or_table_that_is_no_count(name: str, number: float) -> None:
-    with pytest.raises(ValueError, match=rf"{name} \({number}\) must be a whole number of at least 1"):
-        Fourier(D, C, **{name: number})
-
-
-@pytest.mark.parametrize("band", [0, -2, 3, 1, 6, 32])
-def test_fourier_refuses_a_band_that_is_odd_or_does_not_divide_the_width(band: int) -> None:
-    with pytest.raises(ValueError, match=rf"\({band}\).* must be even"):
-        Fourier(D, C, max_positions=64, band=band)
-
-
-def test_odd_sizes_and_negative_theta_are_refused() -> None:
+def test_numbers_that_make_no_code_are_refused() -> None:
     for make in (*CODES.values(), lambda D, C: Rotary2D(D)):
         with pytest.raises(ValueError, match=r"\(7\) must be even"):
             make(7, C)
-    with pytest.raises(ValueError, match="must be even"):
-        Fourier(D, 15)
-    with pytest.raises(ValueError, match=r"theta \(-1"):
-        Fourier(D, C, theta=-1)
+    counts = [(name, n) for name in ("stride", "max_positions") for n in (0, -1, 1.5, math.nan, math.inf)]
+    for wrong, message in (
+        *(({name: n}, rf"{name} \({n}\) must be a whole number of at least 1") for name, n in counts),
+        *(({"band": n, "max_positions": 64}, rf"\({n}\).* must be even") for n in (0, -2, 3, 1, 6, 32)),
+        ({"n_embd": 15}, "must be even"),
+        ({"theta": -1}, r"theta \(-1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Fourier(**{"head_dim": D, "n_embd": C, **wrong})

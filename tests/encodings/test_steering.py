@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from babygpt import Branches, ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.data.corpus import load_corpus
 from babygpt.encodings import (
     ALiBi,
     Encoding,
@@ -34,7 +35,7 @@ from babygpt.encodings import (
 )
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
-from babygpt.training import Training, replay, train
+from babygpt.training import Training
 from babygpt.training.saved_run import restore, training_state
 
 SHAPE = ModelConfig(vocab_size=11, block_size=12, n_layer=2, n_head=2, n_embd=16)
@@ -43,38 +44,23 @@ Make = Callable[..., Encoding]
 
 # an encoding, one of its numbers, a value, and the argument that makes it so; None where no argument does
 NUMBERS: list[tuple[Make, str, float, dict | None]] = [
-    (lambda **o: ALiBi(H, **o), "steepness", 3.0, {"steepness": 3.0}),
-    (lambda **o: Sinusoidal(C, **o), "theta", 50.0, {"theta": 50.0}),
-    (lambda **o: Rotary(D, **o), "theta", 50.0, {"theta": 50.0}),
-    (lambda **o: Fourier(D, C, **o), "theta", 50.0, {"theta": 50.0}),
-    (lambda **o: Fourier(D, C, **o), "stride", 8.0, {"stride": 8}),
-    (lambda **o: Fourier(D, C, max_positions=512, learnable=True, **o), "stride", 8, {"stride": 8}),
-    (lambda **o: Rotary2D(D, **o), "stride", 7.5, {"stride": 7.5}),
-    (lambda **o: Rotary2D(D, **o), "theta", 50.0, {"theta": 50.0}),
+    (partial(ALiBi, H), "steepness", 3.0, {"steepness": 3.0}),
+    *((make, "theta", 50.0, {"theta": 50.0}) for make in (partial(Sinusoidal, C), partial(Fourier, D, C))),
+    *((partial(kind, D), "theta", 50.0, {"theta": 50.0}) for kind in (Rotary, Rotary2D, gaussian)),
+    *((partial(kind, H, D), "theta", 50.0, {"theta": 50.0}) for kind in (LearnedPhase, PoPE)),
+    (partial(Fourier, D, C), "stride", 8.0, {"stride": 8}),
+    (partial(Fourier, D, C, max_positions=512, learnable=True), "stride", 8, {"stride": 8}),
+    (partial(Rotary2D, D), "stride", 7.5, {"stride": 7.5}),
+    *((partial(gate, D), "alpha", 2.0, {"alpha": 2.0}) for gate in (GatesLast, KeysOnly, Quadrature)),
+    *((partial(gate, D), "phi", 0.7, None) for gate in (ExactPhase, RandomPhase, GatesLast, KeysOnly)),
+    (partial(LearnedPhase, H, D), "alpha", 2.0, {"alpha": 2.0}),
+    *((partial(kind, H, D), "delta", -0.7, None) for kind in (LearnedPhase, PoPE)),
+    *((partial(LogKernel, H), name, 0.7, None) for name in ("log_r1", "log_r2")),
+    (partial(PowerKernel, H), "logit_r2", 0.7, None),
     *(
-        (lambda gate=gate, **o: gate(D, **o), "alpha", 2.0, {"alpha": 2.0})
-        for gate in (GatesLast, KeysOnly, Quadrature)
-    ),
-    *(
-        (lambda gate=gate, **o: gate(D, **o), "phi", 0.7, None)
-        for gate in (ExactPhase, RandomPhase, GatesLast, KeysOnly)
-    ),
-    (lambda **o: LearnedPhase(H, D, **o), "alpha", 2.0, {"alpha": 2.0}),
-    (lambda **o: LearnedPhase(H, D, **o), "theta", 50.0, {"theta": 50.0}),
-    (lambda **o: LearnedPhase(H, D, **o), "delta", -0.7, None),
-    (lambda **o: PoPE(H, D, **o), "delta", -0.7, None),
-    (lambda **o: LogKernel(H, **o), "log_r1", 0.7, None),
-    (lambda **o: LogKernel(H, **o), "log_r2", 0.7, None),
-    (lambda **o: PowerKernel(H, **o), "logit_r2", 0.7, None),
-    *(
-        (
-            lambda kernel=kernel, learnable=learnable, **o: gaussian(D, kernel, learnable=learnable, **o),
-            *number,
-        )
-        for kernel in ("relative", "absolute")
-        for learnable in (True, False)
+        (partial(gaussian, D, kernel, learnable=learnable), *number)
+        for kernel, learnable in (("relative", True), ("absolute", False))
         for number in (
-            ("theta", 50.0, {"theta": 50.0}),
             ("sigma1", 2.0, {"sigmas": (2.0, 20.0)}),
             ("sigma2", 3.0, {"sigmas": (5.0, 3.0)}),
             ("alpha1", 0.1, {"alphas": (0.1, 0.3)}),
@@ -135,14 +121,21 @@ def test_the_notes_norm_divides_a_steered_number_out(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "name"), [(lambda: LearnedPhase(H, D), "delta"), (lambda: ExactPhase(D), "phi")]
+    ("make", "name"),
+    [
+        (lambda: LearnedPhase(H, D), "delta"),
+        (lambda: ExactPhase(D), "phi"),
+        (lambda: LearnedPositions(12, C), "table"),
+    ],
 )
 def test_a_steered_parameter_stays_the_same_object_and_goes_on_learning(make: Make, name: str) -> None:
+    """An optimizer holds it."""
     encoding = make()
     parameter, address = getattr(encoding, name), getattr(encoding, name).data_ptr()
     encoding.steer(name, 0.5)
     assert getattr(encoding, name) is parameter
     assert parameter.data_ptr() == address
+    assert bool((parameter == 0.5).all())
     ids = torch.arange(12)[None] % 11
     model(encoding)(ids, Positions(torch.arange(12), masked=ids == 3)).square().sum().backward()
     assert parameter.grad.abs().max() > 0
@@ -158,48 +151,43 @@ def test_a_stride_stays_a_whole_number_for_every_type_of_a_slider(value: float) 
     assert type(encoding.stride) is int
 
 
+STRIDED = partial(Fourier, D, C, max_positions=400, stride=100)
 REFUSED = [
-    (lambda: Fourier(D, C), "stride", 1.5, r"stride \(1.5\) must be a whole number"),
-    (lambda: Fourier(D, C), "stride", 0, r"stride \(0\) must be at least 1"),
-    (lambda: Fourier(D, C), "stride", math.nan, r"stride \(nan\) must be a finite number"),
+    (partial(Fourier, D, C), "stride", 1.5, r"stride \(1.5\) must be a whole number"),
+    (partial(Fourier, D, C), "stride", 0, r"stride \(0\) must be at least 1"),
+    (partial(Fourier, D, C), "stride", math.nan, r"stride \(nan\) must be a finite number"),
+    (partial(Fourier, D, C), "stride", "8", r"stride \('8'\) must be a finite number"),
+    (STRIDED, "stride", 400.0, r"stride \(400\) must be below .* \(400\)"),
+    (partial(STRIDED, learnable=True), "theta", 10.0, "theta made the table that is trained"),
+    (partial(Fourier, D, C), "theta", 0.0, r"theta \(0.0\) must be above 0"),
+    (partial(Fourier, D, C), "max_positions", 9.0, "Fourier has no number called 'max_positions'"),
+    (partial(Fourier, D, C), "n_embd", 9.0, "it has stride, theta"),
+    (partial(Rotary, D), "theta", True, r"theta \(True\) must be a finite number"),
+    (partial(Rotary, D), "theta", None, r"theta \(None\) must be a finite number"),
+    (partial(Rotary, D), "theta", 1e13, r"theta \(1\S+\) must be a finite number, at most 1e\+12"),
+    *((partial(Rotary, D), "theta", x, r"theta \(-?inf\) must be a finite") for x in (math.inf, -math.inf)),
+    (partial(Rotary, D), "theta", -10.0, r"theta \(-10.0\) must be above 0"),
+    *((partial(Rotary, D), name, 1.0, f"no number called '{name}'") for name in ("embed", "training", "")),
+    (partial(Rotary2D, D), "theta", 0.0, r"theta \(0.0\) must be above 0"),
+    (partial(Sinusoidal, C), "theta", 0.0, r"theta \(0.0\) must be above 0, and at least 1e-30"),
+    (partial(Sinusoidal, C), "n_embd", 1.0, "Sinusoidal has no number called 'n_embd'"),
+    (partial(gaussian, D), "log_sigmas", 5000.0, r"log_sigmas \(5000.0\) must be .* at most 27.6"),
+    (partial(gaussian, D), "theta", 0.0, r"theta \(0.0\) must be above 0"),
+    (partial(gaussian, D), "sigma1", 0.0, r"sigma1 \(0.0\) must be above 0"),
+    (partial(gaussian, D), "sigma2", math.inf, r"sigma2 \(inf\) must be"),
+    (partial(gaussian, D, learnable=False), "alpha2", -1.0, r"alpha2 \(-1.0\) must be above 0"),
     (
-        lambda: Fourier(D, C, max_positions=400, stride=100),
-        "stride",
-        400.0,
-        r"stride \(400\) must be below .* \(400\)",
-    ),
-    (
-        lambda: Fourier(D, C, max_positions=400, learnable=True),
-        "theta",
-        10.0,
-        "theta made the table that is trained",
-    ),
-    (lambda: Fourier(D, C), "stride", "8", r"stride \('8'\) must be a number"),
-    (lambda: Fourier(D, C), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (lambda: Fourier(D, C), "max_positions", 9.0, "Fourier has no number called 'max_positions'"),
-    (lambda: Fourier(D, C), "n_embd", 9.0, "it has stride, theta"),
-    (lambda: Rotary(D), "theta", True, r"theta \(True\) must be a number"),
-    (lambda: Rotary(D), "theta", None, r"theta \(None\) must be a number"),
-    (lambda: Rotary(D), "theta", 10**400, r"theta \(inf\) must be a finite number, at most 1e\+12"),
-    (lambda: Rotary(D), "theta", -10.0, r"theta \(-10.0\) must be above 0"),
-    (lambda: Rotary2D(D), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (lambda: Sinusoidal(C), "theta", 0.0, r"theta \(0.0\) must be above 0, and at least 1e-30"),
-    (lambda: gaussian(D), "log_sigmas", 5000.0, r"log_sigmas \(5000.0\) must be .* at most 27.6"),
-    (lambda: gaussian(D), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (lambda: gaussian(D), "sigma1", 0.0, r"sigma1 \(0.0\) must be above 0"),
-    (lambda: gaussian(D), "sigma2", math.inf, r"sigma2 \(inf\) must be"),
-    (lambda: gaussian(D, learnable=False), "alpha2", -1.0, r"alpha2 \(-1.0\) must be above 0"),
-    (
-        lambda: gaussian(D),
+        partial(gaussian, D),
         "kernel",
         1.0,
-        "it has alpha1, alpha2, log_alphas, log_sigmas, sigma1, sigma2, theta",
+        "it has alpha1, alpha2, log_alphas, log_sigmas, sigma1",
     ),
-    (lambda: LearnedPhase(H, D), "theta", -1.0, r"theta \(-1.0\) must be above 0"),
-    (lambda: LearnedPhase(H, D), "delta", math.nan, r"delta \(nan\) must be a finite number"),
-    (lambda: PoPE(H, D), "alpha", 1.0, "PoPE has no number called 'alpha' to steer; it has delta, theta"),
-    (lambda: Encoding(), "theta", 1.0, "Encoding has no number called 'theta' to steer; it has none"),
-    (lambda: LearnedPositions(9, C), "theta", 1.0, "it has table"),
+    (partial(LearnedPhase, H, D), "theta", -1.0, r"theta \(-1.0\) must be above 0"),
+    (partial(LearnedPhase, H, D), "delta", math.nan, r"delta \(nan\) must be a finite number"),
+    (partial(PoPE, H, D), "alpha", 1.0, "PoPE has no number called 'alpha' to steer; it has delta, theta"),
+    (Encoding, "theta", 1.0, "Encoding has no number called 'theta' to steer; it has none"),
+    (partial(LearnedPositions, 9, C), "max_positions", 1.0, "it has table"),
+    (partial(LearnedPositions, 9, C), "table", math.nan, r"table \(nan\) must be a finite number"),
 ]
 
 
@@ -215,56 +203,27 @@ def test_a_refused_number_changes_nothing(make: Make, name: str, value: float, m
 
 
 @pytest.mark.parametrize("learnable", [False, True])
-def test_a_branch_that_a_stride_moves_past_the_table_is_named_when_it_is_read(learnable: bool) -> None:
-    encoding = Fourier(D, C, max_positions=400, stride=100, learnable=learnable)
-    encoding.steer("stride", 200)
-    encoding.code(torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match=r"position 600 is not in the table: .* \(branch 3 at stride 200\)"):
-        encoding.code(torch.tensor([0, 3]))
-
-
-# ---------------------------------------------------------------- while a model trains
-
-PLAN = TrainConfig(steps=6, batch_size=4)
-
-
-@pytest.fixture(scope="module")
-def corpus() -> Corpus:
-    return load_corpus("plain-tales", n_chars=20_000)
-
-
-def branches(corpus: Corpus, learnable: bool = False) -> tuple[Transformer, Branches]:
-    torch.manual_seed(0)
+def test_a_restored_stride_is_a_whole_number(learnable: bool) -> None:
+    """tests/training steers numbers of other encodings while they train."""
+    corpus = load_corpus("plain-tales", n_chars=20_000)
     shape = ModelConfig(corpus.tokenizer.vocab_size, 12, n_layer=1, n_head=2, n_embd=16)
-    encoding = Fourier(shape.head_dim, shape.n_embd, max_positions=512, learnable=learnable)
-    return Transformer(shape, encoding), Branches(corpus, block_size=12, n_branches=(2, 2), length=10)
+    objective = Branches(corpus, block_size=12, n_branches=(2, 2), length=10)
 
+    def start() -> Training:
+        torch.manual_seed(0)
+        encoding = Fourier(shape.head_dim, shape.n_embd, max_positions=512, learnable=learnable)
+        return Training(Transformer(shape, encoding), objective, TrainConfig(steps=6, batch_size=4))
 
-@pytest.mark.parametrize("learnable", [False, True])
-def test_a_stride_steered_in_a_run_counts_from_that_step_on_and_can_be_repeated(
-    corpus: Corpus, learnable: bool
-) -> None:
-    changes = {4: {"stride": 8.0}}
-    history = list(train(*branches(corpus, learnable), PLAN, lambda step: changes.get(step, {})))
-    repeated = list(train(*branches(corpus, learnable), PLAN, replay(history)))
-    untouched = list(train(*branches(corpus, learnable), PLAN))
-    assert [s.loss for s in history] == [s.loss for s in repeated]
-    assert [s.loss for s in history[:3]] == [s.loss for s in untouched[:3]]
-    assert history[3].loss != untouched[3].loss
-    assert [s.changed for s in history] == [{}, {}, {}, {"stride": 8.0}, {}, {}]
-
-
-def test_a_restored_stride_is_a_whole_number(corpus: Corpus) -> None:
-    (trained, objective), (fresh, _) = branches(corpus), branches(corpus)
-    training = Training(trained, objective, PLAN)
+    training, again = start(), start()
     steps = training.steps(lambda step: {"stride": 8.0} if step == 2 else {})
     for _ in range(3):
         next(steps)
-    again = Training(fresh, objective, PLAN)
-    fresh.load_state_dict(trained.state_dict())
+    again.model.load_state_dict(training.model.state_dict())
     state = deepcopy(training_state(training))
     state["steered"] = json.loads(json.dumps(state["steered"]))
     restore(again, state)
-    assert fresh.encoding.stride == 8
-    assert type(fresh.encoding.stride) is int
-    assert [s.loss for s in again.steps()] == [s.loss for s in steps]
+    assert again.model.encoding.stride == 8
+    assert type(again.model.encoding.stride) is int
+    losses = [s.loss for s in again.steps()]
+    assert losses == [s.loss for s in steps]
+    assert losses != [s.loss for s in start().steps()][3:]  # the stride counts

@@ -6,13 +6,9 @@ A test names them as text, such as "signal_at_step(3, 'SIGKILL')"; `conftest.sta
 from __future__ import annotations
 
 import os
-import resource
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from babygpt.training.loop import Training
 
@@ -76,18 +72,6 @@ def signal_while_measuring(name: str) -> None:
         return measure(*args)
 
     train.measure = send_and_measure
-
-
-def starve(step: int) -> None:
-    """Let the system refuse any more memory from a step on."""
-
-    def limit(number: int) -> None:
-        if number >= step:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (used + 2**24, used + 2**24))
-            torch.empty(2**28)
-
-    before_step(limit)
 
 
 def log_steps(path: str) -> None:

@@ -23,7 +23,7 @@ def work(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work, undisturbed, monkeypatch):
-    words, calls, fsync = training_words("train", desk), iter(range(100)), os.fsync
+    calls, fsync = iter(range(100)), os.fsync
 
     def full(handle):
         if next(calls) >= 2:  # steps 2 and 4 were saved
@@ -32,17 +32,12 @@ def test_a_full_disk_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        result = run(*words)
-    assert result.exit_code == 1
-    line = result.output.splitlines()[-1]
-    assert "No space left on device" in line
-    assert "the checkpoint of step 4 stands at m.safetensors" in line
-    assert run(*words, "--resume").exit_code == 0
-    assert contents(work) == undisturbed("train")
+        refused_after_step_4(run, desk, "No space left on device")
+    resumed_as_if_undisturbed(run, desk, work, undisturbed)
 
 
 def test_out_of_memory_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work, undisturbed, monkeypatch):
-    words, make_step = training_words("train", desk), Training.make_step
+    make_step = Training.make_step
 
     def refuse(self, *args, **named):
         if self.step == 5:
@@ -51,34 +46,29 @@ def test_out_of_memory_is_told_in_one_line_and_loses_no_checkpoint(run, desk, wo
 
     with monkeypatch.context() as patch:
         patch.setattr(Training, "make_step", refuse)
-        result = run(*words)
+        refused_after_step_4(run, desk, "you tried to allocate 9 bytes", "smaller batch_size")
+    resumed_as_if_undisturbed(run, desk, work, undisturbed)
+
+
+def refused_after_step_4(run, desk, *parts):
+    result = run(*training_words("train", desk))
     assert result.exit_code == 1
-    line = result.output.splitlines()[-1]
-    assert "you tried to allocate 9 bytes" in line
-    assert "the checkpoint of step 4 stands at m.safetensors" in line
-    assert "smaller batch_size" in line
-    assert run(*words, "--resume").exit_code == 0
+    for part in (*parts, "the checkpoint of step 4 stands at m.safetensors"):
+        assert part in result.output.splitlines()[-1]
+
+
+def resumed_as_if_undisturbed(run, desk, work, undisturbed):
+    assert run(*training_words("train", desk), "--resume").exit_code == 0
     assert contents(work) == undisturbed("train")
 
 
-@pytest.mark.slow
-def test_the_systems_own_refusal_of_memory_is_understood(start, desk, tmp_path):
-    process = start(tmp_path / "work", *training_words("train", desk), plants="starve(5)")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert "memory" in err.splitlines()[-1]
-    assert "the checkpoint of step 4 stands at m.safetensors" in err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("flag", "value"), [("--n-layer", 10**10), ("--n-embd", 10**8), ("--batch-size", 10**12)]
-)
-def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work, flag, value):
-    result = run(*training_words("train", desk), flag, value)
-    assert result.exit_code == 1
-    assert str(value) in result.output
-    assert "GB of memory" in result.output
-    assert list(work.iterdir()) == []
+def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work):
+    for flag, value in (("--n-layer", 10**10), ("--n-embd", 10**8), ("--batch-size", 10**12)):
+        result = run(*training_words("train", desk), flag, value)
+        assert result.exit_code == 1
+        assert str(value) in result.output
+        assert "GB of memory" in result.output
+        assert list(work.iterdir()) == []
 
 
 # ---------------------------------------------------------------- the terminal
@@ -117,60 +107,33 @@ OBSTACLES = {
     "a link to itself": lambda path: path.symlink_to(path),
     "the user's own file": lambda path: path.write_bytes(b"mine"),
 }
-PLACES = ["file/below", "/proc/nowhere/m", "x" * 300, "folder/" + "y" * 300]
+PLACES = ["own/below", "/proc/nowhere/m", "x" * 300, "folder/" + "y" * 300, *(f"{n}.m" for n in OBSTACLES)]
 
 
-@pytest.fixture
-def refused(run, desk, work, monkeypatch):
-    """Check that `train` refuses a target before the first step, and leaves all as it was."""
+def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, desk, work, monkeypatch):
+    """Also a folder without permission, where the tests run as root, who may write anywhere."""
+    (work / "own").write_text("mine")
+    for name, make in OBSTACLES.items():
+        make(work / f"{name}.m")
+    (work / "closed").mkdir()
+    (work / "closed").chmod(0o555)
+    touch = Path.touch
 
-    def refuse(out):
-        with monkeypatch.context() as patch:
-            patch.setattr(Training, "make_step", None)  # whoever trains fails
-            before = listing(work)
-            result = run(*training_words("train", desk), "--out", out)
-        assert result.exit_code == 1
+    def forbidden(path, *args, **named):
+        if path.parent.name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        touch(path, *args, **named)
+
+    monkeypatch.setattr(Path, "touch", forbidden)
+    monkeypatch.setattr(Training, "make_step", None)  # a step would fail
+    before = listing(work)
+    for out in (*PLACES, "closed/m"):
+        result = run(*training_words("train", desk), "--out", out)
+        assert result.exit_code == 1, out
         assert "choose another --out" in result.output
         assert listing(work) == before
-
-    return refuse
 
 
 def listing(folder):
     """Return everything in a folder: names, kinds and sizes."""
     return [(p.name, p.lstat().st_mode, p.lstat().st_size) for p in sorted(folder.rglob("*"))]
-
-
-@pytest.mark.parametrize("name", OBSTACLES)
-def test_a_target_that_is_taken_is_refused_before_the_first_step(refused, work, name):
-    OBSTACLES[name](work / "m.safetensors")
-    refused("m.safetensors")
-
-
-def test_a_place_that_cannot_be_written_is_refused_before_the_first_step(refused, work):
-    (work / "file").write_text("mine")
-    for place in PLACES:
-        refused(place)
-
-
-def test_a_folder_without_permission_is_refused_before_the_first_step(refused, work, monkeypatch):
-    """Also where the tests run as root, who may write anywhere."""
-    (work / "closed").mkdir()
-    (work / "closed").chmod(0o555)
-    if os.getuid() == 0:
-        touch = Path.touch
-
-        def forbidden(path, *args, **named):
-            if path.parent.name == "closed":
-                raise PermissionError(errno.EACCES, "Permission denied")
-            touch(path, *args, **named)
-
-        monkeypatch.setattr(Path, "touch", forbidden)
-    refused("closed/m.safetensors")
-
-
-def test_a_link_is_followed_to_a_file_that_is_not_there_yet(run, desk, work, undisturbed):
-    (work / "m.safetensors").symlink_to(work / "there" / "file.safetensors")
-    assert run(*training_words("train", desk)).exit_code == 0
-    assert (work / "m.safetensors").is_symlink()
-    assert contents(work / "there") == {"file.safetensors": undisturbed("train")["m.safetensors"]}

@@ -1,4 +1,7 @@
-"""Promises of models about the past, order and branches: kept by one model, broken by another."""
+"""Promises of models about the past, order and branches, and of samplers: kept by one, broken by another."""
+
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -6,9 +9,12 @@ import torch
 from babygpt import invariants
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Fourier, LearnedPositions, Polar
+from babygpt.invariants.base import text_logits
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import denoise
 from babygpt.positions import Positions
+from babygpt.sampling import ancestral, by_confidence, fill_in, in_random_order
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
 IDX = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 10])
@@ -54,19 +60,11 @@ def test_a_code_opens_the_eyes(wake, version):
 def test_every_version_is_causal_and_reads_alike_with_a_cache(wake, one_text, version):
     model, positions = wake(build(version, CONFIG)), one_text(version, len(IDX))
     assert invariants.causal(model, IDX, positions).holds
+    assert invariants.sees_the_past_alone(model, IDX, positions).holds
     assert invariants.cache_equals_full(model, IDX, positions).holds
     assert invariants.extrapolates_or_refuses(model, IDX, positions.branch).holds
     if version not in ("v2", "learned"):  # whose table ends with the window; all others go on
         assert torch.isfinite(model(IDX.repeat(4)[None], one_text(version, 4 * len(IDX)))).all()
-
-
-def test_a_model_that_has_to_be_told_the_branch_is_not_taken_to_refuse_positions(wake):
-    """It goes on past its window; an error about branches would have passed for a refusal."""
-    model, beyond = (
-        wake(build("v6", CONFIG)),
-        Positions(torch.arange(16, 26), torch.zeros(10, dtype=torch.long)),
-    )
-    assert torch.isfinite(model(IDX[None], beyond)).all()
 
 
 @pytest.mark.parametrize("version", DENOISERS)
@@ -151,11 +149,6 @@ def test_isolated_texts_keep_to_themselves_and_others_do_not(wake, woven, versio
 @pytest.mark.parametrize("make", [peeking, lambda config: SameTime(config, Encoding())])
 def test_who_looks_at_the_future_or_aside_is_found_out(wake, woven, make):
     assert not invariants.sees_the_past_alone(wake(make(CONFIG)), *row(woven())).holds
-
-
-def test_of_one_text_the_past_is_what_comes_before(wake):
-    for version in ("v1", "v4", "v5"):
-        assert invariants.sees_the_past_alone(wake(build(version, CONFIG)), IDX, Positions.arange(10)).holds
     assert not invariants.sees_the_past_alone(wake(peeking(CONFIG)), IDX, Positions.arange(10)).holds
 
 
@@ -184,10 +177,59 @@ def test_one_branch_without_a_code_is_one_text(wake, isolated):
     assert not invariants.one_branch_is_one_text(wake(build("v6", CONFIG)), plain, IDX).holds
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [invariants.nothing_leaks, invariants.branches_permute, invariants.parallel_cache_equals_full],
-)
-def test_a_promise_about_branches_has_to_know_them(wake, promise):
-    with pytest.raises(ValueError, match=r"positions\.branch is None"):
-        promise(wake(build("v4", CONFIG)), IDX, Positions.arange(10))
+def test_a_promise_about_branches_has_to_know_them(wake):
+    model = wake(build("v4", CONFIG))
+    for promise in ("nothing_leaks", "branches_permute", "parallel_cache_equals_full"):
+        with pytest.raises(ValueError, match=r"positions\.branch is None"):
+            getattr(invariants, promise)(model, IDX, Positions.arange(10))
+
+
+# ---------------------------------------------------------------- samplers that fill in
+
+
+def test_a_promise_prints_its_mark():
+    assert str(invariants.Promise("it holds", 0.0, 1.0)) == "✓ it holds"
+    assert str(invariants.Promise("it fails", 2.0, 1.0)) == "✗ it fails"
+
+
+def test_a_text_is_read_with_its_masks_where_the_model_fills_in(awake, text):
+    model, idx = awake("v7"), torch.tensor([3, 10, 4, 10, 10, 5])
+    assert torch.equal(text_logits(model, idx)[:, :10], denoise(model, idx[None])[0])
+    model, idx = awake("v4"), text(9)
+    assert torch.equal(text_logits(model, idx), model(idx[None])[0])
+
+
+MASK = 10
+ORDERS = {"surest first": by_confidence(0.3), "random": in_random_order(2), "ancestral": ancestral(4)}
+
+
+@pytest.fixture
+def holes(text):
+    """Two texts, one with ten holes and one with none."""
+    idx = text(2, 14, vocab_size=MASK)
+    idx[0, 2:12] = MASK
+    return idx
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ours_keeps_all_promises(awake, holes, order):
+    model, fill = awake("v7"), partial(fill_in, order=ORDERS[order])
+    for promise in (
+        invariants.fills_every_mask,
+        invariants.keeps_the_prompt,
+        invariants.at_least_one_a_step,
+    ):
+        assert promise(model, holes, fill).holds, promise
+        assert promise(model, holes).holds, promise  # by confidence, where nothing is said
+
+
+def test_samplers_that_break_a_promise_are_found_out(awake, holes):
+    model, filled, at = awake("v7"), fill_in(awake("v7"), holes), torch.tensor([2])
+    left = replace(filled, tokens=filled.tokens.index_fill(1, at, MASK))
+    assert invariants.fills_every_mask(model, holes, lambda *_: left).value == 2
+    changed = replace(filled, tokens=(filled.tokens + 1) % MASK)
+    assert invariants.keeps_the_prompt(model, holes, lambda *_: changed).value == 18
+    assert invariants.fills_every_mask(model, holes, lambda *_: changed).holds
+    for when in (2 * filled.when, filled.when.index_fill(1, at, 0)):  # idle steps, or a token without a step
+        slow = replace(filled, when=when)
+        assert not invariants.at_least_one_a_step(model, holes, lambda *_, slow=slow: slow).holds

@@ -233,9 +233,6 @@ def test_waiting_for_a_step_ends_when_it_is_made_or_the_run_is_over(make, gated,
     assert run.state is State.FINISHED
 
 
-@pytest.mark.survives(
-    "the kernel is interrupted while a cell waits for a run", "the waiting ends, the run goes on"
-)
 def test_an_interrupt_of_the_waiting_does_not_interrupt_the_run(make, gated, start, monkeypatch):
     run = start(make(), gated, title="v4")
     with monkeypatch.context() as press:
@@ -266,7 +263,6 @@ class Broken(NextToken):
         return super().loss(model, batch)
 
 
-@pytest.mark.survives("an error in the thread that trains", "it is raised in the cell that waits for the run")
 def test_an_error_in_the_objective_is_raised_in_the_cell_that_waits(make, small_corpus, start):
     error = ZeroDivisionError("no loss")
     run = start(make(), Broken(small_corpus, error))
@@ -308,9 +304,6 @@ def test_a_model_that_another_thread_trains_is_an_error_in_the_cell_that_waits(m
     assert not plain.is_alive()
 
 
-@pytest.mark.survives(
-    "a live training of a model too small for the text's vocabulary", "an error of the cell that asks for it"
-)
 def test_a_model_or_watch_that_does_not_fit_is_an_error_of_the_cell(make, objective, small_corpus):
     small = build("v4", ModelConfig(vocab_size=5, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
     with pytest.raises(BadInput, match=r"vocab_size \(5\)"):
@@ -340,9 +333,6 @@ def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective
     assert torch.equal(seen, again.head.weight)
 
 
-@pytest.mark.survives(
-    "a learning rate so high that the loss becomes nan", "the run ends at that step, and says what to try"
-)
 def test_a_loss_that_is_not_finite_names_a_remedy(make, objective, start):
     run = start(make(), objective, TrainConfig(steps=20, lr_other=1e30, lr_matrix=1e30, warmup=0))
     with pytest.raises(FloatingPointError, match="lr_matrix"):
@@ -352,7 +342,6 @@ def test_a_loss_that_is_not_finite_names_a_remedy(make, objective, start):
 # ---------------------------------------------------------------- one at a time
 
 
-@pytest.mark.survives("four runs started at once", "they train one after the other")
 def test_no_two_runs_train_at_the_same_time(make, small_corpus, gated, start):
     """Also after one that was stopped, and after one that failed."""
     order = []
@@ -434,9 +423,6 @@ def test_a_number_steered_while_a_run_waits_holds_from_its_first_step(make, gate
     assert second.result()[0].changed == {"steepness": 5.0}
 
 
-@pytest.mark.survives(
-    "a running model steered by a wrong name or value", "an error of the cell that steers; the run goes on"
-)
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_an_impossible_steering_is_an_error_of_the_cell_and_the_run_goes_on(
     make, objective, gated, start, version

@@ -102,7 +102,6 @@ def test_a_wake_while_it_paints_or_comes_to_rest_is_painted(easel, where):
     assert easel.painted[-1] == 1
 
 
-@pytest.mark.survives("two hundred slider moves from several threads", "the picture is that of the last one")
 def test_two_hundred_wakes_from_several_threads_end_with_the_last_value(easel):
     easel.may_end.set()
     begin, lock = threading.Barrier(5), threading.Lock()
@@ -194,9 +193,6 @@ def level(view):
     return view.canvas.axes[0].lines[0].get_ydata()[0]
 
 
-@pytest.mark.survives(
-    "a cell with an explorer is run again and again", "the view it left is closed, and no other"
-)
 def test_a_cell_that_is_run_again_closes_the_views_it_left_and_no_others(place):
     place("cell a", "run 1")
     hidden, one, other = make(), show(make()), show(make())

@@ -187,13 +187,3 @@ def test_equal_texts_differ_in_the_layers_only_if_there_is_a_code(awake, text) -
     for isolated in (False, True):
         model = awake("v6-none", {"isolated": isolated})
         assert np.allclose(layer_similarity(model, text(7), 4), 1.0, atol=1e-5)
-
-
-def test_looking_inside_leaves_nothing_behind(awake, text) -> None:
-    """Also if the model refuses to read."""
-    model = awake("v6-learned")
-    layer_similarity(model, text(5), 2)
-    with pytest.raises(ValueError, match="position 8"):
-        layer_similarity(model, text(5), 9)
-    hooks = [[*module._forward_hooks, *module._forward_pre_hooks] for module in model.modules()]
-    assert not any(hooks)

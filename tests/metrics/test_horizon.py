@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt.metrics.horizon import cost_of_hiding, far_attention, short_sighted
-from babygpt.metrics.inspection import attention_weights
+from babygpt.metrics.inspection import attention_weights, cost_of_hiding, far_attention, short_sighted
 from babygpt.metrics.losses import loss_by_position
 from babygpt.positions import Positions
 

@@ -41,11 +41,7 @@ def test_logits_depend_on_the_last_token_and_in_v2_on_its_position(awake, text, 
     assert torch.allclose(model(idx), x @ model.head.weight.T + model.head.bias, atol=1e-6)
     moved = model(idx, Positions.arange(9, start=2))
     assert torch.equal(moved, model(idx)) == (version == "v1")
-
-
-def test_no_text_is_too_long_for_v1(awake, text) -> None:
-    model, idx = awake("v1"), text(1, 99)  # block_size is 16
-    assert torch.equal(model(idx), model(idx, Positions.arange(99, start=1000)))
+    assert awake("v1")(text(1, 99)).shape == (1, 99, 11)  # block_size is 16, and v1 needs none
 
 
 @pytest.mark.parametrize("extra", [1, 5, 16, 40])
@@ -57,11 +53,6 @@ def test_v2_cuts_long_text_and_its_targets_to_the_last_window(awake, text, extra
     expected = cross_entropy(model(x[:, -16:]), y[:, -16:])
     assert expected.shape == (2, 16)
     assert torch.equal(cross_entropy(model(x), y), expected)
-
-
-def test_v2_refuses_a_position_beyond_its_table(awake, text) -> None:
-    with pytest.raises(ValueError, match=r"position 16 .* 0 to 15"):
-        awake("v2")(text(1, 3), Positions.arange(3, start=14))
 
 
 def test_the_notes_examples_by_hand() -> None:
@@ -77,14 +68,6 @@ def test_the_notes_examples_by_hand() -> None:
     one, other = inputs_of_head(v2, [0, 1, 2], [2, 1, 0])
     assert torch.allclose(one, torch.tensor([[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]]))
     assert torch.allclose(other, torch.tensor([[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]))
-
-
-@pytest.mark.parametrize(("V", "C"), [(11, 16), (65, 8)])
-def test_v1_has_the_notes_parameters_and_the_bias_that_the_note_forgets(V: int, C: int) -> None:
-    v1 = BagOfTokens(ModelConfig(vocab_size=V, n_head=1, n_embd=C))
-    v2 = BagWithPositions(ModelConfig(vocab_size=V, block_size=20, n_head=1, n_embd=C))
-    assert sum(p.numel() for p in v1.parameters()) == V * C + C * V + V
-    assert sum(p.numel() for p in v2.parameters()) == V * C + C * V + V + 20 * C
 
 
 # ---------------------------------------------------------------- the cache
@@ -144,12 +127,15 @@ def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, one_text, ver
         assert torch.allclose(last, model(idx, one_text(version, 6))[:, 5:], atol=1e-5)
 
 
-def test_two_caches_are_independent(awake, text) -> None:
+def test_two_caches_are_independent_and_each_needs_room(awake, text) -> None:
     model, idx, one, other = awake("v4"), text(2, 8), KVCache(8), KVCache(8)
     with torch.no_grad():
         model(idx[:1, :4], cache=one)
         model(idx[1:, :4], cache=other)
         assert torch.allclose(model(idx[:1, 4:], cache=one), model(idx[:1])[:, 4:], atol=1e-5)
+    for capacity in (0, -4):
+        with pytest.raises(ValueError, match=rf"capacity \({capacity}\)"):
+            KVCache(capacity)
 
 
 @pytest.mark.parametrize("version", WAYS)
@@ -175,9 +161,3 @@ def test_branches_masks_and_wide_keys_are_cached(wake, text, encoding: Encoding)
     branch, masked = torch.tensor([0, 1, 0, 1, 1, 0]), torch.tensor([False, True, True, False, True, False])
     whole = Positions(torch.arange(6), None if isinstance(encoding, LearnedPhase) else branch, masked)
     assert_pieces_are_the_whole(wake(Transformer(CONFIG, encoding)), text(1, 6), whole, [2])
-
-
-@pytest.mark.parametrize("capacity", [0, -4])
-def test_a_cache_without_room_is_refused(capacity: int) -> None:
-    with pytest.raises(ValueError, match=rf"capacity \({capacity}\)"):
-        KVCache(capacity)

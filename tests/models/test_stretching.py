@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from babygpt.config import ModelConfig
 from babygpt.encodings import ALiBi, Encoding, Interpolated, PerLayer, Rotary, YaRN
 from babygpt.errors import BadInput
 from babygpt.models.language_model import KVCache
@@ -82,9 +81,5 @@ def test_layers_without_a_code_stay_without(awake) -> None:
 def test_what_is_refused(awake, version: str, method: str, factor: float, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         stretched(awake(version), method, factor)
-
-
-def test_an_encoding_for_other_layers_is_refused() -> None:
-    config = ModelConfig(11, BLOCK, n_layer=2, n_head=2, n_embd=2 * D)
     with pytest.raises(BadInput, match="1 encodings for 2 layers"):
-        with_encoding(build("v4", config), PerLayer([ALiBi(2)]))
+        with_encoding(awake("v4"), PerLayer([ALiBi(2)]))

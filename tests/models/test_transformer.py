@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
 from babygpt.data.batches import interleave
-from babygpt.encodings import ALiBi, Encoding, Rotary, Rotary2D
-from babygpt.metrics.horizon import short_sighted
+from babygpt.encodings import ALiBi, Encoding, Rotary
+from babygpt.metrics.inspection import short_sighted
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import cross_entropy
@@ -21,7 +21,6 @@ from babygpt.positions import Positions
 V, C, H, D, BLOCK = 11, 16, 2, 8, 16
 CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)
 BODIES = ["v3", "v4", "v5", "v5-absolute", "nope", "learned", "alibi"]
-RELATIVE = ["v4", "v5", "nope", "alibi"]
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
 At = tuple[int, int]  # time and branch of a token
 
@@ -144,18 +143,11 @@ def test_parallel_texts_equal_the_reference(awake, text, version: str, isolated:
 @pytest.mark.parametrize("version", BODIES)
 @pytest.mark.parametrize("start", [0, 5])
 def test_logits_equal_the_reference(awake, text, version: str, start: int) -> None:
-    model, idx = awake(version), text(2, 10)
-    got = model(idx, Positions.arange(10, start)).detach().numpy()
-    for b in range(2):
-        expected = reference(version, model, idx[b].tolist(), start)
-        assert np.abs(got[b] - expected).max() < 1e-4
-
-
-@pytest.mark.parametrize("version", ["v4", "v5", "v5-absolute", "nope", "learned", "alibi"])
-def test_logits_equal_the_reference_in_double_precision(awake, text, version: str) -> None:
-    model, idx = awake(version).double(), text(1, 10)
-    expected = reference(version, model, idx[0].tolist())
-    assert np.abs(model(idx)[0].detach().numpy() - expected).max() < 1e-10
+    model, idx, positions = awake(version), text(2, 10), Positions.arange(10, start)
+    expected = np.stack([reference(version, model, row.tolist(), start) for row in idx])
+    assert np.abs(model(idx, positions).detach().numpy() - expected).max() < 1e-4
+    limit = 1e-4 if version == "v3" else 1e-10  # v3's table is float32
+    assert np.abs(model.double()(idx, positions).detach().numpy() - expected).max() < limit
 
 
 def test_masks_have_the_precision_of_the_model(awake, text) -> None:
@@ -176,84 +168,26 @@ def test_body_without_causality_equals_the_reference(wake, text, encoding: str) 
     assert np.abs(model(idx)[0].detach().numpy() - expected).max() < 1e-4
 
 
-@pytest.mark.parametrize("version", BODIES)
-def test_attention_equals_pytorchs_own(awake, version: str) -> None:
-    """`F.multi_head_attention_forward`, given the queries and keys as they meet."""
-    model = awake(version)
-    layer, x = model.blocks[0].attention, torch.randn(3, 7, C)
-    positions = Positions.arange(7)
-    context = Context(model.encoding, positions, model.attn_masks(positions, positions)[0], True, None)
-    q, k, _ = layer.qkv(x, context)
-    merged_q, merged_k = (each.transpose(1, 2).flatten(2).transpose(0, 1) for each in (q, k))
-    mask = torch.full((7, 7), -torch.inf).triu(1).expand(3 * H, 7, 7)
-    bias = model.encoding.score_bias(positions, positions)
-    if bias is not None:
-        mask = mask + bias.expand(H, 7, 7).repeat(3, 1, 1)
-    expected, _ = F.multi_head_attention_forward(
-        SHARPNESS * merged_q,
-        merged_k,
-        x.transpose(0, 1),
-        embed_dim_to_check=C,
-        num_heads=H,
-        in_proj_weight=None,
-        in_proj_bias=None,
-        bias_k=None,
-        bias_v=None,
-        add_zero_attn=False,
-        dropout_p=0.0,
-        out_proj_weight=layer.out.weight,
-        out_proj_bias=None,
-        attn_mask=mask,
-        use_separate_proj_weight=True,
-        q_proj_weight=torch.eye(C),
-        k_proj_weight=torch.eye(C),
-        v_proj_weight=layer.to_v.weight,
-    )
-    assert torch.allclose(layer(x, context), expected.transpose(0, 1), atol=1e-5)
-
-
-@pytest.mark.parametrize("version", ["v7-rope", "v7"])
-def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake, version: str) -> None:
-    """RoPE as a product of complex numbers; gates in quadrature as waves, with plain attention's scale."""
-    model, x = awake(version).double(), torch.randn(2, 7, C, dtype=torch.float64)
+def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake) -> None:
+    """Gates in quadrature are waves, with plain attention's scale although keys are wider."""
+    model, x = awake("v7").double(), torch.randn(2, 7, C, dtype=torch.float64)
     layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
     context = Context(model.encoding, where, model.attn_masks(where, where)[0], model.causal, None)
     q, k, v = (
         project(x).view(2, 7, H, D).transpose(1, 2) for project in (layer.to_q, layer.to_k, layer.to_v)
     )
-    q, k = (torch.nn.functional.rms_norm(each, (D,)) for each in (q, k))
-    if version == "v7-rope":
-        speed = 10_000.0 ** (-torch.arange(0, D, 2).double() / D)
-        unit = torch.polar(torch.ones(7, D // 2).double(), torch.arange(7)[:, None] * speed)
-        q, k = (
-            torch.view_as_real(
-                torch.view_as_complex(each.unflatten(-1, (-1, 2)).contiguous()) * unit
-            ).flatten(-2)
-            for each in (q, k)
-        )
-    else:
-        wave = torch.arange(7)[:, None] * 10_000.0 ** (-torch.arange(D).double() / D)
-        ahead = wave + model.encoding.delta[:, None]
-        factor = torch.where(where.masked, 0.3, 1.0).double()[:, None]
-        q = torch.cat([q * wave.cos(), q * wave.sin()], dim=-1)
-        k = torch.cat([k * ahead.cos(), k * ahead.sin()], dim=-1) * factor
+    q, k = (F.rms_norm(each, (D,)) for each in (q, k))
+    wave = torch.arange(7)[:, None] * 10_000.0 ** (-torch.arange(D).double() / D)
+    ahead = wave + model.encoding.delta[:, None]
+    factor = torch.where(where.masked, 0.3, 1.0).double()[:, None]
+    q = torch.cat([q * wave.cos(), q * wave.sin()], dim=-1)
+    k = torch.cat([k * ahead.cos(), k * ahead.sin()], dim=-1) * factor
     mixed = F.scaled_dot_product_attention(q, k, v, scale=SHARPNESS / math.sqrt(D))
     expected = mixed.transpose(1, 2).flatten(2) @ layer.out.weight.T
     assert torch.allclose(layer(x, context), expected, atol=1e-6)
 
 
 # ---------------------------------------------------------------- promises
-
-
-@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v5", "v6", "pope"])
-@given(at=st.integers(0, 15))
-def test_no_token_sees_the_future(awake, text, one_text, version: str, at: int) -> None:
-    model, idx, positions = awake(version), text(1, 16), one_text(version, 16)
-    other = idx.clone()
-    other[:, at] = (other[:, at] + 1) % V
-    change = (model(idx, positions) - model(other, positions)).abs().amax(dim=-1)[0]
-    assert (change[:at] < 1e-6).all()
-    assert change[at] > 1e-3  # and does see itself
 
 
 @pytest.mark.parametrize("version", ["v3", "v4", "v5", "alibi", "v7", "v7-polar", "v7-nope"])
@@ -265,13 +199,6 @@ def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_te
         other[:, at] = (other[:, at] + 1) % V
         change = (model(idx, positions) - model(other, positions)).abs().amax(dim=-1)[0]
         assert (change[0 if VERSIONS[version].masks else -1 :] > 1e-6).all()
-
-
-@pytest.mark.parametrize("version", BODIES)
-def test_moving_the_whole_text_matters_to_absolute_codes_alone(awake, text, version: str) -> None:
-    model, idx = awake(version), text(1, 8)
-    change = (model(idx, Positions.arange(8, start=8)) - model(idx)).abs().max()
-    assert (change < 1e-4) == (version in RELATIVE)
 
 
 @pytest.mark.parametrize("version", ["v2", "v3", "v5", "v5-absolute", "v6", "v7", "pope"])
@@ -293,43 +220,11 @@ def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: l
     assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
 
-@pytest.mark.parametrize("isolated", [False, True])
-@pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
-def test_only_an_isolated_branch_reads_as_if_it_were_alone(awake, text, version: str, isolated: bool) -> None:
-    """Alone, each text keeps the branch number that it has among the others."""
-    model, texts, starts = awake(version, {"isolated": isolated}), text(17).split([5, 8, 4]), (2, 0, 5)
-    together = interleave(texts, starts)
-    logits = model(together.tokens, together.positions)[0]
-    for b in range(3):
-        alone = interleave([texts[b]], [starts[b]], [b])
-        change = (logits[together.branch[0] == b] - model(alone.tokens, alone.positions)[0]).abs().max()
-        assert change < 1e-5 if isolated else change > 1e-2
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-@given(start=st.integers(0, 5), length=st.integers(1, 11))
-def test_one_branch_without_a_code_is_v4(awake, text, isolated: bool, start: int, length: int) -> None:
-    parallel, plain = awake("v6-none", {"isolated": isolated}).double(), awake("v4").double()
-    parallel.load_state_dict(plain.state_dict())
-    idx, time = text(2, length), torch.arange(start, start + length)
-    got = parallel(idx, Positions(time, torch.zeros_like(time)))
-    assert torch.allclose(got, plain(idx, Positions(time)), atol=1e-12)
-
-
 def test_isolation_needs_branches_and_causality(awake, text) -> None:
     with pytest.raises(ValueError, match=r"positions\.branch"):
         awake("v6-none", {"isolated": True})(text(1, 5))
     with pytest.raises(ValueError, match="causal is False"):
         Transformer(CONFIG, Rotary(D), causal=False, isolated=True)
-
-
-def test_branches_reach_the_attention(wake, text) -> None:
-    """2-D RoPE sees Positions as the caller made them."""
-    model, idx = wake(Transformer(CONFIG, Rotary2D(D))), text(1, 6)
-    time = torch.arange(6)
-    one = model(idx, Positions(time, branch=torch.zeros(6)))
-    two = model(idx, Positions(time, branch=time % 2))
-    assert (one - two).abs().max() > 1e-3
 
 
 # ---------------------------------------------------------------- the start, and bad shapes
@@ -348,18 +243,3 @@ def test_every_block_starts_as_identity() -> None:
     context = Context(model.encoding, Positions.arange(5), None, True, None)
     for block in model.blocks:
         assert torch.equal(block(x, context), x)
-
-
-def test_gradients_reach_every_parameter(awake, text, one_text) -> None:
-    for version in VERSIONS:
-        model, idx = awake(version), text(2, BLOCK + 1)
-        cross_entropy(model(idx[:, :-1], one_text(version, BLOCK)), idx[:, 1:]).mean().backward()
-        for name, p in model.named_parameters():
-            assert p.grad.abs().max() > 0, (version, name)
-
-
-def test_widths_that_make_no_pairs_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"\(3\) must be even"):
-        build("v4", ModelConfig(vocab_size=V, n_head=4, n_embd=12))
-    with pytest.raises(ValueError, match=r"\(15\) must be even"):
-        build("v3", ModelConfig(vocab_size=V, n_head=1, n_embd=15))

@@ -1,18 +1,14 @@
 """Each version is built from its row of the table. A new row needs no entry here."""
 
-import math
-
 import pytest
 import torch
-import torch.nn.functional as F
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.models.language_model import BagOfTokens, BagWithPositions
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
-from babygpt.training.optimizers import optimizers
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=3, n_head=2, n_embd=16)
 BODY = 11 * 16 + 3 * (4 * 16 * 16 + 2 * 4 * 16 * 16) + 16 * 11  # embedding, blocks, head
@@ -58,16 +54,6 @@ def test_each_version_is_the_body_and_its_encoding() -> None:
         assert n_parameters(model.encoding) == LEARNED.get(name, n_parameters(model.encoding)), name
 
 
-@pytest.mark.parametrize("version", ["v1", "v2", "v4", "v7"])
-def test_the_seed_decides_the_weights(version: str) -> None:
-    models = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        models.append(build(version, CONFIG).token_embedding.weight)
-    assert torch.equal(models[0], models[1])
-    assert not torch.equal(models[0], models[2])
-
-
 def kinds_of_layers(encoding: Encoding) -> tuple[str, ...]:
     return tuple(type(layer).__name__ for layer in encoding.all())
 
@@ -104,30 +90,13 @@ def test_only_parallel_texts_can_be_isolated() -> None:
             build(name, CONFIG, colour="green")
     with pytest.raises(TypeError, match="isolated"):
         build("v4", CONFIG, isolated=True)
-
-
-def test_an_unknown_version_is_named_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"version \(v99\)") as caught:
+    with pytest.raises(ValueError, match=rf"version \(v99\) must be one of {', '.join(VERSIONS)}"):
         build("v99", CONFIG)
-    assert all(version in str(caught.value) for version in VERSIONS)
 
 
-def test_a_model_for_a_gpu_has_ten_million_weights_and_learns() -> None:
-    """It is trained on one short window for three steps, which a CPU can do."""
-    config = ModelConfig(65, block_size=256, n_layer=6, n_head=6, n_embd=384)
-    model = build("v4", config)
+def test_a_model_for_a_gpu_has_ten_million_weights() -> None:
+    model = build("v4", ModelConfig(65, block_size=256, n_layer=6, n_head=6, n_embd=384))
     assert n_parameters(model) == pytest.approx(10.7e6, rel=0.005)
-    idx = torch.arange(33)[None] % 7
-    losses = []
-    for _ in range(3):
-        loss = F.cross_entropy(model(idx[:, :-1])[0], idx[0, 1:])
-        loss.backward()
-        losses.append(loss.item())
-        for optimizer in optimizers(model, TrainConfig(steps=3)):
-            optimizer.step()
-        model.zero_grad()
-    assert losses[0] == pytest.approx(math.log(65))
-    assert losses[2] < losses[1] < losses[0]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,18 +1,25 @@
-"""The cross entropy of all objectives against PyTorch's, and the objective of each version."""
+"""The cross entropy of all objectives against PyTorch's, and tests that several objectives share."""
 
 import math
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
 from babygpt.data.batches import IGNORED
+from babygpt.data.corpus import Corpus
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import (
     Branches,
     DiffusionBound,
     MaskedDiffusion,
     NextToken,
+    Objective,
+    RandomPositions,
     cross_entropy,
     objective_for,
 )
@@ -24,11 +31,6 @@ def test_cross_entropy_is_pytorchs() -> None:
     assert torch.allclose(cross_entropy(logits, targets), per_token, atol=1e-6)
 
 
-def test_a_certain_answer_has_loss_0_and_a_uniform_one_log_v() -> None:
-    logits = torch.tensor([[[100.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]])
-    assert cross_entropy(logits, torch.tensor([[0, 3]]))[0].tolist() == pytest.approx([0, math.log(4)])
-
-
 def test_half_precision_logits_are_converted_first() -> None:
     logits, targets = torch.randn(2, 5, 11).bfloat16(), torch.randint(11, (2, 5))
     loss = cross_entropy(logits, targets)
@@ -36,10 +38,10 @@ def test_half_precision_logits_are_converted_first() -> None:
     assert torch.equal(loss, cross_entropy(logits.float(), targets))
 
 
-@pytest.mark.parametrize("seen", [1, 3, 7])
-def test_targets_are_cut_like_the_input(seen: int) -> None:
-    logits, targets = torch.randn(2, seen, 11), torch.randint(11, (2, 7))
-    assert torch.equal(cross_entropy(logits, targets), cross_entropy(logits, targets[:, -seen:]))
+def test_targets_are_cut_like_the_input() -> None:
+    for seen in (1, 3, 7):
+        logits, targets = torch.randn(2, seen, 11), torch.randint(11, (2, 7))
+        assert torch.equal(cross_entropy(logits, targets), cross_entropy(logits, targets[:, -seen:]))
 
 
 def test_an_ignored_target_has_no_loss() -> None:
@@ -74,3 +76,90 @@ def test_options_reach_the_objective(small_corpus, small_masked_corpus) -> None:
 def test_an_unknown_version_is_named(small_corpus) -> None:
     with pytest.raises(ValueError, match=r"version \(v99\) must be one of v1, v2"):
         objective_for("v99", small_corpus, 16)
+
+
+# ---------------------------------------------------------------- of every objective
+
+
+def draw(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def numbers(train: int = 1000, val: int = 400) -> Corpus:
+    """A text in which every token is another one, so that each tells where it comes from; MASK is token 0."""
+    return Corpus("numbers", CharTokenizer("", with_mask=True), 10 + torch.arange(train), torch.arange(val))
+
+
+def windows(objective: Objective, batch_size: int) -> torch.Tensor:
+    """Draw windows, with their masked tokens if there are any: (B, T)."""
+    inputs, targets, *_ = objective.batch(batch_size, draw())
+    return torch.where(inputs == 0, targets, inputs)
+
+
+MAKE: dict[str, Callable[..., Objective]] = {
+    "next token": NextToken,
+    "random positions": partial(RandomPositions, longest=99),
+    "branches": partial(Branches, n_branches=(1, 4), length=3),
+    "by samples": partial(Branches, n_branches=(1, 4), length=3, by_samples=True),
+    "diffusion": MaskedDiffusion,
+    "bound": DiffusionBound,
+}
+
+
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+def test_the_generator_decides_the_batch(make: Callable[..., Objective]) -> None:
+    objective = make(numbers(), 16)
+    first, again, other = (objective.batch(8, draw(seed)) for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert first[0].shape != other[0].shape or not torch.equal(first[0], other[0])
+
+
+@pytest.mark.parametrize(("name", "n"), [("next token", 29), ("diffusion", 30)])
+def test_windows_begin_at_every_position_equally_often(name: str, n: int) -> None:
+    """In 32 tokens there are 30 windows of 3, and 29 with their targets."""
+    found = windows(MAKE[name](numbers(train=32), 3), 200 * n)
+    assert torch.equal(found, found[:, :1] + torch.arange(3))
+    seen = Counter(found[:, 0].tolist())
+    assert set(seen) == set(range(10, 10 + n))
+    assert all(abs(count - 200) < 5 * math.sqrt(200) for count in seen.values())
+
+
+@pytest.mark.parametrize("part", ["train", "val"])
+@pytest.mark.parametrize(
+    ("make", "length", "message"),
+    [
+        (partial(NextToken, block_size=20), 20, "20 tokens; block_size 20 needs at least 21"),
+        (partial(MaskedDiffusion, block_size=16), 15, r"15 tokens; block_size \(16\)"),
+        (partial(Branches, block_size=16, n_branches=(1, 1), length=10), 10, "10 tokens.* at least 11"),
+    ],
+)
+def test_either_part_too_short_is_refused(part: str, make, length: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(numbers(**{part: length}))
+    make(numbers(**{part: length + 1}))
+
+
+def test_branches_that_cannot_be_are_named() -> None:
+    for wrong, message in (
+        ({"n_branches": (0, 3)}, "0 branches: a sample needs at least 1"),
+        ({"n_branches": (3, 2)}, "at most 2 branches are fewer than at least 3"),
+        ({"length": 17}, "a branch of 17 tokens does not fit: the window has 16 times"),
+        ({"length": 0}, "a branch of 0 tokens does not fit"),
+        ({"n_branches": (1, 4), "numbers": 3}, "3 numbers are too few for 4 branches"),
+        ({"n_branches": (1, 40), "length": 10}, "makes 39 texts of 10 tokens: too few for 40 branches"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Branches(numbers(), 16, **wrong)
+    Branches(numbers(), 16, (1, 39), length=10)
+
+
+@pytest.mark.parametrize("version", ["v4", "v6", "v7"])
+def test_validation_leaves_no_trace(awake, small_masked_corpus: Corpus, version: str) -> None:
+    model = awake(version, vocab_size=small_masked_corpus.tokenizer.vocab_size)
+    before = {name: p.clone() for name, p in model.state_dict().items()}
+    objective = objective_for(version, small_masked_corpus, 16, val_windows=99)
+    state = torch.random.get_rng_state()
+    assert objective.validate(model) == objective.validate(model)
+    assert all(p.grad is None for p in model.parameters())
+    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
+    assert torch.equal(torch.random.get_rng_state(), state)

@@ -46,14 +46,14 @@ def test_there_is_one_rate_in_each_share_of_the_range(n: int) -> None:
     assert len(orders) == 1 if n == 1 else len(orders) > 1
 
 
-@pytest.mark.parametrize("n", [1, 64, 3840])
 @pytest.mark.parametrize("lot", [0.0, 1 - 2**-24])
-def test_no_rate_is_0(monkeypatch, n: int, lot: float) -> None:
+def test_no_rate_is_0(monkeypatch, lot: float) -> None:
     """At the ends of what a generator may draw: the bound divides by it."""
     monkeypatch.setattr(torch, "rand", lambda n, generator: torch.full((n,), lot))
-    rates = masking_rates(n, draw())
-    assert 0 < rates.min() <= rates.max() <= 1
-    assert rates.dtype == torch.float32
+    for n in (1, 64, 3840):
+        rates = masking_rates(n, draw())
+        assert 0 < rates.min() <= rates.max() <= 1
+        assert rates.dtype == torch.float32
 
 
 @pytest.mark.parametrize("place", [0, 3])
@@ -63,11 +63,6 @@ def test_each_rate_is_uniform(place: int) -> None:
     seen = Counter((rates * 10).ceil().long().tolist())
     assert set(seen) == set(range(1, 11))
     assert all(abs(count - 400) < 5 * math.sqrt(400 * 0.9) for count in seen.values())
-
-
-def test_together_rates_vary_less_than_one_by_one() -> None:
-    spread = torch.stack([masking_rates(16, draw(seed)).mean() for seed in range(300)]).std()
-    assert spread < 0.2 / math.sqrt(12 * 16)  # a fifth of what separate draws would have
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
@@ -82,25 +77,6 @@ def test_each_token_is_masked_with_its_windows_rate(rate: float) -> None:
     assert (masked.double().mean(dim=0) - rate).abs().max() < 5 * error
     together = (masked[:, 0] & masked[:, 5]).double().mean()  # on their own
     assert abs(together - rate**2) < 5 * math.sqrt(rate**2 * (1 - rate**2) / 5000)
-
-
-def test_windows_begin_at_every_position_equally_often() -> None:
-    objective = MaskedDiffusion(numbers(train=32), 3)
-    inputs, targets, rates = objective.batch(6000, draw())
-    assert inputs.shape == targets.shape == (6000, 3)
-    assert rates.shape == (6000,)
-    windows = torch.where(targets == IGNORED, inputs, targets)
-    assert torch.equal(windows, windows[:, :1] + torch.arange(3))
-    seen = Counter(windows[:, 0].tolist())
-    assert set(seen) == set(range(10, 40))
-    assert all(abs(n - 200) < 5 * math.sqrt(200) for n in seen.values())
-
-
-def test_the_generator_decides_the_batch() -> None:
-    objective = MaskedDiffusion(numbers(), 16)
-    first, again, other = (objective.batch(4, draw(seed)) for seed in (0, 0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(first[0], other[0])
 
 
 # ---------------------------------------------------------------- the loss
@@ -221,20 +197,15 @@ def test_drawn_batches_come_to_the_bound_in_the_mean(posterior) -> None:
 
 
 @pytest.mark.parametrize("kind", [MaskedDiffusion, DiffusionBound])
-def test_validation_is_the_mean_over_all_masked_tokens(
-    awake, small_masked_corpus: Corpus, kind: type
-) -> None:
+def test_validation_is_the_mean_over_all_masked_tokens(awake, small_masked_corpus, kind: type) -> None:
     model = awake("v7", vocab_size=small_masked_corpus.tokenizer.vocab_size)
     objective = kind(small_masked_corpus, 16, val_windows=100)
-    losses = []
     with torch.no_grad():
-        for inputs, targets, _ in objective.val_batches():
-            losses.append(cross_entropy(denoise(model, inputs), targets)[targets != IGNORED])
+        losses = [
+            cross_entropy(denoise(model, inputs), targets)[targets != IGNORED]
+            for inputs, targets, _ in objective.val_batches()
+        ]
     assert objective.validate(model) == pytest.approx(torch.cat(losses).mean().item(), abs=1e-5)
-    state = torch.random.get_rng_state()
-    assert objective.validate(model) == objective.validate(model)
-    assert all(p.grad is None for p in model.parameters())
-    assert torch.equal(torch.random.get_rng_state(), state)
 
 
 @pytest.mark.parametrize(("wanted", "looked_at"), [(1, 25), (25, 25), (26, 26), (60, 60)])
@@ -253,28 +224,16 @@ def test_validation_reads_the_whole_text_and_begins_again(wanted: int, looked_at
 # ---------------------------------------------------------------- bad arguments
 
 
-@pytest.mark.parametrize("part", ["train", "val"])
-def test_either_part_too_short_is_refused(part: str) -> None:
-    sizes = {"train": 100, "val": 100, part: 15}
-    with pytest.raises(ValueError, match=r"15 tokens; block_size \(16\)"):
-        MaskedDiffusion(numbers(**sizes), 16)
-    MaskedDiffusion(numbers(**sizes), 15)
+def test_what_does_not_fit_is_refused(small_masked_corpus, awake, text) -> None:
     with pytest.raises(ValueError, match=r"val_windows \(0\)"):
         MaskedDiffusion(numbers(), 16, val_windows=0)
-    tokenizer = CharTokenizer("ab")
+    plain = Corpus("plain", CharTokenizer("ab"), torch.arange(99), torch.arange(99))
     with pytest.raises(ValueError, match=r"plain has no MASK token.*with_mask=True"):
-        MaskedDiffusion(Corpus("plain", tokenizer, torch.arange(99), torch.arange(99)), 16)
-
-
-@pytest.mark.parametrize("change", [-1, 1])
-def test_a_model_with_another_mask_id_is_refused(change: int, small_masked_corpus, awake) -> None:
+        MaskedDiffusion(plain, 16)
     size = small_masked_corpus.tokenizer.vocab_size
     objective = MaskedDiffusion(small_masked_corpus, 16)
-    model, batch = awake("v7", vocab_size=size + change), objective.batch(2, draw())
-    with pytest.raises(ValueError, match=f"MASK is token {size - 1} in this corpus"):
-        objective.loss(model, batch)
-
-
-def test_a_causal_model_is_refused(awake, text) -> None:
+    for change in (-1, 1):
+        with pytest.raises(ValueError, match=f"MASK is token {size - 1} in this corpus"):
+            objective.loss(awake("v7", vocab_size=size + change), objective.batch(2, draw()))
     with pytest.raises(ValueError, match="looks both ways"):
         denoise(awake("v4"), text(1, 8))

@@ -1,4 +1,4 @@
-"""Windows and the tokens after each of theirs, against counting; and the same at random positions."""
+"""Windows, random positions and parallel texts, against counting and against reading them one by one."""
 
 import math
 from collections import Counter
@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from babygpt.data.batches import IGNORED, BranchBatch, collate
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.errors import BadInput
-from babygpt.objectives import NextToken, RandomPositions, cross_entropy
+from babygpt.objectives import Branches, NextToken, RandomPositions, branch_losses, cross_entropy, mean_loss
 from babygpt.objectives.next_token import draw_positions
 from babygpt.positions import Positions
 
@@ -29,15 +30,6 @@ def test_targets_are_the_tokens_after(small_corpus: Corpus) -> None:
         assert small_corpus.tokenizer.decode(torch.cat([row, target])) in whole
 
 
-def test_windows_begin_at_every_position_equally_often() -> None:
-    """Equally often: in 32 tokens there are 29 windows of 3 with their targets."""
-    numbers = Corpus("numbers", from_text("a", "a").tokenizer, torch.arange(32), torch.arange(4))
-    x, _ = NextToken(numbers, 3).batch(5800, draw())
-    starts = Counter(x[:, 0].tolist())
-    assert set(starts) == set(range(29))
-    assert all(abs(n - 200) < 5 * math.sqrt(200) for n in starts.values())
-
-
 def test_aligned_windows_begin_with_a_line(small_corpus: Corpus) -> None:
     decode = small_corpus.tokenizer.decode
     lines = {line[:12] for line in decode(small_corpus.train).split("\n")}
@@ -45,13 +37,6 @@ def test_aligned_windows_begin_with_a_line(small_corpus: Corpus) -> None:
     assert all(decode(row)[:12] in lines for row in x)
     free, _ = NextToken(small_corpus, 16).batch(50, draw())
     assert not all(decode(row)[:12] in lines for row in free)
-
-
-def test_the_generator_decides_the_batch(small_corpus: Corpus) -> None:
-    objective = NextToken(small_corpus, 16)
-    first, again, other = (objective.batch(4, draw(seed))[0] for seed in (0, 0, 1))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v4"])
@@ -75,6 +60,12 @@ def test_validation_of_a_bigram_model_is_a_sum_over_pairs(awake, small_corpus: C
     for block_size in (7, 64, 500):
         got = NextToken(small_corpus, block_size).validate(model)
         assert got == pytest.approx(expected, abs=1e-5)
+    whole = (len(ids) - 1) // 20 * 20  # v1 looks at its token alone, whatever other texts are beside it
+    assert whole // 20 % 3 == 0
+    expected = -table[ids[:whole], ids[1 : whole + 1]].mean().item()
+    for n in (1, 3):
+        got = Branches(small_corpus, 24, (1, n), length=20).validate(model)
+        assert got == pytest.approx(expected, abs=1e-5)
 
 
 def test_aligned_validation_looks_at_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
@@ -89,41 +80,21 @@ def test_aligned_validation_looks_at_the_beginnings_of_lines(awake, small_corpus
     assert got == pytest.approx(expected, abs=1e-5)
 
 
-def test_validation_leaves_no_gradient_and_changes_no_weight(awake, small_corpus: Corpus) -> None:
-    model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
-    before = {name: p.clone() for name, p in model.state_dict().items()}
-    objective = NextToken(small_corpus, 16)
-    assert objective.validate(model) == objective.validate(model)
-    assert all(p.grad is None for p in model.parameters())
-    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
-
-
-@pytest.mark.parametrize("part", ["train", "val"])
-def test_either_part_too_short_is_refused(part: str) -> None:
-    long, short = torch.zeros(100, dtype=torch.long), torch.zeros(20, dtype=torch.long)
-    tokenizer = from_text("a", "a").tokenizer
-    parts = {"train": long, "val": long, part: short}
-    with pytest.raises(ValueError, match="20 tokens; block_size 20 needs at least 21"):
-        NextToken(Corpus("short", tokenizer, **parts), block_size=20)
-    NextToken(Corpus("long enough", tokenizer, **parts), block_size=19)
-
-
 def test_text_without_lines_cannot_be_aligned() -> None:
     with pytest.raises(ValueError, match=r"'\\n'"):
         NextToken(from_text("one line", "ab" * 200), 8, aligned=True)
 
 
-@pytest.mark.parametrize("version", ["v7-rope"])
-def test_a_model_that_sees_what_comes_next_is_refused(version: str, small_corpus: Corpus, awake) -> None:
+def test_a_model_that_sees_what_comes_next_is_refused(small_corpus: Corpus, awake) -> None:
     """It would be right by looking, and its loss would fall to nothing."""
-    model, objective = (
-        awake(version, vocab_size=small_corpus.tokenizer.vocab_size),
-        NextToken(small_corpus, 16),
-    )
-    with pytest.raises(ValueError, match="sees what comes next"):
-        objective.loss(model, objective.batch(2, draw()))
-    with pytest.raises(ValueError, match="sees what comes next"):
-        objective.validate(model)
+    model = awake("v7-rope", vocab_size=small_corpus.tokenizer.vocab_size)
+    objective = NextToken(small_corpus, 16)
+    for look in (
+        lambda: objective.loss(model, objective.batch(2, draw())),
+        lambda: objective.validate(model),
+    ):
+        with pytest.raises(ValueError, match="sees what comes next"):
+            look()
 
 
 # ---------------------------------------------------------------- at random positions
@@ -185,3 +156,134 @@ def test_a_range_shorter_than_the_window_is_refused(small_corpus) -> None:
         RandomPositions(small_corpus, 16, 15)
     with pytest.raises(BadInput, match=r"longest \(3\) must be at least 4"):
         draw_positions(1, 4, 3, draw())
+
+
+# ---------------------------------------------------------------- several texts in one sequence
+
+
+def numbers(train: int = 1000, val: int = 400) -> Corpus:
+    """A text in which every token is another one, so that each tells where it comes from."""
+    tokenizer = from_text("a", "a").tokenizer
+    return Corpus("numbers", tokenizer, torch.arange(train), 5000 + torch.arange(val))
+
+
+@pytest.mark.parametrize("by_samples", [False, True])
+def test_each_target_is_the_next_token_of_its_own_branch(by_samples: bool) -> None:
+    assert Branches(numbers(), 16).length == 12  # three quarters of the window
+    objective = Branches(numbers(), 16, (1, 5), length=10, by_samples=by_samples)
+    columns = BranchBatch(*objective.batch(12, draw()))
+    real = columns.targets != IGNORED
+    assert torch.equal(columns.targets[real], columns.tokens[real] + 1)
+    for row, has in enumerate(real):
+        for b in columns.branch[row, has].unique():
+            own = has & (columns.branch[row] == b)
+            first, begin = columns.tokens[row, own][0], columns.time[row, own][0]
+            assert columns.tokens[row, own].tolist() == list(range(first, first + 10))
+            assert columns.time[row, own].tolist() == list(range(begin, begin + 10))
+            assert 0 <= begin <= 6
+
+
+def samples_of(objective: Branches, batch_size: int, seeds: int) -> list[list[int]]:
+    """How many texts each sample of some batches has."""
+    found = []
+    for seed in range(seeds):
+        columns = BranchBatch(*objective.batch(batch_size, draw(seed)))
+        kept = columns.branch.masked_fill(columns.targets == IGNORED, -1)
+        found.append([len(set(row.tolist()) - {-1}) for row in kept])
+    return found
+
+
+def test_by_texts_a_batch_has_so_many_texts_and_fills_nothing_up() -> None:
+    objective = Branches(numbers(), 16, (2, 5), length=10)
+    batches = samples_of(objective, 12, seeds=40)
+    assert {n for batch in batches for n in batch} == {2, 3, 4, 5}
+    for batch in batches:
+        assert len(set(batch)) == 1
+        assert len(batch) == 12 // batch[0]
+    assert (objective.batch(12, draw())[1] != IGNORED).all()
+    assert samples_of(Branches(numbers(), 16, (5, 5), length=10), 3, seeds=1) == [[5]]  # at least one sample
+
+
+def test_by_samples_a_batch_has_so_many_samples_each_with_its_own_number() -> None:
+    batches = samples_of(Branches(numbers(), 16, (2, 5), length=10, by_samples=True), 12, seeds=20)
+    assert {len(batch) for batch in batches} == {12}
+    assert {n for batch in batches for n in batch} == {2, 3, 4, 5}
+    assert any(len(set(batch)) > 1 for batch in batches)
+
+
+def test_texts_begin_anywhere_in_the_text_and_in_the_window() -> None:
+    """Equally often: 30 tokens have 20 texts of 10 with their targets, 16 times have 7 beginnings."""
+    objective = Branches(numbers(train=30), 16, (1, 1), length=10)
+    columns = BranchBatch(*objective.batch(7000, draw()))
+    for found, positions in ((columns.tokens[:, 0], 20), (columns.time[:, 0], 7)):
+        seen, expected = Counter(found.tolist()), 7000 / positions
+        assert set(seen) == set(range(positions))
+        assert all(abs(n - expected) < 5 * math.sqrt(expected) for n in seen.values())
+
+
+def test_branch_numbers_are_in_order_or_drawn_without_repeating() -> None:
+    ordered = BranchBatch(*Branches(numbers(), 16, (3, 3)).batch(30, draw()))
+    assert all(set(row.tolist()) == {0, 1, 2} for row in ordered.branch)
+    drawn = BranchBatch(*Branches(numbers(), 16, (3, 3), numbers=6).batch(90, draw()))
+    chosen = [frozenset(row.tolist()) for row in drawn.branch]
+    assert all(len(names) == 3 for names in chosen)
+    assert set().union(*chosen) == set(range(6))
+    assert len(set(chosen)) > 5
+
+
+@pytest.mark.parametrize("version", ["v6", "v6-none"])
+def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> None:
+    """Samples one by one, so that nothing is filled up; and it has a gradient."""
+    corpus = from_text("digits", "".join(map(str, range(10))) * 400)
+    model, objective = awake(version), Branches(corpus, 16, (1, 4), by_samples=True)
+    batch = BranchBatch(*objective.batch(5, draw()))
+    assert (batch.targets == IGNORED).any()
+    losses = []
+    for row in range(5):
+        real = batch.targets[row] != IGNORED
+        alone = BranchBatch(*(part[row, real][None] for part in batch))
+        losses.append(
+            nn.CrossEntropyLoss(reduction="none")(model(alone[0], alone.positions)[0], alone.targets[0])
+        )
+    loss = objective.loss(model, batch)
+    assert loss.item() == pytest.approx(torch.cat(losses).mean().item(), abs=1e-5)
+    loss.backward()
+    assert model.head.weight.grad.abs().sum() > 0
+
+
+def test_mean_loss_weighs_every_target_alike(awake, woven) -> None:
+    """In batches of different sizes, with and without what fills up."""
+    model = awake("v6")
+    batches = [collate([woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))]), woven((2,), (3,))]
+    with torch.no_grad():
+        losses = [branch_losses(model, batch)[batch.targets != IGNORED] for batch in batches]
+    assert [len(each) for each in losses] == [34, 2]
+    assert mean_loss(model, batches, branch_losses) == pytest.approx(
+        torch.cat(losses).mean().item(), abs=1e-6
+    )
+
+
+class Listener(nn.Module):
+    """Keeps all that it is shown, and says that everything is as likely."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(()))
+        self.heard: list[BranchBatch] = []
+
+    def forward(self, idx: torch.Tensor, positions) -> torch.Tensor:
+        self.heard.append(BranchBatch(idx, torch.zeros_like(idx), positions.time, positions.branch))
+        return torch.zeros(*idx.shape, 6000)
+
+
+@pytest.mark.parametrize(("n", "left"), [(1, 0), (3, 0), (4, 3), (39, 0)])
+def test_validation_looks_at_every_text_once(n: int, left: int) -> None:
+    """39 texts of 10 tokens; what makes no whole sample of n is left out."""
+    model = Listener()
+    loss = Branches(numbers(val=400), 16, (1, n), length=10).validate(model)
+    assert loss == pytest.approx(math.log(6000), abs=1e-4)
+    seen = Counter(token for heard in model.heard for token in heard.tokens.flatten().tolist())
+    assert set(seen.values()) == {1}
+    assert set(seen) <= set(range(5000, 5390))
+    assert len(seen) == 10 * (39 - left)
+    assert all(len(row.unique()) == n for heard in model.heard for row in heard.branch)

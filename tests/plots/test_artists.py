@@ -38,7 +38,6 @@ PUT = {
     "picture": lambda ax, n: artists.image(ax, "a", np.full((2, 3), n), (0, n), None),
     "larger picture": lambda ax, n: artists.image(ax, "a", np.eye(n, 2 * n), (0, 1), None),
     "words": lambda ax, n: artists.text(ax, "a", (n, 2 * n), f"word {n}", ha="right"),
-    "hand": lambda ax, n: artists.clock_hand(ax, "a", (n, 2 * n), "red"),
     "dot": lambda ax, n: artists.dot(ax, "a", (n, 2 * n), "red"),
 }
 
@@ -52,7 +51,7 @@ def test_what_is_asked_for_again_moves_and_is_not_added(ax, put):
     assert held(first) == held(put(new_axes(), 2)) != where
 
 
-@pytest.mark.parametrize("kind", ["line", "level", "upright", "words", "hand", "dot"])
+@pytest.mark.parametrize("kind", ["line", "level", "upright", "words", "dot"])
 def test_moving_what_is_drawn_apart_leaves_the_rest_of_the_figure_alone(ax, kind):
     """Animated artists are those that a canvas draws by itself."""
     PUT[kind](ax, 1)
@@ -112,21 +111,12 @@ def test_a_picture_has_one_colour_bar_that_follows_its_span(ax):
     assert shown.colorbar.ax.get_ylim() == shown.get_clim() == (0, 2)
 
 
-def test_a_level_and_an_upright_reach_across_the_axes_when_the_axes_grow(ax):
-    level, upright = artists.horizontal_line(ax, "l", 1.0), artists.vertical_line(ax, "u", 2.0)
-    artists.set_limits(ax, (-50.0, 50.0), (-70.0, 70.0))
-    ends = ax.transAxes.inverted().transform(level.get_transform().transform(level.get_xydata()))
-    assert ends[:, 0] == pytest.approx([0, 1])
-    ends = ax.transAxes.inverted().transform(upright.get_transform().transform(upright.get_xydata()))
-    assert ends[:, 1] == pytest.approx([0, 1])
-
-
 @pytest.mark.parametrize(
     "setting",
     [
         lambda ax, n: artists.set_limits(ax, (0.0, float(n)), (-1.0, float(n))),
         lambda ax, n: artists.set_limits(ax, y=(-1.0, float(n))),
-        lambda ax, n: artists.set_ticks(ax.xaxis, range(n), ["a", "b", "c"][:n], size=8),
+        lambda ax, n: artists.set_ticks(ax.xaxis, range(n), ["a", "b", "c"][:n], labelsize=8),
         lambda ax, n: (artists.find_artist(ax, Line2D, "two").set_label(f"two {n}"), artists.set_legend(ax)),
         lambda ax, n: artists.set_title(ax, f"title {n}"),
         lambda ax, n: artists.set_labels(ax, "finding", f"x {n}", "y"),
@@ -145,24 +135,6 @@ def test_what_is_said_twice_is_done_once(ax, setting):
         ax.figure.canvas.draw()
         setting(ax, n)
         assert not ax.figure.stale
-
-
-def test_axes_that_fit_hold_what_was_moved(ax):
-    for far in (1.0, 100.0, 2.0):
-        artists.line(ax, "a", [0, far], [-far, far])
-        artists.autoscale(ax)
-        assert ax.get_xlim()[0] < 0 < far < ax.get_xlim()[1] < 1.2 * far
-        assert ax.get_ylim()[0] < -far < far < ax.get_ylim()[1] < 1.2 * far
-
-
-def test_ticks_stand_where_and_as_they_are_told(ax):
-    for labels in ("ab", "cde", "xyz"):
-        artists.set_ticks(ax.yaxis, range(len(labels)), list(labels), size=5)
-        assert list(ax.get_yticks()) == list(range(len(labels)))
-        assert [t.get_text() for t in ax.get_yticklabels()] == list(labels)
-        assert ax.get_yticklabels()[0].get_size() == 5
-    artists.set_ticks(ax.yaxis, [0, 10, 20], list("xyz"))
-    assert list(ax.get_yticks()) == [0, 10, 20]
 
 
 def legend_texts(ax):

@@ -78,25 +78,14 @@ def test_a_page_has_a_section_for_every_name_and_the_index_leads_there():
     path = "babygpt/encodings/rotary.py"
     lines = rf'<a href="{HOST.link(path, folder=False)}#L\d+-L\d+">'
     assert re.search(lines, reference.package_page("babygpt.encodings", HOST))
+    things = {name.anchor: name.thing for name in reference.names()}
+    rotary = reference.signature(things["babygpt.encodings.Rotary"])
+    assert rotary == "(head_dim: int, theta: float = 10000.0)"
+    alibi = [name for name, _ in reference.methods(things["babygpt.encodings.ALiBi"])]
+    assert alibi == ["score_bias"]  # those of the documented base are not repeated
     settings = "<dt><code>n_layer</code></dt><dd>number of Transformer blocks</dd>"
     assert settings in reference.package_page("babygpt")
     assert 'DIVERGING = "RdBu_r"' in reference.package_page("babygpt.plots")
-
-
-def test_signatures_are_short_and_methods_of_documented_bases_are_not_repeated():
-    things = {name.anchor: name.thing for name in reference.names()}
-    assert (
-        reference.signature(things["babygpt.encodings.Rotary"]) == "(head_dim: int, theta: float = 10000.0)"
-    )
-    assert reference.signature(things["babygpt.encodings.Encoding"]) == ""
-    train = reference.signature(things["babygpt.training.train"])
-    assert train.startswith(
-        "(model: LanguageModel, objective: ~babygpt.objectives.Objective, config: ~babygpt."
-    )
-    assert train.endswith("-> Iterator[~babygpt.training.Step]")
-    methods = {name for name, _ in reference.methods(things["babygpt.encodings.Encoding"])}
-    assert {"embed", "transform_qk", "score_bias"} <= methods
-    assert [name for name, _ in reference.methods(things["babygpt.encodings.ALiBi"])] == ["score_bias"]
 
 
 # ---------------------------------------------------------------- docstrings

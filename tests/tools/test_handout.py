@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import shutil
 from pathlib import Path
 
 import nbformat
@@ -144,17 +143,3 @@ def test_otter_finds_its_raw_cells_in_order(tmp_path: Path):
     assert raw[1] == f"# BEGIN QUESTION\nname: {tasks[0].name}\npoints: {tasks[0].points}"
     at = [cell.source for cell in nb.cells].index("# BEGIN TESTS") + 1
     assert nb.cells[at].source.endswith(".solved")
-
-
-def test_an_exercise_without_a_cell_to_answer_in_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    root = tmp_path / "course"
-    (root / "notebooks").mkdir(parents=True)
-    path = shutil.copy(ROOT / "notebooks" / f"{LESSON}.ipynb", root / "notebooks")
-    nb = nbformat.read(path, as_version=4)
-    task = find_tasks(nb)[0]
-    nb.cells = [cell for cell in nb.cells if cell.id != task.own.id]
-    nbformat.write(nb, path)
-    monkeypatch.setattr(handout, "ROOT", root)
-    done = tool(tmp_path / "source", "--grader", "otter")
-    assert done.exit_code == 1
-    assert f"{LESSON}.ipynb: no cell before its check fills '{task.answer}'" in done.output

@@ -36,15 +36,8 @@ def test_dashboards_are_separated_and_the_worst_is_taken_in_each_respect():
     other = [change | {"dashboard": 1, "picture": None} for change in EVENTS]
     waits = event(10, "waiting · step 0 of 300", "w", UNTRAINED, dashboard=2)
     runs = dashboard_runs(sorted([*EVENTS, *other, waits], key=lambda change: change["t"]))
-    assert [(run.title, run.pictures, run.first_picture_s) for run in runs] == [
-        ("v5", 3, 0.8),
-        ("v5", 0, 2.0),
-    ]
-    assert worst(runs) == {
-        "first_picture_s": 2.0,  # a picture that never came took the whole run
-        "pictures_per_s": 0.0,
-        "longest_still_s": 2.0,
-        "longest_silence_s": 1.1,
-    }
+    assert [(run.pictures, run.first_picture_s) for run in runs] == [(3, 0.8), (0, 2.0)]
+    found = worst(runs)  # a picture that never came took the whole run
+    assert (found["first_picture_s"], found["pictures_per_s"], found["longest_still_s"]) == (2.0, 0.0, 2.0)
     with pytest.raises(ValueError, match="no dashboard"):
         worst([])

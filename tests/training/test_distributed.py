@@ -72,13 +72,6 @@ def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> 
         assert torch.allclose(p, q, atol=1e-5)
 
 
-def test_a_process_takes_every_second_row_of_two() -> None:
-    batch = (torch.arange(6).view(3, 2), torch.arange(3))
-    mine = Team(1, 2).shard(batch)
-    assert mine[0].tolist() == [[2, 3]]
-    assert mine[1].tolist() == [1]
-
-
 def test_a_batch_too_small_to_share_is_told() -> None:
     with pytest.raises(ValueError, match=r"batch_size \(3\) must be at least the number of processes \(4\)"):
         Team(0, 4).shard((torch.zeros(3, 2),))
@@ -173,10 +166,6 @@ def own_words(printed: str) -> list[str]:
     return [line for line in printed.replace("\r", "\n").splitlines() if line.startswith("Error: ")]
 
 
-@pytest.mark.survives(
-    "kill -9 of one of several processes",
-    "the others end with one message; the last checkpoint stands, and one process alone can go on from it",
-)
 def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None:
     """Ctrl-C first, then one of two is killed; one process finishes what two began."""
     out, whole = tmp_path / "run.safetensors", tmp_path / "whole.safetensors"
@@ -209,6 +198,7 @@ def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None
     assert other["val_loss"] == pytest.approx(one["val_loss"], abs=0.05)
 
 
+@pytest.mark.slow
 def test_bad_input_is_told_once(tmp_path: Path) -> None:
     """By whichever process is first; the others end without a word."""
     process = torchrun(

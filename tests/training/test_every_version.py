@@ -97,7 +97,10 @@ def test_nothing_of_a_step_is_left_on_another_device(
     assert {found.device.type for found in (loss, *moved)} == {"meta"}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param(v, marks=() if v in ("v2", "v4", "v6", "v7") else pytest.mark.slow) for v in VERSIONS],
+)
 def test_torch_compile_takes_a_version_whole_and_changes_nothing(
     version: str, task: Callable[[str], Task]
 ) -> None:

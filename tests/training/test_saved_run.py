@@ -1,33 +1,25 @@
 """Tests of saved runs: a run that was stopped goes on to the same weights, and errors take nothing away."""
 
-import errno
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
 
-import babygpt
-from babygpt.cli import main
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import Batch, NextToken
-from babygpt.stopping import Ended, deferred_signals
+from babygpt.terminal import Ended, deferred_signals
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.saved_run import SavedRun, go_on, load_own, restore, training_state
 
 INFO = {"corpus": "small", "many": (1, 2)}  # a tuple, which JSON makes a list of
-SMALL = ["--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "16", "--batch-size", "4"]
 
 
 @pytest.fixture
@@ -106,10 +98,6 @@ DISTURBED = {
 
 
 @pytest.mark.parametrize("fault", DISTURBED)
-@pytest.mark.survives(
-    "the memory runs out, or anything else fails, while a model trains or is measured",
-    "what was saved stands, and is named; the same command goes on to the same weights",
-)
 def test_a_run_goes_on_after_an_error(make, whole, small_corpus: Corpus, fault: str) -> None:
     where, error, raised, step = DISTURBED[fault]
     broken = make(Disturbed(small_corpus, raises(error), **where))
@@ -222,130 +210,3 @@ def test_a_state_from_which_anything_is_missing_is_refused(make) -> None:
             continue  # PyTorch's own optimizer says so at its next step
         with pytest.raises(BadInput, match="does not fit"):
             restore(make().training, part)
-
-
-# ---------------------------------------------------------------- from the shell
-
-
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
-    path = tmp_path / "text.txt"
-    path.write_text("the cat sat on the mat. " * 40, encoding="utf-8")
-    return path
-
-
-def command(version: str, text: Path, out: Path, *more: object, steps: int = 8, every: int = 2) -> list[str]:
-    fixed = ["train", version, "--corpus", text, "--out", out, "--steps", steps, "--save-every", every]
-    return [str(a) for a in [*fixed, *SMALL, *more]]
-
-
-def run(args: list[str]) -> Result:
-    return CliRunner().invoke(main, args)
-
-
-def done(args: list[str]) -> None:
-    result = run(args)
-    assert result.exit_code == 0, result.output
-
-
-def refused(args: list[str], *parts: object) -> None:
-    """One line, exit status 1 or 2."""
-    result = run(args)
-    assert result.exit_code in (1, 2), result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    last = result.output.strip().splitlines()[-1]
-    for part in parts:
-        assert str(part) in last
-
-
-def holds(path: Path) -> tuple[dict, list[bytes]]:
-    """What the checkpoint of a finished run says of its learning, and its weights, bit by bit."""
-    loaded = checkpoints.load(path)
-    assert loaded.training is None
-    learned = {name: loaded.info[name] for name in ("steps_done", "curve", "val_loss")}
-    return learned, [p.numpy().tobytes() for p in loaded.model.state_dict().values()]
-
-
-@pytest.mark.survives(
-    "kill -9 in the middle of training", "what was saved stands; with --resume it ends as if nothing happened"
-)
-def test_a_killed_run_goes_on_bit_for_bit(text: Path, tmp_path: Path) -> None:
-    out, whole = tmp_path / "killed.safetensors", tmp_path / "whole.safetensors"
-    env = {**os.environ, "PYTHONPATH": str(Path(babygpt.__file__).parents[1])}
-    args = command("v4", text, out, steps=400, every=1)
-    with subprocess.Popen(
-        [sys.executable, "-m", "babygpt", *args], env=env, stderr=subprocess.DEVNULL
-    ) as killed:
-        while not out.exists() and killed.poll() is None:
-            time.sleep(0.01)
-        time.sleep(0.2)
-        killed.kill()
-    assert 0 < checkpoints.load(out).info["steps_done"] < 400
-    done([*args, "--resume"])
-    done(command("v4", text, whole, steps=400, every=0))
-    assert holds(out) == holds(whole)
-
-
-@pytest.fixture
-def unfinished(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run of v4 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
-    out, real, calls = tmp_path / "folder" / "run.safetensors", os.fsync, iter(range(1, 1000))
-
-    def full(handle: int) -> None:
-        if next(calls) == 2:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(handle)
-
-    with monkeypatch.context() as now:
-        now.setattr(os, "fsync", full)
-        refused(command("v4", text, out), out, "No space left", "untouched", "checkpoint of step 2 stands")
-    return out
-
-
-def test_an_unfinished_run_writes_as_any_model_does(unfinished: Path) -> None:
-    result = run(["generate", str(unfinished), "--prompt", "the ", "--tokens", "5"])
-    assert result.exit_code == 0
-    assert result.output.startswith("the ")
-
-
-def test_a_run_that_is_not_finished_is_not_overwritten(text: Path, unfinished: Path) -> None:
-    before = unfinished.read_bytes()
-    refused(command("v4", text, unfinished), "exists already", "--resume")
-    refused(command("v4", text, unfinished, "--resume", "--overwrite"), "choose one")
-    assert unfinished.read_bytes() == before
-
-
-def test_flags_left_out_are_those_of_the_run(text: Path, unfinished: Path) -> None:
-    done(["train", "v4", "--out", str(unfinished), "--resume"])
-    loaded = checkpoints.load(unfinished)
-    assert loaded.model.config.n_embd == 16
-    assert (loaded.info["train"]["steps"], loaded.info["corpus"]) == (8, str(text))
-
-
-@pytest.mark.parametrize(("flag", "value", "part"), [("--steps", 9, "with 8"), ("--n-embd", 32, "with 16")])
-def test_another_plan_or_shape_is_told(
-    text: Path, unfinished: Path, flag: str, value: float, part: str
-) -> None:
-    before = unfinished.read_bytes()
-    refused(command("v4", text, unfinished, "--resume", flag, value), flag, value, part, unfinished)
-    assert unfinished.read_bytes() == before
-
-
-def test_another_text_version_or_bound_is_told(text: Path, unfinished: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("the cat sat on the mat. " * 39 + "the mat sat on the cat. ", encoding="utf-8")
-    refused(command("v4", other, unfinished, "--resume"), other, "another text")
-    refused(command("v3", text, unfinished, "--resume"), "a run of v4, not of v3")
-    refused(command("v4", text, unfinished, "--resume", "--bound"), "--bound (True)", "began with False")
-    moved = text.rename(tmp_path / "moved.txt")
-    done(command("v4", moved, unfinished, "--resume"))
-
-
-def test_what_is_no_run_is_told(text: Path, tmp_path: Path, unfinished: Path) -> None:
-    args = command("v4", text, unfinished, "--resume")
-    done(args)
-    refused(args, "is finished, after 8 of 8 steps", unfinished)
-    loaded = checkpoints.load(unfinished)
-    checkpoints.save(unfinished, loaded.__class__("v4", loaded.model, loaded.tokenizer), overwrite=True)
-    refused(args, "does not say how it was trained", unfinished)
-    refused(command("v4", text, tmp_path / "none.safetensors", "--resume"), "no checkpoint at")

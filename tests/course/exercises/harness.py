@@ -1,16 +1,12 @@
 """Wrong answers to exercises, each with the requirements that it must fail."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from babygpt_course.exercises import Exercise
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     """A mistake that people make.
 
     exercise  it is an answer to
@@ -35,4 +31,4 @@ def known(exercise: Exercise, name: str, fails: Sequence[str], says: str) -> Mut
 
 def requirements(exercise: Exercise) -> list[str]:
     """Return what an exercise requires, in order."""
-    return [check.requirement for check in exercise.checks]
+    return list(exercise.checks)

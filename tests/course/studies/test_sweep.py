@@ -65,9 +65,6 @@ def partial(tmp_path):
     return path
 
 
-@pytest.mark.survives(
-    "Ctrl-C or kill -9 in a study for a figure", "the same command goes on with the next run"
-)
 def test_a_study_goes_on_from_the_runs_it_has_made(partial):
     calls = []
     whole = sweep(["a", "bb"], [1, 2], runs_of([]))

@@ -26,10 +26,6 @@ def two(request, tmp_path, monkeypatch):
     return cluster("local", tmp_path / "jobs", 2)
 
 
-@pytest.mark.survives(
-    "kill -9 of a worker, or of a job of a cluster, during a study",
-    "the other runs are kept, and the same command makes the lost one again",
-)
 def test_a_killed_run_is_named_and_takes_no_other_along(two, tmp_path):
     path, calls = tmp_path / "kept.json", []
 
@@ -54,9 +50,6 @@ def test_a_killed_run_is_named_and_takes_no_other_along(two, tmp_path):
     assert set(found["a"]["threads"]) == {module.threads_of_each(2)}
 
 
-@pytest.mark.survives(
-    "a full disk during a study in several processes", "what is kept stays; it goes on later"
-)
 def test_nothing_runs_on_when_a_run_cannot_be_kept(tmp_path, monkeypatch):
     def run(variant, seed):
         (tmp_path / f"made {seed}").touch()

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from babygpt.screen import Screen, echo
+from babygpt.terminal import Screen, echo
 
 
 def test_lines_arrive_while_there_is_a_terminal(capsys) -> None:

@@ -1,4 +1,4 @@
-"""Curves over steps, positions and distances; a second call on the same Axes moves them."""
+"""Curves over steps, positions and distances, and a clock; a second call on the same Axes moves them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
 from babygpt.plots import artists
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
@@ -96,7 +97,8 @@ def draw_curves(
     """
     # With a new curve all begin anew, so that each gets the colour and the depth that it has on fresh Axes.
     if any(artists.find_artist(ax, Line2D, name) is None for name in curves):
-        artists.remove_lines(ax)
+        artists.keep_only(ax, Line2D, ())
+        ax.set_prop_cycle(None)
     for name, values in curves.items():
         artists.line(ax, name, x, values, label=name, color=colours.get(name))
     artists.keep_only(ax, Line2D, [*curves, "here", "mark"])
@@ -120,11 +122,6 @@ def draw_before_and_after(
     artists.set_ticks(ax.yaxis, (0.0, 0.25, 0.5, 0.75, 1.0), ("0", "0.25", "0.5", "0.75", "1"))
     artists.set_labels(ax, title, x_label, y_label)
     artists.set_legend(ax, loc="upper right", ncols=2)
-
-
-def mark_x(ax: Axes, x: float) -> None:
-    """Draw a thin vertical line at a value, which must lie between the limits of the x axis."""
-    artists.vertical_line(ax, "mark", x, color=COLOURS["red"], lw=1.5)
 
 
 def draw_seed_rows(
@@ -158,9 +155,6 @@ def draw_seed_rows(
     artists.set_labels(ax, title, x_label, "")
 
 
-DOTS = {"ls": "", "marker": "o"}
-
-
 def draw_wavelengths(
     ax: Axes,
     before: np.ndarray,
@@ -168,7 +162,7 @@ def draw_wavelengths(
     new: np.ndarray,
     window: int,
     title: str,
-    slowest: float | None = None,
+    slowest: float,
 ) -> None:
     """Draw how many tokens each pair of channels takes for a turn, as trained and stretched.
 
@@ -176,19 +170,19 @@ def draw_wavelengths(
     after    (P,)  the same now; infinite for a pair that does not turn, which is not drawn
     new      (P,) whether a pair comes to angles that it never had in training
     window   of training, in tokens: a line
-    slowest  the longest turn that the axis has room for; the longest there is by default
+    slowest  the longest turn that the axis has room for
     """
     if ax.get_yscale() != "log":
         ax.set_yscale("log")
     pair = np.arange(1, len(before) + 1)
-    artists.line(ax, "before", pair, before, label="trained", color=COLOURS["grey"], ms=9, mfc="none", **DOTS)
+    dots: Any = {"ls": "", "marker": "o"}
+    artists.line(ax, "before", pair, before, label="trained", color=COLOURS["grey"], ms=9, mfc="none", **dots)
     shown = np.isfinite(after)
     for name, where, colour in (("angles seen", ~new, "blue"), ("angles never seen", new, "red")):
         chosen = where & shown
-        artists.line(ax, name, pair[chosen], after[chosen], label=name, color=COLOURS[colour], ms=6, **DOTS)
+        artists.line(ax, name, pair[chosen], after[chosen], label=name, color=COLOURS[colour], ms=6, **dots)
     artists.horizontal_line(ax, "window", window, label="window of training", color="black", lw=1, ls="--")
-    highest = slowest or max(before.max(), after[shown].max(initial=0.0))
-    artists.set_limits(ax, (0.2, len(before) + 0.8), (before.min() / 2, 3 * highest))
+    artists.set_limits(ax, (0.2, len(before) + 0.8), (before.min() / 2, 3 * slowest))
     artists.set_labels(ax, title, "pair of channels", "tokens for a turn, powers of ten")
     artists.set_legend(ax, loc="upper left")
 
@@ -201,7 +195,7 @@ def draw_reading_on(
     window: int,
     reach: int,
     title: str,
-    top: float | None = None,
+    top: float,
 ) -> None:
     """Draw losses over the positions of a long text, with the window of training marked.
 
@@ -209,7 +203,7 @@ def draw_reading_on(
     curves    name -> (S,) losses, nats per character
     inside    loss of a reader of the last `window` tokens alone: a line
     reach     the length that is read for: a second mark
-    top       where the axis of losses ends; it follows the curves by default
+    top       where the axis of losses ends
     """
     colours = (COLOURS["blue"], COLOURS["red"], COLOURS["green"], COLOURS["pink"])
     for (name, values), colour in zip(curves.items(), colours, strict=False):
@@ -218,7 +212,60 @@ def draw_reading_on(
     artists.horizontal_line(ax, "inside", inside, label=f"the last {window} alone: {inside:.2f}", **look)
     artists.vertical_line(ax, "window", window, color="black", lw=1, ls="--")
     artists.vertical_line(ax, "reach", reach, color=COLOURS["red"], lw=1.5)
-    highest = top if top is not None else 1.25 * max(float(values.max()) for values in curves.values())
-    artists.set_limits(ax, (0.0, float(position[-1] + position[0])), (0.0, highest))
+    artists.set_limits(ax, (0.0, float(position[-1] + position[0])), (0.0, top))
     artists.set_labels(ax, title, "position (tokens)", "loss (nats per character)")
     artists.set_legend(ax, loc="upper left", ncols=3)
+
+
+LABEL_GAP = 0.42  # radians between two labels, so that each can be read
+
+
+def draw_clock(
+    ax: Axes,
+    angles: Sequence[float],
+    labels: Sequence[str],
+    title: str,
+    arcs: Sequence[tuple[int, int]] = (),
+) -> None:
+    """Draw pairs of channels as hands on the unit circle.
+
+    angles  radians, counted from the right, anticlockwise
+    arcs    pairs of hands: an arc goes from the first to the second, with every full turn that is between
+    """
+    ring = np.linspace(0, 2 * np.pi, 200)
+    artists.line(ax, "ring", np.cos(ring), np.sin(ring), color=COLOURS["grey"], lw=1)
+    names = [f"hand {i}" for i in range(len(labels))]
+    artists.keep_only(ax, Line2D, ["ring", *names, *(f"arc {i}" for i in range(len(arcs)))])
+    artists.keep_only(ax, Annotation, [f"{name}'s label" for name in names])
+    beside = spaced(angles, LABEL_GAP)
+    for name, angle, label, colour, at in zip(names, angles, labels, COLOURS.values(), beside, strict=False):
+        tip: Any = {"color": colour, "lw": 2.5, "marker": "o", "ms": 8, "markevery": [1]}
+        artists.line(ax, name, [0.0, float(np.cos(angle))], [0.0, float(np.sin(angle))], **tip)
+        across, up = 1.15 * float(np.cos(at)), 1.22 * float(np.sin(at))
+        word = artists.text(ax, f"{name}'s label", (across, up), label, va="center", color=colour)
+        word.set_horizontalalignment("left" if across > 0.345 else "right" if across < -0.345 else "center")
+    for i, (begin, end) in enumerate(arcs):
+        artists.line(ax, f"arc {i}", *arc(angles[begin], angles[end]), color=COLOURS["red"], lw=3)
+    artists.set_limits(ax, (-1.95, 1.95), (-1.5, 1.5))
+    if ax.get_aspect() != 1.0:
+        ax.set_aspect("equal")
+    artists.set_labels(ax, title, "first channel of the pair", "second channel")
+
+
+def arc(begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and y of an arc between two angles, radians, winding outwards so that full turns show."""
+    way = np.linspace(0.0, end - begin, 100)
+    radius = 0.35 + 0.12 * np.abs(way) / (2 * np.pi)
+    return radius * np.cos(begin + way), radius * np.sin(begin + way)
+
+
+def spaced(angles: Sequence[float], least: float) -> np.ndarray:
+    """Move angles until they are `least` apart on the circle, if they fit: (n,) -> (n,) radians."""
+    moved = np.mod(np.asarray(angles, dtype=float), 2 * np.pi)
+    order = np.argsort(moved, kind="stable")
+    for _ in range(50):
+        here, after = moved[order], np.roll(moved[order], -1)
+        after[-1] += 2 * np.pi
+        short = np.maximum(0.0, least - (after - here)) / 2
+        moved[order] += np.roll(short, 1) - short
+    return moved

@@ -37,14 +37,9 @@ def draw_matrix(
     lowest = -highest if diverging else 0.0 if top is not None else float(matrix.min())
     artists.image(ax, "matrix", matrix, (lowest, highest), DIVERGING if diverging else None, square=square)
     if ticks is not None:
-        artists.set_ticks(ax.xaxis, range(len(ticks)), ticks, size=8)
-        label_rows(ax, ticks)
+        for axis in (ax.xaxis, ax.yaxis):
+            artists.set_ticks(axis, range(len(ticks)), ticks, labelsize=8)
     artists.set_labels(ax, title, x, y)
-
-
-def label_rows(ax: Axes, marks: Sequence[str]) -> None:
-    """Write a mark beside each row of a matrix."""
-    artists.set_ticks(ax.yaxis, range(len(marks)), marks, size=8)
 
 
 def draw_gates(
@@ -72,7 +67,7 @@ def draw_gates(
     named = {float(b + e) / 2: mark for b, e in zip(begins, ends, strict=True)}
     free = [i for i in range(0, len(gates), 8) if all(abs(i - at) > len(gates) / 12 for at in named)]
     named |= {float(i): str(i) for i in free}
-    artists.set_ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], size=9)
+    artists.set_ticks(ax.yaxis, sorted(named), [named[at] for at in sorted(named)], labelsize=9)
 
 
 MOST_LETTERS = 32  # along a side of three inches, so that letters of 8 points have room
@@ -87,16 +82,16 @@ def letters_or_words(marks: Sequence[str], blank: str) -> tuple[list[float], lis
     """
     if len(marks) <= MOST_LETTERS:
         return [float(i) for i in range(len(marks))], list(marks), False
-    places: list[float] = []
+    positions: list[float] = []
     labels: list[str] = []
     begin = 0
     for word in "".join(marks).split(blank):
         middle = begin + (len(word) - 1) / 2
-        if word and (not places or middle - places[-1] >= len(marks) / MOST_LETTERS):
-            places.append(middle)
+        if word and (not positions or middle - positions[-1] >= len(marks) / MOST_LETTERS):
+            positions.append(middle)
             labels.append(word)
         begin += len(word) + 1
-    return places, labels, True
+    return positions, labels, True
 
 
 def draw_attention_heads(
@@ -112,9 +107,9 @@ def draw_attention_heads(
     artists.image(ax, "head", weights[chosen], (0.0, 1.0), None, square=True)
     artists.set_limits(ax, (-0.5, draw_small_heads(ax, weights, chosen)), (T - 0.5, -0.5))
     artists.hide_frame(ax)
-    places, labels, words = letters_or_words(letters, visible(" ")[0])
-    artists.set_ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
-    artists.set_ticks(ax.yaxis, places, labels, size=9)
+    positions, labels, words = letters_or_words(letters, visible(" ")[0])
+    artists.set_ticks(ax.xaxis, positions, labels, labelsize=9, rotation=90.0 if words else 0.0)
+    artists.set_ticks(ax.yaxis, positions, labels, labelsize=9)
     if ax.get_xlabel() != (x := "letter looked at"):
         ax.set_xlabel(x, loc="left")
     artists.set_labels(ax, title, x, "letter that looks")
@@ -155,13 +150,11 @@ def draw_attention_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], ti
     letters  T
     """
     T = len(letters)
-    at = np.arange(-0.5, T + 0.5)
-    artists.line(
-        ax, "row", at, np.append(weights, weights[-1]), color=COLOURS["blue"], drawstyle="steps-post"
-    )
+    at, shares = np.arange(-0.5, T + 0.5), np.append(weights, weights[-1])
+    artists.line(ax, "row", at, shares, color=COLOURS["blue"], drawstyle="steps-post")
     artists.set_limits(ax, (-0.5, T - 0.5), (0.0, 1.02))
-    places, labels, words = letters_or_words(letters, visible(" ")[0])
-    artists.set_ticks(ax.xaxis, places, labels, size=9, rotation=90.0 if words else 0.0)
+    positions, labels, words = letters_or_words(letters, visible(" ")[0])
+    artists.set_ticks(ax.xaxis, positions, labels, labelsize=9, rotation=90.0 if words else 0.0)
     artists.set_labels(ax, title, "letter looked at", "share of attention")
 
 
@@ -190,7 +183,10 @@ def draw_similarities(ax: Axes, squares: np.ndarray, names: Sequence[str], title
         at = (x + (n - 1) / 2, y - 0.5 - 0.05 * n)
         artists.background_text(ax, name, at, name, ha="center", va="bottom")
         for row, column in written:
-            write_number(ax, f"{name} {row} {column}", (x + column, y + row), values[row, column])
+            value, cell = values[row, column], f"{name} {row} {column}"
+            number, middle = f"{value:.2f}".replace("0.", "."), {"ha": "center", "va": "center", "size": 9}
+            text = artists.text(ax, cell, (x + column, y + row), number, **middle)
+            text.set_color("white" if abs(value) > 0.6 else "black")  # white where the colours are dark
     artists.hide_frame(ax)
     right, bottom = (max(ends) + n - 0.5 for ends in zip(*corners, strict=True))
     artists.set_limits(ax, (-0.5, right), (bottom, -0.5 - 0.3 * n))
@@ -198,9 +194,3 @@ def draw_similarities(ax: Axes, squares: np.ndarray, names: Sequence[str], title
         ticks = [begin + b for begin in sorted(begins) for b in range(n)]
         artists.set_ticks(axis, ticks, [str(b) for b in range(n)] * len(begins))
     artists.set_labels(ax, title, "branch", "branch")
-
-
-def write_number(ax: Axes, name: str, at: tuple[float, float], value: float) -> None:
-    """Write a number into its cell, white where the colours are dark."""
-    text = artists.text(ax, name, at, f"{value:.2f}".replace("0.", "."), ha="center", va="center", size=9)
-    text.set_color("white" if abs(value) > 0.6 else "black")

@@ -1,0 +1,268 @@
+"""Explorers of encodings that act on scores: ALiBi's slopes, the Gaussian kernel, polar gates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from babygpt import plots
+from babygpt.encodings.alibi import slopes
+from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
+from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature
+from babygpt.encodings.rotary import Rotary
+from babygpt.encodings.sinusoidal import frequencies
+from babygpt.live.controls import THETA, Choice, Scale, Slider, format_number
+from babygpt.live.explorer import Explorer
+from babygpt.metrics.inspection import kernel_values, reach
+from babygpt.models.transformer import SHARPNESS, norm, score_scale
+from babygpt.plots import artists
+from babygpt.positions import Positions
+
+HEAD_DIM = 32
+FURTHEST = 64  # tokens that ALiBi and the kernel are drawn for
+AWAY, SPAN = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
+
+# ------------------------------------------------------------ ALiBi
+
+
+def measure_alibi(n_head: int, steepness: float, theta: float, distance: int) -> dict[str, Any]:
+    """Return the scores of each head at each distance if all keys are alike, and RoPE's if q = k.
+
+    returns  scores, and weights summed up to each distance: name -> (FURTHEST + 1,); near: name -> share of
+             attention on tokens at most `distance` away; distance
+    """
+    away = torch.arange(FURTHEST + 1, dtype=torch.float64)
+    scores = {f"head {h + 1}": -steepness * s * away for h, s in enumerate(slopes(n_head).double())}
+    likeness = torch.cos(away[:, None] * frequencies(HEAD_DIM, theta)).mean(dim=-1)
+    scores["RoPE"] = SHARPNESS * HEAD_DIM**0.5 * (likeness - 1)  # as for normalised q and k
+    weights = {name: score.softmax(dim=0) for name, score in scores.items()}
+    return {
+        "scores": {name: score.numpy() for name, score in scores.items()},
+        "near": {name: float(weight[: distance + 1].sum()) for name, weight in weights.items()},
+        "weights": {name: weight.cumsum(dim=0).numpy() for name, weight in weights.items()},
+        "distance": distance,
+    }
+
+
+def draw_alibi(score: Axes, share: Axes, found: dict[str, Any]) -> None:
+    """Draw the scores over the distance, and the share of attention spent up to each distance."""
+    labels = ("What distance takes from a score", "distance (tokens)", "score")
+    plots.draw_curves(score, AWAY, found["scores"], *labels, SPAN, (-20.0, 6.0), "upper right", 4)
+    near, first = found["near"], next(iter(found["near"]))
+    title = f"Within {found['distance']} tokens: head 1 {near[first]:.0%}, RoPE {near['RoPE']:.0%}"
+    labels = (title, "distance (tokens)", "attention up to there")
+    plots.draw_curves(share, AWAY, found["weights"], *labels, SPAN, (0.0, 1.05), "lower right", 2)
+    artists.vertical_line(share, "mark", found["distance"], color=plots.COLOURS["red"], lw=1.5)
+
+
+def alibi() -> Explorer:
+    """Explore how far each head of ALiBi looks, beside RoPE with a query that equals its keys.
+
+    Source: Press et al. 2022, arXiv:2108.12409.
+    """
+    controls = [
+        Slider("distance", 8, 0, FURTHEST, "distance (tokens)"),
+        Choice("n_head", (4, 2, 6), "heads"),
+        Scale("steepness", 1.0, 0.1, 10.0, "steepness"),
+        Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
+    ]
+    together = [("n_head", "steepness")]
+    return Explorer("ALiBi", measure_alibi, draw_alibi, controls, (1, 1), together=together)
+
+
+# ------------------------------------------------------------ the Gaussian kernel
+
+POSITIONS = Positions.arange(FURTHEST + 1)
+POWERS = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)  # ticks of K
+NEAR = 8  # tokens
+
+
+def scores_of(encoding: Rotary) -> Tensor:
+    """Return scores of one random query at every row with one random key at every column: (65, 65).
+
+    Both are as long as a model's.
+    """
+    q, k = norm(torch.randn(2, 1, 1, 1, HEAD_DIM, generator=torch.Generator().manual_seed(5)))
+    q, k = (x.expand(1, 1, len(POSITIONS), HEAD_DIM) for x in (q, k))
+    q, k = encoding.transform_qk(q, k, POSITIONS)
+    scores, bias = (q @ k.mT)[0, 0] * score_scale(q), encoding.score_bias(POSITIONS, POSITIONS)
+    return scores if bias is None else scores + bias[0]
+
+
+def measure_kernel(
+    kernel: str, position: int, sigma1: float, sigma2: float, alpha1: float, alpha2: float
+) -> dict[str, Any]:
+    """Return what a kernel does to the scores of one query and one key, at every pair of positions.
+
+    returns  K at each distance, whole and by its two parts; the score map; the attention of a query at
+             `position` on tokens up to there, with the kernel and without; how far K reaches; step, by how
+             much a score changes at most when query and key move on by one
+    """
+    encoding = KERNELS[kernel](HEAD_DIM, (alpha1, alpha2), (sigma1, sigma2), learnable=False)
+    parts = [a * np.exp(-((AWAY / s) ** 2) / 2) for a, s in ((alpha1, sigma1), (alpha2, sigma2))]
+    scores, plain = scores_of(encoding), scores_of(Rotary(HEAD_DIM))
+    rows = {"RoPE": plain[position, : position + 1], "with K": scores[position, : position + 1]}
+    return {
+        "K": {"K": kernel_values(encoding, FURTHEST), "α₁ part": parts[0], "α₂ part": parts[1]},
+        "reach": {share: reach(encoding, share) for share in (0.5, 0.01)},
+        "scores": scores.numpy(),
+        "step": float((scores[1:, 1:] - scores[:-1, :-1]).abs().max()),
+        "rows": {name: row.softmax(dim=0).numpy() for name, row in rows.items()},
+        "position": position,
+    }
+
+
+def draw_kernel(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
+    """Draw K over the distance, scores with one query marked, and that query's attention."""
+    if fall.get_yscale() != "log":
+        fall.set_yscale("log")
+    artists.set_ticks(fall.yaxis, POWERS, [f"{power:g}" for power in POWERS])
+    half, hundredth = found["reach"].values()
+    labels = (f"K: half at {half:,}, 1/100 at {hundredth:,}", "m (tokens)", "K(m), powers of ten")
+    floored = {name: np.maximum(values, 1e-12) for name, values in found["K"].items()}
+    plots.draw_curves(fall, AWAY, floored, *labels, SPAN, (1e-4, 1000.0), "upper right", 2)
+
+    title = f"Along a diagonal it changes by {found['step']:.2f}"
+    labels = (title, "position of the key n", "position of the query m")
+    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
+    position = found["position"]
+    artists.horizontal_line(square, "position", position, color=plots.COLOURS["red"], lw=1.5)
+
+    near = {name: weights[-NEAR - 1 :].sum() for name, weights in found["rows"].items()}
+    title = f"{near['with K']:.0%} within {NEAR} tokens; RoPE {near['RoPE']:.0%}"
+    labels = (title, "position of the key n", "share of attention")
+    later = (0, FURTHEST - position)  # no query looks ahead: nan draws nothing there
+    shown = {name: np.pad(weights, later, constant_values=np.nan) for name, weights in found["rows"].items()}
+    plots.draw_curves(row, AWAY, shown, *labels, SPAN, (0.0, 1.25), "upper right", 2)
+
+
+def gaussian() -> Explorer:
+    """Explore what the two scales of K do to scores: by the note's formula, or repaired.
+
+    Source: note 001.
+    """
+    controls = [
+        Choice("kernel", tuple(reversed(KERNELS)), "kernel"),
+        Slider("position", 40, 1, FURTHEST, "position of q"),
+        Scale("sigma1", SIGMAS[0], 1.0, 100.0, "σ₁ (tokens)"),
+        Scale("sigma2", SIGMAS[1], 1.0, 100.0, "σ₂ (tokens)"),
+        Scale("alpha1", ALPHAS[0], 0.01, 10.0, "α₁"),
+        Scale("alpha2", ALPHAS[1], 0.01, 10.0, "α₂"),
+    ]
+    together = [("kernel", "sigma1", "sigma2"), ("kernel", "position"), ("kernel", "alpha1", "alpha2")]
+    return Explorer(
+        "Gaussian kernel", measure_kernel, draw_kernel, controls, (1, 1.1, 1.15), together=together
+    )
+
+
+# ------------------------------------------------------------ polar gates
+
+LAST = 48  # position
+HIDDEN = torch.arange(LAST + 1) % 16 >= 13  # MASK tokens: three of sixteen
+SUMS = (24, 48, 72)  # of i + j
+ORDERS = ("gates, then norm", "norm, then gates")
+
+
+class Product(GatesLast):
+    """Gate of the note, cos(i omega) cos(phi), without the norm after it."""
+
+    def gate(self, positions: Positions) -> Tensor:
+        return Polar.gate(self, positions)
+
+
+GATES: dict[str, type[Gated]] = {
+    "cos(iω) cos φ": Product,
+    "cos(iω + φ)": GatesLast,
+    "... α on keys only": KeysOnly,
+    "[cos, sin]": Quadrature,
+    "[cos, sin], φ between": LearnedPhase,
+}
+
+
+def gated(
+    gate: str, order: str, alpha: float, phi: float, theta: float, masks: bool
+) -> tuple[Tensor, Tensor]:
+    """Return query and key (1, ..., 1) at every position, with their gates: 2 x (LAST + 1, D or 2 D).
+
+    phi    radians, equal for every dimension
+    masks  whether some of the tokens are MASK
+    """
+    heads = {"n_head": 1} if GATES[gate] is LearnedPhase else {}
+    encoding = GATES[gate](**heads, head_dim=HEAD_DIM, alpha=alpha, theta=theta)
+    for phase in encoding.parameters():
+        torch.nn.init.constant_(phase, phi)
+    positions = Positions(torch.arange(LAST + 1), masked=(HIDDEN if masks else HIDDEN & False)[None])
+    ones = torch.ones(1, 1, LAST + 1, HEAD_DIM, dtype=torch.float64)
+    with torch.inference_mode():
+        q, k = (x[0, 0] for x in encoding.transform_qk(ones, ones, positions))
+    return (norm(q), norm(k)) if order == ORDERS[0] else (q, k)
+
+
+def measure_gates(gate: str, order: str, alpha: float, phi: int, theta: float) -> dict[str, Any]:
+    """Return the gates of a key, the scores of q = k = (1, ..., 1), and how far they break their promises.
+
+    phi      degrees, equal for every dimension
+    returns  alpha and phi; gates and scores with some tokens MASK; moved: by how much alpha changes a score;
+             without MASK, step and uneven: by how much a score changes along a diagonal, and when i and j are
+             exchanged; across: for some i + j the scores over i - j, and apart: how far apart these are at
+             most; the ends of the colours of gates and scores, which no slider moves
+    """
+
+    def scores_of(alpha: float, masks: bool) -> Tensor:  # (i, j)
+        q, k = gated(gate, order, alpha, math.radians(phi), theta, masks)
+        return q @ k.T * score_scale(torch.ones(HEAD_DIM))
+
+    scores, plain = scores_of(alpha, True), scores_of(alpha, False)
+    half = torch.arange(-SUMS[0] // 2, SUMS[0] // 2 + 1)  # of i - j
+    across = {f"i + j = {n}": plain[n // 2 + half, n // 2 - half].numpy() for n in SUMS}
+    doubled = max(0.0, math.ceil(math.log2(float(plain.abs().max()) / 12.0 + 1e-9)))
+    return {
+        "alpha": alpha,
+        "phi": phi,
+        "gates": gated(gate, order, alpha, math.radians(phi), theta, True)[1].numpy(),
+        "scores": scores.numpy(),
+        "moved": float((scores - scores_of(1.0, True)).abs().max()),
+        "step": float((plain[1:, 1:] - plain[:-1, :-1]).abs().max()),
+        "uneven": float((plain - plain.T).abs().max()),
+        "across": across,
+        "apart": float(np.ptp(list(across.values()), axis=0).max()),
+        "ends": {"gates": 1.0 if order == ORDERS[1] else 2.0, "scores": 12.0 * 2.0**doubled},
+    }
+
+
+def draw_polar(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
+    """Draw gates over position and dimension, the score map, and scores across it."""
+    title = f"α = {format_number(found['alpha'])} moves scores by {found['moved']:.2f}"
+    plots.draw_gates(gates, found["gates"], HIDDEN.numpy(), title, "channel", top=found["ends"]["gates"])
+
+    step, top = found["step"], found["ends"]["scores"]
+    change = "constant along diagonals" if step < 1e-9 else f"diagonals change by {step:.2f}"
+    labels = (f"φ = {found['phi']}°: {change}", "position of the key j", "position of the query i")
+    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=top)
+
+    title = f"Change: i + j {found['apart']:.1f}, i ↔ j {found['uneven']:.1f}"
+    labels = (title, "i − j (tokens)", "score")
+    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.9 * top)  # with room for the legend
+    look: Any = ("upper right", 1, dict(zip(found["across"], plots.SHADES, strict=True)))
+    plots.draw_curves(curve, np.arange(-SUMS[0], SUMS[0] + 1, 2), found["across"], *labels, *spans, *look)
+
+
+def polar() -> Explorer:
+    """Explore what a gate, before or after the norm, leaves of two positions in a score.
+
+    Source: note 000, section 2, and its repairs.
+    """
+    controls = [
+        Choice("gate", tuple(GATES), "gate"),
+        Choice("order", ORDERS, "order"),
+        Scale("alpha", ALPHA, 0.03, 3.0, "α of MASK"),
+        Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
+        THETA,
+    ]
+    together = [("gate", "order", name) for name in ("alpha", "phi", "theta")]
+    return Explorer("polar gates", measure_gates, draw_polar, controls, (1, 1.15, 1), together=together)
