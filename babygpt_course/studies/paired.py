@@ -55,3 +55,8 @@ def by_measurement(found: Mapping[Variant, Mapping[str, Any]], *names: str) -> d
     names  of the measurements wanted; a variant that lacks one is left out of it
     """
     return {name: {v: each[name] for v, each in found.items() if name in each} for name in names}
+
+
+def percent(shares: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Return shares in per cent: name -> one value a seed."""
+    return {name: [100 * share for share in seeds] for name, seeds in shares.items()}
