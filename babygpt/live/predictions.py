@@ -244,7 +244,9 @@ class Tally(Output):
         rows = []
         for guess in guesses:
             value = guess.value if guess.outcome is None else guess.counted
-            rows.append((guess.question, guess.in_words(value), guess.in_words(guess.outcome), guess.mark(value)))
+            rows.append(
+                (guess.question, guess.in_words(value), guess.in_words(guess.outcome), guess.mark(value))
+            )
         self.table = Table(("question", "guess", "outcome", ""), rows, 1)
         page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
         words = f"{self.asked} guesses were asked for. {KEPT if made else 'No guess was made.'}"
