@@ -174,7 +174,7 @@ def relative_speeds(
     plan, device = TrainConfig(steps=steps * rounds + 1, warmup=0), pick_device()
     rungs = (Rung("v4", "v4"), *(rung for rung in rungs if rung.name != "v4"))
     runs = {
-        r.name: train(r.build(corpora, block_size).to(pick_device()), r.objective(corpora, block_size), plan)
+        r.name: train(r.build(corpora, block_size).to(device), r.objective(corpora, block_size), plan)
         for r in rungs
     }
     taken: dict[str, list[float]] = {name: [] for name in runs}
