@@ -108,6 +108,7 @@ class TrainConfig:
     weight_decay: float = setting(0.0, "decoupled weight decay of the hidden matrices")
     eval_every: int = setting(0, "steps between validation losses; 0 measures only at the end")
     seed: int = setting(1337, "seed of the batches")
+    bf16: bool = setting(False, "multiply matrices in bfloat16; validation stays in float32")
 
     def __post_init__(self) -> None:
         settle_numbers(self)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import joblib
 import torch
@@ -23,9 +25,29 @@ def pick_device() -> torch.device:
     return torch.device(wanted)
 
 
-def mixed_precision(device: torch.device) -> torch.autocast:
-    """Return a context in which CUDA computes in bfloat16; elsewhere it changes nothing."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+@contextmanager
+def placed(model: torch.nn.Module, device: torch.device) -> Iterator[None]:
+    """Keep a model on a device while the context lasts; then move it back to where it was."""
+    home = next(model.parameters()).device
+    try:
+        model.to(device)
+        yield
+    finally:
+        model.to(home)
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of a CUDA device, such as "NVIDIA H200", and of others the kind: "mps", "cpu"."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def hardware() -> dict[str, str | int]:
+    """Return what a result depends on beside its seed: device, number of threads, instruction set."""
+    return {
+        "device": device_name(pick_device()),
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 def use_allowed_threads() -> None:

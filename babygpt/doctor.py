@@ -87,11 +87,10 @@ def processor() -> Iterator[Diagnosis]:
         import torch
         from joblib import cpu_count
 
-        from babygpt.device import pick_device
+        from babygpt.device import device_name, pick_device
         from babygpt.memory import device_memory
 
-        device, threads, allowed = pick_device(), torch.get_num_threads(), cpu_count()
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        name, threads, allowed = device_name(pick_device()), torch.get_num_threads(), cpu_count()
     except (BadInput, ImportError, OSError, RuntimeError) as error:
         what = "" if isinstance(error, BadInput) else "PyTorch does not work here: "
         yield Diagnosis("device", False, f"{what}{error}")

@@ -10,6 +10,8 @@ from pathlib import Path
 import joblib
 import torch
 
+from babygpt.device import device_name
+
 CPU = torch.device("cpu")
 
 
@@ -23,7 +25,7 @@ def describe_machine(device: torch.device = CPU) -> dict[str, str | int]:
         "cores": joblib.cpu_count(),
         "threads": torch.get_num_threads(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "device": device_name(device),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -1,4 +1,4 @@
-"""Tests of the device that is picked, its precision, and the number of threads."""
+"""Tests of the device that is picked, and of the number of threads."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ import joblib
 import pytest
 import torch
 
-from babygpt.device import mixed_precision, pick_device, use_allowed_threads
+from babygpt.device import hardware, pick_device, use_allowed_threads
 
 
 def test_cuda_comes_before_mps_before_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,18 +29,12 @@ def test_a_device_that_is_named_is_picked_if_it_is_there(monkeypatch: pytest.Mon
             pick_device()
 
 
-def test_cpu_keeps_full_precision() -> None:
-    x = torch.randn(8, 8)
-    exact = x @ x
-    with mixed_precision(torch.device("cpu")):
-        assert torch.equal(x @ x, exact)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_cuda_multiplies_in_bfloat16() -> None:
-    x = torch.randn(8, 8, device="cuda")
-    with mixed_precision(x.device):
-        assert (x @ x).dtype == torch.bfloat16
+def test_the_hardware_names_all_that_a_result_depends_on() -> None:
+    assert hardware() == {
+        "device": pick_device().type if pick_device().type != "cuda" else torch.cuda.get_device_name(),
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 # ---------------------------------------------------------------- threads

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from babygpt.metrics.horizon import far_attention
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from babygpt import live, metrics, sampling
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.live.run import Run
 from babygpt.metrics import inspection, parallel_texts
 from babygpt.metrics.text import nll_and_entropy
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import objective_for
+from babygpt.objectives import NextToken, objective_for
 from babygpt.training import train
 from tests.pretended_gpu import DEVICE, DeviceTensor, pretended_gpu
 
@@ -110,7 +110,7 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
         metrics.loss_by_position(model, ids, 32, 4),
         metrics.position_matched_losses(model, ids, 80, 2, 8),
         metrics.cost_of_hiding(model, ids, [4], 32, 2),
-        far_attention(model, ids, 4, 32, 2),
+        inspection.far_attention(model, ids, 4, 32, 2),
         metrics.ablate_heads(model, lambda one: metrics.role_accuracy(one, tokenizer, questions)),
         nll_and_entropy(model, ids[:20].view(2, 10), 3),
         sampling.generate(model, ids[None, :8], 70, generator=draw()),
@@ -171,3 +171,29 @@ def test_watches_metrics_and_samplers_measure_where_the_model_is(
     here = MEASUREMENTS[name](model, corpus)
     there = MEASUREMENTS[name](copy.deepcopy(model).to(device), corpus)
     assert plain(there) == plain(here)
+
+
+@pytest.mark.parametrize("end", ["finished", "stopped", "failed"])
+def test_a_live_run_trains_on_the_device_and_brings_the_model_back(
+    end: str, corpora: dict[bool, Corpus], device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("babygpt.live.run.pick_device", lambda: device)
+    corpus, places = corpora[False], set()
+    model = small_model("v4", corpus)
+    objective = NextToken(corpus, BLOCK)
+    objective.val_chars = 200
+
+    def watch(model: Any) -> None:
+        places.add(next(model.parameters()).device)
+        if end == "stopped":
+            run.stop()
+        if end == "failed":
+            raise ArithmeticError("planned")
+
+    plan = TrainConfig(steps=3, batch_size=2)
+    run = Run(model, objective, plan, "v4", [live.Watch(watch, lambda *_: None)])
+    run.train_after([])  # in this thread: the pretended device is known to no other
+    assert run.state == end
+    assert places == {device}
+    assert {p.device.type for p in model.parameters()} == {"cpu"}
+    assert (end == "failed") == isinstance(run.error, ArithmeticError)

@@ -15,10 +15,10 @@ from IPython.display import display
 
 from babygpt import plots
 from babygpt.config import TrainConfig
-from babygpt.device import use_allowed_threads
+from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.canvas import Canvas
 from babygpt.live.explorer import DESCRIPTION, WIDE, Control, grid
-from babygpt.live.run import Run, State, Trainer
+from babygpt.live.run import STARTING_LOCK, Run, State, Trainer
 from babygpt.live.view import View, close_all, weak_callback
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
@@ -51,7 +51,7 @@ def train(
     One model trains at a time. A second run waits for the first; its dashboard shows that, and offers to stop
     the first.
 
-    model      trained in place
+    model      trained in place, on the best device or on BABYGPT_DEVICE; then moved back to where it was
     objective  draws the batches and computes their loss
     config     steps, batch size, learning rates, seed
     title      of the model
@@ -67,12 +67,13 @@ def train(
     for control in controls:
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
-    trainer = Trainer(run)
-    if not any(other.is_training(model) for other in trainer.earlier):
-        run.measure_untrained()
-    run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
-    display(run.panel)
-    trainer.start()
+    with STARTING_LOCK:
+        trainer = Trainer(run)
+        if not any(other.is_training(model) for other in trainer.earlier):
+            run.measure_untrained()
+        run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
+        display(run.panel)
+        trainer.start()
     return run
 
 
@@ -212,6 +213,7 @@ def describe(run: Run) -> str:
             words.append("measuring on text it has not seen")
         else:
             words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
+    words.append(f"on {escape(device_name(run.device))}")
     if run.error is not None:
         words.append(escape(f"{type(run.error).__name__}: {run.error}"))
     return " · ".join(words)

@@ -15,6 +15,7 @@ import torch
 from joblib import cpu_count
 
 from babygpt.config import TrainConfig
+from babygpt.device import pick_device, placed
 from babygpt.live.waiting import WaitInterrupted, wait_and_serve
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
@@ -58,6 +59,7 @@ class Run:
     """Model that trains in the background.
 
     title       of the model
+    device      where it trains: the best there is, or BABYGPT_DEVICE
     state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
     frames      watch -> the steps after which it measured, each with the measurement
@@ -73,7 +75,7 @@ class Run:
         title: str,
         watches: Sequence[Watch] = (),
     ) -> None:
-        self.title, self.total = title, config.steps
+        self.title, self.total, self.device = title, config.steps, pick_device()
         self.state = State.WAITING
         self.uniform_loss = math.log(model.config.vocab_size)  # nats; of uniform guesses
         self.history: list[Step] = []
@@ -179,22 +181,23 @@ class Run:
     def _train(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
         if not self._stopping.is_set():
             self._set_state(State.PREPARING)  # pay all one-time costs now: then all steps take equally long
-            self.measure_untrained()
-            training = Training(model, objective, config)
-            if not self._stopping.is_set():
-                self._set_state(State.RUNNING)
-            while training.step < self.total and self._goes_on():
-                step = training.make_step(self._steering)
-                self.history.append(step)
-                for watch, frames in self.frames.items():
-                    if step.changed or step.step in watch.steps(self.total):
-                        frames.append((step.step, watch.measure(model)))
-                self.validating = training.is_validated(step)
-                self._notify(at_once=self.validating or bool(step.changed))
-                if self.validating:
-                    self.history[-1] = training.with_validation(step)
-            if self.history and self.history[-1].val_loss is None:  # stopped early
-                self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
+            with placed(model, self.device):
+                self.measure_untrained()
+                training = Training(model, objective, config)
+                if not self._stopping.is_set():
+                    self._set_state(State.RUNNING)
+                while training.step < self.total and self._goes_on():
+                    step = training.make_step(self._steering)
+                    self.history.append(step)
+                    for watch, frames in self.frames.items():
+                        if step.changed or step.step in watch.steps(self.total):
+                            frames.append((step.step, watch.measure(model)))
+                    self.validating = training.is_validated(step)
+                    self._notify(at_once=self.validating or bool(step.changed))
+                    if self.validating:
+                        self.history[-1] = training.with_validation(step)
+                if self.history and self.history[-1].val_loss is None:  # stopped early
+                    self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
         self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
 
     def _goes_on(self) -> bool:
@@ -221,6 +224,9 @@ class Run:
     def _notify(self, at_once: bool) -> None:
         if self.panel is not None:
             self.panel.update(at_once)
+
+
+STARTING_LOCK = threading.Lock()  # held from the look at earlier runs until the new one is seen by others
 
 
 class Trainer(threading.Thread):

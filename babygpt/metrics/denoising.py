@@ -14,7 +14,6 @@ from torch import Tensor
 from babygpt.data.batches import cut
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.device import mixed_precision
 from babygpt.errors import BadInput
 from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
@@ -168,8 +167,7 @@ def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generat
     lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
     found = []
     for some, masked in portions(model, windows, lots < count[:, None], at_most=64):
-        with mixed_precision(device):
-            logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
+        logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
         losses = cross_entropy(logits, some.to(device)).cpu().double()
         found.append((losses * masked).sum(dim=1))
     return torch.cat(found), count

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from babygpt.data.batches import IGNORED
-from babygpt.device import mixed_precision
 from babygpt.memory import BatchShape, portions
 from babygpt.models.language_model import LanguageModel
 
@@ -94,8 +93,7 @@ def mean_loss(
     device = next(model.parameters()).device
     total, count = 0.0, 0
     for some in (some for batch in batches for some in portions(model, *batch)):
-        with mixed_precision(device):
-            found = losses(model, tuple(part.to(device) for part in some))
+        found = losses(model, tuple(part.to(device) for part in some))
         total += found.sum().item()
         count += int((some[1][:, -found.shape[1] :] != IGNORED).sum())
     return total / count  # over targets, since batches and portions differ in size

@@ -14,7 +14,7 @@ import torch
 
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
-from babygpt.device import mixed_precision, use_allowed_threads
+from babygpt.device import use_allowed_threads
 from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.language_model import LanguageModel
@@ -101,7 +101,7 @@ class Training:
             batch = self.objective.batch(self.config.batch_size, self.generator)
 
             # Forward: the mean loss of the batch's targets, in nats.
-            with mixed_precision(self.device):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
                 loss = self.loss(self.model, tuple(part.to(self.device) for part in batch))
             value = loss.item()
             require_finite("loss", value, self.step + 1, lr)

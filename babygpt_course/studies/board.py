@@ -21,7 +21,7 @@ from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
 from babygpt.tables import format_mean_sd, markdown, mean_sd
-from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.paired import decided_side, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position
@@ -279,14 +279,13 @@ def draw_ladder(figure: Figure, results: Results) -> None:
 
 def draw_answers(ax: Axes, found: Mapping[str, Mapping[str, Any]]) -> None:
     """Draw right answers: a dot where two names were compared, a ring where the whole name was written."""
-    percent = {
-        key: {name: [100 * share for share in one[key] if share is not None] for name, one in found.items()}
-        for key in ("roles", "whole")
-    }
-    rings = percent["whole"] if any(percent["whole"].values()) else {}
-    title = who_answers({name: one["roles"] for name, one in found.items()})
-    label = "right answers (%); rings: whole names written" if rings else "right answers (%)"
-    plots.draw_seed_dots(ax, percent["roles"], title, label, {"chance": 50.0}, (-3.0, 103.0), rings)
+    roles, whole = ({name: one[key] for name, one in found.items()} for key in ("roles", "whole"))
+    written = {name: seeds for name, seeds in whole.items() if None not in seeds}
+    label = "right answers (%); rings: whole names written" if written else "right answers (%)"
+    span = (-3.0, 103.0)
+    plots.draw_seed_dots(
+        ax, percent(roles), who_answers(roles), label, {"chance": 50.0}, span, percent(written)
+    )
 
 
 def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -> None:
@@ -298,10 +297,8 @@ def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -
         costs = {name: [x for x in one["past"] if x is not None] for name, one in found.items()}
         title, label = "Four windows far, same targets", "change of the loss (nats per character)"
     means = {name: float(np.mean(seeds)) for name, seeds in costs.items() if seeds}
-    worst = max(means, key=lambda name: means[name])
-    draw_rows(
-        ax, costs, f"{title}: {worst} pays {means[worst]:+.1f}", label, 1.0 if not masks else np.inf, 0.0
-    )
+    worst, highest = max(means, key=means.__getitem__), np.inf if masks else 1.0
+    draw_rows(ax, costs, f"{title}: {worst} pays {means[worst]:+.1f}", label, highest, 0.0)
 
 
 def draw_rows(

@@ -18,7 +18,7 @@ from babygpt.data.stories import END, Slot
 from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import cross_entropy
-from babygpt_course.studies.paired import by_measurement
+from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
@@ -121,10 +121,7 @@ def measure_names(workers: Workers, scale: Scale = SCALE) -> Results:
 def draw_names(figure: Figure, results: Results) -> None:
     """Draw both scores of every run beside each other, and the loss of each letter of an answer."""
     scores, letters = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
-    known, written = (
-        {name: [100 * share for share in seeds] for name, seeds in results[key].items()}
-        for key in ("accuracy", "whole")
-    )
+    known, written = percent(results["accuracy"]), percent(results["whole"])
     first = next(iter(known))
     ranges = [f"{min(seeds[first]):.0f} to {max(seeds[first]):.0f}%" for seeds in (known, written)]
     title = f"{first}: {ranges[0]} known, {ranges[1]} written"

@@ -1,4 +1,4 @@
-"""Rule that decides between two models from paired differences, one pair a seed."""
+"""Rule that decides between two models from paired differences; a reader's run beside the stored seeds."""
 
 from __future__ import annotations
 
@@ -55,3 +55,26 @@ def by_measurement(found: Mapping[Variant, Mapping[str, Any]], *names: str) -> d
     names  of the measurements wanted; a variant that lacks one is left out of it
     """
     return {name: {v: each[name] for v, each in found.items() if name in each} for name in names}
+
+
+def percent(shares: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Return shares in per cent: name -> one value a seed."""
+    return {name: [100 * share for share in seeds] for name, seeds in shares.items()}
+
+
+def beside(yours: float, ours: Sequence[float], unit: str = "") -> str:
+    """Return one line that shows the number of a reader's run beside the numbers of the stored runs.
+
+    yours    the number that the reader's own run gave
+    ours     the stored numbers, one a seed
+    unit     written after the numbers; "%" for shares, which are then given in per cent
+    returns  for example "yours 0.55; ours 0.54 to 0.61, 8 seeds"
+    Raises BadInput if no stored number is given.
+    """
+    if not ours:
+        raise BadInput("no stored number to show yours beside")
+    scale, digits = (100, ".0f") if unit == "%" else (1, ".3g")
+    own, low, high = (f"{scale * number:{digits}}" for number in (yours, min(ours), max(ours)))
+    after = unit if unit in ("", "%") else f" {unit}"
+    stored = f"{low}{after}" if low == high else f"{low} to {high}{after}"
+    return f"yours {own}{after}; ours {stored}, {len(ours)} seed{'s' if len(ours) > 1 else ''}"

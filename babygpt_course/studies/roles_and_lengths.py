@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from babygpt import ModelConfig, NextToken, TrainConfig, load_corpus, metrics, plots
-from babygpt_course.studies.paired import by_measurement
+from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
@@ -41,7 +41,7 @@ def measure_roles(workers: Workers, scale: Scale = SCALE) -> Results:
 
 def draw_roles(figure: Figure, results: Results) -> None:
     """Draw the role accuracy of each model, a dot for each seed."""
-    accuracy = {name: [100 * share for share in seeds] for name, seeds in results["accuracy"].items()}
+    accuracy = percent(results["accuracy"])
     knowing = {name: sum(share > 100 * KNOWS for share in seeds) for name, seeds in accuracy.items()}
     counted = ", ".join(f"{name}: {n}" for name, n in knowing.items())
     title = f"Who did it? Seeds of {len(next(iter(accuracy.values())))} that know, {counted}"

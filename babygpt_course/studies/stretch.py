@@ -26,6 +26,7 @@ from babygpt.objectives import RandomPositions
 from babygpt.objectives.next_token import draw_positions
 from babygpt.tables import format_mean_sd, mean_sd
 from babygpt.training import finish
+from babygpt_course.studies.paired import percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
@@ -352,11 +353,6 @@ def by_method(results: Results, number: str, kind: object = TUNED) -> dict[str, 
     """
     methods = ("control", *METHODS) if kind == "tuned" else METHODS
     return {method: values(results, f"{method} {kind}", number) for method in methods}
-
-
-def percent(shares: dict[str, list[float]]) -> dict[str, list[float]]:
-    """Return shares in per cent, seed by seed."""
-    return {name: [100 * share for share in each] for name, each in shares.items()}
 
 
 def draw_stretch(figure: Figure, results: Results) -> None:

@@ -20,7 +20,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion, Objective
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.objectives.objective import Batch
-from babygpt_course.studies.paired import by_measurement
+from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
 
@@ -142,7 +142,7 @@ def draw_who(figure: Figure, results: Results) -> None:
     """
     last = {arm: [curve[-1] for curve in seeds] for arm, seeds in results["roles"].items()}
     last |= {arm: results["hidden"][arm] for arm in last if arm.startswith("words")}
-    rows = {ARMS[arm][1]: [100 * share for share in seeds] for arm, seeds in last.items()}
+    rows = percent({ARMS[arm][1]: seeds for arm, seeds in last.items()})
     title = f"After {results['asked'][-1] / 1e6:.1f} million losses each"
     marks = {"chance": 50.0}
     plots.draw_seed_rows(figure.subplots(), rows, title, "right answers (%)", marks, (30.0, 103.0))

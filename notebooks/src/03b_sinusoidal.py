@@ -31,7 +31,6 @@ from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_03b as sinusoidal
-from babygpt_course.studies.results import load_results
 
 plots.set_style()
 
@@ -281,16 +280,8 @@ plt.show()
 # %% tags=["answer", "nbval-ignore-output"]
 race.compare(either[(right["nope"] > 0.8) + 2 * (right["v3"] > 0.8)])
 
-# %% tags=["nbval-ignore-output"]
-assert right["v3"] > 0.85
-assert right["nope"] < 0.65
-
 # %% [markdown]
 # Same size, same text, same steps; the table makes the difference. NoPE is far behind in the loss and at chance in the questions. (The floor is that of the whole text, as a rate. A window that begins with a story holds slightly more news than the average, so do not expect a model to touch the line. And a *right answer* means that the right one of two names is the likelier; to write it, letter by letter, is harder. Notebook 04 asks how much harder.) Is NoPE hopeless, then, or only slow? With four layers of 128 channels and 600 steps on the full tales, the best of three seeds gets 68.5% right ([figure](../figures/roles.png)); `python -m babygpt figures roles` measures it again, in half an hour.
-
-# %%
-assert f"{max(load_results('roles')['accuracy']['nope']):.1%}" == "68.5%"
-
 
 # %% [markdown]
 # ## What becomes of the place?
@@ -356,13 +347,6 @@ Table(("off by … tokens", "input", "layer 1", "layer 2"), rows, stable=1)
 grows = {name: off[f"{name}, linear probe"][2] > off[f"{name}, linear probe"][0] for name in models}
 fading.compare(either[grows["nope"] + 2 * grows["v3"]])
 
-# %% tags=["nbval-ignore-output"]
-for kind in ("linear", "bent"):
-    v3_off, nope_off = off[f"v3, {kind} probe"], off[f"nope, {kind} probe"]
-    assert v3_off[0] < 2
-    assert v3_off[0] < v3_off[1] < v3_off[2]
-    assert 2 < nope_off[2] < min(v3_off[2], 13)
-
 # %% [markdown]
 # NoPE begins with nothing, and has found out a good part of its place by the end; nearly all of that is the work of its first layer. v3 knows it at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until before the head either probe finds *less* of its place than of NoPE's. (What neither finds may still be there in a form that both miss; a probe can show that something is there, never that it is not. And this is one run of each.) We think that the head has no use for it: the next letter depends on who did what, not on being letter number 37.
 #
@@ -401,8 +385,6 @@ assert 0.6 < fair.diagonal(-1).mean() < 0.65
 
 # %% tags=["nbval-ignore-output"]
 print(f"v3's head: {one_back.max():.0%}")
-assert 0.2 < (strongest == -1).mean() < 0.85
-assert one_back.max() < fair.diagonal(-1).mean() - 0.1 < 0.6
 
 # %% [markdown]
 # The bounds explain a part of it, not all: within them 63% is possible, with a code and no letters in the way. The rest we do not know.
@@ -424,9 +406,6 @@ without = metrics.ablate_heads(models["v3"], lambda m: metrics.role_accuracy(m, 
 for at, row in enumerate(without):
     print(f"right answers without each head of layer {at + 1}:", *(f"{share:4.0%}" for share in row))
 without_it.compare(round(100 * without[layer, head]))
-
-# %% tags=["nbval-ignore-output"]
-assert without[0].min() < min(0.9, without[1].min())
 
 # %% [markdown]
 # In the run that is stored here, nearly all: v3 needs other heads more, and the fine picture has explained nothing. Is that a law? From eight seeds (1337, and 1 to 7) the head with the clearest such picture left, once it was gone, 99, 86, 72, 94, 77, 98, 54 and 67% of the answers right. The pictures look alike; one head is idle, and another carries half of the answers. All eight have in common only that the head which is missed most is one of the first layer. (Set another seed where the models are trained, and run on from there.) Notebook 04 goes on with this.
@@ -471,16 +450,12 @@ plt.show()
 limits = (inside["v3"] - 0.05, inside["v3"] + 0.05, math.log(shape.vocab_size))
 cliff.compare(levels[sum(bool(beyond["v3"] > limit) for limit in limits)])
 
-# %% tags=["nbval-ignore-output"]
-assert beyond["v3"] > max(inside["v3"] + 1, math.log(shape.vocab_size))
-
 # %% [markdown]
 # v3 falls off a cliff: it is worse than having no idea, and sure of itself. Is the text too long for it? We can find out: take the first 64 letters alone, and say that they stand at places 128 to 191.
 
 # %% tags=["nbval-ignore-output"]
 places = {first: by_place(models["v3"], windows[:, :65], first).mean() for first in (0, 128)}
 print(f"64 letters at places 0 to 63: {places[0]:.2f}, the same at 128 to 191: {places[128]:.2f}")
-assert places[128] > places[0] + 1
 
 # %% [markdown]
 # The places alone are enough to lose it. The table has a row 64, correct to the last digit, but **the model has never seen it**. One suspects the slow pairs: past the window they take values that they had nowhere in training, while the quick ones have been all the way round. Suspicion is cheap. Let us freeze the slow ones: from place 63 on, all pairs that have not been round stay where they are. And as a cross-check, freeze the quick ones instead. *Helps* shall mean that the loss comes down by half a nat at least.
@@ -519,9 +494,6 @@ as_it_is, *changed = frozen_loss.values()
 slow_helps, quick_helps = (bool(loss < as_it_is - 0.5) for loss in changed)
 frozen_pairs.compare(cures[slow_helps + 2 * quick_helps])
 
-# %% tags=["nbval-ignore-output"]
-assert min(frozen_loss.values()) > frozen_loss["as it is"] - 0.3
-
 # %% [markdown]
 # Neither. The slow pairs alone do not explain the cliff, nor do the quick ones: the loss stays where it was, or gets worse. It is not this pair or that one. The model's matrices were fitted to 64 rows, each a combination of all pairs, and they do what they do with any other. A formula that goes on is not a model that goes on.
 #
@@ -542,7 +514,6 @@ held = [
 ]
 blind = invariants.order_blind(models["v3"], ids)
 assert all(promise.holds for promise in held)
-assert not blind.holds
 invariants.promises([*held, blind])
 
 # %% [markdown]

@@ -32,7 +32,7 @@ from babygpt_course.claims import CLAIMS, count_verdicts
 from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.studies.board import COLUMNS, against, draw_ladder, front, paired_differences, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder
-from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.paired import beside, decided_side
 from babygpt_course.studies.results import load_results
 
 plots.set_style()
@@ -82,9 +82,6 @@ for one, other in combinations(same_windows, 2):
     ratios.append(stdev(paired_differences(results, one, other)) / strangers)
 print(f"{len(ratios)} pairs; spread of the differences, strangers = 1: {median(ratios):.2f} in the middle")
 pairing.compare(spreads[0 if median(ratios) < 0.8 else 1 if median(ratios) < 1.2 else 2])
-
-# %%
-assert 0.9 < median(ratios) < 1.15
 
 # %% [markdown]
 # Common luck would have made the differences narrow, and hardly any of the luck is common: reading the same windows in the same order does not make two models lucky together. Pairing costs nothing, so we keep it, but only more seeds help.
@@ -184,10 +181,6 @@ travellers = {"v3": "the sinusoid", "v4": "RoPE", "alibi": "ALiBi"}
 gain = [said for name, said in travellers.items() if decided_side(board[name]["past"]) == "below"]
 helped.compare(gain[0] if gain else "none of these")
 
-# %%
-assert round(mean(answers), 2) == 0.79
-assert 0.96 <= min(board["v4"]["roles"]) < max(board["v4"]["roles"]) < 0.985
-
 # %% [markdown]
 # Each of these has a section of its own below.
 #
@@ -206,12 +199,6 @@ sides = against(results, "v4")
 for side in ("below", "undecided", "above"):
     print(f"{side:10}", *(name for name, found in sides.items() if found == side))
 print("nobody is below:", *front(results, masks=False))
-assert all(sides[name] == "undecided" for name in ("v3", "v5 fixed", "v6", "alibi"))
-assert all(sides[name] == "above" for name in ("v1", "v2", "v5", "nope", "learned", "pope"))
-behind = paired_differences(results, "nope", "v4")
-assert min(behind) > 0.15
-assert mean(behind) > 0.2
-assert all(0 < loss - results["bigram_floor"] < 0.02 for v in ("v1", "v2") for loss in board[v]["1x"])
 
 # %% [markdown]
 # Sinusoid, RoPE, the fixed Gaussian, v6 (trained on one to four texts at once, read here with one), ALiBi: six hundred steps and five seeds cannot tell them apart, and an order of them that somebody shows you from one run is an accident. (Notebook 05 trains v4 and v5 for longer, and looks whether an order comes out then.) What *is* decided, at this size and after these steps: the Gaussian whose kernel is trained, the learned table and PoPE from left to right are behind, attention without a code ([NoPE](../docs/glossary.md#nope)) by more than two tenths of a nat on average, and without attention there is nothing to be had beyond the [bigram](../docs/glossary.md#bigram).
@@ -221,7 +208,6 @@ assert all(0 < loss - results["bigram_floor"] < 0.02 for v in ("v1", "v2") for l
 # %%
 best = min(mean(board[name]["1x"]) for name in sides)
 print(f"the front {best:.3f}, the best reader {results['window_floor']:.3f}")
-assert 0.04 < best - results["window_floor"] < 0.08
 
 # %% [markdown]
 # ## A switch
@@ -233,12 +219,8 @@ for name in ("v3", "v4", "v5 fixed", "alibi", "v6", "v5", "learned", "pope", "no
     roles, whole = (sorted(board[name][key], reverse=True) for key in ("roles", "whole"))
     print(f"{name:9}", *(f"{x:4.0%}" for x in roles), "  whole names", *(f"{x:4.0%}" for x in whole))
 writers = {name: board[name]["roles"] for name in ("v4", *sides)}
-between = [x for seeds in writers.values() for x in seeds if 0.6 < x < 0.9]
 found = {name: sum(x >= 0.9 for x in seeds) for name, seeds in writers.items()}
 print("seeds that found it:", *(f"{name} {n}" for name, n in found.items() if n))
-assert found["v4"] == found["v5 fixed"] == len(results["seeds"])
-assert found["nope"] == found["pope"] == found["v1"] == 0
-assert len(between) < sum(map(len, writers.values())) / 8
 
 # %% [markdown]
 # So the mean of such a row may describe none of its runs (v6's 79% does not), and its standard deviation is not an error bar. The question to ask is *how many seeds found it in time*, nine right answers of ten or more. RoPE and the fixed Gaussian: all. PoPE from left to right, and attention without a code: none. In between, it depends on the seed: the learned table, ALiBi, v6, and narrowly the sinusoid, whose fifth run stands at 88%. The Gaussian whose kernel is trained is among the slow ones too; notebook 05 asks whether it is short of sight or short of time.
@@ -253,9 +235,6 @@ written = [x for found in board.values() for x in found["whole"] if x is not Non
 print(
     f"of the runs that prefer the right name ({min(known):.0%} or more), the best writes {max(written):.0%}"
 )
-assert max(board["v4"]["whole"]) < 0.3
-assert all(max(board[name]["whole"]) > 0.7 for name in ("v3", "v5 fixed", "v6", "alibi"))
-assert max(max(m["roles"]) for m in board.values() if m["masks"]) < 0.55
 
 # %% [markdown]
 # ## Longer than trained
@@ -269,15 +248,6 @@ for name, seeds in past.items():
 print("refuse:", *(name for name in writers if name not in past))
 
 # %%
-assert all(mean(board[name]["4x"]) < mean(board[name]["1x"]) for name in ("v5", "v5 fixed", "alibi"))
-assert min(past, key=lambda name: mean(board[name]["4x"])) == "v5 fixed"
-assert max(map(abs, past["v5"] + past["v5 fixed"])) < 0.001
-assert "below" not in {decided_side(seeds) for seeds in past.values()}
-assert 0.02 < min(past["alibi"]) < max(past["alibi"]) < 0.1
-assert 0.05 < mean(past["pope"]) < mean(past["v6"]) < 0.15
-assert min(past["v3"]) > 2
-assert min(past["v4"] + past["nope"]) > 0.3
-assert 0.4 < mean(past["v4"]) < mean(past["nope"]) < 0.6
 kernel = sum(a * np.exp(-(64**2) / (2 * s**2)) for a, s in ((0.7, 5), (0.3, 20)))  # v5's, as it begins
 assert kernel < 0.002
 stories = load_corpus("plain-tales").grammar.write(100_000, seed=0).splitlines()
@@ -295,8 +265,6 @@ for name in ("v7", "v7-rope", "v7-pope"):
     change = [far - near for far, near in zip(board[name]["4x"], board[name]["1x"], strict=True)]
     print(f"{name:9}", *(f"{x:+.2f}" for x in change))
 print("inside, v7-pope is", against(results, "v7-rope")["v7-pope"], "v7-rope")
-change = {name: mean(board[name]["4x"]) - mean(board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
-assert change["v7"] > 1 > change["v7-rope"] > 0.3 > 0.15 > change["v7-pope"] > 0
 
 # %% [markdown]
 # These are bounds, so compare them with each other only. Inside the window three seeds (after 600 steps) do not decide between RoPE and PoPE. Outside it they are worlds apart: v7's gates turn bad by more than a nat, RoPE by four tenths, PoPE by less than a tenth. Reaching further is what PoPE's authors report of it (Gopalakrishnan et al. 2025, arXiv:2509.10534). Nothing in the loss at 1× gave a hint.
@@ -310,10 +278,6 @@ written = {name: board[name] for name in ("v4", *sides)}
 cost = {name: f"{m['parameters'] - board['v4']['parameters']:+,}" for name, m in written.items()}
 heading = ("model", "parameters beyond v4's", "steps a second, v4 = 1")
 rows = [(name, cost[name], f"{m['speed']:.2f}") for name, m in written.items() if m["speed"] < 2]
-speed = {name: m["speed"] for name, m in board.items()}
-assert 1.0 <= speed["nope"] < 1.06
-assert all(0.9 <= speed[name] < 1 for name in ("v5", "v5 fixed", "alibi"))
-assert 0.8 < speed["pope"] < 0.9
 Table(heading, rows, 3)
 
 # %% [markdown]
@@ -358,16 +322,17 @@ for name, version, options in (("v4", "v4", {}), ("v5 fixed", "v5", {"learnable"
 
 # %% tags=["answer", "nbval-ignore-output"]
 records = {name: run.result() for name, run in runs.items()}
-ends = {name: steps[-1].val_loss for name, steps in records.items()}
+ends = {name: steps[-1].val_loss if steps else runs[name].uniform_loss for name, steps in records.items()}
 print(*(f"{name}: {loss:.3f}" for name, loss in ends.items()), sep="\n")
 apart.compare(abs(ends["v4"] - ends["v5 fixed"]))
 
 # %% tags=["nbval-ignore-output"]
 for name, run in runs.items():
     print(f"{name:9}", *(f"{share:.0%} at {step}" for step, share in run.frames[looks[name]]))
-board_gaps = paired_differences(results, "v5 fixed", "v4")
-assert (round(min(board_gaps), 3), round(max(board_gaps), 3)) == (-0.018, 0.007)
-assert all(corpus.floor < loss < corpus.bigram_floor for loss in ends.values())
+stored = load_results("gaussian")["plain"]["300"]  # as many steps
+for name, loss in ends.items():
+    print(f"{name:9}", beside(loss, stored[name]["val_loss"], "nats"))
+assert all(loss > corpus.floor for loss in ends.values())
 
 # %% [markdown]
 # Now you have one pair. One pair is an anecdote, whichever is ahead; change the seed and run the cells again, and you have two. Beside the losses you have seen the climb: chance at first, and then more right answers from one look to the next; in the stored run v5 fixed climbs a hundred steps before v4. Stop both in between, and you would say that only one of them can do it.
@@ -407,8 +372,6 @@ notes = sorted({claim.note for claim, _ in measured})
 rows = [(name[:3], count_verdicts([pair for pair in measured if pair[0].note == name])) for name in notes]
 rows.append(("all", total))
 lines = [(name, *map(str, (t.holds, t.depends, t.fails, t.faults))) for name, t in rows]
-assert total.faults < total.fails
-assert 0.25 < total.holds / len(measured) < 0.45
 Table(("note", "holds", "depends", "fails", "different faults"), lines, stable=1)
 
 # %% [markdown]

@@ -31,12 +31,12 @@ from babygpt.encodings import Interpolated, NTKAware, YaRN
 from babygpt.models.stretching import stretched
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_10 as tasks
+from babygpt_course.studies.paired import beside
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.stretch import STATEMENTS, seeds_for, values, verdict
 
-plots.set_style()
-
 # %%
+plots.set_style()
 study = load_results("stretch")
 
 
@@ -46,7 +46,7 @@ def of(run, number):
 
 
 # %% [markdown]
-# This is a study that the course has stored: everything that follows, and more, from three [seeds](../docs/glossary.md#seed) each. What is trained on this page is one run. Where a sentence speaks of "every seed", it is the study's, and an assert stands behind it. All of it was measured on models of 2 layers and 24 [channels](../docs/glossary.md#channel) a [head](../docs/glossary.md#head), trained for 400 steps on windows of 64 characters. What holds for a model of 7 billion weights is for you to find out; the study's command takes [a checkpoint of your own](../docs/shell.md), too.
+# This is a study that the course has stored: everything that follows, and more, from three [seeds](../docs/glossary.md#seed) each. What is trained on this page is one run. Where a sentence speaks of "every seed", it is the study's, and a test of the course checks it. Where the page prints *yours* and *ours*, yours is the run of this page, and ours are the study's. All of it was measured on models of 2 layers and 24 [channels](../docs/glossary.md#channel) a [head](../docs/glossary.md#head), trained for 400 steps on windows of 64 characters. What holds for a model of 7 billion weights is for you to find out; the study's command takes [a checkpoint of your own](../docs/shell.md), too.
 #
 # ## A text that asks
 #
@@ -137,10 +137,7 @@ lucky = recall(v4, 48, length=window, is_told=False)[0]
 print(f"not told at all: {lucky:.0%}")
 
 # %% tags=["nbval-ignore-output"]
-assert lucky < 0.3 < 0.85 < inside.min()
-assert of("v4", "recall 1 48").min() > 0.95
-at, looks = line.index("<"), metrics.attention_weights(v4, tokenizer.encode(line))[:, :, -1]  # (L, H, T)
-assert looks[:, :, at : at + 3].sum(axis=-1).max() > 0.5
+print("told 48 back:", beside(inside[1], values(study, "v4", "recall 1 48"), "%"))
 
 # %% [markdown]
 # It has learned to recall. The last row of the squares is the bracket that asks; there is a head that spends more than half of its attention on the three characters of the note. (A picture, and no proof that the answer comes from there.)
@@ -164,11 +161,8 @@ worse, forgot = nats > 0.05, share < 0.5
 which_falls.compare("both" if worse and forgot else "the loss only" if worse else "neither")
 
 # %% tags=["nbval-ignore-output"]
-assert (worse, forgot) == (True, True)
-assert of("v4", "change 4").min() > 0.2
-assert of("v4", "recall 4 192").max() < 0.4
-assert (of("v4, longer", "loss") < of("v4", "loss")).all()
-assert (of("v4, longer", "change 8") > 1.4 * of("v4", "change 8")).all()
+print("change of the loss:", beside(nats, values(study, "v4", "change 4"), "nats"))
+print("told 192 back:", beside(share, values(study, "v4", "recall 4 192"), "%"))
 
 # %% [markdown]
 # Both. And mind the 64 characters at the end of that long window: each of them *could* be predicted as in training, from what stands close by. The model would only have to overlook the rest. It does not: something back there disturbs it, be it the odd angles or simply that there are more tokens to look at. Nor is it for want of training. After four times as many steps its loss inside the window is lower, in every seed of the study, and at eight windows it loses 1.4 to 2.1 times as much beyond it.
@@ -221,12 +215,8 @@ print(", ".join(f"{method} {nats:+.2f} nats" for method, nats in losses.items())
 calmest.compare(min(losses, key=losses.get))
 
 # %% tags=["nbval-ignore-output"]
-assert min(losses, key=losses.get) == "ntk"
-assert losses["interpolation"] > 0.8
-ntk, none, yarn, slow = (of(f"{method} 4", "change 4") for method in ("ntk", "none", "yarn", "interpolation"))
-assert (ntk < np.minimum(none, yarn)).all()
-assert (slow > 3 * np.maximum(none, yarn)).all()
-assert (of("interpolation 4", "loss") - of("v4", "loss") > 0.67 * slow).all()
+for method, nats in losses.items():
+    print(f"{method:13}", beside(nats, values(study, f"{method} 4", "change 4"), "nats"))
 
 # %% [markdown]
 # NTK-aware, in every seed of the study, though it is the one *with* new angles; and interpolation, which has none, **stammers**: it loses more than a nat on every character, far more than v4 as it is. (Two thirds of that or more it loses on windows of 64 already, where its neighbours are as blurred.) Is it good for nothing?
@@ -242,9 +232,6 @@ rows = [(name, f"{losses[name]:+.2f}", f"{recalled[name]:.0%}") for name in mode
 with_interpolation.compare(100 * recalled["interpolation"])
 
 # %% tags=["nbval-ignore-output"]
-assert recalled["interpolation"] > 0.6 > share
-far = [of(f"{method} 4", "recall 4 192") for method in ("none", "ntk", "interpolation", "yarn")]
-assert (np.diff(far, axis=0) > 0).all()  # in every seed
 Table(("method", "change of the loss (nats)", "right, told 192 back"), rows, stable=1)
 
 # %% [markdown]
@@ -279,10 +266,9 @@ print("control: {:+.2f} nats; told 192 back {:.0%} right".format(*after[1]))
 after_control.compare(100 * after[1][1])
 
 # %% tags=["nbval-ignore-output"]
-assert after[0][1] > 0.7 > 0.5 > after[1][1]
-assert after[0][0] < after[1][0] - 0.1
-assert of("control tuned", "recall 4 192").max() < 0.45
-assert min(of(f"{method} tuned", "recall 4 192").min() for method in ("interpolation", "ntk", "yarn")) > 0.85
+for arm, (nats, share) in zip(("ntk tuned", "control tuned"), after, strict=True):
+    print(f"{arm:14}", beside(nats, values(study, arm, "change 4"), "nats"))
+    print("  told 192 back", beside(share, values(study, arm, "recall 4 192"), "%"))
 
 # %% [markdown]
 # More training is not it; more training **at the new length** is. (The tuned one was also stretched. In the study RoPE as it is, tuned at the new length, recalls 59 to 95%, and the control 13 to 41%.) How do the methods compare, once each has had its sixty steps? From the study, three seeds each, untuned as dots and fine-tuned as rings:
@@ -293,12 +279,6 @@ fig, ax = plt.subplots(figsize=(7, 2.8))
 title = "Fine-tuned, interpolation is still the furthest behind"
 plots.draw_seed_dots(ax, dots, title, "change of the loss at four windows (nats)", {"": 0.0}, rings=rings)
 plt.show()
-
-# %%
-assert rings["interpolation"].min() > max(rings[m].max() for m in ("none", "ntk", "yarn"))
-assert (rings["ntk"] < rings["none"]).all()
-assert max(rings["none"].max(), rings["yarn"].max()) < 0.2
-assert (of("ntk tuned", "loss") - of("control tuned", "loss")).min() > 0.05
 
 
 # %% [markdown]
@@ -319,12 +299,6 @@ def board(runs, **columns):
 
 runs = {"none 8": "as it is", "drop 8": "dropped", "drop tuned": "dropped, recalibrated", "yarn 8": "YaRN"}
 board(runs, loss_in_one_window="loss", right_384_back_of_512="recall 8 384")
-
-# %%
-whole, before, now = (of(run, "loss") for run in ("v4", "drop 8", "drop tuned"))
-assert np.allclose((before - now) / (before - whole), 2 / 3, atol=0.05)
-assert before.min() > 2.5
-assert min(of("drop 8", "recall 8 384").min(), of("drop tuned", "recall 8 384").min()) > 0.85
 
 # %% [markdown]
 # Without its code the model hardly spells any more, and **recalls** almost everything, before any recalibration: which value was told is found by content, bracket to value, and needs no angle. Sixty steps bring back two thirds of the spelling, not all of it. The paper's claim, nothing lost inside the window, does not hold here after sixty steps; whether it would after more, this study does not say.
@@ -362,12 +336,8 @@ plt.show()
 calm_recalls.compare(curves["alibi"][5])
 
 # %% tags=["nbval-ignore-output"]
-assert abs(calm) < 0.1
-assert curves["alibi"][5] < curves["alibi"][2] - 10
-assert max(of("alibi", "recall 4 192")) < 0.75 < min(of("alibi", "recall 4 48"))
-assert np.abs(of("kerple-log, longer", "change 8")).max() < 0.005
-near, far = (of("kerple-log, longer", number) for number in ("recall 1 48", "recall 4 192"))
-assert far.max() < 0.15 < 0.75 < near.min()
+print("change of the loss:", beside(calm, values(study, "alibi", "change 4"), "nats"))
+print("told 192 back:", beside(curves["alibi"][5] / 100, values(study, "alibi", "recall 4 192"), "%"))
 
 # %% [markdown]
 # It forgets as it goes, and the loss does not say so. (YaRN's curve bends at its very end. Perhaps because a distance of 240 looks like 60 to its slow pairs, and in training nothing was asked further back than 52; we have not tested it.) KERPLE's logarithm, trained four times as long in the study, makes it plainer yet. Inside the window it recalls (of what was told 48 back three quarters or all, by seed). At eight windows its loss is that of one, to the second decimal. And of what was told 192 back it gets right as much as by luck. A model that does not look further back cannot be disturbed by what stands there. **Loss beyond the window measures peace of mind; only a question measures memory.**
@@ -408,15 +378,6 @@ board(
 # %% tags=["answer", "nbval-ignore-output"]
 who_recalls.compare(max(least, key=least.get))
 
-# %%
-assert least["T5"] > 0.95 > 0.6 > max(of(arm, "recall 8 384").max() for arm in kinds if arm != "t5")
-assert max(np.abs(of(arm, "change 8")).max() for arm in ("v5", "kerple-log")) < 0.01
-assert max(of("fire", "recall 1 48").max(), of("fire, longer", "recall 1 48").max()) < 0.4
-assert sorted(every["alibi"][:, -1]) == [-128, -32, -8, -2]
-assert ((every["t5"][:, -1] > -3.4) & (every["t5"][:, -1] < -2)).all()
-assert of("t5, 128", "change 8").min() > 1
-assert of("v5, longer", "recall 8 384").max() < 0.2 < 0.6 < of("v5, longer", "recall 1 48").min()
-
 # %% [markdown]
 # Training chooses the shape **inside** the window. What the kernel does beyond it, the *family* has chosen: a logarithm falls on, a square falls off a cliff, and T5's last bucket stands still, 2 to 3 below what the token itself is given, in all of its heads and however far it goes. A query and a key that fit well can outbid that from any distance. (At eight windows ALiBi's gentlest head is no lower. But it is alone: the three others have fallen by 8, 32 and 128.) It pays with a little unrest, a fifth of a nat at eight windows, for everything far away is a little audible.
 #
@@ -443,13 +404,6 @@ loses = of("partial", "change 4").min() > of("v4", "change 4").max()
 recalls = of("partial", "recall 4 192").min() > of("v4", "recall 4 192").max()
 parts.compare(f"it loses {'more' if loses else 'less'}, recalls {'more' if recalls else 'less'}")
 
-# %%
-assert (loses, recalls) == (True, True)
-assert min(of("partial", "recall 8 384").min(), of("nope", "recall 8 384").min()) > 0.9
-assert (of("v4", "recall 8 384") < of("v4-nope", "recall 8 384")).all()
-assert np.abs(of("v4", "loss") - of("v4-nope", "loss")).max() < 0.01
-assert (np.diff([of(arm, "loss") for arm in ("v4", "partial", "nope")], axis=0) > 0).all()
-
 # %% [markdown]
 # The idea is the one that dropping the code has shown: to **find** something by what it is, angles may be in the way; to **spell**, they are needed. So a model is given both, and both halves can be seen. With pairs that stand still, recall reaches as far as we asked, 384, in every seed; and where all but three stand still, spelling at four windows suffers more than RoPE's own. A layer without a code costs nothing inside the window and recalls further than RoPE alone, if not reliably: two times in five to two in three. (Two layers are few to leave one out of. And these models were not fine-tuned at the new length, as the large ones are, on top of it.)
 #
@@ -462,13 +416,6 @@ said = {one.says: verdict(study, one) for one in STATEMENTS}
 counts = {one.says: "{} of {}".format(*seeds_for(study, one)) for one in STATEMENTS}
 rows = [(one.says, one.source, counts[one.says], said[one.says]) for one in STATEMENTS]
 Table(("claim", "source", "seeds", "at this size it"), rows, stable=2, open=12)
-
-# %%
-assert said["untuned, interpolated positions are better than new ones"] == "fails"
-assert said["untuned, YaRN is better than NTK-aware"] == "fails"
-assert said["untuned, YaRN recalls further than NTK-aware"] == "holds"
-assert said["the same steps at the old length do not do it"] == "holds"
-assert said["no code at all reads on better than RoPE"] == "fails"
 
 # %% [markdown]
 # A *fails* is no accusation. Our heads have 12 pairs, and those of Llama, for which much of this was made, 64; papers fine-tune longer, and their losses are per word or half a word, so that spelling is a smaller part. What can be carried away is the way of asking: on the same characters, beside a control, and with a question whose answer stands a known distance away.

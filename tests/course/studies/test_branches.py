@@ -35,18 +35,6 @@ def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
-def test_every_word_of_the_corpus_is_known(corpus, monkeypatch):
-    def copy_out(model, prompts, n_tokens, generator):
-        return [corpus.train[: len(prompt) + n_tokens] for prompt in prompts]
-
-    monkeypatch.setattr(branches, "generate_parallel", copy_out)
-    model = branches.build_branches(corpus, branches.CODES["none"], 0)
-    assert set(branches.unknown_words(model, corpus, n_texts=4).values()) == {0.0}
-
-
-# ---------------------------------------------------------------- strides
-
-
 PLANS = {
     "branches": branches.branch_plans(400),
     "strides": strides.stride_plans(),

@@ -6,7 +6,6 @@ import torch
 
 from babygpt.encodings.gaussian import Gaussian
 from babygpt_course.studies import gaussian_training as gaussian
-from babygpt_course.studies.results import load_results
 
 
 def test_what_is_kept_of_a_kernel_makes_it_again():
@@ -30,13 +29,3 @@ def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_pair
     assert behind[300]["v5 fixed"] == pytest.approx([-0.1, 0.05, -0.1])
     assert behind[1200]["v5"] == pytest.approx([0.1])
     assert gaussian.seeds_ahead(losses, "v5 fixed") == {300: "2 of 3", 600: "3 of 3", 1200: "2 of 3"}
-
-
-def test_the_stored_runs_are_those_of_the_study_less_what_is_said_to_be_unfinished():
-    stored = load_results("gaussian")
-    left_out = [tuple(run) for run in stored["unfinished"]]
-    for world, version, steps in gaussian.kernel_runs(gaussian.LONG):
-        found = stored["plain" if world == gaussian.WORLD else "full"][str(steps)].get(version, {})
-        made = [seed for seed in stored["seeds"] if (version, steps, seed) not in left_out]
-        assert made == stored["seeds"][: len(made)]
-        assert len(found.get("val_loss", ())) == len(made)

@@ -1,6 +1,5 @@
 """The lookup task: its answers are right and nothing else gives them; rates are tuned alike."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,18 +40,6 @@ def test_signed_pope_differs_by_its_signs_alone():
     assert torch.equal(q, expected[0])
     assert torch.equal(k, expected[1])
     assert not torch.equal(signed.transform_qk(x, x, positions)[0], expected[0])
-
-
-@pytest.mark.parametrize(
-    ("accuracy", "says"),
-    [
-        ({"pope": [0.99, 0.3], "v4": [0.2, 0.1]}, "Learned: PoPE 1, RoPE 0 of 2 seeds"),
-        ({"pope": [0.3], "v4": [0.2]}, "Nobody learns it: 30% at best"),
-        ({"pope": [0.95], "v4": [0.9]}, "Learned: PoPE 1, RoPE 1 of 1 seeds"),
-    ],
-)
-def test_the_title_says_who_learned(accuracy, says):
-    assert lookup.who_learned({"accuracy": accuracy}) == says
 
 
 # ---------------------------------------------------------------- the task

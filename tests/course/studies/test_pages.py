@@ -98,10 +98,8 @@ def roles(found):
 
 def asked(found):
     assert max(found["roles"]["words, RoPE"][0]) < 0.6 < 0.9 < found["roles"]["next letter"][0][-1]
-    assert all(
-        0.4 < share < 0.6
-        for share in (found["roles"]["letters, RoPE"][0][-1], *found["hidden"]["words, RoPE"])
-    )
+    at_chance = [found["roles"]["letters, RoPE"][0][-1], *found["hidden"]["words, RoPE"]]
+    assert all(0.4 < share < 0.6 for share in at_chance)
     return (
         f"after {found['steps']:,} steps too (one seed)",
         f"one question in {round(1 / who.share_of_asking(4, 4))} is",

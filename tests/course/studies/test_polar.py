@@ -1,23 +1,14 @@
-"""The gate's repairs, a text that fills in, and PoPE beside RoPE with and without normalised q and k."""
+"""PoPE beside RoPE, with normalised queries and keys and without."""
 
-import pytest
 import torch
 import torch.nn.functional as F
 
 from babygpt.config import ModelConfig
-from babygpt.models.transformer import Attention, Context, score_scale
-from babygpt.models.versions import VERSIONS
+from babygpt.models.transformer import Context, score_scale
 from babygpt.positions import Positions
 from babygpt_course.studies import polar_repairs as polar
 
 CONFIG = ModelConfig(11, block_size=16, n_layer=1, n_head=2, n_embd=16)
-
-
-def test_all_that_is_walked_through_exists():
-    assert all(VERSIONS[version].masks for version in (*polar.REPAIRS, *polar.RIVALS))
-
-
-# ---------------------------------------------------------------- PoPE beside RoPE
 
 
 def test_unnormalised_attention_is_softplus_magnitudes_over_the_root_of_the_width():
@@ -34,14 +25,3 @@ def test_unnormalised_attention_is_softplus_magnitudes_over_the_root_of_the_widt
     mu_q, mu_k = (F.softplus(part) for part in raw)
     expected = torch.einsum("bhid,bhjd,hijd->bhij", mu_q, mu_k, waves) / D**0.5
     assert torch.allclose(q @ k.mT * score_scale(v), expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("body", polar.BODIES)
-def test_bodies_differ_in_their_attention_alone(body):
-    torch.manual_seed(1)
-    plain = polar.build_with_body("v4", "normalised", CONFIG)
-    torch.manual_seed(1)
-    other = polar.build_with_body("v4", body, CONFIG)
-    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), other.parameters(), strict=True))
-    assert type(other.blocks[0].attention) is polar.BODIES[body]
-    assert type(plain.blocks[0].attention) is Attention

@@ -9,7 +9,7 @@ from babygpt.errors import BadInput
 from babygpt.objectives import NextToken
 from babygpt_course.studies import sweep as module
 from babygpt_course.studies.paired import by_measurement
-from babygpt_course.studies.sweep import keep_runs, small_config, sweep, train_from_seed, train_with_curve
+from babygpt_course.studies.sweep import keep_runs, small_config, sweep, train_from_seed
 
 
 def test_all_variants_of_a_seed_come_before_the_next_seed():
@@ -41,16 +41,6 @@ def test_a_seed_decides_weights_and_batches():
     one, again, other = weights(1, 5), weights(1, 6), weights(2, 5)
     assert all(torch.equal(p, again[name]) for name, p in one.items())
     assert any(not torch.equal(p, other[name]) for name, p in one.items())
-
-
-def test_a_curve_is_measured_every_so_many_steps():
-    corpus = load_corpus("plain-tales", 9_000)
-    model, _ = train_from_seed("v1", small_config(corpus, 16), NextToken(corpus, 16), TrainConfig(steps=1))
-    calls = iter(range(9))
-    curve, history = train_with_curve(
-        model, NextToken(corpus, 16), TrainConfig(steps=5), "v1", 2, lambda _: next(calls)
-    )
-    assert (curve, len(history)) == ([0, 1], 5)
 
 
 # ---------------------------------------------------------------- a study that is stopped
