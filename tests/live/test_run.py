@@ -315,14 +315,16 @@ def test_no_two_runs_train_at_the_same_time(make, small_corpus, gated, start):
     assert order == [id(each) for each in objectives for _ in range(PLAN.steps)]  # first come, first served
 
 
-def test_a_waiting_run_can_be_stopped_and_has_made_no_step(make, gated, start):
+def test_a_waiting_run_can_be_stopped_and_has_one_record_of_the_untrained_model(make, gated, start):
     model = make()
     before = weights(model)
     first = start(make(), gated)
     gated.reach(2)
     second = start(model, gated)
     second.stop()
-    assert second.result() == []
+    (record,) = second.result()
+    assert (record.step, len(second.history)) == (0, 0)
+    assert record.val_loss == pytest.approx(math.log(model.config.vocab_size), abs=0.5)
     assert second.panel.states == [State.STOPPED]
     assert same(weights(model), before)
     assert first.state is State.RUNNING
