@@ -39,16 +39,15 @@ def folder_of(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def file_lock(path: Path, wait: float = 0.0) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Open a context in which no other process may lock the same file. The lock dies with its process.
 
-    wait  seconds to wait at most for a process that holds the lock
-    Raises BadInput naming the process that still holds it, and OSError if no lock can be made there.
+    Raises BadInput naming the process that holds it, and OSError if no lock can be made there.
     """
     note = beside(path.resolve(), LOCK)
     me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
     try:
-        with folder_of(note), FileLock(note, timeout=wait):
+        with folder_of(note), FileLock(note, timeout=0):
             with suppress(OSError):  # the disk may be full, and training itself may still find room
                 note.write_text(me, encoding="utf-8")
             try:

@@ -57,6 +57,8 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if is_dataclass(value) and not isinstance(value, type):
         return plain(astuple(value))
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 

@@ -131,6 +131,8 @@ def test_mask_is_the_rule_for_every_pair(queries: list, keys: list, isolated: bo
     for i, at in enumerate(queries):
         for j, other in enumerate(keys):
             assert got[0, i, j].item() == may_look(at, other, isolated)
+    time_alone = causal_mask(placed(queries, with_branch=False), placed(keys, with_branch=False))
+    assert time_alone[0].tolist() == [[other[0] <= at[0] for other in keys] for at in queries]
 
 
 @given(

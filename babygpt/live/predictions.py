@@ -160,13 +160,13 @@ class Guess(Output):
     """Question with a learner's guess, and later the outcome.
 
     question  one sentence
-    kind      OneOf or Number
+    kind      choices or a number
     value     the present guess, or None
     counted   the guess when the outcome was first shown, or None
     outcome   None until `compare`
     """
 
-    def __init__(self, question: str, kind: Any) -> None:
+    def __init__(self, question: str, kind: OneOf | Number) -> None:
         self.question, self.kind = question, kind
         self.value: Any = None
         self.counted: Any = None
@@ -244,13 +244,12 @@ class Tally(Output):
         rows = []
         for guess in guesses:
             value = guess.value if guess.outcome is None else guess.counted
-            rows.append(
-                (guess.question, guess.in_words(value), guess.in_words(guess.outcome), guess.mark(value))
-            )
+            words = guess.in_words(value), guess.in_words(guess.outcome)
+            rows.append((guess.question, *words, guess.mark(value)))
         self.table = Table(("question", "guess", "outcome", ""), rows, 1)
         page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
-        words = f"{self.asked} guesses were asked for. {KEPT if made else 'No guess was made.'}"
-        super().__init__(ipywidgets.HTML(page), words)
+        stored = f"{self.asked} guesses were asked for. {KEPT if made else 'No guess was made.'}"
+        super().__init__(ipywidgets.HTML(page), stored)
 
     def sentence(self) -> str:
         """Return how many guesses were made in time, and how many of them were right."""

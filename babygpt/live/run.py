@@ -140,7 +140,8 @@ class Run:
     def result(self) -> Sequence[Step]:
         """Wait for the end, show the last picture, and return the records.
 
-        returns  a record for each step made: fewer than planned if the run was stopped
+        returns  a record for each step made: fewer than planned if the run was stopped; if it was stopped
+                 before its first step, one record of the untrained model, with step 0
         Raises the error of the trainer's thread, or of the painter's.
         """
         self._wait_and_serve(self.wait)
@@ -148,7 +149,7 @@ class Run:
             self._wait_and_serve(self.panel.finish)
         if self.error is not None:
             raise self.error
-        return self.history
+        return self.history or [self.untrained]
 
     def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
         try:
@@ -198,6 +199,9 @@ class Run:
                         self.history[-1] = training.with_validation(step)
                 if self.history and self.history[-1].val_loss is None:  # stopped early
                     self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
+        if not self.history:  # stopped before its first step
+            loss = objective.validate(model)
+            self.untrained = Step(0, loss, lr=0.0, seconds=0.0, tokens=0, val_loss=loss)
         self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
 
     def _goes_on(self) -> bool:

@@ -163,7 +163,8 @@ def answer_bounds(
 def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return the summed loss and the number of each window's masked tokens: (N, T) -> 2 x (N,)."""
     device, (n, length) = next(model.parameters()).device, windows.shape
-    count = 1 + ((1 - masking_rates(n, generator)) * length).long()  # 1 to T, each equally often
+    # 1 to T, each equally often; in float32 one minus the smallest rates is 1, which would make it T + 1
+    count = (1 + ((1 - masking_rates(n, generator)) * length).long()).clamp(max=length)
     lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
     found = []
     for some, masked in portions(model, windows, lots < count[:, None], at_most=64):

@@ -161,7 +161,7 @@ def autoscale(ax: Axes) -> None:
     ax.autoscale_view()
 
 
-def set_ticks(axis: Axis, positions: Sequence[float], labels: Sequence[str], **look: float) -> None:
+def set_ticks(axis: Axis, positions: Sequence[float], labels: Sequence[str], **look: Any) -> None:
     """Put a label at each position on an axis. Of its look: `labelsize` in points, `rotation` in degrees."""
     at, texts = axis.get_major_locator(), axis.get_major_formatter()
     if list(getattr(at, "locs", ())) == list(positions) and list(getattr(texts, "seq", ())) == list(labels):

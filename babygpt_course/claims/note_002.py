@@ -91,7 +91,8 @@ def scores_between(encoding: Encoding, time: int, branch: int, n: int = 256) -> 
     weights = torch.randn(2, WIDTH, HEAD_DIM, generator=draw) / WIDTH**0.5
     positions = Positions(torch.tensor([0, time]), torch.tensor([0, branch]))
     stream = norm(encoding.embed(tokens, positions))
-    q, k = encoding.transform_qk(*(norm(stream @ weight)[:, None] for weight in weights), positions)
+    q, k = (norm(stream @ weight)[:, None] for weight in weights)
+    q, k = encoding.transform_qk(q, k, positions)
     return (q[:, 0, 0] * k[:, 0, 1]).sum(-1)
 
 

@@ -24,7 +24,7 @@ COUNTED = "the note's code at V = 65, T = 8, D = 32"
 CODES_FOR_SENTENCES = "what is true of a character's code is taken to be true of the sentence"
 claim = partial(measured_by, NOTE)
 small_claim = partial(claim, scope="an untrained model with random weights; for this it takes no training")
-Bag = TypeVar("Bag", BagOfTokens, BagWithPositions)
+Bag = TypeVar("Bag", bound=BagOfTokens | BagWithPositions)
 
 
 def untrained(kind: type[Bag], vocab_size: int = 65, block_size: int = 8, n_embd: int = 32) -> Bag:

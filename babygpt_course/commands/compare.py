@@ -81,7 +81,8 @@ def encodings(
         refuse_unwritable(pictures / name, "--out-dir")
     text = load_corpus(corpus, with_mask=True)
     model = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
-    training, config = (kind(**fields_of(kind, flags)) for kind in (TrainConfig, AblationConfig))
+    training = TrainConfig(**fields_of(TrainConfig, flags))
+    config = AblationConfig(**fields_of(AblationConfig, flags))
     ablation = Ablation(text, model, training, config, out_dir, save_every)
     try:
         results = run_ablation(ablation, variants, seeds, echo, command_line())

@@ -137,7 +137,7 @@ def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
     warn_unused(ctx, [name for name in ctx.params if name.startswith(others)], f"with --pe {pe}")
     text = load_corpus(flags["corpus"], flags["chars"])
     config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
-    code, epochs = (kind(**fields_of(kind, flags)) for kind in (CodeConfig, EpochConfig))
+    code, epochs = CodeConfig(**fields_of(CodeConfig, flags)), EpochConfig(**fields_of(EpochConfig, flags))
     settings = fields_of(TrainConfig, {**flags, **split_learning_rate(ctx, flags["learning_rate"])})
     del settings["batch_size"]  # of texts or samples: it is in `epochs`
     return curriculum.prepare_stage(text, pe, config, code, epochs, **settings)

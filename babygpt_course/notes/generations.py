@@ -97,7 +97,7 @@ def prompt_windows(corpus: Corpus, config: GenerationConfig) -> Tensor:
 def text_measures(text: str, by_words: bool) -> dict[str, float]:
     """Return how varied a text is, over characters and, if the corpus has spaces, over words."""
     units: dict[str, Sequence[str]] = {"chars": text, "words": words(text)} if by_words else {"chars": text}
-    found = {}
+    found: dict[str, float] = {}
     for kind, tokens in units.items():
         found |= {f"distinct_{n}_{kind}": distinct(tokens, n) for n in (1, 2)}
         found |= {f"repeat_3gram_{kind}": repeated(tokens, 3), f"entropy_{kind}": entropy(tokens)}
@@ -133,7 +133,7 @@ def measure_model(
     """
     prompts, draw = truth[:, : config.prompt_len], torch.Generator().manual_seed(config.seed)
     order, encoding = by_confidence(config.confidence_threshold), model.encoding
-    trained = None if alpha is None else encoding.alpha
+    trained: Any = None if alpha is None else encoding.alpha
     try:
         if alpha is not None:
             encoding.steer("alpha", alpha)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import sqrt, tan
+from math import isfinite, sqrt, tan
 from statistics import mean, stdev
 from typing import Any, TypeVar
 
@@ -40,7 +40,10 @@ def decided_side(differences: Sequence[float]) -> str:
 
     differences  one model's number minus its rival's, one a seed
     returns      "below", "above" or "undecided"; one seed never decides
+    Raises BadInput for a difference that is nan or infinite, as of a run that diverged.
     """
+    if not all(map(isfinite, differences)):
+        raise BadInput(f"differences ({', '.join(map(str, differences))}) must be finite")
     if len(differences) < 2 or min(differences) <= 0 <= max(differences):
         return UNDECIDED
     error = stdev(differences) / sqrt(len(differences))

@@ -74,13 +74,6 @@ def gated(small_corpus):
 
 
 @pytest.fixture
-def second_gated(small_corpus):
-    objective = Gated(small_corpus)
-    yield objective
-    objective.let_go()
-
-
-@pytest.fixture
 def make(small_corpus):
     """Make a fresh model of a version, always with the same weights."""
 

@@ -52,16 +52,6 @@ def test_the_picture_has_the_pixels_of_its_cell_on_its_screen(canvas):
         assert height == pytest.approx(2.5 / WIDTH * pixels, abs=1)
 
 
-def test_at_another_width_the_axes_keep_their_share_of_the_picture(canvas, backgrounds):
-    frame(canvas, 20)
-    bounds = [ax.get_position().bounds for ax in canvas.axes]
-    for _ in range(2):  # the second time it has that size already
-        canvas.set_size(1700, 1)
-        frame(canvas, 20)
-    assert [ax.get_position().bounds for ax in canvas.axes] == bounds
-    assert len(backgrounds) == 2
-
-
 def test_the_words_for_a_picture_are_its_titles(canvas):
     frame(canvas, 30)
     assert canvas.alt_text() == "after 30; head after 30"
@@ -142,10 +132,3 @@ def test_a_new_curve_is_drawn_and_a_removed_one_leaves_nothing(canvas):
     assert canvas.png() != empty
     line.remove()
     assert canvas.png() == empty
-
-
-def test_the_axes_have_the_requested_widths():
-    canvas = Canvas((1, 3), 2)
-    canvas.png()
-    left, right = (ax.get_position().width for ax in canvas.axes)
-    assert right / left == pytest.approx(3, rel=0.15)  # labels take some room

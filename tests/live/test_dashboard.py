@@ -184,13 +184,6 @@ def test_the_replay_slider_rewinds_a_run_that_is_over_or_paused(make, gated, rec
         assert title(run).endswith(f"step {upto}" if upto else "untrained")
 
 
-def test_the_cell_measures_the_untrained_model_and_the_trainer_all_others(make, objective, recorded):
-    watch, drawn = recorded
-    start(make(), objective, watches=[watch]).result()
-    names = [name for _, name in drawn]
-    assert names == [threading.current_thread().name] + 4 * ["babygpt trainer v4"]
-
-
 def test_every_watch_has_its_axes(make, objective, small_corpus):
     heads = [live.heads(small_corpus.tokenizer, "ann met", times) for times in (3, 4)]
     panel = start(make(), objective, watches=heads).panel
@@ -200,43 +193,25 @@ def test_every_watch_has_its_axes(make, objective, small_corpus):
         assert ax.get_title(loc="left").startswith("Layer 1, head")
 
 
-@pytest.fixture
-def clocked(make, objective, monkeypatch):
-    """A run at rest, the times at which its panel wants to be painted, and the clock that the panel reads."""
+def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, objective, monkeypatch):
     run = start(make(), objective)
     run.result()
-    wakes, now = [], [1000.0]
+    wakes, texts, now = [], [], [1000.0]
     monkeypatch.setattr(run.panel.painter, "wake", lambda: wakes.append(now[0]))
     monkeypatch.setattr("babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0]))
-    return run, wakes, now
-
-
-def test_costly_pictures_come_less_often_but_never_stand_still_for_long(clocked):
-    run, wakes, now = clocked
-    for cost, pause in ((0.001, 0.5), (0.026, 0.65), (9.0, 0.7)):  # of one picture, and to the next, seconds
-        wakes.clear()
-        run.panel.draw_seconds, run.panel.next_picture = cost, 0.0
-        for _ in range(1000):
-            now[0] += 0.01
-            run.panel.update(at_once=False)
-        np.testing.assert_allclose(np.diff(wakes), pause, atol=0.011)
-    before = len(wakes)
-    for _ in range(3):
-        run.panel.update(at_once=True)
-    assert len(wakes) == before + 3
-
-
-def test_bar_and_words_follow_five_times_a_second_whatever_a_picture_costs(clocked):
-    run, _, now = clocked
-    changes = []
-    run.panel.status.observe(lambda change: changes.append(now[0]), names="value")
-    run.panel.draw_seconds, run.panel.next_text = 9.0, 0.0
+    run.panel.status.observe(lambda change: texts.append(now[0]), names="value")
+    run.panel.next_text = run.panel.next_picture = 0.0
     for tick in range(500):
         now[0] += 0.01
         run.history.append(replace(run.history[-1], loss=tick))
         run.panel.update(at_once=False)
-    np.testing.assert_allclose(np.diff(changes), 0.2, atol=0.011)
-    assert len(changes) >= 24
+    np.testing.assert_allclose(np.diff(texts), 0.2, atol=0.011)
+    np.testing.assert_allclose(np.diff(wakes), 0.6, atol=0.011)
+    assert len(texts) >= 24
+    before = len(wakes)
+    for _ in range(3):
+        run.panel.update(at_once=True)
+    assert len(wakes) == before + 3
 
 
 # ---------------------------------------------------------------- errors
@@ -258,14 +233,13 @@ def test_an_error_is_named_in_the_status_line(make, small_corpus, published):
     assert "image/png" in published[-1][0]
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("no picture"), SystemExit("no picture")])
-def test_a_picture_that_fails_is_an_error_in_the_cell_that_waits(make, objective, error):
+def test_a_picture_that_fails_is_an_error_in_the_cell_that_waits(make, objective):
     def draw(ax, frames, title, total):
         if len(frames) == 5:
-            raise error
+            raise SystemExit("no picture")
 
     run = start(make(), objective, watches=[live.Watch(lambda model: 0, draw, times=4)])
-    with pytest.raises(type(error)):
+    with pytest.raises(SystemExit):
         run.result()
     assert "no picture" in run.panel.message.value
     assert len(run.history) == PLAN.steps
@@ -352,7 +326,7 @@ def alive():
 
 
 def megabytes():
-    """Memory in use, without what glibc keeps for later threads: up to 50 MB, and no more."""
+    """Memory in use. Figures are circles, so they wait for a collection; then glibc keeps their memory."""
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
@@ -407,12 +381,8 @@ def readers_figure(number):
     """The pixels of one of many different figures, drawn as people do: with pyplot, into a file."""
     figure, ax = plt.subplots(figsize=(1 + number % 2, 1), dpi=50)
     draw = np.random.default_rng(number)
-    if number % 3 == 0:
-        ax.bar(list("abc"), draw.random(3))
-        ax.set_title("bars $x^2$")
-    elif number % 3 == 1:
-        for i in range(3):
-            ax.plot(draw.random(50).cumsum(), "-o"[i % 2], label=f"curve {i}")
+    if number % 2:
+        ax.plot(draw.random(50).cumsum(), label="curve $x^2$")
         ax.legend()
     else:
         figure.colorbar(ax.imshow(draw.random((6, 6)) - 0.5), ax=ax)

@@ -164,19 +164,6 @@ def test_the_picture_is_that_of_the_last_values_whatever_was_shown_before(name):
     assert repr(moved) == repr(alone)
 
 
-def test_twenty_rapid_moves_end_in_the_picture_of_the_last_values():
-    moved, alone = live.gaussian(), live.gaussian()
-    draw = np.random.default_rng(0)
-    for _ in range(20):
-        control = draw.choice(list(moved.controls))
-        offered = stops(moved.controls[control])
-        moved.controls[control].value = offered[draw.integers(len(offered))]
-    assert moved.painter.wait(LONG)
-    move(alone, **{control: widget.value for control, widget in moved.controls.items()})
-    assert (moved.error, alone.error) == (None, None)
-    np.testing.assert_array_equal(pixels(moved), pixels(alone))
-
-
 @pytest.mark.parametrize("name", ["rotary", "gaussian"])
 def test_a_move_keeps_the_background(name, monkeypatch):
     """A background takes ten times as long as all that moves."""

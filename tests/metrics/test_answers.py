@@ -40,6 +40,17 @@ class Writer(LanguageModel):
         return self.logits[: idx.shape[1]].expand(len(idx), -1, -1)
 
 
+def letter_losses(model: LanguageModel, prompt: str, ending: str) -> list[float]:
+    """Return the loss of each letter of an ending, one text at a time and without padding."""
+    losses = []
+    for char in ending:
+        with torch.no_grad():
+            chances = model(TOKENIZER.encode(prompt)[None])[0, -1].log_softmax(dim=0)
+        losses.append(-chances[TOKENIZER.ids[char]].item())
+        prompt += char
+    return losses
+
+
 @pytest.mark.parametrize(
     ("written", "answer", "right"),
     [
@@ -82,18 +93,11 @@ def test_more_questions_than_a_batch_holds_stay_in_order(awake) -> None:
 
 
 def test_losses_of_letters_are_means_over_the_answers_that_have_the_place(awake) -> None:
-    """Letter by letter, without padding; a name's end stands right after its last letter."""
+    """A name's end stands right after its last letter."""
     model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
-    costs: dict[int, list[float]] = {}
-    for q in ASKED:
-        written = q.prompt
-        for place, char in enumerate(q.answer + q.end):
-            with torch.no_grad():
-                chances = model(TOKENIZER.encode(written)[None])[0, -1].log_softmax(dim=0)
-            costs.setdefault(place, []).append(-chances[TOKENIZER.ids[char]].item())
-            written += char
-    assert [len(some) for some in costs.values()] == [3, 3, 3, 3, 1, 1, 1]
-    expected = [np.mean(some) for some in costs.values()]
+    each = [letter_losses(model, q.prompt, q.answer + q.end) for q in ASKED]
+    assert [len(losses) for losses in each] == [4, 7, 4]
+    expected = [np.mean([losses[i] for losses in each if len(losses) > i]) for i in range(7)]
     assert answer_losses(model, TOKENIZER, ASKED) == pytest.approx(expected, abs=1e-5)
 
 
@@ -117,9 +121,6 @@ def test_no_question_has_no_mean(awake, measure) -> None:
         measure(awake("v1", vocab_size=TOKENIZER.vocab_size), TOKENIZER, [])
 
 
-TOKENIZER = CharTokenizer("\n .?abdehimntovw")
-
-
 def test_role_accuracy_counts_the_likelier_answers_and_half_of_the_ties(awake) -> None:
     scores = np.array([[-1.0, -2.0], [-2.0, -1.0], [-3.0, -3.0], [-0.5, -9.0]])
     assert role_accuracy(awake("v1"), TOKENIZER, ASKED, score=lambda *_: scores) == 2.5 / 4
@@ -137,21 +138,7 @@ def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, languag
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_scores_are_sums_over_the_answer_and_what_ends_it(awake, version: str) -> None:
-    """One text at a time, token by token, without padding; answers of different lengths."""
-    model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=64)
-    asked = [
-        Question("\nann met bob. who met? ", "ann", "bob", "."),
-        Question("\nwho? ", "a", "evebob", " "),
-        Question("e", "hid", "d", "\n"),
-    ]
-    got = answer_log_probs(model, TOKENIZER, asked)
-    assert got.shape == (3, 2)
-    for q, scores in zip(asked, got, strict=True):
-        for name, score in zip((q.answer, q.rival), scores, strict=True):
-            written, expected = q.prompt, 0.0
-            for char in name + q.end:
-                with torch.no_grad():
-                    logits = model(TOKENIZER.encode(written)[None])[0, -1]
-                expected += logits.log_softmax(dim=0)[TOKENIZER.ids[char]].item()
-                written += char
-            assert score == pytest.approx(expected, abs=1e-4)
+    """For answers of different lengths."""
+    model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=22)
+    expected = [[-sum(letter_losses(model, q.prompt, x + q.end)) for x in (q.answer, q.rival)] for q in ASKED]
+    assert answer_log_probs(model, TOKENIZER, ASKED) == pytest.approx(np.array(expected), abs=1e-4)

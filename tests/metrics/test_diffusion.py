@@ -6,6 +6,7 @@ from itertools import combinations, permutations, product
 import pytest
 import torch
 
+from babygpt.metrics import denoising
 from babygpt.metrics.denoising import MOST_EXACT, exact_nelbo, masked_losses, nelbo
 from babygpt.objectives import denoise
 
@@ -65,6 +66,13 @@ def test_the_estimate_is_the_exact_bound_within_its_error(awake, text, n: int) -
     estimate, error = nelbo(model, ids, repeats=600)
     assert abs(estimate - exact) < 4 * error
     assert error < 0.1
+
+
+def test_the_smallest_rates_mask_all_tokens_and_no_more(awake, text, monkeypatch) -> None:
+    model, ids = awake("v7", block_size=5), text(10, vocab_size=MASK)
+    monkeypatch.setattr("babygpt.metrics.denoising.masking_rates", lambda n, _: torch.full((n,), 1e-9))
+    _, counts, _ = denoising._masked_windows(model, ids, None, 1, 0)
+    assert counts.tolist() == [5, 5]
 
 
 def test_the_error_is_no_smaller_than_what_seeds_differ_by(awake, text) -> None:

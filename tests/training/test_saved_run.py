@@ -182,16 +182,6 @@ def test_a_file_of_another_run_is_refused(make, whole) -> None:
 # ---------------------------------------------------------------- the state of a training
 
 
-def test_without_its_state_it_would_go_on_to_other_weights(make, whole) -> None:
-    """Else the tests above say nothing."""
-    again = make()
-    list(islice(again.training.steps(), 3))
-    fresh = Training(again.training.model, again.training.objective, again.training.config)
-    fresh.step = 3
-    list(fresh.steps())
-    assert weights(again) != weights(whole)
-
-
 def test_steered_numbers_that_are_no_weights_come_back(make) -> None:
     """theta of RoPE is a plain float, which no state_dict holds."""
     run = make()

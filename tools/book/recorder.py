@@ -6,7 +6,7 @@ The notebook knows nothing of it: `install` runs before its first cell and `Reco
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,6 @@ def guess_facts(guess: Guess) -> dict[str, Any]:
     if isinstance(guess.kind, OneOf):
         return {**facts, "options": list(guess.kind.options)}
     words = None if guess.outcome is None else guess.kind.words(guess.outcome)
-    assert is_dataclass(guess.kind)
     return {**facts, **asdict(guess.kind), "came": words, "asked": guess.kind.asked()}
 
 

@@ -152,14 +152,24 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
         )
 
     def measure(step: int, **settings: Any) -> dict[str, Any]:
-        found = after_step(tokenizer, drafts_of(**settings), step)
+        shown = drafts_of(**settings)  # at first and after each step
+        total = len(shown) - 1
+        step, last = min(step, total), shown[-1]
+        now, hidden = shown[step], (shown[step].when == 0) & (last.when > 0)
+        before = torch.stack([draft.when > 0 for draft in shown[: step + 1]]).any(dim=0)
+        sure = torch.where(hidden, last.confidence, now.confidence).masked_fill(last.when == 0, torch.nan)
         sampler, setting = settings["sampler"], settings["threshold"] / 100
         drawn = f"temperature {format_number(settings['temperature'])}, top-k {settings['top_k']}"
         how = f"{SAMPLERS[sampler].format(setting)}, {drawn}, draw {settings['number']}"
         return {
-            **found,
+            "text": tokenizer.decode(torch.where(hidden, last.tokens, now.tokens)[0]),
+            "when": torch.where(hidden, last.when, now.when)[0].cpu().numpy(),  # those to come, too
+            "confidence": sure[0].cpu().numpy(),
+            "again": (hidden & before)[0].cpu().numpy(),  # hidden, and had appeared before
+            "step": step,
+            "total": total,
             "threshold": setting if sampler == "surest first" else None,
-            "longest": max(holes, found["total"]),
+            "longest": max(holes, total),
             "note": f"colour: how sure it was    ({how})",
         }
 
@@ -176,28 +186,6 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     ]
     together = [("sampler", "step")]
     return Explorer("diffusion", measure, draw_filling, controls, widths=(1.9, 1), together=together)
-
-
-def after_step(tokenizer: CharTokenizer, shown: tuple[Filled, ...], step: int) -> dict[str, Any]:
-    """Return a text as it is after a step, or after its last one, with steps and confidences.
-
-    shown    the text at first and after each step
-    returns  text, when and confidence, of hidden characters those to come; again, the hidden ones that had
-             appeared before; step; total
-    """
-    total = len(shown) - 1
-    step, last = min(step, total), shown[-1]
-    now, hidden = shown[step], (shown[step].when == 0) & (last.when > 0)
-    before = torch.stack([draft.when > 0 for draft in shown[: step + 1]]).any(dim=0)
-    confidence = torch.where(hidden, last.confidence, now.confidence).masked_fill(last.when == 0, torch.nan)
-    return {
-        "text": tokenizer.decode(torch.where(hidden, last.tokens, now.tokens)[0]),
-        "when": torch.where(hidden, last.when, now.when)[0].cpu().numpy(),
-        "confidence": confidence[0].cpu().numpy(),
-        "again": (hidden & before)[0].cpu().numpy(),
-        "step": step,
-        "total": total,
-    }
 
 
 # ------------------------------------------------------------ a long text

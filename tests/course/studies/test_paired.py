@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from babygpt.errors import BadInput
 from babygpt_course.studies.paired import beside, critical_t, decided_side
 
 
@@ -31,6 +32,11 @@ def test_one_difference_has_no_error():
 )
 def test_sides_by_hand(differences, side):
     assert decided_side(differences) == side
+
+
+def test_a_run_that_diverged_is_refused():
+    with pytest.raises(BadInput, match="nan"):
+        decided_side([0.1, float("nan"), 0.2])
 
 
 def test_equal_models_are_seldom_told_apart():
