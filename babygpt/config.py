@@ -117,5 +117,9 @@ class TrainConfig:
             if not 0 <= getattr(self, name) < BEYOND:  # refuses nan too
                 raise BadInput(f"{name} ({getattr(self, name)}) must be at least 0, and below 2^63")
         require_seed(self.seed)
+        if max(self.lr_matrix, self.lr_other) > 1e38:  # float32 holds hardly more
+            raise BadInput(
+                f"lr_matrix ({self.lr_matrix}) and lr_other ({self.lr_other}) must be at most 1e38"
+            )
         if not 0 <= self.final_lr <= 1:
             raise BadInput(f"final_lr ({self.final_lr}) must lie between 0 and 1")

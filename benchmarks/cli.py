@@ -181,18 +181,6 @@ def step(**values: Any) -> Results:
 
 
 @main.command()
-@click.option("--rounds", default=60, help="steps of each that are timed")
-@batch_option
-@block_option
-@benchmark
-def encodings(**values: Any) -> Results:
-    """Time what each encoding adds to a training step of the same body without one (three minutes)."""
-    from benchmarks.encodings import measure_encodings
-
-    return measure_encodings(**values)
-
-
-@main.command()
 @click.option("--rounds", default=3, help="how often everything is written")
 @click.option("--steps", default=600, help="how long v7 learns before it fills in")
 @device_option

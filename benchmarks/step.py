@@ -110,9 +110,8 @@ def time_rounds(
 
 
 def matmul_gflop_per_s(n: int, k: int, m: int, device: torch.device) -> float:
-    """Measure GFLOP/s of a product of two matrices, (n, k) and (k, m), in the precision of training."""
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    a, b = torch.ones(n, k, device=device, dtype=dtype), torch.ones(k, m, device=device, dtype=dtype)
+    """Measure GFLOP/s of a product of two matrices, (n, k) and (k, m), in float32, as in training."""
+    a, b = torch.ones(n, k, device=device), torch.ones(k, m, device=device)
     out, flop = torch.mm(a, b), 2.0 * n * k * m
     times, now = max(1, round(TIMEABLE_FLOP[device.type] / flop)), device_clock(device)
     start = now()

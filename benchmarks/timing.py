@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import torch
@@ -66,10 +65,3 @@ def time_in_rounds(
         return seconds
 
     return run_in_rounds({name: timed(task) for name, task in tasks.items()}, rounds, title)
-
-
-def quartiles(values: Sequence[float]) -> list[float]:
-    """Return first quartile, median and third quartile of at least one value."""
-    if len(values) == 1:
-        return [values[0]] * 3
-    return statistics.quantiles(values, n=4, method="inclusive")

@@ -28,7 +28,7 @@ def test_numbers_out_of_range_are_named() -> None:
     wrong = [(ModelConfig, field.name, value) for field in fields(ModelConfig) for value in (0, -1, 2**63)]
     wrong += [(TrainConfig, name, 0) for name in ("steps", "batch_size", "lr_matrix", "lr_other")]
     wrong += [(TrainConfig, name, -1) for name in ("warmup", "eval_every", "weight_decay", "final_lr")]
-    wrong += [(TrainConfig, "final_lr", 1.5), (TrainConfig, "seed", 2**63)]
+    wrong += [(TrainConfig, "final_lr", 1.5), (TrainConfig, "seed", 2**63), (TrainConfig, "lr_matrix", 1e39)]
     for config, name, value in wrong:
         with pytest.raises(BadInput, match=rf"{name} \([-0-9]"):
             make(config, **{name: value})

@@ -33,7 +33,7 @@ class SecondThoughts:
               the end it is lower, so that all that was masked can still appear
     doubt     how much likelier that is where the model was unsure: exp(doubt) times as likely for probability
               0 as for 1; with 0 it does not matter how sure it was. No probability exceeds 1, so with doubt
-              fewer tokens are masked again: a text runs up to 0.07 of its length ahead (strength 0.3, doubt 5)
+              fewer tokens are masked again: at strength 0.3, doubt 5 a text is ahead by 0.07 of its length
     Raises BadInput for another n_steps or strength, or a doubt that is negative or not finite.
     Source: Wang et al. 2025, arXiv:2503.00307, section 4.1: "cap" for strength, and "conf" for doubt, which
     is 1 there, while all tokens of a text share one strength, so that each of many gets less.

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from babygpt import Positions, TrainConfig, build, load_corpus, metrics, plots, train
 from babygpt.data.corpus import Corpus
+from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS
@@ -170,10 +171,11 @@ def relative_speeds(
     rounds  how often every model trains, one model after the other
     steps   of every model in a round
     """
-    plan = TrainConfig(steps=steps * rounds + 1, warmup=0)
+    plan, device = TrainConfig(steps=steps * rounds + 1, warmup=0), pick_device()
     rungs = (Rung("v4", "v4"), *(rung for rung in rungs if rung.name != "v4"))
     runs = {
-        r.name: train(r.build(corpora, block_size), r.objective(corpora, block_size), plan) for r in rungs
+        r.name: train(r.build(corpora, block_size).to(device), r.objective(corpora, block_size), plan)
+        for r in rungs
     }
     taken: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):

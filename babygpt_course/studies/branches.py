@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from babygpt import Branches, TrainConfig, build, load_corpus, plots, train
 from babygpt.data.corpus import Corpus
+from babygpt.device import pick_device
 from babygpt.metrics import parallel_texts
 from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
 from babygpt.metrics.text import words
@@ -68,6 +69,7 @@ def train_phases(
     model: Transformer, corpus: Corpus, phases: Sequence[Phase], seed: int, title: str = ""
 ) -> None:
     """Train a model in phases, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
+    model.to(pick_device())
     for steps, fewest, most, numbers, texts in phases:
         objective = Branches(corpus, BLOCK_SIZE, (fewest, most), LENGTH, numbers)
         finish(train(model, objective, TrainConfig(steps, batch_size=texts, seed=seed)), steps, title)

@@ -14,6 +14,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from babygpt import plots
+from babygpt.device import hardware
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
@@ -94,7 +95,8 @@ def make_figure(
             start = time.perf_counter()
             measured = study.measure(keep_runs(partial, workers))
             minutes = round((time.perf_counter() - start) / 60, 1)
-            numbers = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **measured}
+            about = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **hardware()}
+            numbers = {**about, **measured}
             write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())
         try:
             content = draw_figure(study, numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch
 import babygpt
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import QUESTION_SEED, Corpus
+from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.models.language_model import LanguageModel
@@ -96,6 +98,8 @@ def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
             code, kept = stored["code"], dict(stored["runs"])
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
+        if not all(isinstance(one, dict) and one and is_number(one) for one in kept.values()):
+            raise BadInput(f"{path} holds a run that is no table of numbers: move it away to begin anew")
         if code != code_digest():
             raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
@@ -109,6 +113,13 @@ def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
         yield from ((name, kept[name]) for name in runs)
 
     return make
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number or missing, or a list or table of such values."""
+    if isinstance(value, dict | list):
+        return all(map(is_number, value.values() if isinstance(value, dict) else value))
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
 
 
 @cache
@@ -152,11 +163,12 @@ def train_from_seed(
     version  name of a version, or a function that builds the model
     title    before the progress bar
     options  of the version's encoding
-    returns  the model, on the CPU, and the records of all steps
+    returns  the model, on the best device, and the records of all steps
     Raises KeyboardInterrupt if the run was interrupted.
     """
     torch.manual_seed(plan.seed)
     model = build(version, config, **options) if isinstance(version, str) else version(config)
+    model.to(pick_device())
     return model, finish(train(model, objective, plan), plan.steps, title or str(version))
 
 
@@ -172,6 +184,7 @@ def train_with_curve(
 
     returns  the measurements, and the records of all steps
     """
+    model.to(pick_device())
     curve: list[float] = []
 
     def measured() -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Times of steps, encodings, texts and sliders: what is computed from them, and one small run of each."""
+"""Times of steps, texts and sliders: what is computed from them, and one small run of each."""
 
 import itertools
 
@@ -7,10 +7,9 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
-from babygpt.models.versions import VERSIONS, build
+from babygpt.models.versions import build
 from babygpt.training import Training
 from benchmarks import step
-from benchmarks.encodings import MEASURED, baseline_of, describe_times, measure_encodings
 from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
 from benchmarks.step import MeteredObjective, PartMeter, count_flop, measure_step
 
@@ -79,21 +78,7 @@ def test_a_step_is_measured_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         measure_step("v99", rounds=1)
 
 
-# ---------------------------------------------------------------- an encoding, a text
-
-
-def test_each_encoding_is_measured_beside_a_body_that_reads_in_the_same_direction() -> None:
-    assert set(VERSIONS) - set(MEASURED) == {"v1", "v2"}
-    assert all(VERSIONS[baseline_of(version)].masks == VERSIONS[version].masks for version in MEASURED)
-    versions = ("nope", "v6", "v7")
-    results = measure_encodings(versions, rounds=2, batch_size=4, block_size=8, n_chars=9_000, **TINY)
-    for key in ("added", "quartiles", "step_ms"):
-        assert set(results[key]) == set(versions)
-    added = {"dear": ([1.0, 1.0, 1.0], [1.2, 1.3, 9.0]), "even": ([1.0, 2.0, 4.0], [1.1, 2.2, 4.4])}
-    assert describe_times(added)["added"] == {"dear": 0.3, "even": 0.1}  # the median of what each round adds
-    assert describe_times(added)["above"] == ["dear"]
-    with pytest.raises(ValueError, match=r"version \(v1\)"):
-        measure_encodings(("v4", "v1"), rounds=1)
+# ---------------------------------------------------------------- a text
 
 
 def test_all_ways_to_write_are_measured() -> None:

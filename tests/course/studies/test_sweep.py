@@ -1,5 +1,7 @@
 """Sweeps: their order, what they return, and runs that are kept when a study is stopped."""
 
+import json
+
 import pytest
 import torch
 
@@ -96,3 +98,12 @@ def test_another_file_is_refused_and_left_alone(tmp_path, text):
     with pytest.raises(BadInput, match="does not hold the runs"):
         keep_runs(path)
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize("run", [{}, [], 5, None, {"loss": "x"}, {"loss": float("nan")}, {"loss": [1, "2"]}])
+def test_a_run_that_is_no_table_of_numbers_is_refused(partial, run):
+    stored = json.loads(partial.read_text())
+    stored["runs"][next(iter(stored["runs"]))] = run
+    partial.write_text(json.dumps(stored))
+    with pytest.raises(BadInput, match="no table of numbers"):
+        keep_runs(partial)
