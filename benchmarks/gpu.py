@@ -18,12 +18,12 @@ import torch
 from torch import nn
 from torch._dynamo.utils import counters
 
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt import ModelConfig, TrainConfig, load_corpus
+from babygpt.device import compile_in_place
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import objective_for
-from babygpt.training import Step, compile_in_place, train
+from babygpt.training import Step, train
 from benchmarks.live import measure_speeds
 from benchmarks.step import fixed_size_objective
 from benchmarks.timing import device_clock, run_in_rounds
