@@ -50,6 +50,20 @@ def hardware() -> dict[str, str | int]:
     }
 
 
+def compile_in_place(model: torch.nn.Module, backend: str = "inductor") -> None:
+    """Let torch.compile fuse a model's kernels; the names of its weights stay as they are.
+
+    backend  "inductor" for speed; "eager" and "aot_eager" need no compiler, and show that it can be traced
+    Raises BadInput if nothing can be compiled on this machine.
+    """
+    try:
+        torch.compile(torch.square, backend=backend)(next(model.parameters()).detach()[:1])
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"torch.compile does not work on this machine: {reason}") from error
+    model.compile(backend=backend)
+
+
 def use_allowed_threads() -> None:
     """Let PyTorch compute with no more threads than this process may use, unless the user chose a number.
 

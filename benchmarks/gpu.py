@@ -18,12 +18,12 @@ import torch
 from torch import nn
 from torch._dynamo.utils import counters
 
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt import ModelConfig, TrainConfig, load_corpus
+from babygpt.device import compile_in_place
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import objective_for
-from babygpt.training import Step, compile_in_place, train
+from babygpt.training import Step, train
 from benchmarks.live import measure_speeds
 from benchmarks.step import fixed_size_objective
 from benchmarks.timing import device_clock, run_in_rounds
@@ -35,9 +35,9 @@ AIM_SECONDS, MOST_SECONDS = 30.0, 45.0  # of training: the aim for the large v4,
 SPEED_KEPT = 0.95  # the least that a dashboard should leave of the steps per second
 DROPOUT = 0.2  # of the large model, as in the known recipe for Tiny Shakespeare; the body has none
 
-PLAN = TrainConfig(1500, 64, lr_matrix=0.02, lr_other=0.005, weight_decay=0.1, eval_every=100)
+PLAN = TrainConfig(1500, 64, lr_matrix=0.02, lr_other=0.005, weight_decay=0.1, eval_every=100, bf16=True)
 # Guesses that no GPU has met, from the known recipe of 5000 steps.
-PLANS = (PLAN, replace(PLAN, steps=2500), replace(PLAN, steps=1000, batch_size=128))
+PLANS = (PLAN, replace(PLAN, bf16=False), replace(PLAN, steps=2500))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Other homes: Binder, a container, Windows. None of them runs here; what they ask for can be checked."""
 
 import ast
-import json
 import os
 import re
 import subprocess
@@ -21,16 +20,11 @@ from babygpt.training.checkpoint import Checkpoint, load, save
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CONTAINER = ROOT / ".devcontainer"
 ENCODED_AT = {"read_text": 0, "write_text": 1, "open": 3}  # arguments before the encoding
 
 
 def read(*names: str) -> str:
     return ROOT.joinpath(*names).read_text(encoding="utf-8")
-
-
-def devcontainer() -> dict:
-    return json.loads(read(".devcontainer", "devcontainer.json"))
 
 
 # ---------------------------------------------------------------- Binder and the container
@@ -42,32 +36,6 @@ def test_binder_and_the_container_have_the_same_python_and_one_that_will_do() ->
     assert binder == container
     assert SpecifierSet(PROJECT["requires-python"]).contains(binder)
     assert os.name == "nt" or os.access(ROOT / ".binder" / "postBuild", os.X_OK)
-
-
-def test_versions_are_left_to_constraints() -> None:
-    """No version but Python's, and PyTorch without CUDA where there is no GPU."""
-    install = {"Binder": read(".binder", "postBuild"), "container": devcontainer()["postCreateCommand"]}
-    for words in install.values():
-        assert "--constraint constraints.txt" in words
-        assert not re.search(r"[=<>~]=|\d\.\d", words)
-    assert "--torch-backend cpu" in install["Binder"]
-    assert "--torch-backend auto" in install["container"]
-
-
-def test_the_files_that_the_container_names_are_there() -> None:
-    config = devcontainer()
-    named = [CONTAINER / config["build"]["dockerfile"]]
-    named += [ROOT / name for name in config["customizations"]["codespaces"]["openFiles"]]
-    assert [path for path in named if not path.is_file()] == []
-    assert f"useradd --create-home --shell /bin/bash {config['remoteUser']}" in read(
-        ".devcontainer", "Dockerfile"
-    )
-
-
-def test_vs_code_takes_the_environment_that_make_env_makes() -> None:
-    (folder,) = re.findall(r"^VENV\s*:= (\S+)$", read("Makefile"), flags=re.M)
-    python = devcontainer()["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"]
-    assert python == f"${{containerWorkspaceFolder}}/{folder}/bin/python"
 
 
 # ---------------------------------------------------------------- the checks that run elsewhere

@@ -126,6 +126,18 @@ def test_constraints_hold_all_that_is_asked_for_in_turn():
             todo += asked_by(requirement)
 
 
+# ---------------------------------------------------------------- ways to start
+
+
+def test_every_way_to_start_opens_the_lab_in_the_course_folder_and_asks_no_question():
+    """With another folder as the server's root, all links of a notebook to docs/ are dead."""
+    start, news = "--ServerApp.root_dir=. notebooks/00_start_here.ipynb", "@jupyterlab/apputils-extension"
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "README.md")}
+    assert all(start in text and news in text for text in texts.values())
+    assert start in (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    assert "server extension disable jupyterlab_jupytext" in texts["Makefile"]
+
+
 # ---------------------------------------------------------------- nothing of this machine
 
 

@@ -18,6 +18,7 @@ from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 SETUP = """
 from babygpt import live
 from babygpt.data.corpus import load_corpus
+from babygpt_course.studies.ladder_explorer import explore_ladder
 from babygpt_course.studies.results import load_results
 from tools.browser.course_models import N_CHARS, train_live, trained_v7, untrained_v4
 corpus = load_corpus("plain-tales", N_CHARS)
@@ -36,7 +37,7 @@ EXPLORERS = {
     "explorer_polar": "live.polar()",
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
     "explorer_diffusion": f"live.diffusion(*trained_v7(), {MASKED_TEXT}, step=8)",
-    "explorer_ladder": "live.ladder(load_results('ladder'))",
+    "explorer_ladder": "explore_ladder(load_results('ladder'))",
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
 LIVE = {

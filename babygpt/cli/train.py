@@ -30,7 +30,7 @@ from babygpt.cli.options import (
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.device import pick_device
+from babygpt.device import compile_in_place, pick_device
 from babygpt.encodings.gaussian import KERNELS
 from babygpt.errors import BadInput
 from babygpt.metrics.denoising import nelbo
@@ -40,7 +40,7 @@ from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_
 from babygpt.sampling import generate as next_tokens
 from babygpt.sampling.diffusion import Order
 from babygpt.terminal import echo
-from babygpt.training import Training, compile_in_place
+from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.distributed import Team, distributed
 from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text

@@ -2,7 +2,6 @@
 
 from babygpt.training.loop import Steering as Steering
 from babygpt.training.loop import Training as Training
-from babygpt.training.loop import compile_in_place as compile_in_place
 from babygpt.training.loop import replay as replay
 from babygpt.training.loop import snapshot as snapshot
 from babygpt.training.loop import train as train

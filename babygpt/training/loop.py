@@ -15,7 +15,6 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.device import use_allowed_threads
-from babygpt.errors import BadInput
 from babygpt.memory import require_memory_to_train
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
@@ -139,17 +138,3 @@ class Training:
 def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:
     """Return copies of the encoding's parameters by name; empty where none is trained."""
     return {name: p.detach().cpu().float().numpy().copy() for name, p in model.encoding.named_parameters()}
-
-
-def compile_in_place(model: LanguageModel, backend: str = "inductor") -> None:
-    """Let torch.compile fuse a model's kernels; the names of its weights stay as they are.
-
-    backend  "inductor" for speed; "eager" and "aot_eager" need no compiler, and show that it can be traced
-    Raises BadInput if nothing can be compiled on this machine.
-    """
-    try:
-        torch.compile(torch.square, backend=backend)(next(model.parameters()).detach()[:1])
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BadInput(f"torch.compile does not work on this machine: {reason}") from error
-    model.compile(backend=backend)

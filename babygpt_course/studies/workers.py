@@ -1,6 +1,6 @@
 """Workers for a sweep: processes (joblib) or jobs of a cluster (submitit); a crash loses one run only."""
 
-import os
+import io
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -22,8 +22,7 @@ def make_run(run: Run, threads: int) -> Measured:
     """Make a run with so many threads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent cancels
     torch.set_num_threads(threads)
-    # Bars of several processes would overwrite each other.
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+    with redirect_stderr(io.StringIO()):  # bars of several processes would overwrite each other
         return run()
 
 
@@ -81,10 +80,9 @@ def cluster(kind: str, folder: Path, workers: int = 1, options: dict[str, Any] |
     from submitit import AutoExecutor
 
     given: dict[str, Any] = {"timeout_min": 24 * 60, "cpus_per_task": 1} | (options or {})
-    threads = threads_of_each(workers)
     try:
-        if kind == "slurm":
-            threads = torch.get_num_threads() if threads_were_chosen() else int(given["cpus_per_task"])
+        chosen = torch.get_num_threads() if threads_were_chosen() else int(given["cpus_per_task"])
+        threads = chosen if kind == "slurm" else threads_of_each(workers)
         executor = AutoExecutor(folder=folder, cluster=kind)
         executor.update_parameters(**given)
     except Exception as error:  # submitit's own checks

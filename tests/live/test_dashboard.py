@@ -121,7 +121,8 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     assert (panel.stop_others.layout.display, panel.pause.disabled, panel.stop.disabled) == ("", True, False)
     panel.stop_others.click()
     gated.let_go()
-    assert [len(run.result()) for run in (first, second, third)] == [2, 0, PLAN.steps]
+    assert all(run.wait(LONG) for run in (first, second, third))
+    assert [len(run.history) for run in (first, second, third)] == [2, 0, PLAN.steps]
     assert panel.stop_others.layout.display == "none"
 
 

@@ -11,11 +11,12 @@ from torch._dynamo.utils import counters
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.device import compile_in_place
 from babygpt.encodings import fourier, learned
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
-from babygpt.training import Training, compile_in_place
+from babygpt.training import Training
 from babygpt.training.checkpoint import Checkpoint, load, save
 from babygpt.training.optimizers import Muon, optimizers
 from babygpt.training.saved_run import restore, training_state

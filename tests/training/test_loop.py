@@ -12,11 +12,12 @@ import torch
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.device import compile_in_place
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, Training, compile_in_place, finish, follow, replay, snapshot, train
+from babygpt.training import Step, Training, finish, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
 
 BLOCK = 24
