@@ -55,3 +55,31 @@ def test_run_all_succeeds_and_everything_moves(path: Path, browser: Browser, add
         for nth in range(dashboards):
             *_, replay = notebook.sliders(DASHBOARD, nth)
             notebook.move_slider(DASHBOARD, replay.keys[0], nth, replay.slider)
+
+
+STOP_RUNNING = """() => {
+    for (const dashboard of document.querySelectorAll(".babygpt-dashboard")) {
+        if (!/running/.test(dashboard.textContent)) continue;
+        for (const button of dashboard.querySelectorAll("button:enabled")) {
+            if (button.textContent.trim() === "stop") button.click();
+        }
+    }
+    return Boolean(window.allRun);
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["05_gaussian_rope", "06_fourier_branches", "07b_polar_gates"])
+def test_a_lesson_comes_to_its_end_when_every_run_is_stopped(name: str, browser: Browser, address: str):
+    with Notebook(browser, address, f"{name}.ipynb") as notebook:
+        notebook.start_all()
+        for _ in range(1200):
+            if notebook.page.evaluate(STOP_RUNNING):
+                break
+            notebook.page.wait_for_timeout(250)
+        assert notebook.errors() == []
+        counts = [cell["execution_count"] for cell in notebook.cells()]
+        assert counts == list(range(1, len(counts) + 1))
+        words = notebook.page.locator(f"{DASHBOARD} .babygpt-words").all_text_contents()
+        assert words
+        assert any("stopped" in text for text in words)

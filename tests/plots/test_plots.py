@@ -401,3 +401,9 @@ def test_groups_of_seeds_are_points_side_by_side(ax):
     assert points["v4"] == [(-0.2, 1.0), (-0.2, 2.0), (0.8, 3.0)]
     assert points["v5"] == [(1.2, 5.0), (1.2, 6.0)]
     assert [label.get_text() for label in ax.get_xticklabels()] == list(groups)
+
+
+def test_seed_bars_are_as_high_as_their_means_under_a_dot_for_each_seed(ax):
+    plots.draw_seed_bars(ax, {"v4": [1.0, 3.0], "v5": [2.0, 4.0]}, "Losses", "nats")
+    assert [bar.get_height() for bar in ax.patches] == [2.0, 3.0]
+    assert [list(line.get_ydata()) for line in ax.lines] == [[1.0, 3.0], [2.0, 4.0]]

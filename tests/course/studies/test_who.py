@@ -1,7 +1,9 @@
 """Holes that are words, how seldom a question is asked in earnest, and the study's bookkeeping."""
 
+import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from torch.nn.functional import cross_entropy
 
 from babygpt.config import ModelConfig
@@ -10,6 +12,7 @@ from babygpt.data.corpus import load_corpus
 from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt_course.studies import who
+from babygpt_course.studies.results import load_results
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +54,14 @@ def test_a_wholly_masked_answer_is_scored_by_its_letters(corpus):
     assert right == pytest.approx(-float(cross_entropy(logits, text[at], reduction="sum")), abs=1e-4)
     other = corpus.tokenizer.encode(question.rival)
     assert wrong == pytest.approx(-float(cross_entropy(logits, other, reduction="sum")), abs=1e-4)
+
+
+def test_the_figure_shows_each_seed_of_an_arm_at_the_end_of_its_curve():
+    results = load_results("who")
+    figure = Figure()
+    who.draw_who(figure, results)
+    drawn = np.concatenate([np.ravel(line.get_xdata()) for line in figure.axes[0].lines])
+    drawn = np.concatenate([drawn, *(np.asarray(c.get_offsets())[:, 0] for c in figure.axes[0].collections)])
+    arm = next(arm for arm in results["roles"] if not arm.startswith("words"))
+    for curve in results["roles"][arm]:
+        assert np.isclose(drawn, 100 * curve[-1], atol=1e-6).any()
