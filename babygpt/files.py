@@ -20,7 +20,7 @@ from babygpt.errors import BadInput
 PART, LOCK, PROBE = ".babygpt-part", ".babygpt-lock", ".babygpt-probe"
 
 
-def beside(path: Path, ending: str) -> Path:
+def hidden_sibling(path: Path, ending: str) -> Path:
     """Return the path of a hidden file in the same folder, such as .model.safetensors.babygpt-lock."""
     return path.with_name(f".{path.name}{ending}")
 
@@ -44,7 +44,7 @@ def file_lock(path: Path) -> Iterator[None]:
 
     Raises BadInput naming the process that holds it, and OSError if no lock can be made there.
     """
-    note = beside(path.resolve(), LOCK)
+    note = hidden_sibling(path.resolve(), LOCK)
     me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
     try:
         with folder_of(note), FileLock(note, timeout=0):
@@ -72,7 +72,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = beside(target, PART)  # the same name each time: the next call replaces what a killed one left
+        part = hidden_sibling(target, PART)  # the same name each time: the next call replaces what a killed one left
         try:
             with open(part, "wb") as file:
                 if target.exists():
@@ -99,7 +99,7 @@ def require_writable(path: Path) -> None:
         if not lowest.is_dir():
             raise BadInput(f"{path} cannot be made: {lowest} is a file")
         with folder_of(target):
-            beside(target, PROBE).touch()
-            beside(target, PROBE).unlink(missing_ok=True)
+            hidden_sibling(target, PROBE).touch()
+            hidden_sibling(target, PROBE).unlink(missing_ok=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
         raise BadInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
