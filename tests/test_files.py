@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt.files import LOCK, PART, beside, file_lock, require_writable, write_atomically
+from babygpt.files import LOCK, PART, file_lock, hidden_sibling, require_writable, write_atomically
 
 HOLD = """
 import sys, time
@@ -87,7 +87,7 @@ def test_a_new_file_has_the_umasks_permissions_and_a_replaced_one_keeps_its_own(
 def test_an_error_keeps_the_old_file_and_a_killed_write_is_replaced(tmp_path: Path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    beside(path, PART).write_bytes(b"half of a file that a killed process left")
+    hidden_sibling(path, PART).write_bytes(b"half of a file that a killed process left")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         with pytest.raises(OSError, match="No space left on device; what stood there before is untouched"):
