@@ -36,7 +36,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,book,sweep,dev]"
 	@# Saving a notebook leaves its text in notebooks/src/ alone: `make format` brings the two in step.
-	@$(PY) -m jupyter server extension disable jupyterlab_jupytext >/dev/null 2>&1 || true
+	@mkdir -p $(VENV)/etc/jupyter/jupyter_server_config.d
+	@echo '{"ServerApp": {"jpserver_extensions": {"jupyterlab_jupytext": false}}}' \
+	  > $(VENV)/etc/jupyter/jupyter_server_config.d/zz_jupytext.json   # the last file counts
 	@# No question about Jupyter news over the first page of the course.
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true
