@@ -1,1 +1,1 @@
-"""How fast the course trains, writes and answers. `python -m benchmarks` lists what can be measured."""
+"""Benchmarks of training, writing and answering. `python -m benchmarks` lists what can be measured."""

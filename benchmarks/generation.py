@@ -1,4 +1,4 @@
-"""How quickly texts are written: token by token with a cache and without, and by filling in."""
+"""Measure how quickly texts are written: token by token with a cache and without, and by filling in."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ PLANS = (PLAN, replace(PLAN, bf16=False), replace(PLAN, steps=2500))
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything a run does; the defaults are those of a full run."""
+    """Size of a run of this benchmark; the defaults are those of a full run."""
 
     versions: Sequence[str] = tuple(VERSIONS)  # models that are trained as they are and compiled
     shape: tuple[int, ...] = (256, 4, 4, 128)  # block_size, n_layer, n_head, n_embd of these

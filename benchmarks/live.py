@@ -1,4 +1,4 @@
-"""How the live lab moves, what it costs, how quickly it answers: the notebooks' own runs, in a browser."""
+"""Benchmarks of the live lab in a browser: how it moves, what it costs, how quickly it answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement ran on: a time without its machine means nothing."""
+"""Machine that a measurement ran on: a time without its machine means nothing."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Race:
-    """What all runs of a race have in common.
+    """Settings that all runs of a race share.
 
     bodies      name -> makes a model of a shape
     objective   trains and validates all

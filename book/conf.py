@@ -1,4 +1,4 @@
-"""How Sphinx makes the web page of the course: `make book` calls it.
+"""Settings with which Sphinx makes the web page of the course: `make book` calls it.
 
 Nothing here asks another site for anything: no font, no script, no picture.
 """

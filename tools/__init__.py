@@ -1,1 +1,1 @@
-"""What makes and checks the course, and drives it in a headless browser."""
+"""Tools that make and check the course, and drive it in a headless browser."""

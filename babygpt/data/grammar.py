@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Grammar:
-    """Words and rules, and all numbers that follow from them in closed form.
+    """Grammar of words and rules, with all numbers that follow from them in closed form.
 
     words     kind -> the words of that kind
     rules     rule -> the texts of its templates; the rule "story" is the root
@@ -53,7 +53,7 @@ class Grammar:
 
     @cached_property
     def _by_first(self) -> dict[str, dict[str, list[str]]]:
-        """The words of each kind, by their first character."""
+        """Return the words of each kind by their first character."""
         found: dict[str, dict[str, list[str]]] = {kind: defaultdict(list) for kind in self.words}
         for kind, words in self.words.items():
             for word in words:

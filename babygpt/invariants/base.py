@@ -16,7 +16,7 @@ from babygpt.tables import MARKS, Table
 
 @dataclass(frozen=True)
 class Promise:
-    """What an encoding, a model or a sampler promises, and the number that says whether it holds.
+    """Promise of an encoding, a model or a sampler, and the number that says whether it holds.
 
     statement  the promise in words
     value      what was measured

@@ -24,7 +24,7 @@ LINK = re.compile(
 
 @dataclass(frozen=True)
 class CodeHost:
-    """Where the code can be read on the web, as it was at one commit.
+    """Address at which the code can be read on the web, as it was at one commit.
 
     address  of the repository
     commit   its hash
@@ -40,7 +40,7 @@ class CodeHost:
 
 @dataclass(frozen=True)
 class Site:
-    """What decides where a link of the repository leads in the book.
+    """Settings that decide where a link of the repository leads in the book.
 
     root   of the repository
     pages  its files that are pages of the book, as paths from the root

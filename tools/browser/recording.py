@@ -15,7 +15,7 @@ STEP = re.compile(r"\bstep ([\d,]+)")
 
 @dataclass(frozen=True)
 class DashboardRun:
-    """How one dashboard moved while its model trained.
+    """Record of how one dashboard moved while its model trained.
 
     cell               which of the notebook's code cells it stands under, the first being 0
     title              what is training, as far as the page tells
