@@ -183,6 +183,17 @@ def test_where_there_is_memory_all_rows_go_at_once(awake):
     assert [len(rows) for (rows,) in portions(model, idx[:0])] == [0]
 
 
+def test_scores_decide_how_many_long_rows_go_at_once(awake, memory):
+    """Sixteen heads and the mask keep 17 matrices of (T, T) a row, and two heads 3."""
+    memory(2 * GB)
+    idx = torch.zeros(64, 1024)
+    few, many = (
+        len(next(portions(awake("nope", vocab_size=11, block_size=1024, n_embd=32, n_head=n), idx))[0])
+        for n in (2, 16)
+    )
+    assert few / many == pytest.approx(17 / 3, rel=0.3)
+
+
 # ---------------------------------------------------------------- when memory ran out after all
 
 
