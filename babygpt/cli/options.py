@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cached_property, partial
 from importlib import import_module, metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +58,6 @@ class CommandGroup(click.Group):
         """Return the command of a name, imported if need be; None if there is none."""
         table = self.own if cmd_name in self.own else self.lazy  # reads entry points only where it must
         if cmd_name not in table:
-            if self.entry_points and table == self.own and find_spec("babygpt_course"):
-                raise click.UsageError(
-                    f"no command {cmd_name!r}. The course's commands are not registered, because this"
-                    " environment was installed before they moved: run `make env`, or `pip install -e .`"
-                )
             return super().get_command(ctx, cmd_name)
         module, _ = table[cmd_name]
         command: click.Command = getattr(import_module(module), cmd_name.replace("-", "_"))
@@ -114,6 +108,15 @@ def user_error_line(error: Exception) -> str | None:
 # ---------------------------------------------------------------- options
 
 
+def option_for(flag: str, name: str, default: Any, about: str) -> Callable[[Command], Command]:
+    """Return an option that takes what its default is: numbers, a text or, for None, a whole number."""
+    kind = int if default is None else type(default)
+    form: dict[str, Any] = {"type": kind, "is_flag": kind is bool, "show_default": default is not False}
+    if kind is tuple:
+        form |= {"type": type(default[0]), "nargs": len(default)}
+    return click.option(flag, name, default=default, help=about, **form)
+
+
 def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
     """Return a decorator that adds an option for every field of a dataclass that has a default.
 
@@ -127,10 +130,7 @@ def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Cal
             if f.default is MISSING or f.name in skip:
                 continue
             default = defaults.get(f.name, f.default)
-            kind = int if default is None else type(default)
-            flag = kind is bool
-            about = {"type": kind, "is_flag": flag, "show_default": not flag, "help": f.metadata["help"]}
-            command = click.option(flag_of(f.name), default=default, **about)(command)
+            command = option_for(flag_of(f.name), f.name, default, f.metadata["help"])(command)
         return command
 
     return add

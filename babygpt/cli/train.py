@@ -1,17 +1,19 @@
-"""The commands `train` and `generate`, for one text at a time."""
+"""The commands `train` and `generate`, for one text at a time.
+
+PyTorch is imported when a command runs, so that `--help` need not wait for it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import torch
 
 from babygpt.cli.options import (
     PATH,
@@ -21,6 +23,7 @@ from babygpt.cli.options import (
     fields_of,
     flag_of,
     list_of,
+    option_for,
     options_from,
     output_lock,
     sampling_options,
@@ -29,79 +32,58 @@ from babygpt.cli.options import (
     warn_unused,
 )
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.device import compile_in_place, pick_device
-from babygpt.encodings.gaussian import KERNELS
 from babygpt.errors import BadInput
-from babygpt.metrics.denoising import nelbo
-from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import MaskedDiffusion, objective_for
-from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
-from babygpt.sampling import generate as next_tokens
-from babygpt.sampling.diffusion import Order
+from babygpt.models.versions import VERSIONS
 from babygpt.terminal import echo
-from babygpt.training import Training
-from babygpt.training import checkpoint as checkpoints
-from babygpt.training.distributed import Team, distributed
-from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
-ORDERS: dict[str, tuple[str, Callable[[Any], Order]]] = {  # each with its flag
-    "confidence": ("confidence_threshold", by_confidence),
-    "random": ("per_step", in_random_order),
-    "ancestral": ("n_steps", ancestral),
+if TYPE_CHECKING:
+    from babygpt.data.corpus import Corpus
+    from babygpt.training.distributed import Team
+    from babygpt.training.saved_run import SavedRun
+
+ORDERS = {  # of masked diffusion -> its flag, and what makes it in babygpt.sampling
+    "confidence": ("confidence_threshold", "by_confidence"),
+    "random": ("per_step", "in_random_order"),
+    "ancestral": ("n_steps", "ancestral"),
 }
 shown = partial(click.option, show_default=True)
 
 
 # ---------------------------------------------------------------- flags for the settings of an encoding
 
-SETTINGS = {  # setting of an encoding -> its help; its type and default are the encoding's own
-    "theta": "base of the frequencies",
-    "kernel": "K of the distance, or of the note's position",
-    "alphas": "weights of K's two scales",
-    "sigmas": "their widths, in tokens",
-    "learnable": "whether K's weights and widths are trained",
-    "alpha": "factor of MASK tokens",
-    "steepness": "1 as in the paper, more to forget faster",
-    "n_buckets": "of distances, each with a number that a head learns",
-    "furthest": "distance from which on all are in one bucket, in tokens",
-    "both_ways": "whether half of the buckets are for what comes after",
-    "width": "hidden units of FIRE's network",
-    "threshold": "FIRE's at first: queries before it divide by the same, in tokens",
-    "factor": "how many times longer texts may be than those trained on, 4 for 4n",
-    "share": "of the pairs that turn, the quickest ones; the others never do",
-    "scale_base": "tokens over which the quickest pair fades to 0.29",
-    "every": "layers number N, 2N, ... have no code, counted from 1",
+SETTINGS: dict[str, tuple[Any, str]] = {  # setting of an encoding -> its default there, and its help
+    "theta": (10_000.0, "base of the frequencies"),
+    "kernel": ("relative", "relative: K of the distance; absolute: of the note's position"),
+    "alphas": ((0.7, 0.3), "weights of K's two scales"),
+    "sigmas": ((5.0, 20.0), "their widths, in tokens"),
+    "learnable": (True, "whether K's weights and widths are trained"),
+    "alpha": (0.3, "factor of MASK tokens"),
+    "steepness": (1.0, "1 as in the paper, more to forget faster"),
+    "n_buckets": (32, "of distances, each with a number that a head learns"),
+    "furthest": (128, "distance from which on all are in one bucket, in tokens"),
+    "both_ways": (False, "whether half of the buckets are for what comes after"),
+    "width": (32, "hidden units of FIRE's network"),
+    "threshold": (16.0, "FIRE's at first: queries before it divide by the same, in tokens"),
+    "factor": (1.0, "how many times longer texts may be than those trained on, 4 for 4n"),
+    "share": (0.25, "of the pairs that turn, the quickest ones; the others never do"),
+    "scale_base": (512.0, "tokens over which the quickest pair fades to 0.29"),
+    "every": (4, "layers number N, 2N, ... have no code, counted from 1"),
 }
 LAYERED = ("per_layer", "layers")
 
 
 def takers(setting: str) -> list[str]:
     """Return the versions with a setting, of those that `train` trains."""
-    return [name for name, kind in VERSIONS.items() if setting in kind.options() and not kind.branches]
-
-
-def setting_option(name: str, about: str) -> Callable[[Command], Command]:
-    """Return the option for a setting; without it, the encoding's own default holds."""
-    versions = takers(name)
-    default = VERSIONS[versions[0]].options()[name]
-    form, shown = dict[str, Any](type=type(default)), str(default)
-    if isinstance(default, bool):
-        form, shown = {"is_flag": True}, "learnable" if default else "off"
-    elif isinstance(default, tuple):
-        form, shown = {"type": float, "nargs": len(default)}, " ".join(map(str, default))
-    elif name == "kernel":
-        form = {"type": click.Choice(list(KERNELS))}
-    some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
-    flag = "--learnable/--fixed" if name == "learnable" else flag_of(name)
-    words = f"{about} ({', '.join(some)})  [default: {shown}]"
-    return click.option(flag, name, default=None, help=words, **form)
+    return [name for name, kind in VERSIONS.items() if setting in kind.settings]
 
 
 def encoding_options(command: Command) -> Command:
     """Add the flags by which a version's encoding is chosen."""
-    for name, about in reversed(SETTINGS.items()):
-        command = setting_option(name, about)(command)
+    for name, (default, about) in reversed(SETTINGS.items()):
+        versions = takers(name)
+        some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
+        flag = "--learnable/--fixed" if name == "learnable" else flag_of(name)
+        command = option_for(flag, name, default, f"{about} ({', '.join(some)})")(command)
     command = click.option(
         "--layers",
         callback=lambda ctx, param, value: value and list_of(str)(ctx, param, value),
@@ -117,7 +99,7 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
     """
     given = {name: ctx.params[name] for name in typed(ctx, (*SETTINGS, *LAYERED))}
     layers: Sequence[str] = given.get("layers") or [version]
-    taken = {option for name in layers if name in VERSIONS for option in VERSIONS[name].options()}
+    taken = {setting for name in layers if name in VERSIONS for setting in VERSIONS[name].settings}
     for name in given:
         if name in SETTINGS and name not in taken:
             raise BadInput(f"{flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have")
@@ -129,7 +111,8 @@ def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Lists, which JSON makes of tuples, are tuples again.
     """
-    found = {"per_layer": False, "layers": None, **VERSIONS[version].options(), **options}
+    defaults = {name: SETTINGS[name][0] for name in VERSIONS[version].settings}
+    found = {"per_layer": False, **defaults, **options}
     found |= {name: tuple(found[name]) for name in SETTINGS if isinstance(found.get(name), list)}
     return {name: found.get(name) for name in (*SETTINGS, *LAYERED)}
 
@@ -162,6 +145,8 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
     --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
+    from babygpt.training.distributed import distributed
+
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
         require_trainable(version, values)
@@ -197,6 +182,15 @@ def start(
 
     Raises BadInput for the corpus, and if `out` holds no run or another one than the flags describe.
     """
+    import torch
+
+    from babygpt.data.corpus import load_corpus
+    from babygpt.device import compile_in_place, pick_device
+    from babygpt.models.versions import build
+    from babygpt.objectives import objective_for
+    from babygpt.training import Training
+    from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
+
     masks, options, saved = VERSIONS[version].masks, chosen_options(ctx, version), None
     if values["resume"]:
         saved, began = load_unfinished(out, version)
@@ -227,6 +221,9 @@ def start(
 
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     """Return the validation loss of a trained model, and the NELBO of a model that fills in masked tokens."""
+    from babygpt.metrics.denoising import nelbo
+    from babygpt.objectives import MaskedDiffusion
+
     objective, model = run.training.objective, run.training.model
     val_loss = run.curve[-1][1] if run.is_measured() else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
@@ -270,7 +267,14 @@ def describe(losses: dict[str, float | None]) -> str:
 @click.pass_context
 def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values: Any) -> None:
     """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block."""
-    loaded = checkpoints.load(model)
+    import torch
+
+    from babygpt import sampling
+    from babygpt.device import pick_device, use_allowed_threads
+    from babygpt.training.checkpoint import load
+
+    use_allowed_threads()
+    loaded, order = load(model), values["order"]
     kind = VERSIONS[loaded.version]
     if kind.branches:
         raise BadInput(
@@ -281,18 +285,13 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
     draw = torch.Generator().manual_seed(values["seed"])
     how = (values["temperature"], values["top_k"], draw)
     if kind.masks:
-        order = choose_order(ctx, values)
-        written = continue_text(network, idx, tokens, order, *how, values["block"]).tokens
+        others = [flag for name, (flag, _) in ORDERS.items() if name != order]
+        warn_unused(ctx, others, f"with --order {order}")
+        flag, make = ORDERS[order]
+        appear = getattr(sampling, make)(values[flag])
+        written = sampling.continue_text(network, idx, tokens, appear, *how, values["block"]).tokens
     else:
         unused = ["order", *(flag for flag, _ in ORDERS.values()), "block"]
         warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
-        written = next_tokens(network, idx, tokens, *how)
+        written = sampling.generate(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
-
-
-def choose_order(ctx: click.Context, values: dict[str, Any]) -> Order:
-    """Return the order in which characters appear; warn of flags that belong to another order."""
-    order = values["order"]
-    warn_unused(ctx, [flag for name, (flag, _) in ORDERS.items() if name != order], f"with --order {order}")
-    flag, make = ORDERS[order]
-    return make(values[flag])

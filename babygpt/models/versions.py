@@ -1,18 +1,22 @@
-"""All versions in one table: which model and which encoding each of them is."""
+"""All versions in one table: which model and which encoding each of them is.
+
+The table holds names, so that `--help` lists the versions without waiting for PyTorch.
+"""
+
+from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from babygpt import encodings as enc
 from babygpt.config import ModelConfig
-from babygpt.encodings import Encoding, PerLayer
-from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.errors import BadInput
-from babygpt.memory import require_memory_for_model
-from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
-from babygpt.models.transformer import Transformer
+
+if TYPE_CHECKING:
+    from babygpt.encodings import Encoding, PerLayer
+    from babygpt.models.language_model import LanguageModel
 
 
 @dataclass(frozen=True)
@@ -20,74 +24,84 @@ class Version:
     """One rung of the ladder, or a model beside it.
 
     title     its name in words
-    encoding  makes its encoding; arguments with a default are options that a user may choose. None for v1, v2
-    needs     the numbers of a ModelConfig that come first in a call of `encoding`, such as "head_dim n_embd"
+    encoding  file of babygpt.encodings, and what makes the encoding there; "" for v1 and v2
+    takes     arguments of that call: first numbers of a ModelConfig; after ";" those that have a default and
+              are flags of `train`
     branches  whether its encoding needs positions.branch: which of several texts a token belongs to
     masks     whether it fills in masked tokens, so that it looks both ways and needs a MASK token
     bag       v1 and v2: the model, which has no Transformer blocks
     """
 
     title: str
-    encoding: Callable[..., Encoding] | None = None
-    needs: str = ""
+    encoding: str = ""
+    takes: str = ""
     branches: bool = False
     masks: bool = False
-    bag: Callable[..., LanguageModel] | None = None
+    bag: str | None = None
+
+    @property
+    def settings(self) -> list[str]:
+        """Arguments of its encoding that are flags of `train`."""
+        return self.takes.partition(";")[2].split()
 
     def make_encoding(self, config: ModelConfig, **options: Any) -> Encoding:
         """Return its encoding for a model of this shape, with these options."""
-        assert self.encoding is not None
-        return self.encoding(*(getattr(config, name) for name in self.needs.split()), **options)
+        numbers = [getattr(config, name) for name in self.takes.partition(";")[0].split()]
+        return self.maker()(*numbers, **options)
+
+    def maker(self) -> Callable[..., Any]:
+        """Return the class or function that makes its encoding."""
+        return resolve_name(f"babygpt.encodings.{self.encoding}")
 
     def options(self) -> dict[str, Any]:
-        """Return the options of its encoding: name -> default."""
-        if self.encoding is None:
-            return {}
-        names = inspect.signature(self.encoding).parameters.values()
+        """Return all options of its encoding: name -> default."""
+        names = inspect.signature(self.maker()).parameters.values() if self.encoding else ()
         return {p.name: p.default for p in names if p.default is not p.empty}
 
 
 VERSIONS: dict[str, Version] = {
     # the ladder
-    "v1": Version("bag of tokens", bag=BagOfTokens),
-    "v2": Version("learned positions", bag=BagWithPositions),
-    "v3": Version("sinusoidal", enc.Sinusoidal, "n_embd"),
-    "v4": Version("RoPE", enc.Rotary, "head_dim"),
-    "v5": Version("Gaussian RoPE", enc.gaussian, "head_dim"),
-    "v6": Version("Fourier branches", enc.Fourier, "head_dim n_embd", branches=True),
-    "v7": Version("Polar gates, repaired", enc.LearnedPhase, "n_head head_dim", masks=True),
+    "v1": Version("bag of tokens", bag="BagOfTokens"),
+    "v2": Version("learned positions", bag="BagWithPositions"),
+    "v3": Version("sinusoidal", "sinusoidal:Sinusoidal", "n_embd; theta"),
+    "v4": Version("RoPE", "rotary:Rotary", "head_dim; theta"),
+    "v5": Version("Gaussian RoPE", "gaussian:gaussian", "head_dim; theta kernel alphas sigmas learnable"),
+    "v6": Version("Fourier branches", "fourier:Fourier", "head_dim n_embd", branches=True),
+    "v7": Version("Polar gates, repaired", "polar:LearnedPhase", "n_head head_dim; theta alpha", masks=True),
     # beside it: one text, next token
-    "nope": Version("no encoding", Encoding),
-    "learned": Version("learned positions, with attention", enc.LearnedPositions, "block_size n_embd"),
-    "alibi": Version("ALiBi", enc.ALiBi, "n_head"),
-    "t5": Version("T5's buckets", enc.T5Bias, "n_head"),
-    "kerple-log": Version("KERPLE, logarithmic", enc.LogKernel, "n_head"),
-    "kerple-power": Version("KERPLE, power", enc.PowerKernel, "n_head"),
-    "fire": Version("FIRE", enc.FIRE, "n_head"),
-    "pope": Version("PoPE", enc.PoPE, "n_head head_dim"),
-    "xpos": Version("xPos", enc.XPos, "head_dim"),
-    "partial": Version("partial RoPE", enc.PartialRotary, "head_dim"),
-    "v4-nope": Version("RoPE, and layers without", enc.rope_and_none, "head_dim n_layer"),
-    "v4-interpolated": Version("RoPE, positions interpolated", enc.Interpolated, "head_dim"),
-    "v4-ntk": Version("RoPE, NTK-aware", enc.NTKAware, "head_dim"),
-    "v4-yarn": Version("RoPE, YaRN", enc.YaRN, "head_dim block_size"),
-    "v5-absolute": Version("Gaussian RoPE as the note has it", AbsoluteGaussian, "head_dim"),
+    "nope": Version("no encoding", "base:Encoding"),
+    "learned": Version("learned positions, with attention", "learned:LearnedPositions", "block_size n_embd"),
+    "alibi": Version("ALiBi", "alibi:ALiBi", "n_head; steepness"),
+    "t5": Version("T5's buckets", "learned_biases:T5Bias", "n_head; n_buckets furthest both_ways"),
+    "kerple-log": Version("KERPLE, logarithmic", "learned_biases:LogKernel", "n_head"),
+    "kerple-power": Version("KERPLE, power", "learned_biases:PowerKernel", "n_head"),
+    "fire": Version("FIRE", "learned_biases:FIRE", "n_head; width threshold"),
+    "pope": Version("PoPE", "polar:PoPE", "n_head head_dim; theta"),
+    "xpos": Version("xPos", "rotary_variants:XPos", "head_dim; theta scale_base"),
+    "partial": Version("partial RoPE", "rotary_variants:PartialRotary", "head_dim; theta share"),
+    "v4-nope": Version("RoPE, and layers without", "layers:rope_and_none", "head_dim n_layer; theta every"),
+    "v4-interpolated": Version("interpolated RoPE", "rotary_variants:Interpolated", "head_dim; theta factor"),
+    "v4-ntk": Version("RoPE, NTK-aware", "rotary_variants:NTKAware", "head_dim; theta factor"),
+    "v4-yarn": Version("RoPE, YaRN", "rotary_variants:YaRN", "head_dim block_size; theta factor"),
+    "v5-absolute": Version(
+        "the note's Gaussian RoPE", "gaussian:AbsoluteGaussian", "head_dim; theta alphas sigmas learnable"
+    ),
     # several texts in one sequence
-    "v6-none": Version("branches without a code", enc.NoBranchCode, "head_dim", branches=True),
-    "v6-learned": Version("learned branches", enc.LearnedBranches, "head_dim n_embd", branches=True),
-    "v6-random": Version("random branches", enc.RandomBranches, "head_dim n_embd", branches=True),
-    "v6-rope2d": Version("2-D RoPE", enc.Rotary2D, "head_dim", branches=True),
+    "v6-none": Version("branches without a code", "fourier:NoBranchCode", "head_dim", branches=True),
+    "v6-learned": Version("learned branches", "fourier:LearnedBranches", "head_dim n_embd", branches=True),
+    "v6-random": Version("random branches", "fourier:RandomBranches", "head_dim n_embd", branches=True),
+    "v6-rope2d": Version("2-D RoPE", "rotary:Rotary2D", "head_dim", branches=True),
     # diffusion: the note's gates, each repair on top of those before it, and rivals
-    "v7-polar": Version("Polar gates as the note has them", enc.Polar, "head_dim", masks=True),
-    "v7-exact": Version("... with the exact phase", enc.ExactPhase, "head_dim", masks=True),
-    "v7-random": Version("... and a random one", enc.RandomPhase, "head_dim", masks=True),
-    "v7-last": Version("... and gates after the norm", enc.GatesLast, "head_dim", masks=True),
-    "v7-keys": Version("... and alpha on keys only", enc.KeysOnly, "head_dim", masks=True),
-    "v7-quadrature": Version("... and a sine beside each cosine", enc.Quadrature, "head_dim", masks=True),
-    "v7-pope": Version("PoPE diffusion", enc.PoPE, "n_head head_dim", masks=True),
-    "v7-rope": Version("RoPE diffusion", enc.Rotary, "head_dim", masks=True),
-    "v7-nope": Version("diffusion without an encoding", Encoding, masks=True),
-    "v7-alibi": Version("ALiBi diffusion", enc.ALiBi, "n_head", masks=True),
+    "v7-polar": Version("the note's polar gates", "polar:Polar", "head_dim; theta alpha", masks=True),
+    "v7-exact": Version("... with the exact phase", "polar:ExactPhase", "head_dim; theta alpha", masks=True),
+    "v7-random": Version("... and a random one", "polar:RandomPhase", "head_dim; theta alpha", masks=True),
+    "v7-last": Version("... and gates last", "polar:GatesLast", "head_dim; theta alpha", masks=True),
+    "v7-keys": Version("... and alpha on keys only", "polar:KeysOnly", "head_dim; theta alpha", masks=True),
+    "v7-quadrature": Version("... in quadrature", "polar:Quadrature", "head_dim; theta alpha", masks=True),
+    "v7-pope": Version("PoPE diffusion", "polar:PoPE", "n_head head_dim; theta", masks=True),
+    "v7-rope": Version("RoPE diffusion", "rotary:Rotary", "head_dim; theta", masks=True),
+    "v7-nope": Version("diffusion without an encoding", "base:Encoding", masks=True),
+    "v7-alibi": Version("ALiBi diffusion", "alibi:ALiBi", "n_head; steepness", masks=True),
 }
 
 
@@ -111,29 +125,34 @@ def build(
     """
     if version not in VERSIONS:
         raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
+    from babygpt.memory import require_memory_for_model
+    from babygpt.models.transformer import Transformer
+
     kind = VERSIONS[version]
     require_memory_for_model(config, blocks=kind.bag is None)
     if kind.bag:
         if per_layer or layers is not None:
             raise BadInput(f"{version} has no layers for encodings of their own")
-        return kind.bag(config, **options)
+        return resolve_name(f"babygpt.models.language_model:{kind.bag}")(config, **options)
     isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}
     if per_layer or layers is not None:
         names = [version] * config.n_layer if layers is None else layers
-        encoding: Encoding = PerLayer(encodings_of(version, config, names, options))
+        encoding: Encoding = encoding_per_layer(version, config, names, options)
     else:
         encoding = kind.make_encoding(config, **options)
     return Transformer(config, encoding, causal=not kind.masks, **isolated)
 
 
-def encodings_of(
+def encoding_per_layer(
     version: str, config: ModelConfig, names: Sequence[str], options: dict[str, Any]
-) -> list[Encoding]:
-    """Return the encoding of each layer. Each takes those of the options that it knows.
+) -> PerLayer:
+    """Return an encoding of its own for each layer. Each takes those of the options that it knows.
 
     Raises BadInput for a wrong number of layers, and for a layer whose encoding needs branches or masks that
     the model does not have; TypeError for an option that no layer takes.
     """
+    from babygpt.encodings import PerLayer
+
     if len(names) != config.n_layer:
         raise BadInput(
             f"layers ({', '.join(names)}) name {len(names)} encodings; n_layer is {config.n_layer}"
@@ -150,4 +169,4 @@ def encodings_of(
         unknown -= taken
     if unknown:
         raise TypeError(f"no layer's encoding takes {', '.join(sorted(unknown))}")
-    return made
+    return PerLayer(made)
