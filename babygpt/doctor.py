@@ -92,7 +92,7 @@ def processor() -> Iterator[Diagnosis]:
 
         name, threads, allowed = device_name(pick_device()), torch.get_num_threads(), cpu_count()
     except (BadInput, ImportError, OSError, RuntimeError) as error:
-        what = "" if isinstance(error, BadInput) else "PyTorch does not work here: "
+        what = "" if isinstance(error, BadInput) else "no model runs here: "
         yield Diagnosis("device", False, f"{what}{error}")
         return
     yield Diagnosis("device", True, name)
@@ -103,17 +103,28 @@ def processor() -> Iterator[Diagnosis]:
 
 
 def lab() -> Iterator[Diagnosis]:
-    """Check JupyterLab and its widgets, or say in one line that they are not installed."""
+    """Check JupyterLab, its widgets and its command, or say in one line that they are not installed."""
     found = [package(need) for need in requirements("lab")]
-    if found and all(one.detail.startswith("missing") for one in found):
+    own = [one for one in found if one.name != "ipykernel"]  # which an editor may have brought
+    if own and all(one.detail.startswith("missing") for one in own):
         yield Diagnosis("lab", True, f"not installed; the notebooks need it: {FIX}")
         return
     yield from found
     yield widgets()
-    other = shutil.which("jupyter")
-    if other and Path(other).parent.resolve() != Path(sysconfig.get_path("scripts")).resolve():
-        advice = "start the course with `make lab` or `python -m jupyterlab`"
-        yield Diagnosis("jupyter", True, f"{other} is of another environment: {advice}")
+    yield jupyter()
+
+
+def jupyter() -> Diagnosis:
+    """Check that the command `jupyter` starts the JupyterLab of this Python, not another environment's."""
+    found, advice = shutil.which("jupyter"), f"type `make lab` or `{sys.executable} -m jupyterlab`"
+    if found is None:
+        return Diagnosis("jupyter", True, f"is not on the PATH: to open the course, {advice}")
+    if Path(found).parent.resolve() == Path(sysconfig.get_path("scripts")).resolve():
+        return Diagnosis("jupyter", True, found)
+    running = "ipykernel" in sys.modules  # the course is open already
+    return Diagnosis(
+        "jupyter", running, f"{found} belongs to another environment: to open the course, {advice}"
+    )
 
 
 def widgets() -> Diagnosis:
