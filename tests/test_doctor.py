@@ -97,13 +97,10 @@ def test_an_install_without_the_lab_is_well_and_says_so_in_one_line(pretend, bro
     assert not {one.name for one in checks()} & {*LAB, "widgets", "jupyter"}
 
 
-def test_babygpt_not_installed_and_an_old_python_are_seen(monkeypatch):
+def test_babygpt_not_installed_is_seen(monkeypatch):
     def gone(name: str):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 4, "final", 0))
-    found = doctor.python()
-    assert (found.ok, found.detail[:6]) == (False, "3.10.4")
     monkeypatch.setattr(doctor.metadata, "requires", gone)
     assert not finding("babygpt").ok
 
@@ -115,7 +112,7 @@ def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_p
     assert finding("jupyter").ok
     assert help in finding("jupyter").detail
     (tmp_path / "jupyter").touch(mode=0o755)
-    assert finding("jupyter").detail.startswith(f"{tmp_path / 'jupyter'} belongs to another environment")
+    assert finding("jupyter").detail.startswith(f"{tmp_path / 'jupyter'} is of another environment")
     assert help in finding("jupyter").detail
     assert not finding("jupyter").ok
     monkeypatch.setitem(sys.modules, "ipykernel", doctor)  # in a notebook, which was opened somehow
@@ -128,16 +125,7 @@ def test_broken_widgets_are_seen(monkeypatch, tmp_path: Path):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "ipywidgets", None)
         assert finding("widgets").detail.startswith("no sliders: ")
-    (own,) = [
-        Path(p)
-        for p in jupyter_core.paths.jupyter_path("labextensions")
-        if (Path(p) / doctor.MANAGER).is_dir()
-    ]
-    monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *_: [str(tmp_path), str(own)])
-    assert finding("widgets").ok
-    shutil.copytree(own / doctor.MANAGER, tmp_path / doctor.MANAGER)
-    assert finding("widgets").detail.endswith(f"remove {tmp_path / doctor.MANAGER}")
-    monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *_: [])
+    monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *_: [str(tmp_path)])
     assert "jupyterlab_widgets" in finding("widgets").detail
 
 

@@ -7,30 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from babygpt.cli.options import (
-    PATH,
-    Command,
-    adopt,
-    corpus_option,
-    fields_of,
-    flag_of,
-    list_of,
-    option_for,
-    options_from,
-    output_lock,
-    sampling_options,
-    save_every_option,
-    typed,
-    warn_unused,
-)
+from babygpt.cli import options as shell
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
@@ -46,7 +30,6 @@ ORDERS = {  # of masked diffusion -> its flag, and what makes it in babygpt.samp
     "random": ("per_step", "in_random_order"),
     "ancestral": ("n_steps", "ancestral"),
 }
-shown = partial(click.option, show_default=True)
 
 
 # ---------------------------------------------------------------- flags for the settings of an encoding
@@ -77,19 +60,14 @@ def takers(setting: str) -> list[str]:
     return [name for name, kind in VERSIONS.items() if setting in kind.settings]
 
 
-def encoding_options(command: Command) -> Command:
-    """Add the flags by which a version's encoding is chosen."""
+def setting_options(command: shell.Command) -> shell.Command:
+    """Add the flags for the settings of encodings, each with the versions that have it."""
     for name, (default, about) in reversed(SETTINGS.items()):
         versions = takers(name)
         some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
-        flag = "--learnable/--fixed" if name == "learnable" else flag_of(name)
-        command = option_for(flag, name, default, f"{about} ({', '.join(some)})")(command)
-    command = click.option(
-        "--layers",
-        callback=lambda ctx, param, value: value and list_of(str)(ctx, param, value),
-        help="each layer's encoding, by its version: v4,v4,v4,nope",
-    )(command)
-    return click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")(command)
+        flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
+        command = shell.option_for(flag, name, default, f"{about} ({', '.join(some)})")(command)
+    return command
 
 
 def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
@@ -97,12 +75,14 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
 
     Raises BadInput, naming the flag and the versions that have it, for a setting that the encoding lacks.
     """
-    given = {name: ctx.params[name] for name in typed(ctx, (*SETTINGS, *LAYERED))}
+    given = {name: ctx.params[name] for name in shell.typed(ctx, (*SETTINGS, *LAYERED))}
     layers: Sequence[str] = given.get("layers") or [version]
     taken = {setting for name in layers if name in VERSIONS for setting in VERSIONS[name].settings}
     for name in given:
         if name in SETTINGS and name not in taken:
-            raise BadInput(f"{flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have")
+            raise BadInput(
+                f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have"
+            )
     return given
 
 
@@ -122,16 +102,18 @@ def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @click.command()
 @click.argument("version", type=click.Choice(list(VERSIONS)))
-@corpus_option
-@click.option("--out", type=PATH, help="where to write  [default: weights/VERSION.safetensors]")
+@shell.corpus_option
+@click.option("--out", type=shell.PATH, help="where to write  [default: weights/VERSION.safetensors]")
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
 @click.option("--resume", is_flag=True, help="go on with the run in --out, with the numbers it began with")
-@save_every_option
+@shell.save_every_option
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
-@options_from(ModelConfig)
-@options_from(TrainConfig)
-@encoding_options
+@shell.options_from(ModelConfig)
+@shell.options_from(TrainConfig)
+@click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")
+@click.option("--layers", default="", callback=shell.list_of(str), help="their versions, as v4,v4,v4,nope")
+@setting_options
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
@@ -149,30 +131,21 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
 
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
-        require_trainable(version, values)
-        lock: AbstractContextManager[None] = nullcontext()
-        if team.is_main:
-            if not VERSIONS[version].masks:
-                warn_unused(ctx, ["bound"], f"in training {version}")
-            replace = values["overwrite"] or values["resume"]
-            lock = output_lock(out, "--out", replace, "--overwrite or --resume")
-        with lock:
+        if VERSIONS[version].branches:
+            raise BadInput(f"{version} reads several texts at once; `pretrain` trains such models")
+        if values["resume"] and values["overwrite"]:
+            raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
+        if team.is_main and not VERSIONS[version].masks:
+            shell.warn_unused(ctx, ["bound"], f"in training {version}")
+        replace = values["overwrite"] or values["resume"]
+        lock = shell.output_lock(out, "--out", replace, "--overwrite or --resume")
+        with lock if team.is_main else nullcontext():
             run, corpus = start(ctx, version, out, values, team)
             run.train(values["save_every"])
             if team.is_main:
                 losses = run.complete(lambda: measure(run, corpus))
                 floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
                 echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
-
-
-def require_trainable(version: str, values: dict[str, Any]) -> None:
-    """Raise BadInput for a version that `pretrain` trains, and for flags that contradict."""
-    if VERSIONS[version].branches:
-        raise BadInput(
-            f"{version} reads several texts at once; `python -m babygpt pretrain` trains such models"
-        )
-    if values["resume"] and values["overwrite"]:
-        raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
 
 
 def start(
@@ -195,7 +168,7 @@ def start(
     if values["resume"]:
         saved, began = load_unfinished(out, version)
         options = saved.options
-        adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
+        shell.adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
     try:
         corpus = load_corpus(values["corpus"], with_mask=masks)
     except BadInput as error:
@@ -203,8 +176,8 @@ def start(
         raise BadInput(f"{error}{moved}") from None
     if saved:
         require_same_text(out, saved, corpus)
-    config = ModelConfig(corpus.tokenizer.vocab_size, **fields_of(ModelConfig, values))
-    plan = TrainConfig(**fields_of(TrainConfig, values))
+    config = ModelConfig(corpus.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values))
+    plan = TrainConfig(**shell.fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
     model = (saved.model if saved else build(version, config, **options)).to(pick_device())
@@ -247,22 +220,18 @@ def describe(losses: dict[str, float | None]) -> str:
 
 
 @click.command()
-@click.argument("model", type=PATH)
+@click.argument("model", type=shell.PATH)
 @click.option("--prompt", default="\n", help="text to continue  [default: a line end]")
-@sampling_options
-@shown(
+@shell.sampling_options
+@shell.shown(
     "--order",
     type=click.Choice(list(ORDERS)),
     default="confidence",
     help="v7: which characters appear first, the surest, any, or as training's masking run backwards",
 )
-@shown(
-    "--confidence-threshold",
-    default=0.95,
-    help="v7, confidence: what it is surer of than this appears at once",
-)
-@shown("--per-step", default=1, help="v7, random: characters a step")
-@shown("--n-steps", default=32, help="v7, ancestral: steps a block at the most")
+@shell.shown("--confidence-threshold", default=0.95, help="v7, confidence: what is surer appears at once")
+@shell.shown("--per-step", default=1, help="v7, random: characters a step")
+@shell.shown("--n-steps", default=32, help="v7, ancestral: steps a block at the most")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
 @click.pass_context
 def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values: Any) -> None:
@@ -277,21 +246,18 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
     loaded, order = load(model), values["order"]
     kind = VERSIONS[loaded.version]
     if kind.branches:
-        raise BadInput(
-            f"{model} is a {loaded.version}, which writes several texts at once: "
-            f"use `parallel-generate --model {model} --branches 2`"
-        )
+        raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
     idx, network = loaded.tokenizer.encode(prompt)[None], loaded.model.to(pick_device())
     draw = torch.Generator().manual_seed(values["seed"])
     how = (values["temperature"], values["top_k"], draw)
     if kind.masks:
         others = [flag for name, (flag, _) in ORDERS.items() if name != order]
-        warn_unused(ctx, others, f"with --order {order}")
+        shell.warn_unused(ctx, others, f"with --order {order}")
         flag, make = ORDERS[order]
         appear = getattr(sampling, make)(values[flag])
         written = sampling.continue_text(network, idx, tokens, appear, *how, values["block"]).tokens
     else:
         unused = ["order", *(flag for flag, _ in ORDERS.values()), "block"]
-        warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
+        shell.warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
         written = sampling.generate(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))

@@ -130,22 +130,21 @@ def build(
 
     kind = VERSIONS[version]
     require_memory_for_model(config, blocks=kind.bag is None)
+    if per_layer and layers is None:
+        layers = [version] * config.n_layer
     if kind.bag:
-        if per_layer or layers is not None:
+        if layers is not None:
             raise BadInput(f"{version} has no layers for encodings of their own")
         return resolve_name(f"babygpt.models.language_model:{kind.bag}")(config, **options)
     isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}
-    if per_layer or layers is not None:
-        names = [version] * config.n_layer if layers is None else layers
-        encoding: Encoding = encoding_per_layer(version, config, names, options)
-    else:
+    if layers is None:
         encoding = kind.make_encoding(config, **options)
+    else:
+        encoding = encoding_per_layer(version, config, layers, **options)
     return Transformer(config, encoding, causal=not kind.masks, **isolated)
 
 
-def encoding_per_layer(
-    version: str, config: ModelConfig, names: Sequence[str], options: dict[str, Any]
-) -> PerLayer:
+def encoding_per_layer(version: str, config: ModelConfig, names: Sequence[str], **options: Any) -> PerLayer:
     """Return an encoding of its own for each layer. Each takes those of the options that it knows.
 
     Raises BadInput for a wrong number of layers, and for a layer whose encoding needs branches or masks that
