@@ -57,7 +57,7 @@ LAYERED = ("per_layer", "layers")
 
 def takers(setting: str) -> list[str]:
     """Return the versions with a setting, of those that `train` trains."""
-    return [name for name, kind in VERSIONS.items() if setting in kind.settings]
+    return [name for name, kind in VERSIONS.items() if setting in kind.settings.split()]
 
 
 def setting_options(command: shell.Command) -> shell.Command:
@@ -77,7 +77,7 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
     """
     given = {name: ctx.params[name] for name in shell.typed(ctx, (*SETTINGS, *LAYERED))}
     layers: Sequence[str] = given.get("layers") or [version]
-    taken = {setting for name in layers if name in VERSIONS for setting in VERSIONS[name].settings}
+    taken = {setting for name in layers if name in VERSIONS for setting in VERSIONS[name].settings.split()}
     for name in given:
         if name in SETTINGS and name not in taken:
             raise BadInput(
@@ -91,7 +91,7 @@ def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Lists, which JSON makes of tuples, are tuples again.
     """
-    defaults = {name: SETTINGS[name][0] for name in VERSIONS[version].settings}
+    defaults = {name: SETTINGS[name][0] for name in VERSIONS[version].settings.split()}
     found = {"per_layer": False, **defaults, **options}
     found |= {name: tuple(found[name]) for name in SETTINGS if isinstance(found.get(name), list)}
     return {name: found.get(name) for name in (*SETTINGS, *LAYERED)}

@@ -77,7 +77,7 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
     """Or is a shape, and not a choice: heads, and rows of a table."""
     for name, kind in VERSIONS.items():
-        flags = {setting: SETTINGS[setting][0] for setting in kind.settings}
+        flags = {setting: SETTINGS[setting][0] for setting in kind.settings.split()}
         assert kind.branches or {"n_head": None, **kind.options()} == {"n_head": None, **flags}, name
     assert all(takers(setting) for setting in SETTINGS)
 
