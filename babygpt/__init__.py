@@ -5,7 +5,7 @@ and `python -m babygpt --help` need not wait for PyTorch.
 """
 
 import re
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # what editors and type checkers see
     __version__: str
 
 # The imports above as text, so that each name is listed once: name -> module that defines it.
-IMPORTS = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.MULTILINE)
-MODULES = {name: module for module, name in IMPORTS}
+OWN_TEXT = Path(__file__).read_text("utf-8")
+MODULES = {m[2]: m[1] for m in re.finditer(r"^    from (\S+) import (\w+) as", OWN_TEXT, re.MULTILINE)}
 __all__ = list(MODULES)
 
 if not TYPE_CHECKING:  # a type checker that saw this would accept any name
@@ -38,12 +38,9 @@ if not TYPE_CHECKING:  # a type checker that saw this would accept any name
     def __getattr__(name: str) -> Any:
         """Import a name of MODULES, or a module of the package, when it is first used (PEP 562)."""
         if name == "__version__":
-            from importlib import metadata  # 0.1 s, which `--help` need not wait for
-
             return metadata.version("babygpt")
         if name in MODULES:
-            globals()[name] = value = getattr(import_module(MODULES[name]), name)
-            return value
+            return getattr(import_module(MODULES[name]), name)
         if not name.startswith("_") and find_spec(f"babygpt.{name}"):  # babygpt.plots and the like
             return import_module(f"babygpt.{name}")
         raise AttributeError(f"module 'babygpt' has no attribute {name!r}")

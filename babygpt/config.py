@@ -52,13 +52,13 @@ def settle_numbers(config: Any) -> None:
 
 
 def require_positive(config: Any, *names: str) -> None:
-    """Raise BadInput naming the first of these fields that is not above 0, or is 2^63 or more."""
+    """Raise BadInput naming the first of these fields that is not above 0, or too large for PyTorch."""
     for name in names:
         value = getattr(config, name)
-        if not value > 0:  # refuses nan too
-            raise BadInput(f"{name} ({value}) must be above 0")
-        if isinstance(value, int) and value >= BEYOND:
-            raise BadInput(f"{name} ({short(value)}) must be below 2^63")
+        whole = isinstance(value, int)
+        if not 0 < value <= (BEYOND - 1 if whole else 1e38):  # float32 holds hardly more
+            most = "must be below 2^63" if whole else "at most 1e38"
+            raise BadInput(f"{name} ({short(value)}) must be above 0, and {most}")
 
 
 def require_countable(name: str, number: int) -> None:
@@ -67,10 +67,11 @@ def require_countable(name: str, number: int) -> None:
         raise BadInput(f"{name} ({short(number)}) must be at least 1, and below 2^63")
 
 
-def require_seed(seed: int) -> None:
-    """Raise BadInput for a seed that PyTorch's generators do not take."""
+def require_seed(seed: int) -> int:
+    """Return a seed. Raise BadInput if PyTorch's generators do not take it."""
     if not -BEYOND <= whole_number("seed", seed) < BEYOND:
         raise BadInput(f"seed ({seed}) must lie between -2^63 and 2^63 - 1")
+    return seed
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,5 @@ class TrainConfig:
             if not 0 <= getattr(self, name) < BEYOND:  # refuses nan too
                 raise BadInput(f"{name} ({getattr(self, name)}) must be at least 0, and below 2^63")
         require_seed(self.seed)
-        if max(self.lr_matrix, self.lr_other) > 1e38:  # float32 holds hardly more
-            raise BadInput(
-                f"lr_matrix ({self.lr_matrix}) and lr_other ({self.lr_other}) must be at most 1e38"
-            )
         if not 0 <= self.final_lr <= 1:
             raise BadInput(f"final_lr ({self.final_lr}) must lie between 0 and 1")

@@ -10,12 +10,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 HANG_UP = getattr(signal, "SIGHUP", signal.SIGTERM)  # Windows has none
-Handler = Callable[[int, FrameType | None], None]
+ENDING = {signal.SIGTERM, HANG_UP}  # by default they kill the process
 
 
 class Screen:
@@ -63,7 +63,7 @@ def end_at_once(number: int, frame: FrameType | None = None) -> None:
 
 
 @contextmanager
-def handled(numbers: Iterable[int], handler: Handler) -> Iterator[None]:
+def handled(numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Call a function for these signals while the context lasts, in the main thread.
 
     A signal that is ignored, as under nohup, or that other code handles, keeps its handler.
@@ -79,11 +79,6 @@ def handled(numbers: Iterable[int], handler: Handler) -> Iterator[None]:
             signal.signal(number, old)
 
 
-def ended_by_signals() -> AbstractContextManager[None]:
-    """Let SIGTERM and SIGHUP raise `Ended` while the context lasts; by default they kill the process."""
-    return handled({signal.SIGTERM, HANG_UP}, end_at_once)
-
-
 @contextmanager
 def deferred_signals() -> Iterator[list[int]]:
     """Note the signals that ask for an end while the context lasts; they interrupt nothing.
@@ -91,5 +86,5 @@ def deferred_signals() -> Iterator[list[int]]:
     Yields the list of their numbers, in the order in which they come.
     """
     noted: list[int] = []
-    with handled({signal.SIGINT, signal.SIGTERM, HANG_UP}, lambda number, frame: noted.append(number)):
+    with handled({signal.SIGINT, *ENDING}, lambda number, frame: noted.append(number)):
         yield noted

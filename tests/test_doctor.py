@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import sysconfig
 import tomllib
 from collections import namedtuple
 from importlib import metadata
@@ -11,10 +12,12 @@ import joblib
 import jupyter_core.paths
 import pytest
 import torch
+from click.testing import CliRunner
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from babygpt import doctor
+from babygpt.cli import main
 from babygpt.doctor import Diagnosis, checks, format_diagnoses
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,7 +52,8 @@ def pretend(monkeypatch):
 # ---------------------------------------------------------------- as it is here
 
 
-def test_all_is_well_where_the_tests_run_and_every_package_is_checked_once():
+def test_all_is_well_where_the_tests_run_and_every_package_is_checked_once(monkeypatch):
+    monkeypatch.setenv("PATH", sysconfig.get_path("scripts"))
     found = checks()
     assert [one for one in found if not one.ok] == []
     names = [one.name for one in found]
@@ -84,46 +88,44 @@ def test_bounds_are_kept(pretend, name: str, version: str | None, ok: bool):
     assert found.detail.startswith(version or "missing")
 
 
-def test_an_install_without_the_lab_is_well_and_says_so_in_one_line(pretend):
-    pretend(**dict.fromkeys(LAB))
-    assert [one for one in checks() if not one.ok] == []
-    assert "pip install -e '.[lab]'" in finding("lab").detail
+@pytest.mark.parametrize("brought", [set(), {"ipykernel"}], ids=["shell", "editor"])
+def test_an_install_without_the_lab_is_well_and_says_so_in_one_line(pretend, brought: set[str]):
+    pretend(**dict.fromkeys({*LAB} - brought))
+    done = CliRunner().invoke(main, ["doctor"])
+    assert done.exit_code == 0, done.output
+    assert [line[:5] for line in done.output.splitlines() if "pip install -e '.[lab]'" in line] == ["✓ lab"]
     assert not {one.name for one in checks()} & {*LAB, "widgets", "jupyter"}
 
 
-def test_babygpt_not_installed_and_an_old_python_are_seen(monkeypatch):
+def test_babygpt_not_installed_is_seen(monkeypatch):
     def gone(name: str):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 4, "final", 0))
-    found = doctor.python()
-    assert (found.ok, found.detail[:6]) == (False, "3.10.4")
     monkeypatch.setattr(doctor.metadata, "requires", gone)
     assert not finding("babygpt").ok
 
 
-def test_a_jupyter_of_another_environment_is_named(monkeypatch, tmp_path: Path):
-    monkeypatch.setattr(doctor.shutil, "which", lambda _: str(tmp_path / "jupyter"))
-    assert f"{tmp_path / 'jupyter'} is of another environment" in finding("jupyter").detail
-    own = Path(doctor.sysconfig.get_path("scripts")) / "jupyter"
-    monkeypatch.setattr(doctor.shutil, "which", lambda _: str(own))
-    assert "jupyter" not in [one.name for one in checks()]
+def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_path: Path):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    help = f"{sys.executable} -m jupyterlab"
+    assert finding("jupyter").ok
+    assert help in finding("jupyter").detail
+    (tmp_path / "jupyter").touch(mode=0o755)
+    assert finding("jupyter").detail.startswith(f"{tmp_path / 'jupyter'} is of another environment")
+    assert help in finding("jupyter").detail
+    assert not finding("jupyter").ok
+    monkeypatch.setitem(sys.modules, "ipykernel", doctor)  # in a notebook, which was opened somehow
+    assert finding("jupyter").ok
+    monkeypatch.setenv("PATH", sysconfig.get_path("scripts"))
+    assert finding("jupyter") == Diagnosis("jupyter", True, shutil.which("jupyter"))
 
 
 def test_broken_widgets_are_seen(monkeypatch, tmp_path: Path):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "ipywidgets", None)
         assert finding("widgets").detail.startswith("no sliders: ")
-    (own,) = [
-        Path(p)
-        for p in jupyter_core.paths.jupyter_path("labextensions")
-        if (Path(p) / doctor.MANAGER).is_dir()
-    ]
-    monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *_: [str(tmp_path), str(own)])
-    assert finding("widgets").ok
-    shutil.copytree(own / doctor.MANAGER, tmp_path / doctor.MANAGER)
-    assert finding("widgets").detail.endswith(f"remove {tmp_path / doctor.MANAGER}")
-    monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *_: [])
+    monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *_: [str(tmp_path)])
     assert "jupyterlab_widgets" in finding("widgets").detail
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cached_property, partial
 from importlib import import_module, metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from click.core import ParameterSource
 from babygpt.config import SAVE_EVERY, require_seed
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
-from babygpt.terminal import Ended, echo, ended_by_signals
+from babygpt.terminal import ENDING, Ended, echo, end_at_once, handled
 
 Command = Callable[..., None]
 Table = Mapping[str, tuple[str, str]]  # name of a command -> its module, and the sentence that --help shows
@@ -39,10 +38,8 @@ class CommandGroup(click.Group):
     entry_points  group of entry points whose values are more such tables; other packages register them
     """
 
-    def __init__(
-        self, *args: Any, lazy: Table | None = None, entry_points: str = "", **settings: Any
-    ) -> None:
-        super().__init__(*args, **settings)
+    def __init__(self, *args: Any, lazy: Table | None = None, entry_points: str = "", **named: Any) -> None:
+        super().__init__(*args, **named)
         self.own, self.entry_points = lazy or {}, entry_points
 
     @cached_property
@@ -59,14 +56,8 @@ class CommandGroup(click.Group):
         """Return the command of a name, imported if need be; None if there is none."""
         table = self.own if cmd_name in self.own else self.lazy  # reads entry points only where it must
         if cmd_name not in table:
-            if self.entry_points and table == self.own and find_spec("babygpt_course"):
-                raise click.UsageError(
-                    f"no command {cmd_name!r}. The course's commands are not registered, because this"
-                    " environment was installed before they moved: run `make env`, or `pip install -e .`"
-                )
             return super().get_command(ctx, cmd_name)
-        module, _ = table[cmd_name]
-        command: click.Command = getattr(import_module(module), cmd_name.replace("-", "_"))
+        command: click.Command = getattr(import_module(table[cmd_name][0]), cmd_name.replace("-", "_"))
         if "babygpt.device" in sys.modules:  # with PyTorch, which `doctor` has not imported yet
             sys.modules["babygpt.device"].use_allowed_threads()
         return command
@@ -81,7 +72,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for; turn a user's error into one line."""
         try:
-            with ended_by_signals():
+            with handled(ENDING, end_at_once):
                 return super().invoke(ctx)
         except Ended as end:
             echo(end.line, error=True)
@@ -114,6 +105,15 @@ def user_error_line(error: Exception) -> str | None:
 # ---------------------------------------------------------------- options
 
 
+def option_for(flag: str, name: str, default: Any, about: str) -> Callable[[Command], Command]:
+    """Return an option that takes what its default is: numbers, a text or, for None, a whole number."""
+    kind = int if default is None else type(default)
+    form: dict[str, Any] = {"type": kind, "is_flag": kind is bool, "show_default": default is not False}
+    if kind is tuple:
+        form |= {"type": type(default[0]), "nargs": len(default)}
+    return click.option(flag, name, default=default, help=about, **form)
+
+
 def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
     """Return a decorator that adds an option for every field of a dataclass that has a default.
 
@@ -123,14 +123,9 @@ def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Cal
     """
 
     def add(command: Command) -> Command:
-        for f in reversed(fields(config)):
-            if f.default is MISSING or f.name in skip:
-                continue
+        for f in reversed([f for f in fields(config) if f.default is not MISSING and f.name not in skip]):
             default = defaults.get(f.name, f.default)
-            kind = int if default is None else type(default)
-            flag = kind is bool
-            about = {"type": kind, "is_flag": flag, "show_default": not flag, "help": f.metadata["help"]}
-            command = click.option(flag_of(f.name), default=default, **about)(command)
+            command = option_for(flag_of(f.name), f.name, default, f.metadata["help"])(command)
         return command
 
     return add
@@ -187,32 +182,21 @@ def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any
     return parse
 
 
-corpus_option = click.option(
-    "--corpus",
-    default="tales",
-    show_default=True,
-    help="tales, plain-tales, tales-zh, recall, shakespeare, or a text file's path",
+shown = partial(click.option, show_default=True)
+corpus_option = shown(
+    "--corpus", default="tales", help="tales, plain-tales, tales-zh, recall, shakespeare, or a file's path"
 )
-save_every_option = click.option(
-    "--save-every",
-    default=SAVE_EVERY,
-    show_default=True,
-    type=click.IntRange(0),
-    help="steps between checkpoints; 0 writes only at the end",
+save_every_option = shown(
+    "--save-every", default=SAVE_EVERY, type=click.IntRange(0), help="steps between checkpoints; 0: end only"
 )
-
-
-def check_seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    """Return a seed; raise BadInput if PyTorch's generators do not take it."""
-    require_seed(value)
-    return value
 
 
 def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
-    shown = partial(click.option, show_default=True)
     for option in (
-        shown("--seed", default=1337, callback=check_seed, help="seed of the draws"),
+        shown(
+            "--seed", default=1337, callback=lambda c, p, seed: require_seed(seed), help="seed of the draws"
+        ),
         click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
         shown("--temperature", default=1.0, help="0 always takes the likeliest character"),
         shown("--tokens", default=200, help="characters to write in each text"),

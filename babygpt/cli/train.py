@@ -1,113 +1,73 @@
-"""The commands `train` and `generate`, for one text at a time."""
+"""The commands `train` and `generate`, for one text at a time.
+
+PyTorch is imported when a command runs, so that `--help` need not wait for it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import torch
 
-from babygpt.cli.options import (
-    PATH,
-    Command,
-    adopt,
-    corpus_option,
-    fields_of,
-    flag_of,
-    list_of,
-    options_from,
-    output_lock,
-    sampling_options,
-    save_every_option,
-    typed,
-    warn_unused,
-)
+from babygpt.cli import options as shell
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.device import compile_in_place, pick_device
-from babygpt.encodings.gaussian import KERNELS
 from babygpt.errors import BadInput
-from babygpt.metrics.denoising import nelbo
-from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import MaskedDiffusion, objective_for
-from babygpt.sampling import ancestral, by_confidence, continue_text, in_random_order
-from babygpt.sampling import generate as next_tokens
-from babygpt.sampling.diffusion import Order
+from babygpt.models.versions import VERSIONS
 from babygpt.terminal import echo
-from babygpt.training import Training
-from babygpt.training import checkpoint as checkpoints
-from babygpt.training.distributed import Team, distributed
-from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
-ORDERS: dict[str, tuple[str, Callable[[Any], Order]]] = {  # each with its flag
-    "confidence": ("confidence_threshold", by_confidence),
-    "random": ("per_step", in_random_order),
-    "ancestral": ("n_steps", ancestral),
+if TYPE_CHECKING:
+    from babygpt.data.corpus import Corpus
+    from babygpt.training.distributed import Team
+    from babygpt.training.saved_run import SavedRun
+
+ORDERS = {  # of masked diffusion -> its flag, and what makes it in babygpt.sampling
+    "confidence": ("confidence_threshold", "by_confidence"),
+    "random": ("per_step", "in_random_order"),
+    "ancestral": ("n_steps", "ancestral"),
 }
-shown = partial(click.option, show_default=True)
 
 
 # ---------------------------------------------------------------- flags for the settings of an encoding
 
-SETTINGS = {  # setting of an encoding -> its help; its type and default are the encoding's own
-    "theta": "base of the frequencies",
-    "kernel": "K of the distance, or of the note's position",
-    "alphas": "weights of K's two scales",
-    "sigmas": "their widths, in tokens",
-    "learnable": "whether K's weights and widths are trained",
-    "alpha": "factor of MASK tokens",
-    "steepness": "1 as in the paper, more to forget faster",
-    "n_buckets": "of distances, each with a number that a head learns",
-    "furthest": "distance from which on all are in one bucket, in tokens",
-    "both_ways": "whether half of the buckets are for what comes after",
-    "width": "hidden units of FIRE's network",
-    "threshold": "FIRE's at first: queries before it divide by the same, in tokens",
-    "factor": "how many times longer texts may be than those trained on, 4 for 4n",
-    "share": "of the pairs that turn, the quickest ones; the others never do",
-    "scale_base": "tokens over which the quickest pair fades to 0.29",
-    "every": "layers number N, 2N, ... have no code, counted from 1",
+SETTINGS: dict[str, tuple[Any, str]] = {  # setting of an encoding -> its default there, and its help
+    "theta": (10_000.0, "base of the frequencies"),
+    "kernel": ("relative", "relative: K of the distance; absolute: of the note's position"),
+    "alphas": ((0.7, 0.3), "weights of K's two scales"),
+    "sigmas": ((5.0, 20.0), "their widths, in tokens"),
+    "learnable": (True, "whether K's weights and widths are trained"),
+    "alpha": (0.3, "factor of MASK tokens"),
+    "steepness": (1.0, "1 as in the paper, more to forget faster"),
+    "n_buckets": (32, "of distances, each with a number that a head learns"),
+    "furthest": (128, "distance from which on all are in one bucket, in tokens"),
+    "both_ways": (False, "whether half of the buckets are for what comes after"),
+    "width": (32, "hidden units of FIRE's network"),
+    "threshold": (16.0, "FIRE's at first: queries before it divide by the same, in tokens"),
+    "factor": (1.0, "how many times longer texts may be than those trained on, 4 for 4n"),
+    "share": (0.25, "of the pairs that turn, the quickest ones; the others never do"),
+    "scale_base": (512.0, "tokens over which the quickest pair fades to 0.29"),
+    "every": (4, "layers number N, 2N, ... have no code, counted from 1"),
 }
 LAYERED = ("per_layer", "layers")
 
 
 def takers(setting: str) -> list[str]:
     """Return the versions with a setting, of those that `train` trains."""
-    return [name for name, kind in VERSIONS.items() if setting in kind.options() and not kind.branches]
+    return [name for name, kind in VERSIONS.items() if setting in kind.settings.split()]
 
 
-def setting_option(name: str, about: str) -> Callable[[Command], Command]:
-    """Return the option for a setting; without it, the encoding's own default holds."""
-    versions = takers(name)
-    default = VERSIONS[versions[0]].options()[name]
-    form, shown = dict[str, Any](type=type(default)), str(default)
-    if isinstance(default, bool):
-        form, shown = {"is_flag": True}, "learnable" if default else "off"
-    elif isinstance(default, tuple):
-        form, shown = {"type": float, "nargs": len(default)}, " ".join(map(str, default))
-    elif name == "kernel":
-        form = {"type": click.Choice(list(KERNELS))}
-    some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
-    flag = "--learnable/--fixed" if name == "learnable" else flag_of(name)
-    words = f"{about} ({', '.join(some)})  [default: {shown}]"
-    return click.option(flag, name, default=None, help=words, **form)
-
-
-def encoding_options(command: Command) -> Command:
-    """Add the flags by which a version's encoding is chosen."""
-    for name, about in reversed(SETTINGS.items()):
-        command = setting_option(name, about)(command)
-    command = click.option(
-        "--layers",
-        callback=lambda ctx, param, value: value and list_of(str)(ctx, param, value),
-        help="each layer's encoding, by its version: v4,v4,v4,nope",
-    )(command)
-    return click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")(command)
+def setting_options(command: shell.Command) -> shell.Command:
+    """Add the flags for the settings of encodings, each with the versions that have it."""
+    for name, (default, about) in reversed(SETTINGS.items()):
+        versions = takers(name)
+        some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
+        flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
+        command = shell.option_for(flag, name, default, f"{about} ({', '.join(some)})")(command)
+    return command
 
 
 def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
@@ -115,12 +75,14 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
 
     Raises BadInput, naming the flag and the versions that have it, for a setting that the encoding lacks.
     """
-    given = {name: ctx.params[name] for name in typed(ctx, (*SETTINGS, *LAYERED))}
+    given = {name: ctx.params[name] for name in shell.typed(ctx, (*SETTINGS, *LAYERED))}
     layers: Sequence[str] = given.get("layers") or [version]
-    taken = {option for name in layers if name in VERSIONS for option in VERSIONS[name].options()}
+    taken = {setting for name in layers if name in VERSIONS for setting in VERSIONS[name].settings.split()}
     for name in given:
         if name in SETTINGS and name not in taken:
-            raise BadInput(f"{flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have")
+            raise BadInput(
+                f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have"
+            )
     return given
 
 
@@ -129,7 +91,8 @@ def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Lists, which JSON makes of tuples, are tuples again.
     """
-    found = {"per_layer": False, "layers": None, **VERSIONS[version].options(), **options}
+    defaults = {name: SETTINGS[name][0] for name in VERSIONS[version].settings.split()}
+    found = {"per_layer": False, **defaults, **options}
     found |= {name: tuple(found[name]) for name in SETTINGS if isinstance(found.get(name), list)}
     return {name: found.get(name) for name in (*SETTINGS, *LAYERED)}
 
@@ -139,16 +102,18 @@ def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @click.command()
 @click.argument("version", type=click.Choice(list(VERSIONS)))
-@corpus_option
-@click.option("--out", type=PATH, help="where to write  [default: weights/VERSION.safetensors]")
+@shell.corpus_option
+@click.option("--out", type=shell.PATH, help="where to write  [default: weights/VERSION.safetensors]")
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
 @click.option("--resume", is_flag=True, help="go on with the run in --out, with the numbers it began with")
-@save_every_option
+@shell.save_every_option
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
-@options_from(ModelConfig)
-@options_from(TrainConfig)
-@encoding_options
+@shell.options_from(ModelConfig)
+@shell.options_from(TrainConfig)
+@click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")
+@click.option("--layers", default="", callback=shell.list_of(str), help="their versions, as v4,v4,v4,nope")
+@setting_options
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
@@ -162,32 +127,25 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
     --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
+    from babygpt.training.distributed import distributed
+
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
-        require_trainable(version, values)
-        lock: AbstractContextManager[None] = nullcontext()
-        if team.is_main:
-            if not VERSIONS[version].masks:
-                warn_unused(ctx, ["bound"], f"in training {version}")
-            replace = values["overwrite"] or values["resume"]
-            lock = output_lock(out, "--out", replace, "--overwrite or --resume")
-        with lock:
+        if VERSIONS[version].branches:
+            raise BadInput(f"{version} reads several texts at once; `pretrain` trains such models")
+        if values["resume"] and values["overwrite"]:
+            raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
+        if team.is_main and not VERSIONS[version].masks:
+            shell.warn_unused(ctx, ["bound"], f"in training {version}")
+        replace = values["overwrite"] or values["resume"]
+        lock = shell.output_lock(out, "--out", replace, "--overwrite or --resume")
+        with lock if team.is_main else nullcontext():
             run, corpus = start(ctx, version, out, values, team)
             run.train(values["save_every"])
             if team.is_main:
                 losses = run.complete(lambda: measure(run, corpus))
                 floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
                 echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
-
-
-def require_trainable(version: str, values: dict[str, Any]) -> None:
-    """Raise BadInput for a version that `pretrain` trains, and for flags that contradict."""
-    if VERSIONS[version].branches:
-        raise BadInput(
-            f"{version} reads several texts at once; `python -m babygpt pretrain` trains such models"
-        )
-    if values["resume"] and values["overwrite"]:
-        raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
 
 
 def start(
@@ -197,11 +155,20 @@ def start(
 
     Raises BadInput for the corpus, and if `out` holds no run or another one than the flags describe.
     """
+    import torch
+
+    from babygpt.data.corpus import load_corpus
+    from babygpt.device import compile_in_place, pick_device
+    from babygpt.models.versions import build
+    from babygpt.objectives import objective_for
+    from babygpt.training import Training
+    from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
+
     masks, options, saved = VERSIONS[version].masks, chosen_options(ctx, version), None
     if values["resume"]:
         saved, began = load_unfinished(out, version)
         options = saved.options
-        adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
+        shell.adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
     try:
         corpus = load_corpus(values["corpus"], with_mask=masks)
     except BadInput as error:
@@ -209,8 +176,8 @@ def start(
         raise BadInput(f"{error}{moved}") from None
     if saved:
         require_same_text(out, saved, corpus)
-    config = ModelConfig(corpus.tokenizer.vocab_size, **fields_of(ModelConfig, values))
-    plan = TrainConfig(**fields_of(TrainConfig, values))
+    config = ModelConfig(corpus.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values))
+    plan = TrainConfig(**shell.fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
     model = (saved.model if saved else build(version, config, **options)).to(pick_device())
@@ -227,6 +194,9 @@ def start(
 
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     """Return the validation loss of a trained model, and the NELBO of a model that fills in masked tokens."""
+    from babygpt.metrics.denoising import nelbo
+    from babygpt.objectives import MaskedDiffusion
+
     objective, model = run.training.objective, run.training.model
     val_loss = run.curve[-1][1] if run.is_measured() else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
@@ -250,49 +220,44 @@ def describe(losses: dict[str, float | None]) -> str:
 
 
 @click.command()
-@click.argument("model", type=PATH)
+@click.argument("model", type=shell.PATH)
 @click.option("--prompt", default="\n", help="text to continue  [default: a line end]")
-@sampling_options
-@shown(
+@shell.sampling_options
+@shell.shown(
     "--order",
     type=click.Choice(list(ORDERS)),
     default="confidence",
     help="v7: which characters appear first, the surest, any, or as training's masking run backwards",
 )
-@shown(
-    "--confidence-threshold",
-    default=0.95,
-    help="v7, confidence: what it is surer of than this appears at once",
-)
-@shown("--per-step", default=1, help="v7, random: characters a step")
-@shown("--n-steps", default=32, help="v7, ancestral: steps a block at the most")
+@shell.shown("--confidence-threshold", default=0.95, help="v7, confidence: what is surer appears at once")
+@shell.shown("--per-step", default=1, help="v7, random: characters a step")
+@shell.shown("--n-steps", default=32, help="v7, ancestral: steps a block at the most")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
 @click.pass_context
 def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values: Any) -> None:
     """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block."""
-    loaded = checkpoints.load(model)
+    import torch
+
+    from babygpt import sampling
+    from babygpt.device import pick_device, use_allowed_threads
+    from babygpt.training.checkpoint import load
+
+    use_allowed_threads()
+    loaded, order = load(model), values["order"]
     kind = VERSIONS[loaded.version]
     if kind.branches:
-        raise BadInput(
-            f"{model} is a {loaded.version}, which writes several texts at once: "
-            f"use `parallel-generate --model {model} --branches 2`"
-        )
+        raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
     idx, network = loaded.tokenizer.encode(prompt)[None], loaded.model.to(pick_device())
     draw = torch.Generator().manual_seed(values["seed"])
     how = (values["temperature"], values["top_k"], draw)
     if kind.masks:
-        order = choose_order(ctx, values)
-        written = continue_text(network, idx, tokens, order, *how, values["block"]).tokens
+        others = [flag for name, (flag, _) in ORDERS.items() if name != order]
+        shell.warn_unused(ctx, others, f"with --order {order}")
+        flag, make = ORDERS[order]
+        appear = getattr(sampling, make)(values[flag])
+        written = sampling.continue_text(network, idx, tokens, appear, *how, values["block"]).tokens
     else:
         unused = ["order", *(flag for flag, _ in ORDERS.values()), "block"]
-        warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
-        written = next_tokens(network, idx, tokens, *how)
+        shell.warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
+        written = sampling.generate(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
-
-
-def choose_order(ctx: click.Context, values: dict[str, Any]) -> Order:
-    """Return the order in which characters appear; warn of flags that belong to another order."""
-    order = values["order"]
-    warn_unused(ctx, [flag for name, (flag, _) in ORDERS.items() if name != order], f"with --order {order}")
-    flag, make = ORDERS[order]
-    return make(values[flag])

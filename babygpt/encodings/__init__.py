@@ -6,6 +6,7 @@ from babygpt.encodings.fourier import Fourier as Fourier
 from babygpt.encodings.fourier import LearnedBranches as LearnedBranches
 from babygpt.encodings.fourier import NoBranchCode as NoBranchCode
 from babygpt.encodings.fourier import RandomBranches as RandomBranches
+from babygpt.encodings.gaussian import AbsoluteGaussian as AbsoluteGaussian
 from babygpt.encodings.gaussian import gaussian as gaussian
 from babygpt.encodings.layers import PerLayer as PerLayer
 from babygpt.encodings.layers import rope_and_none as rope_and_none

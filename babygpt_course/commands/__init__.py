@@ -8,10 +8,7 @@ COMMANDS = {  # name -> its module, and the first sentence of its help
     "pretrain": ("babygpt_course.commands.parallel", "Train a model of parallel branches, in stages."),
     "parallel-generate": ("babygpt_course.commands.parallel", "Write several texts at once."),
     "compare": ("babygpt_course.commands.compare", "Compare how models learn and write."),
-    "analyze": (
-        "babygpt_course.commands.analyze",
-        "Show how well branch codes can be told apart.",
-    ),
+    "analyze": ("babygpt_course.commands.analyze", "Show how well branch codes can be told apart."),
     "claims": ("babygpt_course.commands.claims", "Measure what the source notes claim."),
     "figures": ("babygpt_course.commands.figures", "Measure and draw the course's figures."),
 }

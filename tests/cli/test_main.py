@@ -4,7 +4,6 @@ import errno
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 
 import click
 import pytest
@@ -27,7 +26,10 @@ def commands(group: click.Group = main, above: str = "") -> Iterator[tuple[str, 
             yield f"{above} {name}".strip(), command
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["nonsense"]])
+ALONE = [["--version"], *([name, "--help"] for name in COMMANDS)]  # these need no table of the course
+
+
+@pytest.mark.parametrize("words", [["--help"], ["nonsense"], *ALONE], ids=" ".join)
 def test_what_computes_nothing_does_not_import_pytorch(words):
     script = f"""
 import sys
@@ -39,17 +41,8 @@ except SystemExit:
     print(*{HEAVY} & sys.modules.keys(), "modules", course)
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    table = [] if words == ["--version"] else ["babygpt_course", "babygpt_course.commands"]
+    table = [] if words in ALONE else ["babygpt_course", "babygpt_course.commands"]
     assert result.stdout.splitlines()[-1] == f"modules {table}"
-
-
-def test_an_environment_from_before_the_move_is_told_what_to_run(run, monkeypatch):
-    monkeypatch.setattr(metadata, "entry_points", lambda group: ())
-    monkeypatch.delitem(vars(main), "lazy", raising=False)  # a cached property
-    result = run("figures", "--help")
-    vars(main).pop("lazy", None)
-    assert result.exit_code == 2
-    assert "run `make env`" in result.stderr
 
 
 def test_the_help_lists_every_command_as_it_describes_itself(run):
