@@ -178,7 +178,7 @@ class Dashboard(View):
         self.replay.disabled = state not in REWINDABLE
         for control in self.controls.values():
             control.disabled = state.over
-        self.image.tell(announcement=f"{self.title}: {state}")
+        self.image.announcement = f"{self.title}: {state}"
 
     # ------------------------------------------------------------ in the painter's thread
 
