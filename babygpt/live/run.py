@@ -164,18 +164,23 @@ class Run:
 
     # ------------------------------------------------------------ in the trainer's thread
 
-    def train_after(self, earlier: Sequence[Run]) -> None:
-        """Wait for the earlier runs, train, and keep the error if there is one."""
+    def train_after(self, earlier: list[Run]) -> None:
+        """Wait for the earlier runs, train, and keep the error if there is one.
+
+        earlier  emptied as they end
+        """
         try:
-            for other in earlier:
-                while not self._stopping.is_set() and not other.wait(0.05):
-                    pass
+            while earlier and not self._stopping.is_set():
+                if earlier[0].wait(0.05):
+                    del earlier[0]
+                    self._notify(at_once=True)
             with background_threads():
                 self._train(*self._work)
         except BaseException as error:  # whatever it is, `result` raises it
             self.error = error
             self._set_state(State.FAILED)
         finally:
+            earlier.clear()
             self._work = None
             self._over.set()
 
@@ -244,4 +249,3 @@ class Trainer(threading.Thread):
 
     def run(self) -> None:
         self.watched_run.train_after(self.earlier)
-        self.earlier = []

@@ -115,8 +115,9 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     third = start(make(), objective, title="three")
     assert first.panel.stop_others.layout.display == "none"
     assert second.panel.stop_others.description == "stop one, start this one"
-    assert "waiting" in second.panel.status.value
+    assert second.panel.status.value.startswith("<b>waiting</b> for one · step 0 of 12")
     panel = third.panel
+    assert "<b>waiting</b> for one and two · " in panel.status.value
     assert panel.stop_others.description == "stop one and two, start this one"
     assert (panel.stop_others.layout.display, panel.pause.disabled, panel.stop.disabled) == ("", True, False)
     panel.stop_others.click()
@@ -124,6 +125,7 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     assert all(run.wait(LONG) for run in (first, second, third))
     assert [len(run.history) for run in (first, second, third)] == [2, 0, PLAN.steps]
     assert panel.stop_others.layout.display == "none"
+    assert " for " not in panel.status.value
 
 
 # ---------------------------------------------------------------- pictures
