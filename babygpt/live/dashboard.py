@@ -190,6 +190,8 @@ class Dashboard(View):
         first, *others = self.canvas.axes
         losses = [step.loss for step in run.history[:upto]]
         now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
+        if counts := run.validating:  # else the picture would stand still meanwhile
+            now = "validating {:,} of {:,}".format(*counts)
         curve, title = {run.title: losses}, f"{run.title}: {now}"
         plots.draw_losses(first, curve, self.floors, title, total=run.total, untrained=run.uniform_loss)
         for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
@@ -210,8 +212,8 @@ def describe(run: Run, awaited: str) -> str:
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
         left = last.seconds / made * (run.total - made)
-        if run.state is State.RUNNING and run.validating:
-            words.append("measuring on text it has not seen")
+        if counts := run.validating:
+            words.append("validating {:,} of {:,} windows".format(*counts))
         else:
             words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
     words.append(f"on {escape(device_name(run.device))}")

@@ -217,6 +217,25 @@ def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, 
     assert len(wakes) == before + 3
 
 
+def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatch):
+    for seconds in ("TEXT_SECONDS", "PICTURE_SECONDS"):
+        monkeypatch.setattr(f"babygpt.live.dashboard.{seconds}", 0.0)
+    seen = []
+
+    class Validated(NextToken):
+        def losses(self, model, batch):
+            if torch.is_inference_mode_enabled():
+                run = threading.current_thread().watched_run
+                assert run.panel.painter.wait(LONG)
+                seen.append((title(run), run.panel.status.value))
+            return super().losses(model, batch)
+
+    start(make(), Validated(small_corpus, BLOCK)).result()
+    counts = ["0 of 65", "64 of 65"]
+    assert [name for name, _ in seen] == [f"v4: validating {count}" for count in counts]
+    assert all(f"validating {n} windows" in status for (_, status), n in zip(seen, counts, strict=True))
+
+
 # ---------------------------------------------------------------- errors
 
 
