@@ -83,13 +83,13 @@ class Dashboard(View):
     run       to show
     floors    name -> a loss that no model can pass
     controls  named like numbers of the model's encoding: they steer it
-    earlier   runs that must end before this one begins
+    earlier   runs that must end before this one begins; the trainer takes out those that have ended
     """
 
     def __init__(
         self, run: Run, floors: Mapping[str, float], controls: Sequence[Control], earlier: Sequence[Run] = ()
     ) -> None:
-        self.run, self.floors = weakref.ref(run), dict(floors)
+        self.run, self.floors, self.earlier = weakref.ref(run), dict(floors), earlier
         self.shown_state: State | None = None  # the state that the buttons show
         self.next_text = self.next_picture = 0.0  # seconds
         self.update_lock = threading.Lock()
@@ -97,7 +97,7 @@ class Dashboard(View):
         widths = [1.0, *(watch.width for watch in run.frames)]
         height = max([3.3, *(watch.height for watch in run.frames)])
         super().__init__(f"training: {run.title}", self._make_widgets(run), Canvas(widths, height))
-        self._connect(run, earlier)
+        self._connect(run)
         self._update_text(run)
 
     def _make_widgets(self, run: Run) -> list[Any]:
@@ -115,7 +115,7 @@ class Dashboard(View):
         row = ipywidgets.HBox(head, layout={"flex_flow": "row wrap", "align_items": "center"})
         return [row, *([grid(list(self.controls.values()))] if self.controls else []), self.replay]
 
-    def _connect(self, run: Run, earlier: Sequence[Run]) -> None:
+    def _connect(self, run: Run) -> None:
         """Connect the widgets; none of them keeps the run alive, and they close when it is gone."""
         closing = (self.pause, self.stop, self.stop_others, self.replay, *self.controls.values())
         weakref.finalize(run, close_all, closing).atexit = False
@@ -124,10 +124,7 @@ class Dashboard(View):
         self.replay.observe(weak_callback(self, lambda dashboard, _: dashboard.painter.wake()), names="value")
         for name, widget in self.controls.items():
             widget.observe(weak_callback(self, partial(steer, name)), names="value")
-        if earlier:
-            names = " and ".join(other.title for other in earlier)
-            self.stop_others.description = f"stop {names}, start this one"
-        for other in earlier:
+        for other in self.earlier:
             self.stop_others.on_click(weak_callback(other, lambda other, _: other.stop()))
 
     # ------------------------------------------------------------ called by the run
@@ -163,7 +160,10 @@ class Dashboard(View):
                 self._show_state(state, made)
                 self.shown_state = state
             self.bar.value = made
-            self.status.value = describe(run)
+            awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
+            self.stop_others.description = f"stop {awaited}, start this one"
+            self.stop_others.layout.display = "" if awaited else "none"
+            self.status.value = describe(run, awaited)
 
     def _show_state(self, state: State, made: int) -> None:
         """Enable the actions of a state."""
@@ -172,13 +172,11 @@ class Dashboard(View):
         self.pause.description, self.pause.icon = ("resume", "play") if resumes else ("pause", "pause")
         self.pause.disabled = state not in (State.RUNNING, State.PAUSED)
         self.stop.disabled = state.over
-        offered = state is State.WAITING and self.stop_others.description
-        self.stop_others.layout.display = "" if offered else "none"
         self.replay.value = made
         self.replay.disabled = state not in REWINDABLE
         for control in self.controls.values():
             control.disabled = state.over
-        self.image.tell(announcement=f"{self.title}: {state}")
+        self.image.announcement = f"{self.title}: {state}"
 
     # ------------------------------------------------------------ in the painter's thread
 
@@ -192,6 +190,8 @@ class Dashboard(View):
         first, *others = self.canvas.axes
         losses = [step.loss for step in run.history[:upto]]
         now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
+        if counts := run.validating:  # else the picture would stand still meanwhile
+            now = "validating {:,} of {:,}".format(*counts)
         curve, title = {run.title: losses}, f"{run.title}: {now}"
         plots.draw_losses(first, curve, self.floors, title, total=run.total, untrained=run.uniform_loss)
         for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
@@ -199,18 +199,21 @@ class Dashboard(View):
                 watch.draw(ax, shown, run.title, run.total)
 
 
-def describe(run: Run) -> str:
-    """Describe the state of a run in a line of HTML."""
+def describe(run: Run, awaited: str) -> str:
+    """Describe the state of a run in a line of HTML.
+
+    awaited  titles of the runs that it waits for, or nothing
+    """
     made = len(run.history)
-    words = [f"<b>{run.state}</b>", f"step {made} of {run.total}"]
+    words = [f"<b>{run.state}</b>{escape(awaited and f' for {awaited}')}", f"step {made} of {run.total}"]
     if run.history:
         last = run.history[-1]
         words.append(f"loss {last.loss:.3f}")
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
         left = last.seconds / made * (run.total - made)
-        if run.state is State.RUNNING and run.validating:
-            words.append("measuring on text it has not seen")
+        if counts := run.validating:
+            words.append("validating {:,} of {:,} windows".format(*counts))
         else:
             words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
     words.append(f"on {escape(device_name(run.device))}")

@@ -11,27 +11,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import ipywidgets
-import traitlets
 
 from babygpt.errors import BadInput
 from babygpt.live.explorer import format_number
-from babygpt.live.view import NO_WIDGET, current_cell, show
+from babygpt.live.view import Output, Page
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept in the kernel, not in the notebook."
-# The words replace a widget that is gone, and are hidden while it is there.
-# (A page that is opened again has the widget's class on the output itself, one that runs has it inside.)
-WORDS_LAST = (
-    ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets *,"
-    " > .jp-OutputArea-output .jupyter-widgets)"
-    " + .jp-OutputArea-child:has(.babygpt-words) { display: none; }"
-)
 GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of the first asking
 
 
@@ -128,34 +118,6 @@ def parse_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-class Keys(anywidget.AnyWidget):
-    """Invisible widget with which the arrow keys go from choice to choice, and not from cell to cell."""
-
-    _esm = Path(__file__).parent / "page.js"
-    guess = traitlets.Bool(True).tag(sync=True)  # tells page.js that this is not a picture
-
-
-class Output:
-    """Widget, and words for readers without a kernel: a saved notebook keeps only the words."""
-
-    def __init__(self, widget: Any, words: str) -> None:
-        self.widget, self.words = widget, words
-
-    def __repr__(self) -> str:
-        return self.words
-
-    def _ipython_display_(self) -> None:
-        if current_cell() is None:
-            show({**self.widget._repr_mimebundle_(), "text/plain": self.words})
-            return
-        # The widget's own text holds its value, which may be the guess, and the page would save it.
-        show({**self.widget._repr_mimebundle_(), "text/plain": ""})
-        lines = escape(self.words).replace("\n", "<br>")
-        style = f"<style>{NO_WIDGET} {WORDS_LAST}</style>"
-        page = f'{style}<p class="babygpt-still babygpt-words">{lines}</p>'
-        show({"text/html": page, "text/plain": self.words})
-
-
 class Guess(Output):
     """Question with a learner's guess, and later the outcome.
 
@@ -175,7 +137,7 @@ class Guess(Output):
         self.field.tooltip = question  # a name for those who do not see the words above it
         self.message, self.result = ipywidgets.HTML(), ipywidgets.HTML()
         words = ipywidgets.HTML(f"<b>Predict.</b> {escape(question)}")
-        self.box = ipywidgets.VBox([words, self.field, self.message, Keys()])
+        self.box = ipywidgets.VBox([words, self.field, self.message, Page()])
         self.box.add_class("babygpt-guess")  # for tests, and for your own style
         self.field.observe(self._changed, names="value")
         super().__init__(self.box, f"Predict. {question}\n[{kind.asked()}]")

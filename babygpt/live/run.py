@@ -63,7 +63,7 @@ class Run:
     state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
     frames      watch -> the steps after which it measured, each with the measurement
-    validating  whether a validation loss is being measured now
+    validating  while a validation loss is measured: windows read so far, and in all; else None
     error       of a run that failed, else None
     """
 
@@ -80,7 +80,7 @@ class Run:
         self.uniform_loss = math.log(model.config.vocab_size)  # nats; of uniform guesses
         self.history: list[Step] = []
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
-        self.validating = False
+        self.validating: tuple[int, int] | None = None
         self.error: BaseException | None = None
         self.panel: Any = None  # its Dashboard
         self._work: Any = (model, objective, config)  # released at the end, optimizers and all
@@ -164,18 +164,23 @@ class Run:
 
     # ------------------------------------------------------------ in the trainer's thread
 
-    def train_after(self, earlier: Sequence[Run]) -> None:
-        """Wait for the earlier runs, train, and keep the error if there is one."""
+    def train_after(self, earlier: list[Run]) -> None:
+        """Wait for the earlier runs, train, and keep the error if there is one.
+
+        earlier  emptied as they end
+        """
         try:
-            for other in earlier:
-                while not self._stopping.is_set() and not other.wait(0.05):
-                    pass
+            while earlier and not self._stopping.is_set():
+                if earlier[0].wait(0.05):
+                    del earlier[0]
+                    self._notify(at_once=True)
             with background_threads():
                 self._train(*self._work)
         except BaseException as error:  # whatever it is, `result` raises it
             self.error = error
             self._set_state(State.FAILED)
         finally:
+            earlier.clear()
             self._work = None
             self._over.set()
 
@@ -193,16 +198,36 @@ class Run:
                     for watch, frames in self.frames.items():
                         if step.changed or step.step in watch.steps(self.total):
                             frames.append((step.step, watch.measure(model)))
-                    self.validating = training.is_validated(step)
-                    self._notify(at_once=self.validating or bool(step.changed))
-                    if self.validating:
-                        self.history[-1] = training.with_validation(step)
+                    self._notify(at_once=bool(step.changed))
+                    if training.is_validated(step):
+                        with self._count_windows(model, objective):
+                            self.history[-1] = training.with_validation(step)
                 if self.history and self.history[-1].val_loss is None:  # stopped early
-                    self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
+                    with self._count_windows(model, objective):
+                        self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
         if not self.history:  # stopped before its first step
             loss = objective.validate(model)
             self.untrained = Step(0, loss, lr=0.0, seconds=0.0, tokens=0, val_loss=loss)
         self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+
+    @contextmanager
+    def _count_windows(self, model: LanguageModel, objective: Objective) -> Iterator[None]:
+        """Count the validation windows that the model reads while the context lasts, and show the number."""
+        total = sum(len(batch[0]) for batch in objective.val_batches())
+        self.validating = (0, total)
+        self._notify(at_once=True)
+
+        def count(_: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            if self.validating is not None:  # else a copy made meanwhile is used
+                self.validating = (min(self.validating[0] + len(inputs[0]), total), total)
+                self._notify(at_once=False)
+
+        hook = model.register_forward_hook(count)
+        try:
+            yield
+        finally:
+            hook.remove()
+            self.validating = None
 
     def _goes_on(self) -> bool:
         """Wait through a pause; return whether training goes on after it."""
@@ -244,4 +269,3 @@ class Trainer(threading.Thread):
 
     def run(self) -> None:
         self.watched_run.train_after(self.earlier)
-        self.earlier = []

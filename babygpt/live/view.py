@@ -23,11 +23,16 @@ from babygpt.live.canvas import DRAWING_LOCK, Canvas, first_drawing
 HERE = Path(__file__).parent
 IDLE_SECONDS = 1.0  # without a wake, after which a painter is idle
 Target = TypeVar("Target")
-# A saved page that is opened again finds no widget and says so: this hides the message above a still copy.
-NO_WIDGET = (
+# Hides a still copy while its widget is on the page, and the message above a copy that the widget is gone.
+STILL_CSS = (
+    "body:has(.{0}) :is(.still-{0}, .jp-OutputArea-child:has(.still-{0})),"
     ".jp-OutputArea-child:has(> .jp-OutputArea-output.jupyter-widgets)"
     ":not(:has(> .jp-OutputArea-output.jupyter-widgets *))"  # browsers drop a rule with :has() inside :has()
-    ":has(+ .jp-OutputArea-child .babygpt-still) { display: none; }"
+    ":has(+ .jp-OutputArea-child .babygpt-still) {{ display: none; }}"
+)
+LATE = (  # shown by page.css in a view whose page.js does not come up
+    f"<style>{(HERE / 'page.css').read_text(encoding='utf-8')}</style>"
+    "The page’s script did not start: this is a plain picture. To try again, save the notebook and reload."
 )
 
 
@@ -88,51 +93,93 @@ class Painter:
             return self.painting
 
 
-class Picture(anywidget.AnyWidget):
-    """Image on the page that sends its width to the kernel.
+class Picture(ipywidgets.Image):
+    """Image on the page, with what page.js makes of it. Without page.js it is a plain image.
 
-    value         PNG
     alt           description in words
     announcement  text that a screen reader speaks as soon as it changes
-    still         name of the still copy, which the page hides while this widget is alive
-    cell_width    CSS pixels; 0 until the page has sent it
-    ratio         of the screen's pixels to CSS pixels; 0 until the page has sent it
+    """
+
+    alt = traitlets.Unicode().tag(sync=True)
+    announcement = traitlets.Unicode().tag(sync=True)
+
+
+class Page(anywidget.AnyWidget):
+    """Script on the page. The kernel only listens: anywidget drops what is sent to a script that is late.
+
+    picture     model id of the picture beside it; empty beside a guess
+    cell_width  CSS pixels; 0 until the page has sent it
+    ratio       of the screen's pixels to CSS pixels; 0 until the page has sent it
     """
 
     _esm = HERE / "page.js"
-    _css = HERE / "page.css"
 
-    value = traitlets.Bytes().tag(sync=True)
-    alt = traitlets.Unicode().tag(sync=True)
-    announcement = traitlets.Unicode().tag(sync=True)
-    still = traitlets.Unicode().tag(sync=True)
+    picture = traitlets.Unicode().tag(sync=True)
     cell_width = traitlets.Int(0).tag(sync=True)
     ratio = traitlets.Float(0.0).tag(sync=True)
 
     last_size: ClassVar[tuple[int, float]] = (0, 0.0)  # a good guess for the next picture
 
     def __init__(self, **traits: Any) -> None:
-        self.turn = threading.RLock()  # two threads that set traits at once may lose a change
-        super().__init__(**traits)
+        width, ratio = Page.last_size
+        super().__init__(cell_width=width, ratio=ratio, **traits)
         self.observe(self._remember_size, names=["cell_width", "ratio"])
-
-    def tell(self, **traits: Any) -> None:
-        """Set traits, and send them to the page at once; from any thread."""
-        with self.turn, self.hold_sync():
-            for name, value in traits.items():
-                setattr(self, name, value)
-
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Set traits to values from the page."""
-        with self.turn:
-            super().set_state(sync_data)
 
     def _remember_size(self, _: Any) -> None:
         if self.cell_width and self.ratio:
-            Picture.last_size = (self.cell_width, self.ratio)
+            Page.last_size = (self.cell_width, self.ratio)
 
 
-class View:
+class Output:
+    """Widget, and a still copy for readers without a kernel: a saved notebook keeps only the copy.
+
+    root   the widget
+    words  equal on every machine
+    image  part of the widget, or None
+    """
+
+    image: Picture | None = None
+
+    def __init__(self, root: Any, words: str) -> None:
+        self.root, self.words, self.name = root, words, f"babygpt-{uuid4().hex}"
+        self.cell: tuple[str, str] | None = None
+        root.add_class(self.name)
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def still(self) -> str:
+        """Return the still copy as HTML."""
+        lines = escape(self.words).replace("\n", "<br>")
+        return f'<p class="babygpt-words">{lines}</p>'
+
+    def _ipython_display_(self) -> None:
+        """Show the widget and the still copy.
+
+        A front end that names its cells (JupyterLab, VS Code) gets the copy as an output of its own, which
+        the widget hides. All others get one output with both.
+        """
+        self.cell = current_cell()
+        if self.cell:  # the widget's own text may hold a guess, and the page would save it
+            show({**self.root._repr_mimebundle_(), "text/plain": ""})
+        self.show_still()
+
+    def show_still(self, **options: Any) -> None:
+        """Publish the still copy, with the widget if that has no output of its own."""
+        metadata = {}
+        if self.cell:
+            style = f"<style>{STILL_CSS.format(self.name)}</style>"
+            data = {"text/html": f'{style}<div class="babygpt-still still-{self.name}">{self.still()}</div>'}
+        else:
+            data = self.root._repr_mimebundle_()
+            if self.image is not None:  # a bare PNG has its description beside it
+                data["image/png"] = b64encode(self.image.value).decode()
+                metadata = {"image/png": {"alt": self.image.alt}}
+        data["text/plain"] = self.words
+        show(data, display_id=self.name, metadata=metadata, **options)
+
+
+class View(Output):
     """Picture under some widgets. After the first drawing only its painter draws; others wake it.
 
     When a cell runs again, the view of its earlier run is closed: that view has left the page.
@@ -142,25 +189,23 @@ class View:
     canvas   of the picture; a subclass must be ready to `draw` when it calls this constructor
     """
 
+    image: Picture
     on_display: ClassVar[WeakSet[View]] = WeakSet()  # changed by cells only
 
     def __init__(self, title: str, widgets: list[Any], canvas: Canvas) -> None:
         self.title, self.canvas = title, canvas
         self.error: BaseException | None = None
-        self.cell: tuple[str, str] | None = None
-        self.shown = False
-        self.name = uuid4().hex  # of the still copy
-        self.message = ipywidgets.HTML()
-        width, ratio = Picture.last_size
-        self.image = Picture(still=self.name, cell_width=width, ratio=ratio)
-        self.root = ipywidgets.VBox([*widgets, self.message, self.image])
+        self.message, self.image, late = ipywidgets.HTML(), Picture(), ipywidgets.HTML(LATE)
+        late.add_class("babygpt-late")
+        self.page = Page(picture=self.image.model_id)
+        super().__init__(ipywidgets.VBox([*widgets, self.message, self.image, late, self.page]), f"<{title}>")
         self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
         with first_drawing():  # a state that cannot be drawn is an error of the cell
             self._draw_and_show()
         self.painter = Painter(self._paint, self._on_idle)
         resized = weak_callback(self, lambda view, _: view.painter.wake())
-        self.image.observe(resized, names=["cell_width", "ratio"])
+        self.page.observe(resized, names=["cell_width", "ratio"])
 
     def draw(self) -> None:
         """Draw the present state on the canvas."""
@@ -173,9 +218,10 @@ class View:
 
     def _draw_and_show(self) -> None:
         self.draw()
-        if self.image.cell_width and self.image.ratio:
-            self.canvas.set_size(self.image.cell_width, self.image.ratio)
-        self.image.tell(value=self.canvas.png(), alt=f"{self.title}: {self.canvas.alt_text()}")
+        if self.page.cell_width and self.page.ratio:
+            self.canvas.set_size(self.page.cell_width, self.page.ratio)
+        self.image.alt = f"{self.title}: {self.canvas.alt_text()}"
+        self.image.value = self.canvas.png()
 
     def _paint(self) -> None:
         """Refresh in the painter's thread; show an error under the widgets, for nobody else hears of it."""
@@ -193,46 +239,23 @@ class View:
         """Take the widgets off the page and out of the kernel."""
         close_all([self.root])
 
-    # ------------------------------------------------------------ on the page, and in the saved notebook
-
-    def __repr__(self) -> str:
-        return f"<{self.title}>"
+    def still(self) -> str:
+        png, look = b64encode(self.image.value).decode(), "max-width: 100%; background: white"
+        return f'<img alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" style="{look}">'
 
     def _ipython_display_(self) -> None:
-        """Show the widgets, and for readers without a kernel a still copy of the picture.
-
-        A front end that names its cells (JupyterLab, VS Code) gets the copy as an output of its own, which
-        the live picture hides. All others get one output with both.
-        """
-        self.shown, self.cell = True, current_cell()
+        super()._ipython_display_()
         for other in list(self.on_display):
             same_place = self.cell and other.cell and other.cell[0] == self.cell[0]
             if same_place and other.cell != self.cell:  # shown by an earlier run of this cell
                 other.close()
                 self.on_display.discard(other)
         self.on_display.add(self)
-        if self.cell:
-            show(self.root._repr_mimebundle_())
-        self._show_still()
-
-    def _show_still(self, **options: Any) -> None:
-        """Publish the still copy, with the widgets if they have no output of their own."""
-        png = b64encode(self.image.value).decode()
-        page = (
-            f'<style>{NO_WIDGET}</style><img class="babygpt-still" data-babygpt="{self.name}" '
-            f'alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" '
-            'style="max-width: 100%; background: white">'
-        )
-        data, metadata = {"text/html": page, "text/plain": repr(self)}, {}
-        if self.cell is None:  # a bare PNG has its description beside it
-            data = {**self.root._repr_mimebundle_(), "image/png": png, "text/plain": repr(self)}
-            metadata = {"image/png": {"alt": self.image.alt}}
-        show(data, display_id=self.name, metadata=metadata, **options)
 
     def update_still(self) -> None:
         """Replace the still copy by the present picture."""
-        if self.shown:
-            self._show_still(update=True)
+        if self in self.on_display:
+            self.show_still(update=True)
 
     def _on_idle(self) -> None:
         if self.cell:

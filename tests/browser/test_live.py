@@ -180,8 +180,10 @@ def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
 def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     notebook.start_cell(WAIT)
-    until_it_goes_on(notebook)
-    notebook.interrupt()
+    notebook.move_slider(
+        EXPLORER, "ArrowRight"
+    )  # it was sent after the cell: its answer means that this waits
+    notebook.interrupt()  # a kernel ignores one that comes before the cell
     notebook.wait_for_cell(60)
     line = notebook.page.locator(".jp-CodeCell").nth(WAIT).locator(".jp-OutputArea").inner_text()
     assert len(line.strip().splitlines()) == 1, line
@@ -190,6 +192,27 @@ def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: No
     notebook.move_slider(EXPLORER, "ArrowRight")
     click(notebook, "pause")
     until_it_says(notebook, "paused")
+
+
+@pytest.mark.parametrize(
+    "fault", ["throw Error('planned');", "await new Promise(up => setTimeout(up, 4000));"]
+)
+def test_a_view_whose_script_fails_or_is_late_is_a_plain_picture_that_goes_on(notebook: Notebook, fault: str):
+    """Anywidget waits for two seconds; what the kernel sends to a later script is lost."""
+    plant = f"from babygpt.live.view import Page\nPage._esm = {fault!r} + str(Page._esm)"
+    notebook.run(notebook.add_cell(plant), TRAIN)
+    dashboard = notebook.page.locator(DASHBOARD)
+    image, sentence = dashboard.locator("img.widget-image"), dashboard.get_by_text("script did not start")
+    if "throw" in fault:
+        expect(sentence).to_be_visible(timeout=20_000)
+    else:
+        expect(image).to_have_attribute("alt", re.compile("nats at step"), timeout=20_000)
+        expect(sentence).to_be_hidden()
+    before = image.get_attribute("src")
+    until_it_goes_on(notebook)
+    expect(image).not_to_have_attribute("src", str(before))
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
+    assert not notebook.page.locator(".jp-CodeCell").nth(TRAIN).locator(".babygpt-still").is_visible()
 
 
 def test_training_twice_waits_and_offers_to_stop_the_first(notebook: Notebook):
@@ -215,11 +238,11 @@ def test_what_is_saved_shows_pictures_on_a_new_kernel(notebook: Notebook):
     until_it_goes_on(notebook)
     click(notebook, "stop")
     notebook.run(WAIT)
-    assert not notebook.page.locator("img.babygpt-still").first.is_visible()  # the live view stands there
+    assert not notebook.page.locator(".babygpt-still").first.is_visible()  # the live view stands there
     saved = notebook.page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()")
     assert "widgets" not in saved["metadata"]
     notebook.reopen()
-    stills = notebook.page.locator("img.babygpt-still")
+    stills = notebook.page.locator(".babygpt-still img")
     for nth in range(2):
         expect(stills.nth(nth)).to_be_visible(timeout=20_000)
         assert stills.nth(nth).evaluate("image => image.decode().then(() => image.naturalWidth)") > 500

@@ -115,8 +115,9 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     third = start(make(), objective, title="three")
     assert first.panel.stop_others.layout.display == "none"
     assert second.panel.stop_others.description == "stop one, start this one"
-    assert "waiting" in second.panel.status.value
+    assert second.panel.status.value.startswith("<b>waiting</b> for one · step 0 of 12")
     panel = third.panel
+    assert "<b>waiting</b> for one and two · " in panel.status.value
     assert panel.stop_others.description == "stop one and two, start this one"
     assert (panel.stop_others.layout.display, panel.pause.disabled, panel.stop.disabled) == ("", True, False)
     panel.stop_others.click()
@@ -124,6 +125,7 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     assert all(run.wait(LONG) for run in (first, second, third))
     assert [len(run.history) for run in (first, second, third)] == [2, 0, PLAN.steps]
     assert panel.stop_others.layout.display == "none"
+    assert " for " not in panel.status.value
 
 
 # ---------------------------------------------------------------- pictures
@@ -213,6 +215,25 @@ def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, 
     for _ in range(3):
         run.panel.update(at_once=True)
     assert len(wakes) == before + 3
+
+
+def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatch):
+    for seconds in ("TEXT_SECONDS", "PICTURE_SECONDS"):
+        monkeypatch.setattr(f"babygpt.live.dashboard.{seconds}", 0.0)
+    seen = []
+
+    class Validated(NextToken):
+        def losses(self, model, batch):
+            if torch.is_inference_mode_enabled():
+                run = threading.current_thread().watched_run
+                assert run.panel.painter.wait(LONG)
+                seen.append((title(run), run.panel.status.value))
+            return super().losses(model, batch)
+
+    start(make(), Validated(small_corpus, BLOCK)).result()
+    counts = ["0 of 65", "64 of 65"]
+    assert [name for name, _ in seen] == [f"v4: validating {count}" for count in counts]
+    assert all(f"validating {n} windows" in status for (_, status), n in zip(seen, counts, strict=True))
 
 
 # ---------------------------------------------------------------- errors

@@ -183,8 +183,8 @@ def test_a_notebook_that_ran_holds_widgets_words_and_no_guess(monkeypatch, tmp_p
 
 def test_a_page_gets_words_of_their_own_beside_the_widget(monkeypatch):
     outputs = []
-    monkeypatch.setattr(predictions, "current_cell", lambda: ("cell", "1"))
-    monkeypatch.setattr(predictions, "show", lambda data, **_: outputs.append(data))
+    monkeypatch.setattr("babygpt.live.view.current_cell", lambda: ("cell", "1"))
+    monkeypatch.setattr("babygpt.live.view.show", lambda data, **_: outputs.append(data))
     winner()._ipython_display_()
     widget, words = outputs
     assert "application/vnd.jupyter.widget-view+json" in widget

@@ -13,7 +13,7 @@ from PIL import Image
 
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
-from babygpt.live.view import Painter, Picture, View
+from babygpt.live.view import Page, Painter, View
 from babygpt.plots.artists import find_artist, horizontal_line
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
@@ -151,7 +151,7 @@ def show(view):
 
 def closed(view):
     """Whether all of a view's widgets are gone; never only some of them."""
-    widgets = [view.root, view.message, view.image, *view.root.children, *view.controls.values()]
+    widgets = [view.root, *view.root.children, *view.controls.values()]
     gone = {widget.comm is None for widget in widgets}
     assert len(gone) == 1
     return gone.pop()
@@ -208,8 +208,9 @@ def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, pu
     (widgets, _), (still, how) = published
     assert widgets[WIDGET]["model_id"] == view.root.model_id
     assert set(still) == {"text/html", "text/plain"}
-    assert f'data-babygpt="{view.name}"' in still["text/html"]
-    assert view.image.still == view.name == how["display_id"]  # by which the live picture hides it
+    assert f'class="babygpt-still still-{view.name}"' in still["text/html"]
+    assert f"body:has(.{view.name}) :is(.still-{view.name}" in still["text/html"]
+    assert view.name in view.root._dom_classes  # by which the widget hides it
     view.controls["n"].value = 7
     view.painter.thread.join(LONG)  # at rest the copy is the live picture
     data, how = published[-1]
@@ -227,38 +228,20 @@ def test_any_other_front_end_gets_both_in_one(published):
     assert b64decode(data["image/png"]) == view.image.value
     assert how["metadata"]["image/png"]["alt"] == view.image.alt != ""
     assert data["text/plain"] == repr(view) == "<explorer: levels>"
-    grid, message, image = view.root.children
-    assert (list(grid.children)[:-1], message, image) == ([view.controls["n"]], view.message, view.image)
+    grid, *others, late, page = view.root.children
+    assert (list(grid.children)[:-1], others) == ([view.controls["n"]], [view.message, view.image])
+    assert "did not start" in late.value
+    assert page.picture == view.image.model_id
 
 
 def test_a_page_that_sends_its_width_gets_a_picture_for_it(monkeypatch):
-    monkeypatch.setattr(Picture, "last_size", (0, 0.0))
+    monkeypatch.setattr(Page, "last_size", (0, 0.0))
     view = make()
-    with view.image.hold_trait_notifications():
-        view.image.cell_width, view.image.ratio = 700, 2.0
+    with view.page.hold_trait_notifications():
+        view.page.cell_width, view.page.ratio = 700, 2.0
     assert view.painter.wait(LONG)
     assert Image.open(BytesIO(view.image.value)).width == 1400
     assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
-
-
-def test_traits_set_by_two_threads_at_once_are_all_sent(monkeypatch):
-    picture, sent = Picture(), []
-    monkeypatch.setattr(
-        picture, "send_state", lambda key=None: sent.extend([key] if isinstance(key, str) else key or ())
-    )
-    inside, go_on = threading.Event(), threading.Event()
-    picture.observe(lambda _: (inside.set(), go_on.wait(LONG)), names="cell_width")
-    page = threading.Thread(target=picture.set_state, args=({"cell_width": 500},))
-    page.start()
-    assert inside.wait(LONG)
-    painter = threading.Thread(target=picture.tell, kwargs={"alt": "words"})
-    painter.start()
-    painter.join(0.2)
-    assert (painter.is_alive(), picture.alt) == (True, "")  # it waits for its turn
-    go_on.set()
-    for thread in (page, painter):
-        thread.join(LONG)
-    assert "alt" in sent
 
 
 def test_reset_puts_every_control_back():
