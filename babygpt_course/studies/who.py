@@ -130,7 +130,7 @@ def measure_who(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] = tu
             found["hidden"] = metrics.role_accuracy(model, corpus.tokenizer, asked, hidden_answers)
         return found
 
-    found = by_measurement(sweep(arms, scale.seeds, run, workers), "roles", "hidden", "val_loss")
+    found = by_measurement(sweep(arms, scale.seeds, run, workers))
     points = [16 * length // 2 * scale.steps * (i + 1) // POINTS for i in range(POINTS)]
     return {**scale.settings(), "questions": len(asked), "asked": points, **found}
 
