@@ -47,11 +47,18 @@ class Claim:
     fault: str = ""
 
 
-def measured_by(
-    note: str, text: str, quote: str, translation: str, reading: str = "", scope: str = "", fault: str = ""
-) -> Callable[[Callable[[], Finding]], Claim]:
-    """Return a decorator that turns the function which measures a sentence of a note into its claim."""
-    return lambda measure: Claim(note, text, measure, quote, translation, reading, scope, fault)
+@dataclass(frozen=True)
+class Measurement:
+    """Part of a claim that is ours: the function that measures it, its scope and its fault."""
+
+    measure: Callable[[], Finding]
+    scope: str
+    fault: str = ""
+
+
+def measured_on(scope: str, fault: str = "") -> Callable[[Callable[[], Finding]], Measurement]:
+    """Return a decorator for the function that measures a claim; its sentence has the function's name."""
+    return lambda measure: Measurement(measure, scope, fault)
 
 
 @dataclass(frozen=True)
