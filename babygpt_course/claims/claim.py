@@ -1,6 +1,4 @@
-"""What a claim is: a sentence of a source note, and what measures it; and how measurements decide."""
-
-from __future__ import annotations
+"""Claims: a sentence of a source note with its measurement, and rules by which measurements decide."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +22,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of a source note, and what measures it.
+    """Sentence of a source note, with the function that measures it.
 
     note         file name
     text         the claim in a few English words, with the reading that is asked where there are two
@@ -85,6 +83,6 @@ def decide(*outcomes: bool) -> str:
 
 
 def clearly_lower(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the mean of the first sample is lower by more than twice the difference's standard error."""
+    """Return whether the first mean is lower by more than twice the standard error of the difference."""
     error = float((stdev(one) ** 2 / len(one) + stdev(other) ** 2 / len(other)) ** 0.5)
     return mean(other) - mean(one) > 2 * error

@@ -1,7 +1,5 @@
 """Measurements of note 000: polar gates in place of RoPE."""
 
-from __future__ import annotations
-
 from functools import partial
 from statistics import mean
 
@@ -61,7 +59,7 @@ def bare_gate() -> GatesLast:
 
 
 def channel_dependence(encoding: Encoding) -> Tensor:
-    """Whether a channel of a query counts in a channel of the gated query: (gated channels, channels)."""
+    """Return which channels of a query count in which of the gated query: (gated channels, channels)."""
     positions = Positions(torch.tensor([5]), masked=torch.zeros(1, dtype=torch.bool))
 
     def gated(q: Tensor) -> Tensor:

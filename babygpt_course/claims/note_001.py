@@ -1,7 +1,5 @@
 """Measurements of note 001, Gaussian RoPE: heads built by hand, the code of the note, and stored runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

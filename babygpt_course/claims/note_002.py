@@ -1,7 +1,5 @@
 """Measurements of note 002: Fourier codes for parallel branches."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from itertools import pairwise
 from statistics import mean
@@ -115,21 +113,16 @@ def stored_results() -> Results:
     return {**branches, "runs": {**branches["runs"], **strides["runs"]}}
 
 
-def seed_values(run: str, key: str) -> list[float]:
-    """Return what the stored runs of a name measured, such as "alone" or "gap 2": one number a seed."""
-    return list(stored_results()["runs"][run][key])
-
-
 def seed_mean(run: str, key: str) -> float:
-    """Return the mean of what the stored runs of a name measured."""
-    return mean(seed_values(run, key))
+    """Return the mean of what the stored runs of a name measured, such as "alone" or "gap 2"."""
+    return mean(stored_results()["runs"][run][key])
 
 
 def losses_among(run: str, n: int) -> list[float]:
     """Return the loss of n branches (1: a text alone) after the stored runs of a name: one number a seed."""
-    alone = seed_values(run, "alone")
-    gaps = seed_values(run, f"gap {n}") if n > 1 else [0.0] * len(alone)
-    return [loss + gap for loss, gap in zip(alone, gaps, strict=True)]
+    found = stored_results()["runs"][run]
+    gaps = found[f"gap {n}"] if n > 1 else [0.0] * len(found["alone"])
+    return [loss + gap for loss, gap in zip(found["alone"], gaps, strict=True)]
 
 
 def losses_by_stride(code: str) -> dict[int, list[float]]:

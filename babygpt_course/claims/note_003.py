@@ -1,7 +1,5 @@
 """Measurements of note 003: whether Fourier codes need a stride."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from statistics import mean
@@ -52,7 +50,8 @@ def spacing_does_not_matter_to_codes() -> Finding:
 @measured_on(TRAINED)
 def it_is_the_formula() -> Finding:
     """Measure the gap at eight branches of random codes, minus that of Fourier codes."""
-    random, ours = (note_002.seed_values(f"up to eight: {code}", "gap 8") for code in ("random", "Fourier"))
+    runs = note_002.stored_results()["runs"]
+    random, ours = (runs[f"up to eight: {code}"]["gap 8"] for code in ("random", "Fourier"))
     return note_002.lower_loss(ours, random, "vectors drawn at random, never trained, are the control")
 
 

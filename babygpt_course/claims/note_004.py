@@ -1,7 +1,5 @@
 """Measurements of note 004: learned positions, v1 and v2."""
 
-from __future__ import annotations
-
 from statistics import mean
 from typing import TypeVar
 

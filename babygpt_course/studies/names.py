@@ -1,7 +1,5 @@
 """Studies of answers: which of two names is likelier, and whether the model writes it, letter by letter."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 

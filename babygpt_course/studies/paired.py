@@ -1,7 +1,5 @@
 """Rule that decides between two models from paired differences; a reader's run beside the stored seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from math import isfinite, sqrt, tan
 from statistics import mean, stdev

@@ -1,7 +1,5 @@
 """Study of note 000's gate: the loss after each of its repairs, and that of its rivals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

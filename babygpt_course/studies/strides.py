@@ -1,7 +1,5 @@
 """Studies of two numbers of a branch code: the stride between branches, and the share of pairs for them."""
 
-from __future__ import annotations
-
 from functools import partial
 from statistics import mean
 
@@ -43,7 +41,7 @@ def stride_plans() -> dict[str, branches.Code]:
 
 
 def is_decisive(name: str) -> bool:
-    """Whether a run decides a verdict, and is trained from every seed."""
+    """Return whether a run decides a verdict, and is trained from every seed."""
     return name in {f"stride {stride}: {code}" for stride in FROM_EVERY_SEED for code in RIVALS}
 
 

@@ -1,7 +1,5 @@
 """Study of models that fill in holes: they do not answer *who* questions, which training seldom asks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import comb
 from typing import Any
@@ -46,8 +44,7 @@ class WordHoles(MaskedDiffusion):
 
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 1) -> None:
         super().__init__(corpus, block_size, val_windows)
-        chars = [corpus.tokenizer.decode(torch.tensor([i])) for i in range(self.mask_id)]
-        self.is_letter = torch.tensor([char.isalpha() for char in chars])
+        self.is_letter = torch.tensor([char.isalpha() for char in corpus.tokenizer.characters])
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw windows at random, and mask words in them: inputs, targets, rates."""

@@ -1,4 +1,4 @@
-"""The page of claims: what the source notes say, what became of it, and filters by note and verdict."""
+"""Page of claims: the sentences of the source notes, their verdicts, and filters by note and verdict."""
 
 from __future__ import annotations
 

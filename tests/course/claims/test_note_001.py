@@ -13,7 +13,7 @@ from babygpt_course.claims import note_001
 
 
 def K(m):
-    """The kernel, with the numbers of the note's example."""
+    """Return the kernel at m, with the numbers of the note's example."""
     return 0.7 * math.exp(-m * m / 50) + 0.3 * math.exp(-m * m / 800)
 
 

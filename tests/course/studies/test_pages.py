@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def span(numbers, form, times=1.0):
-    """The smallest and the largest of some numbers, in words."""
+    """Return the smallest and the largest of some numbers, in words."""
     return f"{times * min(numbers):{form}} to {times * max(numbers):{form}}"
 
 
