@@ -142,7 +142,8 @@ def test_contributing_makes_an_explorer(examples):
 
 
 def test_contributing_measures_a_claim(examples):
-    claim = claims_in(examples["babygpt_course/claims/note_004.py"])[-1]
+    (sentences,) = blocks(CONTRIBUTING, "toml")
+    (claim,) = claims_in(examples["babygpt_course/claims/note_004.py"], sentences)
     assert (claim.text, claim.measure().verdict) == ("a sum needs no wider head", "holds")
 
 

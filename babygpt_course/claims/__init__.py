@@ -2,9 +2,14 @@
 
 A claim holds, fails, or depends on something that the reason names. What takes a second is measured on
 the spot; what takes many training runs is read from the stored results (`babygpt_course.studies.results`).
+
+note_000.toml  the note's sentences: its own words, a translation, and the reading that is asked
+note_000.py    for each sentence, the function of its name measures it
 """
 
+import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 from types import ModuleType
 
 from babygpt.errors import BadInput
@@ -16,9 +21,14 @@ from babygpt_course.claims.claim import VerdictCounts as VerdictCounts
 from babygpt_course.claims.claim import count_verdicts as count_verdicts
 
 
-def claims_in(module: ModuleType) -> list[Claim]:
-    """Return the claims of a note's module, in the order in which they are defined there."""
-    return [c for c in vars(module).values() if isinstance(c, Claim) and c.note == module.NOTE]
+def claims_in(module: ModuleType, sentences: str = "") -> list[Claim]:
+    """Return the claims of a note's module, in the order of its sentences.
+
+    sentences  as TOML; by default those of the file beside the module
+    """
+    file = files(__name__) / f"{module.__name__.rpartition('.')[2]}.toml"
+    named = tomllib.loads(sentences or file.read_text(encoding="utf-8"))
+    return [Claim(module.NOTE, **said, **vars(getattr(module, name))) for name, said in named.items()]
 
 
 CLAIMS = tuple(c for module in (note_000, note_001, note_002, note_003, note_004) for c in claims_in(module))

@@ -1,6 +1,4 @@
-"""What a claim is: a sentence of a source note, and what measures it; and how measurements decide."""
-
-from __future__ import annotations
+"""Claims: a sentence of a source note with its measurement, and rules by which measurements decide."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +22,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of a source note, and what measures it.
+    """Sentence of a source note, with the function that measures it.
 
     note         file name
     text         the claim in a few English words, with the reading that is asked where there are two
@@ -47,11 +45,18 @@ class Claim:
     fault: str = ""
 
 
-def measured_by(
-    note: str, text: str, quote: str, translation: str, reading: str = "", scope: str = "", fault: str = ""
-) -> Callable[[Callable[[], Finding]], Claim]:
-    """Return a decorator that turns the function which measures a sentence of a note into its claim."""
-    return lambda measure: Claim(note, text, measure, quote, translation, reading, scope, fault)
+@dataclass(frozen=True)
+class Measurement:
+    """Part of a claim that is ours: the function that measures it, its scope and its fault."""
+
+    measure: Callable[[], Finding]
+    scope: str
+    fault: str = ""
+
+
+def measured_on(scope: str, fault: str = "") -> Callable[[Callable[[], Finding]], Measurement]:
+    """Return a decorator for the function that measures a claim; its sentence has the function's name."""
+    return lambda measure: Measurement(measure, scope, fault)
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,6 @@ def decide(*outcomes: bool) -> str:
 
 
 def clearly_lower(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the mean of the first sample is lower by more than twice the difference's standard error."""
+    """Return whether the first mean is lower by more than twice the standard error of the difference."""
     error = float((stdev(one) ** 2 / len(one) + stdev(other) ** 2 / len(other)) ** 0.5)
     return mean(other) - mean(one) > 2 * error

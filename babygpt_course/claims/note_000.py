@@ -1,6 +1,4 @@
-"""Claims of note 000: polar gates in place of RoPE."""
-
-from __future__ import annotations
+"""Measurements of note 000: polar gates in place of RoPE."""
 
 from functools import partial
 from statistics import mean
@@ -11,21 +9,22 @@ from torch import Tensor, nn
 from babygpt import invariants
 from babygpt.config import ModelConfig
 from babygpt.data import tales
-from babygpt.encodings import Encoding, ExactPhase, GatesLast, LearnedPhase, Polar, Quadrature, Rotary
+from babygpt.encodings import Encoding, GatesLast, LearnedPhase, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
 from babygpt.invariants.encodings import phase_gradient
 from babygpt.metrics.text import distinct, repeated
 from babygpt.models.language_model import KVCache, LanguageModel
-from babygpt.models.transformer import norm, score_scale
+from babygpt.models.transformer import score_scale
 from babygpt.models.versions import build
 from babygpt.objectives import denoise
 from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
-from babygpt_course.claims.claim import Finding, clearly_lower, decide, measured_by
+from babygpt_course.claims.claim import Finding, clearly_lower, decide, measured_on
+from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
 from babygpt_course.studies.results import load_results
 
 NOTE = "000_295e7101e184e601.txt"
-HEAD_DIM, LENGTH = 32, 64
+LENGTH = 64
 LETTERS = 12  # vocabulary of the small models, MASK among them
 VECTORS = "random queries and keys of one head, 32 channels, 64 positions"
 GATES = "the gates of one head, 32 channels, 64 positions"
@@ -33,29 +32,16 @@ MODEL = "an untrained model of 2 layers and width 64 with random weights, 64 pos
 TRAINED = "plain tales in windows of 64, 2 layers of width 96, 400 steps from 3 seeds"
 ALPHA_CANCELS = "the norm that follows divides α out again"
 PHASE_AS_FACTOR = "the phase is a factor beside the cosine and not a term inside it"
-claim = partial(measured_by, NOTE)
 
 
 # ---------------------------------------------------------------- the gate
 
 
-def random_heads(n: int) -> tuple[Tensor, Tensor]:
-    """Return queries and keys of one head for n random texts: 2 x (n, LENGTH, HEAD_DIM)."""
-    q, k = norm(torch.randn(2, n, LENGTH, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
-    return q, k
-
-
-@claim(
-    "gates keep scores dependent on position",
-    "保留位置相关性，但降低实现复杂度",
-    "keep the dependence on position, but make the implementation less complex",
-    reading="dependent on position at all, or on the distance alone, as in RoPE: the first is asked",
-    scope=VECTORS,
-)
+@measured_on(VECTORS)
 @torch.inference_mode()
 def position_is_kept() -> Finding:
     """Measure how much scores change when every key moves on by one position, as a share of their spread."""
-    (q, k), encoding = random_heads(256), Polar(HEAD_DIM)
+    (q, k), encoding = random_heads(LENGTH, 256), Polar(HEAD_DIM)
     here, moved = (Positions(torch.arange(LENGTH) + s, masked=torch.zeros(LENGTH).bool()) for s in (0, 1))
     queries, keys = encoding.transform_qk(q, k, here)
     _, later = encoding.transform_qk(q, k, moved)
@@ -73,7 +59,7 @@ def bare_gate() -> GatesLast:
 
 
 def channel_dependence(encoding: Encoding) -> Tensor:
-    """Whether a channel of a query counts in a channel of the gated query: (gated channels, channels)."""
+    """Return which channels of a query count in which of the gated query: (gated channels, channels)."""
     positions = Positions(torch.tensor([5]), masked=torch.zeros(1, dtype=torch.bool))
 
     def gated(q: Tensor) -> Tensor:
@@ -90,14 +76,7 @@ def multiplications(encoding: Encoding) -> float:
     return (2 * int(table.sum()) + len(table)) / HEAD_DIM
 
 
-@claim(
-    "they are simpler than RoPE",
-    position_is_kept.quote,
-    position_is_kept.translation,
-    reading="simple to write, or to compute: multiplications are counted, of the gate as written and "
-    "repaired",
-    scope="one query, one key and their score, 32 channels",
-)
+@measured_on("one query, one key and their score, 32 channels")
 def simpler_than_rope() -> Finding:
     """Count the multiplications for each channel that the gate takes, minus those of RoPE."""
     gate, rope, repaired = map(multiplications, (bare_gate(), Rotary(HEAD_DIM), LearnedPhase(1, HEAD_DIM)))
@@ -107,12 +86,7 @@ def simpler_than_rope() -> Finding:
     return Finding(verdict, gate - rope, reason)
 
 
-@claim(
-    "they act on each dimension by itself and need no pairs",
-    "Polar gate 是按维度缩放调制（不要求维度配对）",
-    "the Polar gate scales each dimension by itself (no pairs of dimensions are needed)",
-    scope="one query of 32 channels at position 5",
-)
+@measured_on("one query of 32 channels at position 5")
 def needs_no_pairs() -> Finding:
     """Count the other channels that a channel of a gated query is mixed with."""
     tables = map(channel_dependence, (bare_gate(), Rotary(HEAD_DIM)))
@@ -120,49 +94,15 @@ def needs_no_pairs() -> Finding:
     return Finding(decide(gate == 0), gate, f"RoPE mixes each channel with {rope:.0f} other")
 
 
-@claim(
-    "the gates have the shapes (1, L, 1, D) and (B, T, 1, 1)",
-    "运行时截断到当前序列长度 `T` 后广播到 `(B, T, H, D)`",
-    "at run time cut to the present length T of the sequence, and broadcast to (B, T, H, D)",
-    scope="2 texts of 64 positions, 3 heads of 32 channels, L = 128",
-)
-@torch.inference_mode()
-def shapes_fit() -> Finding:
-    """Measure the error of our gates and gated queries against the note's formulas in the note's shapes."""
-    B, T, H = 2, LENGTH, 3
-    x = torch.randn(B, T, H, HEAD_DIM, generator=torch.Generator().manual_seed(0))
-    masked = torch.arange(B * T).view(B, T) % 3 == 0
-    omega = 1 / 10_000 ** (torch.arange(HEAD_DIM) / HEAD_DIM)
-    pos_gate = torch.cos(torch.arange(2 * T)[:, None] * omega)[None, :, None]  # (1, L, 1, D)
-    state = torch.where(masked, ALPHA, 1.0)[:, :, None, None]  # (B, T, 1, 1)
-    by_note = norm(x * pos_gate[:, :T] * torch.zeros(HEAD_DIM).cos() * state)
-    encoding, q = Polar(HEAD_DIM, ALPHA), x.transpose(1, 2)
-    encoding.gate(Positions.arange(2 * T))  # fills the table
-    ours, _ = encoding.transform_qk(q, q, Positions.arange(T, masked=masked))
-    error = float((ours.transpose(1, 2) - by_note).abs().max())
-    fits = encoding.pos_gate.shape == pos_gate.shape
-    error = max(error, float((encoding.pos_gate - pos_gate).abs().max()) if fits else torch.inf)
-    reason = f"a table of shape {tuple(encoding.pos_gate.shape)} is kept and sliced, and all shapes broadcast"
-    return Finding(decide(error < 1e-4), error, reason)
-
-
 def attention_to_masked(encoding: Encoding) -> float:
     """Return the share of the attention of random texts that goes to MASK, if every other token is one."""
     masked = torch.arange(LENGTH) % 2 == 0
-    q, k = (x[:, None] for x in random_heads(256))
-    q, k = encoding.transform_qk(q, k, Positions(torch.arange(LENGTH), masked=masked))
+    q, k = encoding.transform_qk(*random_heads(LENGTH, 256), Positions(torch.arange(LENGTH), masked=masked))
     scores = (q @ k.mT * score_scale(torch.empty(HEAD_DIM)))[:, 0].detach()
     return float(scores.softmax(dim=-1)[..., masked].sum(dim=-1).mean())
 
 
-@claim(
-    "α lowers the attention to MASK tokens, under control",
-    "引入 MASK 状态门控，让被遮蔽位置在注意力中可控降权",
-    "bring in a gate for the state MASK, so that masked positions weigh less in attention, under control",
-    reading="α = 0.3, the note's, against 1; α = 0, which no norm can bring back, is not asked",
-    scope=VECTORS + ", every other one MASK",
-    fault=ALPHA_CANCELS,
-)
+@measured_on(VECTORS + ", every other one MASK", ALPHA_CANCELS)
 def mask_gets_less_attention() -> Finding:
     """Measure the change of the attention to MASK tokens when alpha falls from 1 to the note's."""
     written, keys = (
@@ -195,14 +135,7 @@ def small_model(version: str, alpha: float = ALPHA, per_layer: bool = False) -> 
     return model, idx
 
 
-@claim(
-    "φ is a phase that is learned",
-    "Polar 版本额外引入 `phi`，用于学习维度级相位偏置（当前实现为近似形式）",
-    "the Polar version has phi besides, to learn a phase for each dimension (at present approximately)",
-    reading="one φ for the whole model, or one in each layer's attention (section 4.3): both are asked",
-    scope=MODEL,
-    fault=PHASE_AS_FACTOR,
-)
+@measured_on(MODEL, PHASE_AS_FACTOR)
 def phase_is_learnable() -> Finding:
     """Measure the largest gradient of the phase where it begins, shared by all layers or one for each."""
     (written, idx), (exact, _) = small_model("v7-polar"), small_model("v7-exact")
@@ -222,14 +155,7 @@ def phase_errors(phi: float) -> tuple[Tensor, Tensor]:
     return (product - exact).square().mean(dim=0), (wave.cos() - exact).square().mean(dim=0)
 
 
-@claim(
-    "cos(iω) cos(φ) approximates a phase",
-    "每个 `head_dim` 一组可学习参数 `phi_k`，当前实现采用低成本近似",
-    "one set of learnable parameters phi_k for each head_dim; at present by a cheap approximation",
-    reading="nearer to cos(iω + φ) than no phase at all, by half its error: at φ = 0.3",
-    scope=GATES,
-    fault=PHASE_AS_FACTOR,
-)
+@measured_on(GATES, PHASE_AS_FACTOR)
 def product_approximates_the_phase() -> Finding:
     """Measure the error of the note's product at φ = 0.3, as a share of the error of having no phase."""
     product, without = phase_errors(0.3)
@@ -240,36 +166,10 @@ def product_approximates_the_phase() -> Finding:
     return Finding(decide(share < 0.5), share, reason)
 
 
-@claim(
-    "it is not strictly cos(iω + φ)",
-    "`phi` 当前是近似门控 `cos(phase)*cos(phi)`，不是严格的 `cos(phase+phi)`",
-    "phi is at present an approximate gate cos(phase)*cos(phi), not strictly cos(phase+phi)",
-    reading="at φ = 0.3, and not at φ = 0, where training leaves it",
-    scope=GATES,
-)
-@torch.inference_mode()
-def product_is_not_strict() -> Finding:
-    """Measure the largest gap between the note's product and the exact phase, at φ = 0.3."""
-    written, exact = Polar(HEAD_DIM), ExactPhase(HEAD_DIM)
-    gaps = []
-    for phi in (0.3, 0.0):
-        for encoding in (written, exact):
-            encoding.steer("phi", phi)
-        gap = written.gate(Positions.arange(LENGTH)) - exact.gate(Positions.arange(LENGTH))
-        gaps.append(float(gap.abs().max()))
-    reason = f"but at φ = 0, where training leaves it, they differ by {gaps[1]:.0e}"
-    return Finding(decide(gaps[0] > 0.01), gaps[0], reason)
-
-
 # ---------------------------------------------------------------- writing, and after training
 
 
-@claim(
-    "distinct-2 and repeated 3-grams do not tell how readable a text is",
-    "自动指标（如 `distinct_2`、`repeat_3gram`）不能完全代表可读性",
-    "automatic measures (such as distinct_2, repeat_3gram) cannot wholly stand for readability",
-    scope="2,000 characters of English tales, beside the same in a cipher",
-)
+@measured_on("2,000 characters of English tales, beside the same in a cipher")
 def metrics_are_not_readability() -> Finding:
     """Measure the change of distinct-2 and repeated 3-grams when every letter is exchanged for another."""
     text = tales.english().write(2_000, seed=0)
@@ -280,15 +180,7 @@ def metrics_are_not_readability() -> Finding:
     return Finding(decide(change == 0 and secret != text), change, reason)
 
 
-@claim(
-    "α matters much to what is written",
-    "`mask_gate_alpha`、`confidence_threshold` 对生成稳定性影响较大，建议做小网格调参",
-    "mask_gate_alpha and confidence_threshold matter much to the stability of what is generated; "
-    "tuning them over a small grid is advised",
-    reading="asked of the logits, from which everything is written, for α from 0.1 to 0.9",
-    scope=MODEL,
-    fault=ALPHA_CANCELS,
-)
+@measured_on(MODEL, ALPHA_CANCELS)
 @torch.inference_mode()
 def alpha_matters() -> Finding:
     """Measure the largest change of a logit between alpha 0.1 and 0.9, as a share of the logits' spread."""
@@ -331,13 +223,7 @@ def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> floa
     return float((tokens != tokens[:, :1]).any(dim=1).float().mean())
 
 
-@claim(
-    "the threshold matters much to what is written",
-    alpha_matters.quote,
-    alpha_matters.translation,
-    reading="stable: what appears in one step does not contradict itself",
-    scope="a model without errors, 1,000 texts of eight letters that must be alike",
-)
+@measured_on("a model without errors, 1,000 texts of eight letters that must be alike")
 def threshold_matters() -> Finding:
     """Measure the share of impossible texts by a model without error, at threshold 0.5 minus at 0.95."""
     low, high = inconsistent_share(0.5), inconsistent_share(0.95)
@@ -357,19 +243,6 @@ def replaces_rope(version: str) -> Finding:
     return Finding(verdict, mean(gates) - mean(rope), reason)
 
 
-as_written = claim(
-    "gates are an alternative to RoPE (as written)",
-    "形成一种轻量、可学习、可控的替代 RoPE 方案",
-    "a light, learnable, controllable scheme in place of RoPE",
-    reading="no worse than RoPE, or only better than no code: if it is no worse it holds, if better than no "
-    "code it depends on what is asked for",
-    scope=TRAINED,
-)(partial(replaces_rope, "v7-polar"))
+as_written = measured_on(TRAINED)(partial(replaces_rope, "v7-polar"))
 
-repaired = claim(
-    "gates are an alternative to RoPE (repaired)",
-    as_written.quote,
-    as_written.translation,
-    reading="the same, asked of the gates with all six repairs, which are no longer the note's",
-    scope=TRAINED,
-)(partial(replaces_rope, "v7"))
+repaired = measured_on(TRAINED)(partial(replaces_rope, "v7"))

@@ -1,6 +1,4 @@
-"""Claims of note 001, Gaussian RoPE."""
-
-from __future__ import annotations
+"""Measurements of note 001, Gaussian RoPE: heads built by hand, the code of the note, and stored runs."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,30 +6,125 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from babygpt import invariants
+from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, AbsoluteGaussian, RelativeGaussian
 from babygpt.encodings.rotary import Rotary, rotate
-from babygpt_course.claims import note_001_kernels as kernels
-from babygpt_course.claims.claim import Finding, decide, measured_by
-from babygpt_course.claims.note_001_kernels import HEAD_DIM, LATE, TEXTS, NoteRotary
-from babygpt_course.studies.gaussian_training import BEYOND, relative_kernel
+from babygpt.encodings.sinusoidal import frequencies
+from babygpt.models.transformer import norm, score_scale
+from babygpt.positions import Positions
+from babygpt_course.claims.claim import Finding, decide, measured_on
+from babygpt_course.studies.gaussian_training import BEYOND
 from babygpt_course.studies.results import load_results
 
 NOTE = "001_e1f3ab19410e1e33.txt"
+HEAD_DIM = 32
+LATE = 60  # position of a query far from the start
+TEXTS = 512  # random ones
 NEAR = 8  # tokens that count as near
 DIM = 64  # channels, as in the note's example
 FORMULA, DISTANCE = "v5-absolute fixed", "v5 fixed"  # α and σ as in the note's code, where none is trained
-TWO_KERNELS = "m is a place in the formula and a distance in the text: K(m) and K(m − n) were both asked"
 VECTORS = "the formula on 64 random vectors"
 BUILT = f"a head of {HEAD_DIM} channels built by hand, among 64 tokens"
 RANDOM = f"an untrained head of {HEAD_DIM} channels on {TEXTS} random texts, with the note's α and σ"
 SHAPE = "models of 2 layers, 4 heads, width 96 on windows of 64 characters, three seeds; plain tales"
 CODE = "the note's code, shortened"
-ABSOLUTE = "K of the absolute position"  # fades to nothing late in a text, whatever the distance
 AXIS = "K_r lacks an axis for the channels"
-claim = partial(measured_by, NOTE)
-random_claim = partial(claim, reading=TWO_KERNELS, scope=RANDOM)
+
+
+# ---------------------------------------------------------------- heads, kernels, and the note's code
+
+
+def note_kernel(m: Tensor) -> Tensor:
+    """Return K as the note writes it, with its own numbers: (T,) -> (T,)."""
+    return sum((a * torch.exp(-(m**2) / (2 * s**2)) for a, s in zip(ALPHAS, SIGMAS, strict=True)), 0 * m)
+
+
+def random_heads(T: int, n: int = TEXTS) -> tuple[Tensor, Tensor]:
+    """Return queries and keys of n random texts, as long as a model's: 2 x (n, 1, T, HEAD_DIM)."""
+    q, k = norm(torch.randn(2, n, 1, T, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
+    return q, k
+
+
+def last_scores(encoding: Encoding, q: Tensor, k: Tensor) -> Tensor:
+    """Return attention scores of the last query of each text: (n, 1, T, D) twice -> (n, T)."""
+    positions = Positions.arange(q.shape[-2])
+    q, k = encoding.transform_qk(q, k, positions)
+    scores, bias = (q @ k.mT * score_scale(q))[:, 0], encoding.score_bias(positions, positions)
+    return (scores if bias is None else scores + bias)[:, -1].detach()
+
+
+def attention_on_match(encoding: Encoding, m: int, back: int) -> float:
+    """Return the mean attention of a query at m to a key `back` tokens before it that matches it."""
+    q, k = random_heads(m + 1)
+    k[:, :, m - back] = q[:, :, m]
+    return float(last_scores(encoding, q, k).softmax(dim=-1)[:, m - back].mean())
+
+
+def mean_distance(encoding: Encoding) -> float:
+    """Return how far back a query at LATE looks on average, in tokens."""
+    weights = last_scores(encoding, *random_heads(LATE + 1)).softmax(dim=-1).mean(dim=0)
+    return float(weights.flip(0).double() @ torch.arange(LATE + 1).double())
+
+
+def attention_with_pairs(pairs: slice, back: int = 1) -> Tensor:
+    """Return the attention at distances 0 to 63 if q and k use these pairs only, and q asks for `back`."""
+    away = torch.arange(64, dtype=torch.float64) - back
+    likeness = torch.cos(away[:, None] * frequencies(HEAD_DIM)[pairs]).mean(dim=-1)
+    return (score_scale(torch.ones(HEAD_DIM)) * HEAD_DIM * likeness).softmax(dim=0)
+
+
+def angle_to_rope() -> tuple[float, float]:
+    """Return the largest angle between f(x, m) and RoPE, and the largest error of its length against K(m)."""
+    x, m = random_heads(64, 1)[0].double(), torch.arange(64)
+    q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).double().transform_qk(x, x, Positions(m))
+    cosine = torch.cosine_similarity(q, rotate(x, m), dim=-1).clamp(-1, 1)
+    error = (q.norm(dim=-1) / x.norm(dim=-1) - note_kernel(m.double())).abs().max()
+    return float(cosine.acos().max()), float(error)
+
+
+def crossovers() -> Tensor:
+    """Find where the wide Gaussian begins to outdo the narrow one, text by text: (2, TEXTS), in tokens.
+
+    First the position from which on it leaves a query longer, under the formula; then the distance from which
+    on it scores a key higher, with K(m - n).
+    """
+    q, _ = random_heads(LATE)
+    lengths, scores = [], []  # of the narrow term alone, and of the wide one
+    for alphas in ((ALPHAS[0], 0.0), (0.0, ALPHAS[1])):
+        formula = AbsoluteGaussian(HEAD_DIM, alphas, learnable=False)
+        lengths.append(formula.transform_qk(q, q, Positions.arange(LATE))[0].norm(dim=-1)[:, 0])
+        relative = RelativeGaussian(HEAD_DIM, alphas, learnable=False)
+        scores.append(last_scores(relative, *random_heads(LATE + 1)).flip(-1))
+    return torch.stack([(wide > narrow).int().argmax(dim=-1) for narrow, wide in (lengths, scores)])
+
+
+class NoteRotary(nn.Module):
+    """Module of the note, shortened: its kernel's weights and widths are plain numbers, as there.
+
+    dim  channels; 64 in the note's example
+    """
+
+    def __init__(self, dim: int = 64) -> None:
+        super().__init__()
+        self.inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
+
+    def rotate(self, x: Tensor) -> Tensor:
+        """Turn x as the note does, without its kernel: angles for half-split pairs, partners interleaved."""
+        m = torch.arange(x.shape[-2], device=x.device).type_as(self.inv_freq)
+        freqs = torch.einsum("i,j->ij", m, self.inv_freq)
+        emb = torch.cat((freqs, freqs), dim=-1)  # (T, D)
+        x1, x2 = x[..., ::2], x[..., 1::2]
+        return x * emb.cos() + torch.stack((-x2, x1), dim=-1).flatten(-2) * emb.sin()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Multiply K and the rotation as the note does: (B, T, D) -> (B, T, D), where T and D are equal."""
+        return note_kernel(torch.arange(x.shape[-2]).float()) * self.rotate(x)
+
+
+# ---------------------------------------------------------------- stored runs
 
 
 def board(world: str = "plain", longest: bool = True) -> tuple[dict[str, Any], str]:
@@ -60,24 +153,14 @@ def listed(numbers: Sequence[float] | np.ndarray) -> str:
 # ---------------------------------------------------------------- the note's sentences
 
 
-@claim(
-    "RoPE keeps relative positions",
-    "RoPE 通过旋转嵌入方式保留了相对位置信息",
-    "by embedding through rotation, RoPE keeps the information of relative positions",
-    scope="random queries and keys",
-)
+@measured_on("random queries and keys")
 def rope_is_relative() -> Finding:
     """Measure the largest change of a RoPE score when query and key move together."""
     found = invariants.shift_invariant(Rotary(HEAD_DIM), head_dim=HEAD_DIM)
     return Finding(decide(found.holds), found.value, "q and k turn together: only the distance is left")
 
 
-@claim(
-    "θ_j = 10000^(−2j/d)",
-    "$\\theta_j = 10000^{-2j/d}$，用于控制旋转角度",
-    "θ_j = 10000^(−2j/d), which controls the angle of rotation",
-    scope="arithmetic",
-)
+@measured_on("arithmetic")
 def frequencies_are_right() -> Finding:
     """Measure the error of 10000^(-2j/d) against the angle by which RoPE turns pair j between neighbours."""
     x = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(HEAD_DIM // 2)
@@ -88,44 +171,25 @@ def frequencies_are_right() -> Finding:
     return Finding(decide(error < 1e-9), error, reason)
 
 
-@claim(
-    "RoPE is fixed and cannot balance near and far",
-    "这种固定的旋转变换可能在局部信息（例如短距离依赖）和全局信息（长距离依赖）之间无法做到良好的平衡",
-    "this fixed rotation may not strike a good balance between the local and the global",
-    reading="the rotation is fixed, and that holds; that a head can therefore not choose does not",
-    scope=BUILT,
-)
+@measured_on(BUILT)
 def rope_cannot_choose_its_scale() -> Finding:
     """Compare the attention on the nearest 8 of 64 tokens in the four fastest pairs and the four slowest."""
-    near, wide = (
-        float(kernels.attention_with_pairs(pairs)[:NEAR].sum()) for pairs in (slice(4), slice(-4, None))
-    )
+    near, wide = (float(attention_with_pairs(pairs)[:NEAR].sum()) for pairs in (slice(4), slice(-4, None)))
     trainable = sum(p.numel() for p in Rotary(HEAD_DIM).parameters())
     reason = f"{trainable} numbers to train, but q and k choose the pairs: fast ones give {near:.0%} of the "
     reason += f"attention to {NEAR} of 64 tokens, slow ones {wide:.0%}"
     return Finding("depends" if near > 2 * wide else "holds", near - wide, reason)
 
 
-@claim(
-    "RoPE's frequencies may be too coarse for near tokens",
-    "而 RoPE 默认的旋转频率可能不足以应对",
-    "(near dependencies ask for finer detail,) for which RoPE's usual frequencies may not do",
-    scope=BUILT,
-)
+@measured_on(BUILT)
 def rope_is_too_coarse() -> Finding:
     """Measure the attention that RoPE can put on the token before, with the pairs it has."""
-    most = max(float(kernels.attention_with_pairs(slice(pairs))[1]) for pairs in range(1, HEAD_DIM // 2 + 1))
+    most = max(float(attention_with_pairs(slice(pairs))[1]) for pairs in range(1, HEAD_DIM // 2 + 1))
     reason = f"a query in the fastest pairs gives {most:.0%} of its attention to the one token before it"
     return Finding(decide(most < 0.5), most, reason)
 
 
-@claim(
-    "K brings back attention to the far that RoPE neglects",
-    "但固定的旋转幅度可能导致对全局信息的关注不足",
-    "but the fixed amplitude of rotation may lead to too little attention to the global",
-    reading="K(m − n) was asked; the formula's attention is a plain average late in a text",
-    scope=SHAPE + ", 1200 steps",
-)
+@measured_on(SHAPE + ", 1200 steps")
 def reaches_further_than_rope() -> Finding:
     """Measure how much more hiding the far costs a model with K(m - n), fixed, than RoPE: mean over seeds.
 
@@ -143,18 +207,12 @@ def reaches_further_than_rope() -> Finding:
     return Finding(verdict, float((fixed - rope).mean()), reason)
 
 
-@claim(
-    "K(m) controls the sensitivity at relative positions",
-    "这意味着高斯核控制 RoPE 在不同相对位置 $r$ 的感知能力",
-    "this means that the kernel controls RoPE's perception at different relative positions r",
-    reading=TWO_KERNELS,
-    scope="random queries and keys",
-)
+@measured_on("random queries and keys")
 def kernel_knows_the_distance() -> Finding:
     """Measure the largest change of a score, by the formula, when query and key move together."""
     kinds = (kind(HEAD_DIM, learnable=False) for kind in (AbsoluteGaussian, RelativeGaussian))
     formula, text = (invariants.shift_invariant(each, head_dim=HEAD_DIM) for each in kinds)
-    near, far = (float(kernels.note_kernel(torch.tensor([m, m - 3.0])).prod()) for m in (3.0, 63.0))
+    near, far = (float(note_kernel(torch.tensor([m, m - 3.0])).prod()) for m in (3.0, 63.0))
     reason = f"the formula multiplies a score by K(m)K(n): {near:.2f} for 3 and 0, {far:.0e} for 63 and 60; "
     reason += "K(m − n) is " + ("the same for both" if text.holds else "no function of the distance either")
     return Finding(decide(formula.holds, text.holds), formula.value, reason)
@@ -167,7 +225,7 @@ def in_both_uses(what: str, **changed: Any) -> Finding:
     changed  alphas or sigmas of the kernel
     """
     formula, relative = (
-        kernels.mean_distance(kind(HEAD_DIM, **changed)) - kernels.mean_distance(kind(HEAD_DIM))
+        mean_distance(kind(HEAD_DIM, **changed)) - mean_distance(kind(HEAD_DIM))
         for kind in (AbsoluteGaussian, RelativeGaussian)
     )
     reason = f"{what}: a query at {LATE} looks {relative:+.1f} tokens further with K(m − n), "
@@ -175,30 +233,18 @@ def in_both_uses(what: str, **changed: Any) -> Finding:
     return Finding(decide(formula > 1.0, relative > 1.0), relative, reason)
 
 
-alphas_weigh = random_claim(
-    "α₁ and α₂ weigh local against global",
-    "分别控制不同尺度的权重，分别对应局部和全局信息的感知",
-    "(α₁ and α₂) control the weights of the scales, one for local, one for global perception",
-)(partial(in_both_uses, "α₂ ten times larger", alphas=(ALPHAS[0], 10 * ALPHAS[1])))
-
-
-sigmas_reach = random_claim(
-    "σ₁ and σ₂ control how far the model looks",
-    "控制局部和全局信息的感知范围",
-    "(σ₁ and σ₂) control the range in which local and global information is perceived",
-)(partial(in_both_uses, "σ₁ and σ₂ twice as wide", sigmas=[2 * sigma for sigma in SIGMAS]))
-
-
-@claim(
-    "K works by controlling the rotation's frequency",
-    "高斯核通过控制 RoPE 的旋转频率，起到调整模型感知范围的作用",
-    "by controlling RoPE's frequency, the kernel adjusts how far the model perceives",
-    reading="the note says the opposite one section later, and that is a claim of its own",
-    scope=VECTORS,
+alphas_weigh = measured_on(RANDOM)(
+    partial(in_both_uses, "α₂ ten times larger", alphas=(ALPHAS[0], 10 * ALPHAS[1]))
 )
+sigmas_reach = measured_on(RANDOM)(
+    partial(in_both_uses, "σ₁ and σ₂ twice as wide", sigmas=[2 * sigma for sigma in SIGMAS])
+)
+
+
+@measured_on(VECTORS)
 def kernel_changes_the_rotation() -> Finding:
     """Measure the largest angle between f(x, m) and x rotated without the kernel, in radians."""
-    angle, _ = kernels.angle_to_rope()
+    angle, _ = angle_to_rope()
     return Finding(decide(angle > 1e-3), angle, "it stretches vectors; their directions stay RoPE's")
 
 
@@ -209,51 +255,29 @@ def on_a_match(back: int, early: int, late: int) -> Finding:
     """
     changes, gains = [], []
     for name, kind, m in (("the formula", AbsoluteGaussian, early), ("K(m − n)", RelativeGaussian, late)):
-        plain, with_k = (kernels.attention_on_match(each(HEAD_DIM), m, back) for each in (Rotary, kind))
+        plain, with_k = (attention_on_match(each(HEAD_DIM), m, back) for each in (Rotary, kind))
         changes.append(f"at {m} {plain:.0%} becomes {with_k:.0%} by {name}")
         gains.append(with_k - plain)
     reason = f"attention on the one key that fits, {back} tokens back: {', '.join(changes)}"
     return Finding(decide(*(gain > 0.01 for gain in gains)), gains[1], reason)
 
 
-local_is_stronger = random_claim(
-    "where m is small, K strengthens the local",
-    "当 $m$ 较小时，高斯核将加强局部信息的处理能力",
-    "where m is small, the kernel strengthens the processing of local information",
-)(partial(on_a_match, 4, early=12, late=LATE))
+local_is_stronger = measured_on(RANDOM)(partial(on_a_match, 4, early=12, late=LATE))
+global_is_stronger = measured_on(RANDOM)(partial(on_a_match, 40, early=LATE, late=LATE))
 
 
-global_is_stronger = random_claim(
-    "where m is large, K strengthens the global",
-    "当 $m$ 较大时，高斯核将增强对全局信息的处理能力",
-    "where m is large, the kernel strengthens the processing of global information",
-)(partial(on_a_match, 40, early=LATE, late=LATE))
-
-
-@claim(
-    "K scales from outside and leaves the frequency alone",
-    "而不是直接影响旋转频率本身",
-    "(K adjusts the focus) and does not directly affect the rotation's frequency itself",
-    reading="the note says the opposite one section before, and that is a claim of its own",
-    scope=VECTORS,
-)
+@measured_on(VECTORS)
 def kernel_leaves_the_frequency() -> Finding:
     """Measure the error of the length of f(x, m) against K(m), if its direction is RoPE's."""
-    angle, error = kernels.angle_to_rope()
+    angle, error = angle_to_rope()
     reason = "a factor in front of a rotation changes every length, and no direction"
     return Finding(decide(max(angle, error) < 1e-3), error, reason)
 
 
-@claim(
-    "the two terms switch scales by themselves",
-    "进而让模型在不同的绝对位置下自动切换",
-    "and so lets the model switch by itself at different absolute positions",
-    reading="by the place, or distance, alone, which holds; or by what the text needs, which does not",
-    scope=RANDOM,
-)
+@measured_on(RANDOM)
 def scales_switch() -> Finding:
     """Measure by how many tokens texts differ in where the wide Gaussian overtakes the narrow one."""
-    at = kernels.crossovers()
+    at = crossovers()
     moved, first, last = int((at.amax(dim=-1) - at.amin(dim=-1)).max()), int(at.min()), int(at.max())
     where = f"{first} to {last}" if last > first else str(first)
     reason = f"the wide term overtakes the narrow one from {where} tokens on, asked of {TEXTS} random texts: "
@@ -261,33 +285,7 @@ def scales_switch() -> Finding:
     return Finding(decide(0 < first < LATE, moved > 0), float(moved), reason)
 
 
-@claim(
-    "K balances near and far within the window (the formula)",
-    "我们可以为局部和全局信息定义不同的感知尺度",
-    "we can define different scales of perception for local and global information",
-    reading=TWO_KERNELS + "; this is K(m), trained",
-    scope=SHAPE + ", 300 steps",
-    fault=ABSOLUTE,
-)
-def formula_keeps_a_scale() -> Finding:
-    """Measure the least share of K(0) that the trained kernel of the formula has left at the window's end."""
-    found, steps = board(longest=False)
-    results = load_results("gaussian")
-    size, trained = results["block_size"], [kernels[0] for kernels in found["v5-absolute"]["kernel"]]
-    left = min(float(relative_kernel(numbers, size)[-1]) for numbers in trained)
-    before = float(relative_kernel(results["start"], size)[-1])
-    reason = f"given gradients for {steps} steps, K({size}) goes from {before:.1%} of K(0) to {left:.0%} or "
-    reason += "more: training takes the kernel out of the window's way"
-    return Finding(decide(left < 0.5), left, reason)
-
-
-@claim(
-    "the code runs on its own example",
-    "query_rotated, key_rotated = rotary_emb(query, key)",
-    "(the last step of its example: two texts of 128 tokens with 64 channels)",
-    scope="the note's code, shortened, on the note's shapes",
-    fault=AXIS,
-)
+@measured_on("the note's code, shortened, on the note's shapes", AXIS)
 def code_runs() -> Finding:
     """Count the tokens that the code of the note's example accepts: 128, or none if it raises."""
     try:
@@ -297,30 +295,19 @@ def code_runs() -> Finding:
     return Finding("holds", float(out.shape[-2]), "it runs")
 
 
-@claim(
-    "the code multiplies the vector at m by K(m)",
-    "return K_r * ((x * cos) + (rotate_half(x) * sin))",
-    "(its code for: K multiplies the rotated vector)",
-    scope="the note's code, shortened, on 64 tokens with 64 channels, where it runs",
-    fault=AXIS,
-)
+@measured_on("the note's code, shortened, on 64 tokens with 64 channels, where it runs", AXIS)
 def code_scales_by_place() -> Finding:
     """Measure the error of the factor that the note's code gives to each position, where it runs."""
     x, code = torch.ones(1, DIM, DIM), NoteRotary()
     by_code = code(x)[0] / code.rotate(x)[0]  # (T, D)
-    by_formula = kernels.note_kernel(torch.arange(float(DIM)))[:, None]
+    by_formula = note_kernel(torch.arange(float(DIM)))[:, None]
     error = float((by_code - by_formula).abs().max())
     same = bool(torch.allclose(by_code, by_formula.T.expand(DIM, DIM), atol=1e-4))
     reason = "with as many tokens as channels it runs, and K falls along the channels, alike at every place"
     return Finding(decide(error < 1e-4), error, reason if same else "each place gets its own factor")
 
 
-@claim(
-    "the code rotates even and odd channels",
-    '"""旋转一半维度，用于RoPE的奇偶维度交换"""',
-    "turns half of the dimensions, to swap RoPE's odd and even ones",
-    scope="the note's code, shortened, on 8 random texts of 128 tokens",
-)
+@measured_on("the note's code, shortened, on 8 random texts of 128 tokens")
 def code_rotates() -> Finding:
     """Measure the largest relative change of a vector's length by the note's rotation, without its kernel."""
     x = torch.randn(8, 128, DIM, generator=torch.Generator().manual_seed(0))
@@ -330,13 +317,7 @@ def code_rotates() -> Finding:
     return Finding(decide(worst < 1e-5), worst, reason)
 
 
-@claim(
-    "the code's kernel adapts",
-    "使其在处理短距离（局部）和长距离（全局）依赖时能够更加自适应",
-    "so that it handles short (local) and long (global) dependencies more adaptively",
-    reading="that K adapts as a model is trained; one that can is a claim of its own",
-    scope=CODE,
-)
+@measured_on(CODE)
 def code_adapts() -> Finding:
     """Count the trainable numbers in the note's module."""
     trainable = sum(p.numel() for p in NoteRotary().parameters())
@@ -344,12 +325,7 @@ def code_adapts() -> Finding:
     return Finding(decide(trainable > 0), float(trainable), reason)
 
 
-@claim(
-    "the code works where its queries and keys are",
-    "t = torch.arange(seq_len, device=k.device).type_as(self.inv_freq)",
-    "(its code for: the places, on the device of k)",
-    scope="the note's code, shortened, moved to PyTorch's device meta",
-)
+@measured_on("the note's code, shortened, moved to PyTorch's device meta")
 def code_follows_its_device() -> Finding:
     """Measure the share of the note's table of frequencies that moves along with the module."""
     there = NoteRotary().to("meta").inv_freq.device.type
@@ -358,13 +334,7 @@ def code_follows_its_device() -> Finding:
     return Finding(decide(there == "meta"), float(there == "meta"), reason)
 
 
-@claim(
-    "a model learns better with K (K of the distance)",
-    "从而提升模型对不同信息范围的感知能力",
-    "and so the model perceives information at different ranges better",
-    reading=TWO_KERNELS + "; this is K(m − n), the next claim K(m)",
-    scope=SHAPE + " 300 and 1200 steps, full tales 300",
-)
+@measured_on(SHAPE + " 300 and 1200 steps, full tales 300")
 def lowers_the_loss() -> Finding:
     """Measure the nats per character that K(m - n) of the note gains over RoPE after the longest runs."""
     (plain, steps), (short, fewest), (full, full_steps) = board(), board(longest=False), board("full")
@@ -374,14 +344,7 @@ def lowers_the_loss() -> Finding:
     return Finding(over_seeds(*gains), float(gains[0].mean()), f"{reason}after {full_steps}")
 
 
-@claim(
-    "a model learns better with K (the formula)",
-    "使其在处理短距离（局部）和长距离（全局）依赖时能够更加自适应，从而提升模型对不同信息范围的感知能力",
-    "so that it is more adaptive near and far, and the model perceives ranges better",
-    reading=TWO_KERNELS + "; this is K(m), the claim before K(m − n)",
-    scope=SHAPE + ", 300 steps",
-    fault=ABSOLUTE,
-)
+@measured_on(SHAPE + ", 300 steps")
 def formula_lowers_the_loss() -> Finding:
     """Measure nats per character that the note's own formula gains over RoPE on the plain tales."""
     found, steps = board(longest=False)
@@ -390,13 +353,7 @@ def formula_lowers_the_loss() -> Finding:
     return Finding(over_seeds(fixed, trained), float(fixed.mean()), f"{reason}and {listed(trained)} trained")
 
 
-@claim(
-    "a model adjusts the range of K to what it needs",
-    "这种方法让模型能够根据相对位置信息自动调节感知范围",
-    "this lets the model adjust its range of perception by itself, by relative positions",
-    reading="K(m − n) with trained α and σ was asked; in the note's code nothing is trained",
-    scope=SHAPE + ", 300 and 1200 steps",
-)
+@measured_on(SHAPE + ", 300 and 1200 steps")
 def finds_the_range() -> Finding:
     """Measure the share of right answers that a kernel loses when its range is trained."""
     (short, fewest), (long, steps) = board(longest=False), board()
@@ -409,13 +366,7 @@ def finds_the_range() -> Finding:
     return Finding(verdict, -float(late.mean()), reason)
 
 
-@claim(
-    "K helps at other positions (those beyond the window)",
-    "增强了模型在不同位置依赖下的表现",
-    "(it) strengthens the model's performance under dependencies at different positions",
-    reading=TWO_KERNELS + "; and other positions are taken as those past the trained window",
-    scope=SHAPE + ", 300 and 1200 steps",
-)
+@measured_on(SHAPE + ", 300 and 1200 steps")
 def helps_far_out() -> Finding:
     """Measure the gain over RoPE in the fourth window, in nats per character, after training on one.
 

@@ -1,6 +1,4 @@
-"""Claims of note 002: Fourier codes for parallel branches."""
-
-from __future__ import annotations
+"""Measurements of note 002: Fourier codes for parallel branches."""
 
 from functools import cache, partial
 from itertools import pairwise
@@ -16,7 +14,7 @@ from babygpt.encodings.rotary import angles, rotate_pairs
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
-from babygpt_course.claims.claim import Finding, clearly_lower, decide, measured_by
+from babygpt_course.claims.claim import Finding, clearly_lower, decide, measured_on
 from babygpt_course.studies.results import Results, load_results
 
 NOTE = "002_79f4b48e18265706.txt"
@@ -27,8 +25,6 @@ TRAINED = "2 layers, width 96, texts of 48 characters of the plain tales, 400 st
 COMMAND = "python -m babygpt figures branches"
 OTHER_STRIDE = "the likeness of stride 256 is given as that of stride 128"
 MUCH = 0.1  # nats per character: about what company costs a model without any code
-claim = partial(measured_by, NOTE, scope=SCOPE)
-trained_claim = partial(measured_by, NOTE, scope=TRAINED)
 
 
 # ---------------------------------------------------------------- the codes by themselves
@@ -117,21 +113,16 @@ def stored_results() -> Results:
     return {**branches, "runs": {**branches["runs"], **strides["runs"]}}
 
 
-def seed_values(run: str, key: str) -> list[float]:
-    """Return what the stored runs of a name measured, such as "alone" or "gap 2": one number a seed."""
-    return list(stored_results()["runs"][run][key])
-
-
 def seed_mean(run: str, key: str) -> float:
-    """Return the mean of what the stored runs of a name measured."""
-    return mean(seed_values(run, key))
+    """Return the mean of what the stored runs of a name measured, such as "alone" or "gap 2"."""
+    return mean(stored_results()["runs"][run][key])
 
 
 def losses_among(run: str, n: int) -> list[float]:
     """Return the loss of n branches (1: a text alone) after the stored runs of a name: one number a seed."""
-    alone = seed_values(run, "alone")
-    gaps = seed_values(run, f"gap {n}") if n > 1 else [0.0] * len(alone)
-    return [loss + gap for loss, gap in zip(alone, gaps, strict=True)]
+    found = stored_results()["runs"][run]
+    gaps = found[f"gap {n}"] if n > 1 else [0.0] * len(found["alone"])
+    return [loss + gap for loss, gap in zip(found["alone"], gaps, strict=True)]
 
 
 def losses_by_stride(code: str) -> dict[int, list[float]]:
@@ -155,13 +146,7 @@ def lower_loss(lower: list[float], higher: list[float], reason: str, sign: int =
 # ---------------------------------------------------------------- the note's sentences
 
 
-@claim(
-    "2-D RoPE leaves branches 93–99% alike, even at stride 4096",
-    "即使stride=4096，相似度仍然93-99%",
-    "even at stride = 4096 the similarity is still 93–99%",
-    scope=f"one vector of ones, 32 channels; streams: {TRAINED}",
-    reading="of one rotated vector, or of two branches' streams inside a trained model: both are asked",
-)
+@measured_on(f"one vector of ones, 32 channels; streams: {TRAINED}")
 def rope_2d_leaves_branches_alike() -> Finding:
     """Measure the cosine of two branches under 2-D RoPE at stride 4096: of one vector, and of streams."""
     cosine, inside, rival = rope_cosine(4096), least_alike("2-D RoPE"), least_alike("Fourier")
@@ -170,19 +155,10 @@ def rope_2d_leaves_branches_alike() -> Finding:
     return Finding(decide(cosine >= 0.93, inside >= 0.93), cosine, reason)
 
 
-distance_of_codes = claim(
-    "at stride 128 Fourier codes are 17.4 apart",
-    "直接加在embedding上，L2距离17.4，相似度31%",
-    "added to the embedding directly, L2 distance 17.4, similarity 31%",
-)(lambda: rounds_to(17.4, code_distance(128), 1))
+distance_of_codes = measured_on(SCOPE)(lambda: rounds_to(17.4, code_distance(128), 1))
 
 
-@claim(
-    "at stride 128 Fourier codes are 31% alike",
-    "stride=128: L2距离=17.4, 相似度=31%",
-    "stride = 128: L2 distance = 17.4, similarity = 31%",
-    fault=OTHER_STRIDE,
-)
+@measured_on(SCOPE, OTHER_STRIDE)
 def similarity_is_31_percent() -> Finding:
     """Measure the cosine of the Fourier codes of positions 0 and 128, width 512."""
     cosine, twice = code_cosine(128), code_cosine(256)
@@ -191,12 +167,7 @@ def similarity_is_31_percent() -> Finding:
     )
 
 
-@claim(
-    "a larger stride makes them less alike",
-    "stride=256: L2距离=更大, 相似度=更低",
-    "stride = 256: L2 distance = larger, similarity = lower",
-    reading="by the 256 pairs of a Fourier code or the 16 of a head, doubled or not: all are asked",
-)
+@measured_on(SCOPE)
 def larger_stride_less_alike() -> Finding:
     """Measure the largest rise of the cosine when a stride doubles, from 1 to 8192.
 
@@ -218,27 +189,13 @@ def theta_suits_stride(theta: float, stride: int, remark: str = "") -> Finding:
     return Finding(decide(chosen < default), chosen - default, reason)
 
 
-theta_1000 = claim(
-    "theta 1000 suits small strides",
-    "`theta=1000`：更高频，适合小的stride",
-    "theta = 1000: higher frequencies, suits small strides",
-)(partial(theta_suits_stride, 1_000, 1))
-
-
-theta_100000 = claim(
-    "theta 100000 suits large strides",
-    "`theta=100000`：更低频，适合大的stride",
-    "theta = 100000: lower frequencies, suits large strides",
-)(partial(theta_suits_stride, 100_000, 4096, ": slower pairs tell less apart at any stride"))
-
-
-@claim(
-    "branch and time are decoupled, more than under 2-D RoPE",
-    "branch和time编码分离，更清晰",
-    "the encodings of branch and time are separate, clearer",
-    scope="random tokens and weights, width 512, heads of 64 channels, branch 1 five tokens away",
-    reading="of the program's parts, or of what a score is made of: both are asked",
+theta_1000 = measured_on(SCOPE)(partial(theta_suits_stride, 1_000, 1))
+theta_100000 = measured_on(SCOPE)(
+    partial(theta_suits_stride, 100_000, 4096, ": slower pairs tell less apart at any stride")
 )
+
+
+@measured_on("random tokens and weights, width 512, heads of 64 channels, branch 1 five tokens away")
 def branch_and_time_are_decoupled() -> Finding:
     """Measure how far a score under the Fourier code is from one part for time plus one for the branch."""
     code, rope = Fourier(HEAD_DIM, WIDTH, stride=128), Rotary2D(HEAD_DIM, stride=128)
@@ -253,12 +210,7 @@ def branch_and_time_are_decoupled() -> Finding:
     return Finding(decide(rope_turns and not fourier_turns, mixed <= apart), mixed, reason)
 
 
-@claim(
-    "the logits of two branches differ by more than 0.1",
-    "相同input_ids，不同branch的logits差异: > 0.1",
-    "same input_ids, difference of the logits of different branches: > 0.1",
-    scope=UNTRAINED,
-)
+@measured_on(UNTRAINED)
 def logits_differ_by_a_tenth() -> Finding:
     """Measure the mean change of an untrained model's logits between branches 0 and 1 at stride 128."""
     changes = {scale: logit_difference(128, scale) for scale in (0.2, 1.0)}
@@ -266,11 +218,7 @@ def logits_differ_by_a_tenth() -> Finding:
     return Finding(decide(*(change > 0.1 for change in changes.values())), changes[1.0], reason)
 
 
-@trained_claim(
-    "the outputs of two branches are independent",
-    "不同branch的输出应该完全独立",
-    "the outputs of different branches should be completely independent",
-)
+@measured_on(TRAINED)
 def outputs_are_independent() -> Finding:
     """Measure what leaks from branch 1 into branch 0 after training on two branches, nats per character."""
     leak, apart = seed_mean("two: Fourier", "leak"), seed_mean("two: Fourier", "leak, isolated")
@@ -278,13 +226,7 @@ def outputs_are_independent() -> Finding:
     return Finding(decide(leak == 0), leak, reason)
 
 
-@claim(
-    "two branches write no gibberish",
-    "不应该出现gibberish",
-    "no gibberish should appear",
-    scope=f"words at temperature 1; {TRAINED}",
-    reading="gibberish that company brings: the control is what the model writes in isolated branches",
-)
+@measured_on(f"words at temperature 1; {TRAINED}")
 def no_gibberish() -> Finding:
     """Measure the share of unknown words side by side, minus that under the isolation mask."""
     keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
@@ -294,11 +236,7 @@ def no_gibberish() -> Finding:
     return Finding(decide(beside - apart < 0.05), beside - apart, reason)
 
 
-@trained_claim(
-    "without a single-branch stage training collapses",
-    "如果模型还没学会基础LM，直接上多branch会崩溃",
-    "if the model has not learned basic language modelling, going straight to several branches collapses",
-)
+@measured_on(TRAINED)
 def warm_up_is_a_must() -> Finding:
     """Measure the loss among four branches with half the steps alone, minus that with all among four."""
     plain, warmed = losses_among("four: Fourier", 4), losses_among("four, warmed up: Fourier", 4)
@@ -307,13 +245,7 @@ def warm_up_is_a_must() -> Finding:
     return lower_loss(warmed, plain, reason + COMMAND, -1)
 
 
-@claim(
-    "several branches are much harder than one",
-    "多branch训练比单branch难得多",
-    "training several branches is much harder than a single one",
-    scope=f"8 texts a step whatever the number of branches; {TRAINED}",
-    reading=f"much: by more than {MUCH:g} nats per character, at equal steps and texts",
-)
+@measured_on(f"8 texts a step whatever the number of branches; {TRAINED}")
 def several_are_much_harder_than_one() -> Finding:
     """Measure the largest loss of training on two, four or eight, minus that of single texts."""
     loss = {n: losses_among(f"{n} at a time: Fourier", n) for n in (1, 2, 4, 8)}
@@ -323,23 +255,14 @@ def several_are_much_harder_than_one() -> Finding:
     return Finding(decide(*(difference > MUCH for difference in more.values())), max(more.values()), reason)
 
 
-@trained_claim(
-    "2-D RoPE is stuck where Fourier codes are not",
-    "目标：< 1.5（RoPE通常卡在2.5）",
-    "target: < 1.5 (RoPE is usually stuck at 2.5)",
-)
+@measured_on(TRAINED)
 def rope_2d_is_stuck() -> Finding:
     """Measure the loss of two branches under 2-D RoPE, minus that under the Fourier code."""
     rope, fourier_code = (losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
     return lower_loss(fourier_code, rope, f"equal stride and budget: {COMMAND}")
 
 
-@trained_claim(
-    "what counts is telling apart, not generalising",
-    "关键是区分度，不是泛化性",
-    "the key is telling apart, not generalising",
-    reading="with branch numbers that were trained, as the note assumes, or with new ones: both",
-)
+@measured_on(TRAINED)
 def telling_apart_is_all() -> Finding:
     """Measure what four branches cost a model that was trained on two: their codes differ as much as ever."""
     runs = ("up to eight: Fourier", "two: Fourier", "two: 2-D RoPE")
@@ -349,11 +272,7 @@ def telling_apart_is_all() -> Finding:
     return Finding(decide(known < 0.05, new < 0.05), new, reason)
 
 
-@trained_claim(
-    "a learnable code helps where the fixed one is not enough",
-    "如果效果不好，再尝试可学习版本",
-    "if the effect is not good, then try the learnable version",
-)
+@measured_on(TRAINED)
 def a_learnable_code_helps() -> Finding:
     """Measure the loss among two at stride 1 with the learnable code, minus that with the fixed one."""
     learnable, fixed = (losses_by_stride(code) for code in ("Fourier, learnable", "Fourier"))
@@ -362,11 +281,7 @@ def a_learnable_code_helps() -> Finding:
     return lower_loss(learnable[1], fixed[1], reason, -1)
 
 
-@trained_claim(
-    "weights of 2-D RoPE do not carry over",
-    "不能直接迁移RoPE 2D的权重",
-    "the weights of 2-D RoPE cannot be carried over directly",
-)
+@measured_on(TRAINED)
 def weights_do_not_carry_over() -> Finding:
     """Measure how much the loss rises when trained weights of 2-D RoPE are read with a Fourier code."""
     before, after = (seed_mean("two: 2-D RoPE", key) for key in ("alone", "alone, as Fourier"))

@@ -1,8 +1,5 @@
-"""Claims of note 004: learned positions, v1 and v2."""
+"""Measurements of note 004: learned positions, v1 and v2."""
 
-from __future__ import annotations
-
-from functools import partial
 from statistics import mean
 from typing import TypeVar
 
@@ -16,14 +13,13 @@ from babygpt.models.language_model import BagOfTokens, BagWithPositions
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.training import train
-from babygpt_course.claims.claim import Finding, decide, measured_by
+from babygpt_course.claims.claim import Finding, decide, measured_on
 from babygpt_course.studies.paired import decided_side
 
 NOTE = "004_efa10201a3cae12e.txt"
+UNTRAINED = "an untrained model with random weights; for this it takes no training"
 COUNTED = "the note's code at V = 65, T = 8, D = 32"
 CODES_FOR_SENTENCES = "what is true of a character's code is taken to be true of the sentence"
-claim = partial(measured_by, NOTE)
-small_claim = partial(claim, scope="an untrained model with random weights; for this it takes no training")
 Bag = TypeVar("Bag", bound=BagOfTokens | BagWithPositions)
 
 
@@ -38,14 +34,7 @@ def parameters(model: torch.nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-@small_claim(
-    "v1 cannot tell 我爱你 from 你爱我",
-    '模型无法区分 "我爱你" 和 "你爱我"！',
-    "The model cannot tell “I love you” from “you love me”!",
-    reading="Asked: does v1 give both sentences the same probability? (That both are made of the same "
-    "three codes is true; it is the next claim.)",
-    fault=CODES_FOR_SENTENCES,
-)
+@measured_on(UNTRAINED, CODES_FOR_SENTENCES)
 def v1_cannot_tell_sentences_apart() -> Finding:
     """Compare the log-probabilities that a v1 gives to two orders of the same three characters."""
     model = untrained(BagOfTokens, 4, 3, 2)
@@ -64,23 +53,14 @@ def position_changes_output(kind: type[BagOfTokens] | type[BagWithPositions]) ->
     return float((after_first - after_third).abs().max())
 
 
-@small_claim(
-    "in v1 a character has the same code at every place",
-    'v1 中，"我"在任何位置的编码都是 `[0.1, 0.2]`，模型无法区分位置',
-    "In v1 the code of “I” is [0.1, 0.2] at every place; the model cannot tell places apart.",
-)
+@measured_on(UNTRAINED)
 def v1_codes_do_not_know_their_position() -> Finding:
     """Measure the difference between the outputs of v1 after one character at two positions."""
     gap = position_changes_output(BagOfTokens)
     return Finding(decide(gap == 0), gap, "the same row of one table is read both times")
 
 
-@claim(
-    "the note's worked table of sums is right",
-    '位置2 "我": [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26]',
-    "Place 2, “I”: [0.1, 0.2] + [0.05, 0.06] = [0.15, 0.26], and five more such sums.",
-    scope="the note's six sums",
-)
+@measured_on("the note's six sums")
 def the_sums_are_right() -> Finding:
     """Compare the note's sums for one character at two positions with ours."""
     token = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
@@ -91,11 +71,7 @@ def the_sums_are_right() -> Finding:
     return Finding(decide(error < 1e-6), error, "the note's sums are right")
 
 
-@small_claim(
-    "in v2 a character has another code at another place",
-    "让同一个字在不同位置有不同的表示",
-    "It lets the same character have different representations at different places.",
-)
+@measured_on(UNTRAINED)
 def v2_codes_know_their_position() -> Finding:
     """Measure the difference between the outputs of v2 after one character at two positions."""
     gap = position_changes_output(BagWithPositions)
@@ -103,15 +79,7 @@ def v2_codes_know_their_position() -> Finding:
     return Finding(decide(gap > 0), gap, reason)
 
 
-@small_claim(
-    "with a code for each place v2 knows who loves whom",
-    '位置编码让同一个字在不同位置有不同的表示，从而区分"我爱你"和"你爱我"。',
-    "The position code lets the same character have different representations at different "
-    "places, and so tells “I love you” from “you love me”.",
-    reading="Asked: does v2 say something else after 我爱 than after 你爱? (That the codes and the "
-    "probabilities of the two sentences differ is true; the probabilities did so in v1 already.)",
-    fault=CODES_FOR_SENTENCES,
-)
+@measured_on(UNTRAINED, CODES_FOR_SENTENCES)
 def v2_tells_who_stood_before() -> Finding:
     """Measure the change of v2's prediction after "love" when the character before it is another one."""
     one, other = untrained(BagWithPositions, 4, 3, 2)(torch.tensor([[0, 1], [2, 1]]))[:, -1].detach()
@@ -139,14 +107,7 @@ def position_gains(aligned: bool) -> list[float]:
     return [loss("v1", seed) - loss("v2", seed) for seed in range(3)]
 
 
-@claim(
-    "knowing the place helps prediction",
-    '位置编码让模型知道"这个字在序列的哪个位置"',
-    "The position code lets the model know at which place of the sequence this character is.",
-    reading="The note does not say what this is good for. Asked: does v2 predict better than v1, on "
-    "windows that begin with a line, and on windows that begin anywhere?",
-    scope="tales, windows of 32 characters, width 64, 150 steps, 3 seeds",
-)
+@measured_on("tales, windows of 32 characters, width 64, 150 steps, 3 seeds")
 def position_helps_prediction() -> Finding:
     """Measure the gain of v2 over v1 on windows that begin with a line, and on windows anywhere."""
     aligned, anywhere = position_gains(True), position_gains(False)
@@ -156,12 +117,7 @@ def position_helps_prediction() -> Finding:
     return Finding(verdict, mean(aligned), reason)
 
 
-@claim(
-    "v1 has VD + DV parameters, v2 VD + TD + DV",
-    "| **参数量** | `V × D + D × V` | `V × D + T × D + D × V` |",
-    "Number of parameters: V × D + D × V; V × D + T × D + D × V.",
-    scope=COUNTED,
-)
+@measured_on(COUNTED)
 def counts_are_right() -> Finding:
     """Count parameters of v1 and v2 beyond the note's formulas V D + D V and V D + T D + D V."""
     V, T, D = 65, 8, 32
@@ -171,24 +127,14 @@ def counts_are_right() -> Finding:
     return Finding(decide(v1 == v2 == 0), float(v1), f"{reason}tokens")
 
 
-@claim(
-    "v2 adds block_size × n_embd parameters to v1",
-    "| **参数增量** | `block_size × n_embd` 个参数 |",
-    "Additional parameters: block_size × n_embd.",
-    scope=COUNTED,
-)
+@measured_on(COUNTED)
 def the_increment_is_one_table() -> Finding:
     """Count parameters that v2 adds to v1, beyond block_size n_embd."""
     extra = parameters(untrained(BagWithPositions)) - parameters(untrained(BagOfTokens)) - 8 * 32
     return Finding(decide(extra == 0), float(extra), "one row of n_embd numbers a position")
 
 
-@small_claim(
-    "an input that is too long is cut to its last block_size tokens",
-    "如果输入超过最大长度，自动截断到最近的 `block_size` 个 token",
-    "If the input exceeds the greatest length, it is cut to the latest block_size tokens.",
-    reading="Asked of inputs alone, as the note has it. (It forgets to cut the targets of a loss.)",
-)
+@measured_on(UNTRAINED)
 def long_inputs_are_cut() -> Finding:
     """Measure how far the output for ten tokens is from the output for the last eight of them."""
     model, ids = untrained(BagWithPositions), torch.randint(65, (1, 10))
@@ -197,12 +143,7 @@ def long_inputs_are_cut() -> Finding:
     return Finding(decide(gap == 0), gap, "the last eight of ten tokens are read, at places 0 to 7")
 
 
-@small_claim(
-    "so v2 can write on past block_size",
-    "由于 forward 内部处理了长度限制，生成时可以处理超长序列",
-    "Since forward deals with the limit on length, generating can handle longer sequences.",
-    reading="Asked: does the loop run on? What it writes there is another question: notebook 02 looks.",
-)
+@measured_on(UNTRAINED)
 def writing_goes_on_past_the_table() -> Finding:
     """Count tokens that the note's own loop, which cuts nothing, writes past v2's last position."""
     model, ids = untrained(BagWithPositions), torch.zeros(2, 1).long()
@@ -216,12 +157,7 @@ def writing_goes_on_past_the_table() -> Finding:
     return Finding(decide(written == 17), float(written), f"of 17 tokens past the eighth it writes {written}")
 
 
-@small_claim(
-    "adding mixes token and position in one space",
-    "这是一种**融合**而非简单的拼接",
-    "This is a kind of fusion, and not a simple concatenation.",
-    reading="Asked of v2's logits. (With a nonlinear layer between sum and head they do mix.)",
-)
+@measured_on(UNTRAINED)
 def adding_mixes_token_and_position() -> Finding:
     """Measure the interaction of token and position in v2's logits: zero if each just adds its own part."""
     model = untrained(BagWithPositions, 5, 4, 8)

@@ -3,9 +3,11 @@
 The loss of every one falls. `promises.py` measures what it breaks.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
+from importlib.resources import files
 from typing import Any
 
 import torch
@@ -216,7 +218,7 @@ class Exhibit:
     does     what the code does, in a sentence
     unseen   why nobody noticed, in a sentence
     part     the wrong encoding or model; None if nothing is wrong
-    met      where it was met: owner/repository/issues/number or .../pull/number, remark; or a note
+    met      where it was met
     healthy  makes the model without it
     shown    the code that is shown, if it is not that of `part`
     """
@@ -225,7 +227,7 @@ class Exhibit:
     does: str
     unseen: str
     part: type[Any] | None
-    met: str = ""
+    met: Sequence[str] = field(default=(), hash=False)
     healthy: Make = rotary
     shown: type[Any] | None = None
 
@@ -244,7 +246,7 @@ class Exhibit:
 
     def plaque(self) -> str:
         """Return its two sentences and where it was met, as Markdown."""
-        where = f" Met in: {'; '.join(map(link, self.met.split('; ')))}." if self.met else ""
+        where = f" Met in: {'; '.join(map(link, self.met))}." if self.met else ""
         return f"**{self.name}**: {self.does} {self.unseen}{where}"
 
 
@@ -258,122 +260,22 @@ def link(place: str) -> str:
     return f"[{repository}, {what} {number}{remark and ', ' + remark}](https://github.com/{address})"
 
 
-EXHIBITS: tuple[Exhibit, ...] = (
-    Exhibit(
-        "nothing wrong",
-        "A model with RoPE, as notebook 04 builds it.",
-        "It hangs here because a doctor who never meets a healthy patient finds an illness in everyone.",
-        None,
-    ),
-    Exhibit(
-        "wrong axis",
-        "RoPE turns a token by the number of its head, because the code takes axis 1 for time.",
-        "Both axes are counted from 0 and the shapes fit, so nothing complains.",
-        AlongHeads,
-        "facebookresearch/xformers/issues/841, with the axes in another order; "
-        "mlfoundations/open_lm/issues/4",
-    ),
-    Exhibit(
-        "mixed layouts",
-        "The angles are laid out for channels (i, i + D/2), and the pairs that turn are (2i, 2i + 1).",
-        "Each half is right in some library, and the model learns to live with the mixture.",
-        MixedLayouts,
-        "huggingface/transformers/issues/47328; "
-        "raiyanyahya/how-to-train-your-gpt/issues/6, the other way round; source note 001, the Python code",
-    ),
-    Exhibit(
-        "a lost minus",
-        "A pair (a, b) becomes (a cos + b sin, b cos + a sin), where one sine should be subtracted.",
-        "At place 0 it is right, and further on it is still a smooth function of the place.",
-        LostMinus,
-        "labmlai/annotated_deep_learning_paper_implementations/pull/193, where it was lost in a comment; "
-        "karpathy/nanochat/pull/489, a minus that may be lost without harm",
-    ),
-    Exhibit(
-        "positions in bfloat16",
-        "Positions get the type of the weights, and bfloat16 has no whole number between 256 and 258.",
-        "No window of training was that long.",
-        ShortNumbers,
-        "EleutherAI/gpt-neox/pull/1016, on 256 and 257; huggingface/transformers/pull/29285; "
-        "NVIDIA/Megatron-LM/issues/535, for float16",
-    ),
-    Exhibit(
-        "silent clamp",
-        "A table has a row for each place of the window, and its last row serves every place beyond.",
-        "Whoever reads on gets finite numbers and no error.",
-        Clamped,
-        "jax-ml/jax/pull/7595, on indices past an array's end; "
-        "source note 003, which sizes its table at 32768 rows so as never to get there",
-    ),
-    Exhibit(
-        "kernel of the place",
-        "RoPE is multiplied by a Gaussian of the place m, where a distance m − n was meant.",
-        "In a short window the loss still falls: early tokens are merely louder than late ones.",
-        AbsoluteKernel,
-        "source note 001, the definition of K(m)",
-    ),
-    Exhibit(
-        "the sine left out",
-        "Each channel is multiplied by a cosine of its place; the sine that makes it a turn is left out.",
-        "At place 0 it is right, and cosines of two places still know something of their distance.",
-        CosineAlone,
-        "source note 000, section 2.1",
-    ),
-    Exhibit(
-        "codes added twice",
-        "The embedding adds the sinusoid, and the model that calls it adds it again.",
-        "The sum is a code as before, only louder; in a short training the loss even gains by it.",
-        Twice,
-        "gaasher/I-JEPA/issues/4",
-        sinusoidal,
-    ),
-    Exhibit(
-        "codes along the batch",
-        "The sinusoid is added along the first axis, which is the batch here and was time elsewhere.",
-        "Every text still gets a code, all of its tokens the same.",
-        AlongBatch,
-        "songyangco/GETNext/issues/2, a question still open",
-        sinusoidal,
-    ),
-    Exhibit(
-        "one code for all",
-        "A missing colon, table[T] for table[:T], gives every token the code of the text's length.",
-        "Broadcasting makes the shapes fit.",
-        MissingColon,
-        "DiffPoseTalk/DiffPoseTalk/issues/20",
-        sinusoidal,
-    ),
-    Exhibit(
-        "cache restarts",
-        "With a cache, each new token is told that it stands at place 0.",
-        "Training never uses a cache, so no loss can show it.",
-        RestartsInCache,
-        "Blaizzy/mlx-vlm/issues/1983; RobertCsordas/moeut/pull/6",
-    ),
-    Exhibit(
-        "padding counted",
-        "Padding on the left is hidden from attention, but counted: the first real token is not at place 0.",
-        "Training packs its windows full, and only a batch of prompts is padded.",
-        CountsPadding,
-        "TransformerLensOrg/TransformerLens/issues/1609, where one padding takes a loss of GPT-2 "
-        "from 4.5 to 13.6; "
-        "ndif-team/nnsight/pull/673; huggingface/transformers/issues/33095, under RoPE, which forgives it",
-        sinusoidal,
-    ),
-    Exhibit(
-        "mask off by one",
-        "The mask's diagonal is one step too high, and every token sees the next.",
-        "The loss falls better than ever.",
-        OneTooMany,
-        "RVC-Boss/GPT-SoVITS/issues/965, where the diagonal is in dispute; "
-        "huggingface/transformers/issues/48745, on the loss of models that look ahead",
-    ),
-    Exhibit(
-        "dropped scale",
-        "Scores are not divided by the root of the head's width.",
-        "Attention is sharper than it should be, and a model learns all the same.",
-        WithoutScale,
-        "mlc-ai/mlc-llm/pull/3426; delzac/cntkx/issues/10, where only the root was missing",
-        shown=Unscaled,
-    ),
-)
+PARTS: dict[str, dict[str, Any]] = {
+    "nothing wrong": {"part": None},
+    "wrong axis": {"part": AlongHeads},
+    "mixed layouts": {"part": MixedLayouts},
+    "a lost minus": {"part": LostMinus},
+    "positions in bfloat16": {"part": ShortNumbers},
+    "silent clamp": {"part": Clamped},
+    "kernel of the place": {"part": AbsoluteKernel},
+    "the sine left out": {"part": CosineAlone},
+    "codes added twice": {"part": Twice, "healthy": sinusoidal},
+    "codes along the batch": {"part": AlongBatch, "healthy": sinusoidal},
+    "one code for all": {"part": MissingColon, "healthy": sinusoidal},
+    "cache restarts": {"part": RestartsInCache},
+    "padding counted": {"part": CountsPadding, "healthy": sinusoidal},
+    "mask off by one": {"part": OneTooMany},
+    "dropped scale": {"part": WithoutScale, "shown": Unscaled},
+}
+LABELS = tomllib.loads((files(__package__) / "exhibits.toml").read_text(encoding="utf-8"))["exhibits"]
+EXHIBITS = tuple(Exhibit(**label, **PARTS[label["name"]]) for label in LABELS)

@@ -1,6 +1,4 @@
-"""The museum of bugs: models whose loss falls, and the promises that tell what is wrong with them."""
-
-from __future__ import annotations
+"""Museum of bugs: models whose loss falls, and promises that tell what is wrong with them."""
 
 import reprlib
 from collections.abc import Iterable, Mapping
@@ -49,7 +47,7 @@ def mark(kept: bool) -> str:
     return MARKS["holds" if kept else "fails"]
 
 
-def require_known(what: str, name: object, names: Iterable[str]) -> str:
+def find_name(what: str, name: object, names: Iterable[str]) -> str:
     """Return a name as it is written here, whatever its capitals. Raises BadInput with all that there are."""
     known = list(names)
     wanted = " ".join(name.lower().split()) if isinstance(name, str) else ""
@@ -62,7 +60,7 @@ def require_known(what: str, name: object, names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The museum's answer to a name given to a case.
+    """Answer of the museum to a name given to a case.
 
     right  True or False, or None if the answers so far fit several exhibits, and no name is taken
     why    in a sentence
@@ -95,7 +93,7 @@ class Case:
 
     number: int
     exhibit: Exhibit
-    museum: Museum
+    museum: "Museum"
     answers: dict[str, Promise] = field(default_factory=dict)
     wrong: int = 0
     hints: int = 0
@@ -132,7 +130,7 @@ class Case:
         returns  ✓ or ✗ for each, with the number that decides
         Raises BadInput, before anything is measured, for an unknown promise.
         """
-        known = [require_known("promise", name, PROMISES) for name in names]
+        known = [find_name("promise", name, PROMISES) for name in names]
         if not known:
             raise BadInput(f"ask for one of {', '.join(PROMISES)}")
         found = {name: measured(self.exhibit, name) for name in known}
@@ -154,7 +152,7 @@ class Case:
         returns  right or wrong with the reason; no name is taken while the answers fit several exhibits
         Raises BadInput for an unknown name.
         """
-        wanted = require_known("exhibit", guess, [exhibit.name for exhibit in EXHIBITS])
+        wanted = find_name("exhibit", guess, [exhibit.name for exhibit in EXHIBITS])
         if self.revealed:
             return Verdict(None, f"it was revealed: {self.exhibit.name}")
         exhibit = next(e for e in EXHIBITS if e.name == wanted)

@@ -1,7 +1,5 @@
 """Study of all versions on one board: the same text, seeds, windows and steps."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Study of several texts in one sequence: the loss and leakage under each branch code."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import mean
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Study of RoPE with and without a Gaussian kernel, trained for few and for many steps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -123,10 +121,10 @@ def kernel_runs(long: int) -> list[tuple[str, str, int]]:
 def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train RACED for few steps and for many, the others for one of these.
 
-    returns  settings; "unfinished": runs left out, of the last seeds; "plain": steps -> version ->
-             measurement -> one value a seed: "val_loss", `evaluate_reading`, `kernels_of` if one was trained,
-             and of long runs `evaluate_memory`; "full": steps -> version -> "val_loss"; "start":
-             `kernel_numbers` before training; "even": the share of far tokens
+    returns  settings; "plain": steps -> version -> measurement -> one value a seed: "val_loss",
+             `evaluate_reading`, `kernels_of` if one was trained, and of long runs `evaluate_memory`; "full":
+             steps -> version -> "val_loss"; "start": `kernel_numbers` before training; "even": the share of
+             far tokens
     """
     corpora = {name: load_corpus(name, scale.n_chars) for name in (WORLD, FULL)}
     asked = questions(corpora[WORLD], scale.block_size, scale.n_questions)
@@ -150,7 +148,7 @@ def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
     size = scale.block_size
     even = np.tri(size, size, -BEYOND - 1).sum(axis=1) / np.arange(1, size + 1)
     return {
-        **{"seeds": list(scale.seeds), "unfinished": [], "block_size": scale.block_size, "beyond": BEYOND},
+        **{"seeds": list(scale.seeds), "block_size": scale.block_size, "beyond": BEYOND},
         **{"distances": list(DISTANCES), "even": round(float(even[size // 2 :].mean()), 4)},
         "start": kernel_numbers(Gaussian(2, ALPHAS, SIGMAS)),
         **{"plain": board[WORLD], "full": board[FULL]},

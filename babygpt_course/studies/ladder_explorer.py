@@ -1,7 +1,5 @@
 """Explorer of the stored board: one measurement, one model, and its closest rivals."""
 
-from __future__ import annotations
-
 from functools import partial
 from statistics import mean
 from typing import Any

@@ -1,7 +1,5 @@
 """Study of a lookup task that needs what and where: which letter stands next to another letter?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -80,13 +78,8 @@ class Lookup(Objective):
         """Return rows that are always the same, drawn from a seed that no training uses."""
         return self.batch(n, torch.Generator().manual_seed(2**31))
 
-    @torch.inference_mode()
-    def validate(self, model: LanguageModel) -> float:
-        """Return the loss of the answers on held-out rows, in nats."""
-        device = next(model.parameters()).device
-        batch = tuple(part.to(device) for part in self.held_out())
-        losses = torch.cat([self.losses(model, some) for some in portions(model, *batch)])
-        return float(losses.sum() / self.count(batch))
+    def val_batches(self) -> list[Batch]:
+        return [self.held_out()]
 
     @torch.inference_mode()
     def accuracy(self, model: LanguageModel) -> float:

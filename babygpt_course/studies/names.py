@@ -1,6 +1,4 @@
-"""Study of answers: does a model that knows who did it also write the name, letter by letter?"""
-
-from __future__ import annotations
+"""Studies of answers: which of two names is likelier, and whether the model writes it, letter by letter."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -10,7 +8,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, load_corpus, metrics, plots
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
@@ -23,9 +21,41 @@ from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 TEXT_SEED = 3  # of the text whose loss is split into parts
-MEASURED = ("accuracy", "alike", "whole", "letters", "parts", "val_loss", "without", "whole_without")
 VERSION, WORLD = "v4", "plain-tales"
 SCALE = Scale(steps=1800)
+KNOWS = 0.8  # share of right answers from which a model counts as one that knows who did it
+ROLES_SCALE = Scale(steps=600, n_chars=1_000_000, block_size=192)
+
+
+def measure_roles(
+    workers: Workers, scale: Scale = ROLES_SCALE, versions: Sequence[str] = ("nope", "learned", "v3", "v4")
+) -> Results:
+    """Measure role accuracy and validation loss of each version and seed after the same steps.
+
+    returns   settings, {"accuracy": version -> one number a seed}, {"val_loss": likewise}
+    """
+    corpus = load_corpus("tales", scale.n_chars)
+    config = ModelConfig(corpus.tokenizer.vocab_size, scale.block_size)
+    objective = NextToken(corpus, scale.block_size)
+    asked = questions(corpus, scale.block_size, scale.n_questions)
+
+    def run(version: str, seed: int) -> dict[str, float]:
+        model, history = train_from_seed(version, config, objective, TrainConfig(scale.steps, seed=seed))
+        accuracy = metrics.role_accuracy(model, corpus.tokenizer, asked)
+        return {"accuracy": accuracy, "val_loss": history[-1].val_loss or objective.validate(model)}
+
+    found = by_measurement(sweep(versions, scale.seeds, run, workers))
+    return {**scale.settings(), "floor": corpus.floor, **found}
+
+
+def draw_roles(figure: Figure, results: Results) -> None:
+    """Draw the role accuracy of each model, a dot for each seed."""
+    accuracy = percent(results["accuracy"])
+    knowing = {name: sum(share > 100 * KNOWS for share in seeds) for name, seeds in accuracy.items()}
+    counted = ", ".join(f"{name}: {n}" for name, n in knowing.items())
+    title = f"Who did it? Seeds of {len(next(iter(accuracy.values())))} that know, {counted}"
+    label = "right name likelier than the wrong one (% of questions; dashed: chance)"
+    plots.draw_seed_dots(figure.subplots(), accuracy, title, label, {"chance": 50.0}, (40.0, 102.0))
 
 
 def parts_of_stories(grammar: Grammar, n_chars: int, seed: int) -> tuple[str, np.ndarray, np.ndarray]:
@@ -73,26 +103,24 @@ def loss_by_part(model: LanguageModel, corpus: Corpus, n_windows: int = 256) -> 
 
 
 def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> Results:
-    """Measure both scores, the loss of each letter of an answer and of each part, and scores without a head.
+    """Measure both scores, the loss of each letter of an answer and of each part, and what each head adds.
 
     n_questions  the model is asked; a quarter of them again for each head that is silenced
-    returns      "alike" is the accuracy where the two names begin with the same letter, of ten times as many
-                 questions; the others are named as in MEASURED
+    returns      "accuracy", of the likelier name; "alike", the same where both names begin with one letter,
+                 of ten times as many questions; "whole", of the name that is written; "letters" and "parts",
+                 losses in nats; "without": accuracy for each layer and head that is silenced
     """
     many = questions(corpus, model.config.block_size, 10 * n_questions)
     alike = [q for q in many if q.answer[0] == q.rival[0]]
     asked, fewer, tokenizer = many[:n_questions], many[: n_questions // 4], corpus.tokenizer
-    right, written = metrics.role_accuracy, metrics.whole_answer_accuracy
-    without = metrics.ablate_heads(model, lambda m: right(m, tokenizer, fewer))
-    whole_without = metrics.ablate_heads(model, lambda m: written(m, tokenizer, fewer))
+    right = metrics.role_accuracy
     return {
         "accuracy": right(model, tokenizer, asked),
         "alike": right(model, tokenizer, alike) if alike else None,
-        "whole": written(model, tokenizer, asked),
+        "whole": metrics.whole_answer_accuracy(model, tokenizer, asked),
         "letters": [round(float(x), 4) for x in metrics.answer_losses(model, tokenizer, asked)],
         "parts": {name: round(x, 4) for name, x in loss_by_part(model, corpus).items()},
-        "without": without.round(4).tolist(),
-        "whole_without": whole_without.round(4).tolist(),
+        "without": metrics.ablate_heads(model, lambda m: right(m, tokenizer, fewer)).round(4).tolist(),
     }
 
 
@@ -113,7 +141,7 @@ def measure_names(workers: Workers, scale: Scale = SCALE) -> Results:
         found = measure_answers(model, corpus, scale.n_questions)
         return {**found, "val_loss": round(history[-1].val_loss or objective.validate(model), 4)}
 
-    found = by_measurement(sweep(steps_of, scale.seeds, run, workers), *MEASURED)
+    found = by_measurement(sweep(steps_of, scale.seeds, run, workers))
     asked = {"questions": scale.n_questions, "ablated": scale.n_questions // 4}
     return {"seeds": list(scale.seeds), **asked, "floor": {WORLD: round(corpus.floor or 0.0, 4)}, **found}
 

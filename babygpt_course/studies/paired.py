@@ -1,7 +1,5 @@
 """Rule that decides between two models from paired differences; a reader's run beside the stored seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from math import isfinite, sqrt, tan
 from statistics import mean, stdev
@@ -52,11 +50,12 @@ def decided_side(differences: Sequence[float]) -> str:
     return "below" if mean(differences) < 0 else "above"
 
 
-def by_measurement(found: Mapping[Variant, Mapping[str, Any]], *names: str) -> dict[str, dict[Variant, Any]]:
+def by_measurement(found: Mapping[Variant, Mapping[str, Any]]) -> dict[str, dict[Variant, Any]]:
     """Turn what `sweep` returns inside out: name of the measurement -> variant -> one value a seed.
 
-    names  of the measurements wanted; a variant that lacks one is left out of it
+    A variant that lacks a measurement is left out of it.
     """
+    names = dict.fromkeys(name for each in found.values() for name in each)
     return {name: {v: each[name] for v, each in found.items() if name in each} for name in names}
 
 

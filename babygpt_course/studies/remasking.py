@@ -1,7 +1,5 @@
 """Study of ways to fill in: does it pay to mask again what the model doubts, at equal numbers of looks?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,6 +17,7 @@ from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
+from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
@@ -178,17 +177,13 @@ def draw_remasking(figure: Figure, results: Results) -> None:
 
 def table(results: Results) -> str:
     """Return a Markdown table with a row for each way to fill in, and the means over seeds."""
-    head = "| sampler | setting | looks | right sentences | nats under v4 | its entropy "
-    lines = [f"{head}| repeated 3-grams | different words |", "|---" * 8 + "|"]
-    rows = [
-        (name, setting, one) for name, each in results["samplers"].items() for setting, one in each.items()
-    ]
-    for name, setting, one in (*rows, ("true text", "", results["true"])):
-        mean = {measure: fmean(values) for measure, values in one.items()}
+    columns = {"looks": ".0f", "sentences": ".0%", "judge_nll": ".2f", "judge_entropy": ".2f"}
+    columns |= {"repeat_3gram": ".0%", "distinct_words": ".0%"}
+    heading = ["sampler", "setting", "looks", "right sentences", "nats under v4", "its entropy"]
+    written = [(name, *way) for name, each in results["samplers"].items() for way in each.items()]
+    rows = []
+    for name, setting, one in (*written, ("true text", "", results["true"])):
         shown = "one by one" if setting == str(ONE_BY_ONE) else setting
-        looks = f"{mean['looks']:.0f}" if "looks" in mean else ""
-        lines.append(
-            f"| {name} | {shown} | {looks} | {mean['sentences']:.0%} | {mean['judge_nll']:.2f} "
-            f"| {mean['judge_entropy']:.2f} | {mean['repeat_3gram']:.0%} | {mean['distinct_words']:.0%} |"
-        )
-    return "\n".join(lines) + "\n"
+        numbers = [f"{fmean(one[key]):{form}}" if key in one else "" for key, form in columns.items()]
+        rows.append((name, shown, *numbers))
+    return markdown([*heading, "repeated 3-grams", "different words"], rows)

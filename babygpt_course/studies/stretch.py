@@ -4,12 +4,12 @@ Loss and memory are measured separately. `position_matched_change` compares loss
 `recall_by_distance` asks for digits from far back, as forgetting costs nothing on text that needs no memory.
 """
 
-from __future__ import annotations
-
 import copy
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources import files
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -235,82 +235,24 @@ def measure_stretch(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] 
 
 # ---------------------------------------------------------------- statements of the literature
 
-SOURCES = {
-    "Barbero": "Barbero et al. 2024, arXiv:2410.06205",
-    "Chen, tuned": "after Chen et al. 2023, arXiv:2306.15595, where it is asked after tuning",
-    "Chen": "Chen et al. 2023, arXiv:2306.15595",
-    "Chi": "Chi et al. 2022, arXiv:2205.09921",
-    "Gelberg": "Gelberg et al. 2025, arXiv:2512.12167",
-    "Kazemnejad": "Kazemnejad et al. 2023, arXiv:2305.19466",
-    "Li": "Li et al. 2024, arXiv:2310.04418",
-    "Peng": "Peng et al. 2023, arXiv:2309.00071",
-    "Press": "Press et al. 2022, arXiv:2108.12409",
-    "Ruoss": "Ruoss et al. 2023, arXiv:2305.16843",
-    "Sun": "Sun et al. 2022, arXiv:2212.10554",
-    "Yang": "Yang et al. 2025, arXiv:2501.18795",
-}
-# A line a statement: the run and number that are lower, those that are higher, the source, and what it says.
-# "far" is the recall at 384 characters in eight windows; "after" a source asks more than the source does.
-STATEMENT_LINES = """\
-v4: change 1 | v4: change 2 | Press | RoPE, read on, gets worse than in its window
-interpolation 4: change 4 | none 4: change 4 | Chen | untuned, interpolated positions are better than \
-new ones
-ntk 4: change 4 | interpolation 4: change 4 | Peng | untuned, NTK-aware is better than interpolation
-yarn 4: change 4 | ntk 4: change 4 | Peng | untuned, YaRN is better than NTK-aware
-none 8: far | interpolation 8: far | Chen, tuned | untuned, interpolated positions recall further than \
-new ones
-ntk 8: far | yarn 8: far | after Peng | untuned, YaRN recalls further than NTK-aware
-v4: loss | interpolation 4: loss | Chen | untuned, interpolation costs short texts something
-interpolation tuned: change 4 | interpolation 4: change 4 | Chen | a short fine-tuning makes \
-interpolation better
-yarn tuned: change 4 | none tuned: change 4 | after Peng | fine-tuned with YaRN it loses less than \
-fine-tuned as it is
-control tuned: recall 4 192 | none tuned: recall 4 192 | Chen | the same steps at the old length do not \
-do it
-yarn 8: far | drop tuned: far | Gelberg | without its code, and recalibrated at the old length, it \
-recalls further than YaRN untuned
-drop tuned: loss | control tuned: loss | Gelberg | without its code, and recalibrated, it loses nothing \
-in its window
-nope: change 4 | v4: change 4 | Kazemnejad | no code at all reads on better than RoPE
-v4: far | nope: far | Kazemnejad | no code at all recalls further than RoPE
-v4: far | v4-nope: far | Yang | a layer without a code recalls further than RoPE alone
-v4: far | partial: far | after Barbero | with a quarter of the pairs turning it recalls further
-random positions, drawn: change 4 | v4: change 4 | Ruoss | trained at random positions RoPE reads on better
-alibi: change 8 | v4: change 8 | Press | ALiBi reads on better than RoPE
-xpos: change 8 | v4: change 8 | Sun | xPos, without its blockwise attention, reads on better than RoPE
-t5: change 8 | v4: change 8 | Press | T5's bias reads on better than RoPE
-alibi: far | t5: far | Kazemnejad | T5's bias recalls further than ALiBi
-kerple-log: change 8 | alibi: change 8 | Chi | KERPLE's logarithm reads on better than ALiBi
-fire: change 8 | alibi: change 8 | Li | FIRE reads on better than ALiBi
-alibi, longer: far | fire, longer: far | Li | FIRE, trained four times as long, recalls further than ALiBi
-"""
-
 
 class Statement(NamedTuple):
     """Statement that one number of one run is lower than another.
 
     says    what the source says, as far as this comparison can test it
     source  where
-    lower   run and number: ("ntk 4", "change 4"), ("alibi", "recall 8 384"), ("v4", "loss")
+    lower   run and number: "ntk 4" and "change 4", "alibi" and "recall 8 384", "v4" and "loss"
     higher  the same, of what it is compared with
     """
 
     says: str
     source: str
-    lower: tuple[str, ...]
-    higher: tuple[str, ...]
+    lower: Sequence[str]
+    higher: Sequence[str]
 
 
-def read_statement(line: str) -> Statement:
-    """Return the statement in one of STATEMENT_LINES."""
-    lower, higher, source, says = line.replace(": far", f": {FAR}").split(" | ")
-    name = source.removeprefix("after ")
-    return Statement(
-        says, source.replace(name, SOURCES[name]), *(tuple(x.split(": ")) for x in (lower, higher))
-    )
-
-
-STATEMENTS = tuple(map(read_statement, STATEMENT_LINES.splitlines()))
+FILE = files(__package__) / "stretch.toml"
+STATEMENTS = tuple(Statement(**one) for one in tomllib.loads(FILE.read_text("utf-8"))["statements"])
 
 
 def values(results: Results, run: str, number: str) -> list[float]:

@@ -1,36 +1,19 @@
 """Studies of two numbers of a branch code: the stride between branches, and the share of pairs for them."""
 
-from __future__ import annotations
-
 from functools import partial
 from statistics import mean
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor
 
-from babygpt import Branches, ModelConfig, Positions, TrainConfig, load_corpus, plots
+from babygpt import Branches, ModelConfig, TrainConfig, load_corpus, plots
 from babygpt.encodings import Encoding, Fourier, Rotary, Rotary2D
 from babygpt.encodings.fourier import fourier
-from babygpt.encodings.rotary import rotate_pairs
-from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.models.transformer import Transformer
-from babygpt_course.studies.branches import (
-    BAND,
-    CODES,
-    RIVALS,
-    STRIDE,
-    Code,
-    Phase,
-    build_branches,
-    evaluate_branches,
-    runs_table,
-    stream_similarity,
-    train_phases,
-    with_stride,
-)
+from babygpt_course.studies import branches
+from babygpt_course.studies.branches import BAND, CODES, RIVALS, STRIDE
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
@@ -45,22 +28,20 @@ SCALE = Scale()
 BLOCK_SIZE, LENGTH, TEXTS = 40, 32, 16  # shorter texts than in `branches`: sixteen share a row
 COUNTS = (2, 8, 16)  # texts in a sequence, in training
 READ = (1, 2, 8, 16, 32)  # texts in a sequence, when a trained model is measured
-FEW = (0.0, 0.5, 1.0)  # of SHARES, where the layout of the row is compared
-MIXED = "1 to 8 texts"
 SHARE_SCALE = Scale(steps=200)
 
 
-def stride_plans() -> dict[str, Code]:
+def stride_plans() -> dict[str, branches.Code]:
     """Return every run by name, and its code: "stride 8: Fourier", "share 0.25: 2-D RoPE"."""
     strides = [(s, code) for s in sorted((*FROM_EVERY_SEED, *FROM_THE_FIRST)) for code in RIVALS]
     strides += [(s, IN_BAND) for s in BAND_STRIDES]
     version, options = CODES["2-D RoPE"]
     shares = {f"share {x:g}: 2-D RoPE": (version, {**options, "branch_share": x}) for x in SHARES if x != 0.5}
-    return {f"stride {s}: {code}": with_stride(CODES[code], s) for s, code in strides} | shares
+    return {f"stride {s}: {code}": branches.with_stride(CODES[code], s) for s, code in strides} | shares
 
 
 def is_decisive(name: str) -> bool:
-    """Whether a run decides a verdict, and is trained from every seed."""
+    """Return whether a run decides a verdict, and is trained from every seed."""
     return name in {f"stride {stride}: {code}" for stride in FROM_EVERY_SEED for code in RIVALS}
 
 
@@ -72,9 +53,11 @@ def measure_strides(workers: Workers, scale: Scale = SCALE) -> Results:
     corpus, planned = load_corpus("plain-tales", scale.n_chars), stride_plans()
 
     def run(name: str, seed: int) -> dict[str, float]:
-        model = build_branches(corpus, planned[name], seed)
-        train_phases(model, corpus, [Phase(scale.steps, 2, 2)], seed, f"{name}, seed {seed}")
-        return evaluate_branches(model, corpus) | stream_similarity(model, corpus)
+        model = branches.build_branches(corpus, planned[name], seed)
+        branches.train_phases(
+            model, corpus, [branches.Phase(scale.steps, 2, 2)], seed, f"{name}, seed {seed}"
+        )
+        return branches.evaluate_branches(model, corpus) | branches.stream_similarity(model, corpus)
 
     runs = sweep(filter(is_decisive, planned), scale.seeds, run, workers)
     runs |= sweep([name for name in planned if not is_decisive(name)], scale.seeds[:1], run, workers)
@@ -131,55 +114,22 @@ def draw_strides(figure: Figure, results: Results) -> None:
 # ---------------------------------------------------------------- shares, with 2 to 32 texts in a sequence
 
 
-class RowRotary(Encoding):
-    """RoPE by the position in the interleaved row; of the slowest pairs, branch and time turn every second.
-
-    This is what "2-D RoPE" is in parallelmind: its ratio is the share of pairs that leave the row, not of
-    those that turn with the branch. It needs the whole row at once, so it cannot be read with a cache.
-
-    head_dim  channels of a head, even
-    ratio     share of the pairs that leave the row, between 0 and 1; a half pair is rounded up
-    stride    distance between neighbouring branches, in positions
-    Source: github.com/Fzkuji/parallelmind, Interleaved2DRoPE in src/model/columnar.py.
-    """
-
-    for_branches = True
-
-    def __init__(self, head_dim: int, ratio: float, stride: float = STRIDE) -> None:
-        super().__init__()
-        pairs, self.stride = head_dim // 2, float(stride)
-        chosen = int(ratio * pairs + 0.5)
-        self.coordinates = [0] * (pairs - chosen) + [1 + i % 2 for i in range(chosen)]
-
-    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        assert positions.branch is not None
-        time = high_precision(positions.time)
-        row = torch.arange(len(positions), device=time.device).expand_as(time)
-        turns = torch.stack([row.to(time), positions.branch * self.stride, time], dim=-1)  # (B|, T, 3)
-        angle = turns[..., self.coordinates] * frequencies(q.shape[-1]).to(time)  # (B|, T, D/2)
-        angle = angle if positions.time.dim() == 1 else angle[:, None]
-        return rotate_pairs(q, angle), rotate_pairs(k, angle)
-
-
 def build_arm(arm: str, config: ModelConfig) -> Transformer:
-    """Return an untrained model of an arm: "share 0.25", "row 1", "Fourier", or "isolated".
+    """Return an untrained model of an arm: "share 0.25", "Fourier", or "isolated".
 
     "share 0" has no pair for the branch: it is the model without a code. "share 1" has none for time.
     """
     C, D = config.n_embd, config.head_dim
     encodings: dict[str, Encoding] = {"Fourier": Fourier(D, C, stride=STRIDE), "isolated": Rotary(D)}
     encodings |= {f"share {x:g}": Rotary2D(D, x, stride=STRIDE) for x in SHARES}
-    encodings |= {f"row {x:g}": RowRotary(D, x) for x in FEW}
     return Transformer(config, encodings[arm], isolated=arm == "isolated")
 
 
-def share_plans() -> dict[str, tuple[str, tuple[int, int]]]:
-    """Return every run by name, "16 texts: share 0.5": its arm, and the fewest and most texts of a row."""
-    shares = [f"share {x:g}" for x in SHARES]
-    runs = {f"{n} texts: {arm}": (arm, (n, n)) for n in COUNTS for arm in (*shares, "Fourier")}
-    runs["8 texts: isolated"] = ("isolated", (8, 8))
-    mixed = [f"{kind} {x:g}" for kind in ("share", "row") for x in FEW]
-    return runs | {f"{MIXED}: {arm}": (arm, (1, 8)) for arm in mixed}
+def share_plans() -> dict[str, tuple[str, int]]:
+    """Return every run by name, "16 texts: share 0.5": its arm, and the texts of a row."""
+    arms = [*(f"share {x:g}" for x in SHARES), "Fourier"]
+    runs = {f"{n} texts: {arm}": (arm, n) for n in COUNTS for arm in arms}
+    return {**runs, "8 texts: isolated": ("isolated", 8)}
 
 
 def measure_shares(workers: Workers, scale: Scale = SHARE_SCALE) -> Results:
@@ -191,8 +141,8 @@ def measure_shares(workers: Workers, scale: Scale = SHARE_SCALE) -> Results:
     config, planned = small_config(corpus, BLOCK_SIZE), share_plans()
 
     def run(name: str, seed: int) -> dict[str, float]:
-        arm, n_branches = planned[name]
-        objective = Branches(corpus, BLOCK_SIZE, n_branches, LENGTH)
+        arm, n = planned[name]
+        objective = Branches(corpus, BLOCK_SIZE, (n, n), LENGTH)
         plan = TrainConfig(scale.steps, TEXTS, seed=seed)
         model, _ = train_from_seed(partial(build_arm, arm), config, objective, plan, f"{name}, seed {seed}")
         assert isinstance(model, Transformer)
@@ -204,29 +154,18 @@ def measure_shares(workers: Workers, scale: Scale = SHARE_SCALE) -> Results:
 
 def share_table(results: Results) -> str:
     """Return the losses of all runs as Markdown."""
-    return runs_table(results, [str(n) for n in READ], "nats per character among so many texts")
+    return branches.runs_table(results, [str(n) for n in READ], "nats per character among so many texts")
 
 
 def draw_shares(figure: Figure, results: Results) -> None:
-    """Draw loss by the share that turns with the branch; and by texts read, of models trained on few."""
-    left, right = figure.subplots(1, 2)
-    runs, many, most = results["runs"], COUNTS[-1], READ[-1]
-    by_share = {n: [runs[f"{n} texts: share {x:g}"][str(n)] for x in SHARES] for n in COUNTS}
-    none, half, every = (mean(by_share[many][SHARES.index(x)]) for x in FEW)
+    """Draw the loss among as many texts as trained with, by the share of pairs that turn with the branch."""
+    ax, runs, many = figure.subplots(), results["runs"], COUNTS[-1]
+    losses = {n: np.array([runs[f"{n} texts: share {x:g}"][str(n)] for x in SHARES]).T for n in COUNTS}
+    none, half, every = losses[many].mean(axis=0)[[0, 2, 4]]
     title = f"Among {many}: {half:.2f} half and half, {none:.2f} without branch, {every:.2f} without time"
-    losses = {f"{n} texts": np.array(seeds).T for n, seeds in by_share.items()}
-    percent = [round(100 * x) for x in SHARES]
-    plots.draw_seed_curves(left, percent, losses, title, "loss among as many as trained with (nats)")
-    left.axhline(mean(runs["8 texts: isolated"]["8"]), color="black", lw=1, ls="--", label="isolated")
-    left.set_xlabel("pairs of a head that turn with the branch (%)")
-    left.legend()
-    mixed = {name.split(": ")[1]: each for name, each in runs.items() if name.startswith(MIXED)}
-    curves = {arm: np.array([each[str(n)] for n in READ]).T for arm, each in mixed.items()}
-    rise = {arm: mean(np.subtract(each[str(most)], each["8"])) for arm, each in mixed.items()}
-    costs = ", ".join(f"{arm} {rise[arm]:+.2f}" for arm in ("row 0", "row 1", "share 0.5"))
-    plots.draw_seed_curves(
-        right, READ, curves, f"From 8 to {most} texts: {costs}", f"loss, trained on {MIXED} (nats)"
-    )
-    right.set_xscale("log", base=2)
-    right.set_xticks(READ, [str(n) for n in READ])
-    right.set_xlabel("texts in a sequence")
+    curves = {f"{n} texts": seeds for n, seeds in losses.items()}
+    label = "loss among as many as trained with (nats)"
+    plots.draw_seed_curves(ax, [round(100 * x) for x in SHARES], curves, title, label)
+    ax.axhline(mean(runs["8 texts: isolated"]["8"]), color="black", lw=1, ls="--", label="isolated")
+    ax.set_xlabel("pairs of a head that turn with the branch (%)")
+    ax.legend()

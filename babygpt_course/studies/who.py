@@ -1,7 +1,5 @@
 """Study of models that fill in holes: they do not answer *who* questions, which training seldom asks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import comb
 from typing import Any
@@ -46,8 +44,7 @@ class WordHoles(MaskedDiffusion):
 
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = 1) -> None:
         super().__init__(corpus, block_size, val_windows)
-        chars = [corpus.tokenizer.decode(torch.tensor([i])) for i in range(self.mask_id)]
-        self.is_letter = torch.tensor([char.isalpha() for char in chars])
+        self.is_letter = torch.tensor([char.isalpha() for char in corpus.tokenizer.characters])
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw windows at random, and mask words in them: inputs, targets, rates."""
@@ -130,7 +127,7 @@ def measure_who(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] = tu
             found["hidden"] = metrics.role_accuracy(model, corpus.tokenizer, asked, hidden_answers)
         return found
 
-    found = by_measurement(sweep(arms, scale.seeds, run, workers), "roles", "hidden", "val_loss")
+    found = by_measurement(sweep(arms, scale.seeds, run, workers))
     points = [16 * length // 2 * scale.steps * (i + 1) // POINTS for i in range(POINTS)]
     return {**scale.settings(), "questions": len(asked), "asked": points, **found}
 

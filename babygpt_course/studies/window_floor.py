@@ -3,8 +3,6 @@
 Nothing is trained. The floor of three grammars is computed by the exact reader of `mid_story`.
 """
 
-from __future__ import annotations
-
 import math
 import random
 
@@ -15,6 +13,7 @@ from babygpt import plots
 from babygpt.data.corpus import GRAMMARS
 from babygpt.data.grammar import Grammar
 from babygpt_course.studies.mid_story import MidStory
+from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Workers
 
@@ -95,23 +94,21 @@ def measure_floors(
              {"window": name -> length -> [the mean over a window's first positions, its standard error]},
              {"longer": name -> [what a text of four of the shortest windows gains, its standard error]}
     """
-    results: Results = {"n_windows": n_windows, "seed": seed}
+    found = {}
     for name in names:
         grammar, shortest = GRAMMARS[name](), min(LENGTHS)
         losses = losses_of_windows(grammar, max(LENGTHS), n_windows, seed)
         mean, error = mean_error(losses)
         windows = {str(length): mean_error(losses[:, :length].mean(axis=1)) for length in LENGTHS}
         gain = gain_of_longer_text(grammar, shortest, 4 * shortest, n_windows // 2, shortest // 4, seed)
-        found = {
+        found[name] = {
             "floor": grammar.floor(),
             "mean": mean.round(4).tolist(),
             "error": error.round(4).tolist(),
             "window": {length: [round(float(x), 4) for x in pair] for length, pair in windows.items()},
             "longer": [round(x, 4) + 0.0 for x in gain],
         }
-        for measurement, value in found.items():
-            results.setdefault(measurement, {})[name] = value
-    return results
+    return {"n_windows": n_windows, "seed": seed, **by_measurement(found)}
 
 
 def draw_floors(figure: Figure, results: Results) -> None:

@@ -469,7 +469,7 @@ plt.show()
 # %% [markdown]
 # Each code has its own way of growing old. The **sinusoid** goes on at once into rows that the model has never met, and its loss leaps. **RoPE** goes wrong more gently: scores depend on the distance alone, as promised, *but a longer text has longer distances, and those were never trained*. Relative does not mean unlimited. **ALiBi** stays nearly where it was, though not because it looks away (second visit). And nobody gains, as nobody can: in these stories even the best of all readers has no use for more than 48 letters.
 #
-# [Three seeds on the full tales](../figures/lengths.png) put the models in the same order; there [NoPE](../docs/glossary.md#nope) came along, which was never good and gets worse. How models read 100,000 tokens with RoPE after all: second visit.
+# [Five seeds on the board](../figures/ladder.png) put the models in the same order; there [NoPE](../docs/glossary.md#nope) came along, which was never good and gets worse. How models read 100,000 tokens with RoPE after all: second visit.
 #
 # So much for the lesson. Your guesses, beside what came out:
 

@@ -663,7 +663,7 @@ rows = [(f"{n} texts", *(f"{loss:.2f}" for loss in losses)) for n, losses in by_
 Table(("loss (nats), by pairs for the branch", *(f"{x:.0%}" for x in portions)), rows, stable=6)
 
 # %% [markdown]
-# The more texts, the dearer it is to have no pair for the branch; from a quarter to three quarters the share hardly counts; and without a pair for time nothing but the mask tells order: *that* a token came before, not when. (parallelmind, a public model with branches, found a *ratio* of pairs decisive, the more the better. It is another ratio: of the pairs that no longer turn with the place in the woven row. [What we measured of it](../docs/results.md#several-texts-in-one-sequence).)
+# The more texts, the dearer it is to have no pair for the branch; from a quarter to three quarters the share hardly counts; and without a pair for time nothing but the mask tells order: *that* a token came before, not when.
 
 # %% [markdown]
 # ## Recap

@@ -558,7 +558,7 @@ for name, code in (("PoPE", one), ("RoPE", other)):
     print(f"{name}: {' '.join(losses)} nats per character; who did it: {' '.join(answers)}")
 
 # %% [markdown]
-# Every seed of PoPE is behind every seed of RoPE, and none of them has found out in 600 steps that it can look back for a name. Do not take that for a verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). `python -m babygpt figures pope` trained both codes both ways, from three seeds. Without the norm PoPE is still behind, by 0.02, 0.06 and 0.08 nats instead of 0.09, 0.07 and 0.09, and that is RoPE's loss more than PoPE's gain. So at this size, in this budget, the norm is a small part of the difference. The paper's models are hundreds of times larger and see far more text.
+# Every seed of PoPE is behind every seed of RoPE, and none of them has found out in 600 steps that it can look back for a name. Do not take that for a verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
 
 # %% [markdown]
 # **What has v7 done with its phases?** Each head has a [kernel](../docs/glossary.md#kernel) now: what the gates alone make of a distance, when query and key have the same in every channel. Before training all four heads had one and the same, even curve.

@@ -1,4 +1,4 @@
-"""The page of the board: all versions on equal terms, as the stored results have them."""
+"""Page of the board: all versions on equal terms, as the stored results have them."""
 
 from __future__ import annotations
 

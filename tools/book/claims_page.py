@@ -1,15 +1,15 @@
-"""The page of claims: what the source notes say, what became of it, and filters by note and verdict."""
+"""Page of claims: the sentences of the source notes, their verdicts, and filters by note and verdict."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import CLAIMS, Claim, Finding
+from babygpt_course.claims import CLAIMS, Claim, Finding, count_verdicts
 from tools.book.docstrings import inline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,9 +65,7 @@ def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
 
 def count(measured: Iterable[Measured]) -> dict[str, int]:
     """Return how many hold, depend and fail, and by how many different faults."""
-    verdicts = Counter(finding.verdict for _, finding in measured)
-    faults = {claim.fault or claim.text for claim, finding in measured if finding.verdict == "fails"}
-    return {**{verdict: verdicts[verdict] for verdict in VERDICTS}, "faults": len(faults)}
+    return asdict(count_verdicts((claim, finding.verdict) for claim, finding in measured))
 
 
 # ---------------------------------------------------------------- the top

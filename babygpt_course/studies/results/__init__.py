@@ -1,7 +1,5 @@
 """Stored results of the studies, as the last run of `make figures` left them; the JSON files lie here."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from pathlib import Path

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from babygpt_course import claims as package
 from babygpt_course.claims import CLAIMS, Claim, Finding, claims_of, count_verdicts, findings
+from babygpt_course.claims.claim import Measurement
 
 ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT.parent / "shared" / "source-notes"
@@ -38,6 +40,12 @@ def test_every_claim_says_what_it_rests_on_and_has_a_text_of_its_own():
         c.text for c in CLAIMS if not (c.quote.strip() and c.translation.strip() and c.scope.strip())
     ] == []
     assert len({(c.note, c.text) for c in CLAIMS}) == len(CLAIMS)
+
+
+def test_every_measurement_has_its_sentence():
+    names = [vars(getattr(package, f"note_{note}")) for note in {claim.note[:3] for claim in CLAIMS}]
+    made = {m.measure for each in names for m in each.values() if isinstance(m, Measurement)}
+    assert made == {claim.measure for claim in CLAIMS}
 
 
 @pytest.mark.skipif(not NOTES.is_dir(), reason="the source notes are no part of the repository")

@@ -28,7 +28,7 @@ def results():
 
 
 def losses(**models):
-    """A board of models from left to right, with such losses."""
+    """Return a board of models from left to right with these losses."""
     return {"board": {name: {"masks": False, "1x": seeds} for name, seeds in models.items()}}
 
 

@@ -1,11 +1,8 @@
 """Studies of several texts in one sequence: branch codes, strides, and shares of a head's pairs."""
 
-import math
-
 import pytest
 import torch
 
-from babygpt.data.batches import interleave
 from babygpt.data.corpus import load_corpus
 from babygpt_course.studies import branches, strides
 from babygpt_course.studies.results import load_results
@@ -60,23 +57,6 @@ def test_a_loss_among_two_is_the_loss_alone_and_the_gap(monkeypatch):
 
 
 # ---------------------------------------------------------------- shares
-
-
-@pytest.mark.parametrize(("ratio", "coordinates"), [(0, "rrrr"), (0.5, "rrbt"), (0.75, "rbtb"), (1, "btbt")])
-def test_pairs_turn_with_the_row_the_branch_and_time(ratio, coordinates):
-    positions = interleave([torch.arange(6) for _ in range(3)], [0, 1, 2]).positions
-    draw = torch.Generator().manual_seed(0)
-    q, k = torch.randn(2, 1, 1, len(positions), 8, dtype=torch.float64, generator=draw)
-    turned_q, turned_k = strides.RowRotary(8, ratio, stride=7).transform_qk(q, k, positions)
-    time, branch = positions.time[0].tolist(), positions.branch[0].tolist()
-    places = {"r": list(range(len(time))), "b": [7 * b for b in branch], "t": time}
-    for m, n in ((3, 1), (11, 4), (14, 0)):
-        score = 0.0  # by hand: a pair's share of a score turns with the difference of its coordinates
-        for i, kind in enumerate(coordinates):
-            angle = (places[kind][m] - places[kind][n]) * 10_000 ** (-i / 4)
-            (a, b), (c, d) = (x[0, 0, at, 2 * i : 2 * i + 2].tolist() for x, at in ((q, m), (k, n)))
-            score += (a * c + b * d) * math.cos(angle) + (a * d - b * c) * math.sin(angle)
-        assert float(turned_q[0, 0, m] @ turned_k[0, 0, n]) == pytest.approx(score, abs=1e-10)
 
 
 def test_arms_differ_in_their_code_alone(corpus):

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from babygpt_course.commands.figures import figures as command
 from babygpt_course.studies import figures, remasking
+from babygpt_course.studies.names import draw_roles, measure_roles
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.roles_and_lengths import draw_roles, measure_lengths
 from babygpt_course.studies.sweep import Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
@@ -47,23 +47,21 @@ def test_stored_results_are_drawn_and_name_their_command(name):
 
 def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
     """A whole study, side by side and in turn: the same numbers, and nothing left but picture and numbers."""
-    measure = partial(measure_lengths, scale=QUICK, versions=("learned", "alibi"))
-    monkeypatch.setitem(figures.FIGURES, "lengths", figures.FIGURES["lengths"]._replace(measure=measure))
+    measure = partial(measure_roles, scale=QUICK, versions=("learned", "alibi"))
+    monkeypatch.setitem(figures.FIGURES, "roles", figures.FIGURES["roles"]._replace(measure=measure))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for way in (["--workers", "2"], []):
-            words = ["lengths", "--folder", str(tmp_path / f"{len(way)}"), *way]
+            words = ["roles", "--folder", str(tmp_path / f"{len(way)}"), *way]
             result = CliRunner().invoke(command, words, catch_exceptions=False)
             assert result.exit_code == 0, result.output
     finally:
         torch.set_num_threads(threads)
-    one, other = (json.loads((tmp_path / n / "lengths.json").read_text()) for n in ("0", "2"))
+    one, other = (json.loads((tmp_path / n / "roles.json").read_text()) for n in ("0", "2"))
     assert one | {"minutes": 0} == other | {"minutes": 0}
-    assert {path.name for path in (tmp_path / "2").iterdir()} == {"lengths.png", "lengths.json"}
-    assert len(one["loss"]["learned"]) == 64  # where the model refuses
-    assert len(one["loss"]["alibi"]) == 256
-    assert {name: len(seeds) for name, seeds in one["change"].items()} == {"alibi": 2}
+    assert {path.name for path in (tmp_path / "2").iterdir()} == {"roles.png", "roles.json"}
+    assert {name: len(seeds) for name, seeds in one["val_loss"].items()} == {"learned": 2, "alibi": 2}
 
 
 QUICK_STUDIES = {

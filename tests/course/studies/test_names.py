@@ -1,4 +1,4 @@
-"""Studies of answers and of lengths: parts of a text and their losses, and stored numbers on the page."""
+"""Studies of answers: parts of a text and their losses."""
 
 import numpy as np
 import pytest

@@ -6,15 +6,15 @@ from statistics import mean
 
 import pytest
 
-from babygpt_course.studies import board, polar_repairs, who
+from babygpt_course.studies import board, who
+from babygpt_course.studies.names import KNOWS
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.roles_and_lengths import KNOWS
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def span(numbers, form, times=1.0):
-    """The smallest and the largest of some numbers, in words."""
+    """Return the smallest and the largest of some numbers, in words."""
     return f"{times * min(numbers):{form}} to {times * max(numbers):{form}}"
 
 
@@ -57,16 +57,6 @@ def polar(found):
     )
 
 
-def pope(found):
-    here, there = polar_repairs.pope_gaps(found).values()
-    told = "by {:.2f}, {:.2f} and {:.2f} nats{} instead of {:.2f}, {:.2f} and {:.2f}"
-    notebook = (ROOT / "notebooks" / "src" / "07b_polar_gates.py").read_text(encoding="utf-8")
-    assert told.format(*there, "", *here) in notebook
-    ours, plain = (found["loss"][body]["v4"] for body in polar_repairs.BODIES)
-    lost = [y - x for x, y in zip(ours, plain, strict=True)]
-    return told.format(*there, " per character", *here), "RoPE loses {:.2f}, {:.2f} and {:.2f}".format(*lost)
-
-
 def names(found):
     short, long = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
     written, later = ([f"{share:.0%}" for share in found["whole"][arm]] for arm in (short, long))
@@ -77,16 +67,6 @@ def names(found):
         f"the second costs {span([letters[1] for letters in found['letters'][short]], '.2f')} nats",
         f"the first count is {span(found['alike'][short], '.0f', 100)}%",
         "After 1800 steps it writes {}, {} and {}".format(*later),
-    )
-
-
-def lengths(found):
-    change = found["change"]
-    return (
-        f"costs ALiBi {span(change['alibi'], '.2f')} nats",
-        f"NoPE (never good) {span(change['nope'], '.2f')}",
-        f"RoPE {span(change['v4'], '.2f')}",
-        f"the sinusoid {span(change['v3'], '.1f')}",
     )
 
 
@@ -124,8 +104,8 @@ def floors(found):
 
 
 PHRASES: dict[str, Callable] = {
-    **{"ladder": ladder, "polar": polar, "pope": pope, "names": names},
-    **{"lengths": lengths, "roles": roles, "who": asked, "floors": floors},
+    **{"ladder": ladder, "polar": polar, "names": names},
+    **{"roles": roles, "who": asked, "floors": floors},
 }
 
 

@@ -17,7 +17,7 @@ def corpus():
 
 @pytest.fixture(scope="module")
 def judge(corpus):
-    """Finds every character as likely as any other."""
+    """Return a model that finds every character equally likely."""
     model = build("v1", ModelConfig(len(corpus.tokenizer.characters), 64))
     for p in model.parameters():
         torch.nn.init.zeros_(p)

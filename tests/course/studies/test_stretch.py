@@ -1,4 +1,4 @@
-"""The study of longer texts: what fine-tuning touches, and verdicts of statements."""
+"""Study of longer texts: models that fine-tuning leaves alone, and verdicts of statements."""
 
 from __future__ import annotations
 

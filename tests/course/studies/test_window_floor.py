@@ -43,7 +43,7 @@ GRAMMARS = {
 
 
 def all_stories(grammar: Grammar) -> dict[str, float]:
-    """Every story with its probability, drawn until none is missing."""
+    """Return every story with its probability, drawn until none is missing."""
     rng, found = random.Random(0), {}
     while sum(found.values()) < 1 - 1e-9:
         text = grammar.sample(rng).text
@@ -53,7 +53,7 @@ def all_stories(grammar: Grammar) -> dict[str, float]:
 
 
 def chance(stories: dict[str, float], window: str) -> float:
-    """How often a window comes in a long text, per story: an end of one, whole ones, a beginning of one."""
+    """Count how often a window comes per story: an end of one, whole ones, a beginning of one."""
     first, *others = window.split(END)
     if not others:
         return sum(p * sum(s.startswith(first, i) for i in range(len(s))) for s, p in stories.items())
