@@ -6,10 +6,9 @@ The plain-text form leaves the numbers out: it is the same on every machine, so 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from statistics import mean, stdev
 from typing import Any
 
 MARKS = {"holds": "✓", "fails": "✗", "depends": "≈"}
@@ -68,27 +67,3 @@ def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table of texts, one for each column; it ends with a line end."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def mean_sd(
-    values: Sequence[float], average: Callable[[Sequence[float]], float] = mean
-) -> dict[str, float | None]:
-    """Return the mean and the sample standard deviation of some numbers.
-
-    average  takes the mean; statistics.fmean is quicker, and may differ in the last digit
-    returns  {"mean", "sd"}; the mean of no number is None, the deviation of fewer than two is None
-    """
-    return {"mean": average(values) if values else None, "sd": stdev(values) if len(values) > 1 else None}
-
-
-def format_mean_sd(stats: Mapping[str, float | None], form: str = ".3f") -> str:
-    """Return the result of `mean_sd` as text, such as "0.512 ± 0.003".
-
-    stats    "mean" and "sd"; either may be None or missing
-    form     how each number is formatted, as after the colon of an f-string
-    returns  the mean alone where there is no deviation, a dash where there is no mean
-    """
-    middle, deviation = stats.get("mean"), stats.get("sd")
-    if middle is None:
-        return "–"
-    return f"{middle:{form}}" + ("" if deviation is None else f" ± {deviation:{form}}")

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -121,11 +121,6 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
     ids = tokenizer.encode(text)
     n_train = int(TRAIN_SHARE * len(ids))
     return Corpus(name, tokenizer, ids[:n_train], ids[n_train:])
-
-
-def without_mask(corpus: Corpus) -> Corpus:
-    """Return the corpus with a tokenizer that has no MASK token."""
-    return replace(corpus, tokenizer=CharTokenizer(corpus.tokenizer.characters))
 
 
 def read_text(path: Path) -> str:

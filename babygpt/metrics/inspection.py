@@ -209,26 +209,6 @@ def cost_of_hiding(
     return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
 
 
-def far_attention(
-    model: Transformer, ids: Tensor, beyond: int, length: int, n_windows: int = 16
-) -> tuple[np.ndarray, float]:
-    """Measure the share of attention that falls on tokens more than a distance back, head by head.
-
-    ids        (N,)  text
-    beyond     the distance, in tokens
-    length     tokens in a window; the queries of its second half count
-    returns    (n_layer, n_head) shares, 0 to 1; and the share of attention that is the same on every token
-    """
-    starts = torch.linspace(0, len(ids) - length, n_windows).long()
-    far = np.tri(length, length, -beyond - 1, dtype=bool)  # query m, key n: n < m - beyond
-    shares = []
-    for at in starts:  # window by window: the weights of all of them may not fit
-        weights = np.where(far, attention_weights(model, ids[at : at + length]), 0.0)  # (L, H, T, T)
-        shares.append(weights.sum(axis=-1)[..., length // 2 :])
-    even = (far.sum(axis=-1) / np.arange(1, length + 1))[length // 2 :]
-    return np.stack(shares).mean(axis=(0, -1)), float(even.mean())
-
-
 # ---------------------------------------------------------------- tables, kernels, gates
 
 

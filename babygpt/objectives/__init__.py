@@ -9,7 +9,6 @@ from babygpt.objectives.diffusion import MaskedDiffusion as MaskedDiffusion
 from babygpt.objectives.diffusion import denoise as denoise
 from babygpt.objectives.next_token import Branches as Branches
 from babygpt.objectives.next_token import NextToken as NextToken
-from babygpt.objectives.next_token import RandomPositions as RandomPositions
 from babygpt.objectives.next_token import branch_losses as branch_losses
 from babygpt.objectives.objective import Batch as Batch
 from babygpt.objectives.objective import Objective as Objective

@@ -24,14 +24,7 @@ from babygpt.plots.matrices import draw_matrix as draw_matrix
 from babygpt.plots.matrices import draw_similarities as draw_similarities
 from babygpt.plots.static import answer_figure as answer_figure
 from babygpt.plots.static import draw_by_position as draw_by_position
-from babygpt.plots.static import draw_by_stride as draw_by_stride
-from babygpt.plots.static import draw_gaps as draw_gaps
-from babygpt.plots.static import draw_kernels as draw_kernels
-from babygpt.plots.static import draw_seed_bars as draw_seed_bars
-from babygpt.plots.static import draw_seed_curves as draw_seed_curves
 from babygpt.plots.static import draw_seed_dots as draw_seed_dots
-from babygpt.plots.static import draw_seed_lines as draw_seed_lines
-from babygpt.plots.static import draw_seed_points as draw_seed_points
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.plots import STYLE, draw_seed_bars, draw_seed_curves
-from babygpt.tables import format_mean_sd, mean_sd
-from babygpt_course.studies.paired import UNDECIDED, decided_side
+from babygpt.plots import STYLE
+from babygpt_course.studies.paired import UNDECIDED, decided_side, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_bars, draw_seed_curves
 
 MEASURES = ("val_loss", "nelbo", "seconds_per_step")  # of every run
 LOSSES = MEASURES[:2]

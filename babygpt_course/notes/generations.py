@@ -27,9 +27,9 @@ from babygpt.metrics.text import distinct, entropy, repeated, words
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import by_confidence, continue_text
-from babygpt.tables import format_mean_sd, mean_sd
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
+from babygpt_course.studies.paired import format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 
 Measures = dict[str, list[float]]  # name -> one number for each prompt

@@ -19,8 +19,8 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
-from babygpt.tables import format_mean_sd, markdown, mean_sd
-from babygpt_course.studies.paired import decided_side, percent
+from babygpt.tables import markdown
+from babygpt_course.studies.paired import decided_side, format_mean_sd, mean_sd, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position

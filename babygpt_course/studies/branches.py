@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import Branches, TrainConfig, build, load_corpus, plots, train
+from babygpt import Branches, TrainConfig, build, load_corpus, train
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.metrics import parallel_texts
@@ -16,9 +16,11 @@ from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
 from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.sampling import generate_parallel
-from babygpt.tables import format_mean_sd, markdown, mean_sd
+from babygpt.tables import markdown
 from babygpt.training import finish
+from babygpt_course.studies.paired import format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_gaps
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
@@ -234,7 +236,7 @@ def draw_branches(figure: Figure, results: Results) -> None:
     """Draw the gap under each branch code, trained in three ways; rings: the part of the own tag."""
     axes = figure.subplots(1, 3, sharex=True, sharey=True)
     for ax, (trained, title) in zip(axes, gap_titles(results).items(), strict=True):
-        plots.draw_gaps(ax, gaps(results, trained), title, gaps(results, trained, "own"))
+        draw_gaps(ax, gaps(results, trained), title, gaps(results, trained, "own"))
         ax.get_legend().remove()  # one legend does for the three
     axes[0].set_ylim(len(CODES) - 0.4, -0.6)  # no room for it inside
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -4,16 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
 from babygpt.data.corpus import Corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
-from babygpt.metrics.inspection import cost_of_hiding, far_attention, kernel_values, reach
+from babygpt.metrics.inspection import attention_weights, cost_of_hiding, kernel_values, reach
 from babygpt.models.transformer import Transformer
 from babygpt_course.studies.results import Results, load_results
+from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -93,6 +96,26 @@ def evaluate_reading(model: Transformer, corpus: Corpus, asked: list[Any]) -> di
     right = metrics.role_accuracy(model, corpus.tokenizer, asked)
     far = float(loss[-block_size:].mean())
     return {"loss": rounded(loss), "far": round(far, 4), "accuracy": round(right, 4)}
+
+
+def far_attention(
+    model: Transformer, ids: Tensor, beyond: int, length: int, n_windows: int = 16
+) -> tuple[np.ndarray, float]:
+    """Measure the share of attention that falls on tokens more than a distance back, head by head.
+
+    ids        (N,)  text
+    beyond     the distance, in tokens
+    length     tokens in a window; the queries of its second half count
+    returns    (n_layer, n_head) shares, 0 to 1; and the share of attention that is the same on every token
+    """
+    starts = torch.linspace(0, len(ids) - length, n_windows).long()
+    far = np.tri(length, length, -beyond - 1, dtype=bool)  # query m, key n: n < m - beyond
+    shares = []
+    for at in starts:  # window by window: the weights of all of them may not fit
+        weights = np.where(far, attention_weights(model, ids[at : at + length]), 0.0)  # (L, H, T, T)
+        shares.append(weights.sum(axis=-1)[..., length // 2 :])
+    even = (far.sum(axis=-1) / np.arange(1, length + 1))[length // 2 :]
+    return np.stack(shares).mean(axis=(0, -1)), float(even.mean())
 
 
 def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dict[str, Any]:
@@ -202,7 +225,7 @@ def draw_race(ax: Axes, results: Results) -> None:
     ahead = ", ".join(seeds_ahead(losses, "v5 fixed").values())
     groups = {f"{n} steps": found for n, found in behind_v4(losses).items()}
     title = f"v5 fixed is ahead of v4 in {ahead} seeds"
-    plots.draw_seed_points(ax, groups, title, "", "loss less v4's (nats)")
+    draw_seed_points(ax, groups, title, "", "loss less v4's (nats)")
     ax.axhline(0.0, color="black", lw=1, ls="--")
 
 
@@ -212,7 +235,7 @@ def draw_answers(ax: Axes, results: Results) -> None:
     found = {int(n): {v: each[v]["accuracy"] for v in RACED} for n, each in plain.items()}
     found[board["steps"]] = {v: board["board"][v]["roles"] for v in RACED}
     groups = {f"{n} steps": found[n] for n in sorted(found)}
-    plots.draw_seed_points(ax, groups, "Who did it? Right answers", "", "share of right answers")
+    draw_seed_points(ax, groups, "Who did it? Right answers", "", "share of right answers")
     ax.axhline(0.5, color="black", lw=1, ls="--")
 
 
@@ -222,7 +245,7 @@ def draw_hiding(ax: Axes, results: Results) -> None:
     cost = {v: np.array(board[v]["hiding"]) for v in (*RACED, "alibi") if v in board}
     title = f"After {steps} steps: the cost of hiding what is further back"
     labels = "hidden beyond (tokens)", "nats per character"
-    plots.draw_seed_lines(ax, results["distances"], cost, title, *labels)
+    draw_seed_lines(ax, results["distances"], cost, title, *labels)
 
 
 def draw_attention(ax: Axes, results: Results) -> None:
@@ -262,4 +285,4 @@ def draw_trained(ax: Axes, results: Results) -> None:
     curves = {v: np.array([relative_kernel(k, furthest) for k in each]) for v, each in named.items()}
     halves = [k["half"] for each in named.values() for k in each]
     title = f"Trained, K halves in {min(halves)} to {max(halves)} tokens"
-    plots.draw_kernels(ax, curves, relative_kernel(results["start"], furthest), title)
+    draw_kernels(ax, curves, relative_kernel(results["start"], furthest), title)

@@ -1,6 +1,6 @@
 """Rule that decides between two models from paired differences; a reader's run beside the stored seeds."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import isfinite, sqrt, tan
 from statistics import mean, stdev
 from typing import Any, TypeVar
@@ -48,6 +48,30 @@ def decided_side(differences: Sequence[float]) -> str:
     if abs(mean(differences)) <= critical_t(len(differences)) * error:
         return UNDECIDED
     return "below" if mean(differences) < 0 else "above"
+
+
+def mean_sd(
+    values: Sequence[float], average: Callable[[Sequence[float]], float] = mean
+) -> dict[str, float | None]:
+    """Return the mean and the sample standard deviation of some numbers.
+
+    average  takes the mean; statistics.fmean is quicker, and may differ in the last digit
+    returns  {"mean", "sd"}; the mean of no number is None, the deviation of fewer than two is None
+    """
+    return {"mean": average(values) if values else None, "sd": stdev(values) if len(values) > 1 else None}
+
+
+def format_mean_sd(stats: Mapping[str, float | None], form: str = ".3f") -> str:
+    """Return the result of `mean_sd` as text, such as "0.512 ± 0.003".
+
+    stats    "mean" and "sd"; either may be None or missing
+    form     how each number is formatted, as after the colon of an f-string
+    returns  the mean alone where there is no deviation, a dash where there is no mean
+    """
+    middle, deviation = stats.get("mean"), stats.get("sd")
+    if middle is None:
+        return "–"
+    return f"{middle:{form}}" + ("" if deviation is None else f" ± {deviation:{form}}")
 
 
 def by_measurement(found: Mapping[Variant, Mapping[str, Any]]) -> dict[str, dict[Variant, Any]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -11,9 +12,12 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import NextToken, TrainConfig, load_corpus, plots
-from babygpt.data.corpus import Corpus, without_mask
+from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
-from babygpt.metrics.text import distinct, nll_and_entropy, repeated, words
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
+from babygpt.memory import portions
+from babygpt.metrics.text import distinct, repeated, words
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
@@ -25,6 +29,46 @@ Fill = Callable[..., Filled]  # of a model, a text with holes, and generator=
 ONE_BY_ONE = 10**9  # steps of a clock on which no two tokens ever meet
 CLOCKS = (16, 64, 256)
 SCALE = Scale(steps=800)
+
+
+def without_mask(corpus: Corpus) -> Corpus:
+    """Return the corpus with a tokenizer that has no MASK token."""
+    return replace(corpus, tokenizer=CharTokenizer(corpus.tokenizer.characters))
+
+
+@torch.inference_mode()
+def nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """Return the mean -log p of some texts under a model, and the mean entropy of its predictions.
+
+    Each token is predicted from at least half a window of text, or from all there is before it.
+
+    model    predicts the next token
+    texts    (B, T)  token ids
+    start    index of the first token that is predicted, at least 1
+    returns  (B,) -log p of the texts' tokens, and (B,) entropy of the predictions, nats per token
+    Raises ValueError unless start lies between 1 and T - 1.
+    """
+    length = texts.shape[1]
+    if not 1 <= start < length:
+        raise BadInput(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
+    parts = portions(model, texts, length=min(length, model.config.block_size))
+    nll, entropies = zip(*(_nll_and_entropy(model, some, start) for (some,) in parts), strict=True)
+    return torch.cat(nll), torch.cat(entropies)
+
+
+def _nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """Return both for texts that are read together: 2 x (B,)."""
+    size, length = model.config.block_size, texts.shape[1]
+    ids = texts.to(next(model.parameters()).device)
+    nll, entropies = [], []
+    for begin in range(start, length, stride := (size + 1) // 2):
+        end = min(begin + stride, length)
+        window = ids[:, max(0, end - 1 - size) : end - 1]
+        logits = model(window)[:, begin - end :].cpu().double()  # (B, end - begin, V)
+        chances = logits.log_softmax(dim=-1)
+        nll.append(-chances.gather(-1, texts[:, begin:end, None].cpu())[..., 0])
+        entropies.append(-(chances.exp() * chances).sum(dim=-1))
+    return torch.cat(nll, dim=1).mean(dim=1), torch.cat(entropies, dim=1).mean(dim=1)
 
 
 def again(strength: float, doubt: float) -> dict[str, Fill]:

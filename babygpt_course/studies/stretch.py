@@ -6,7 +6,7 @@ Loss and memory are measured separately. `position_matched_change` compares loss
 
 import copy
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -15,22 +15,24 @@ from typing import Any, NamedTuple
 
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from babygpt import NextToken, Positions, TrainConfig, metrics, plots, train
 from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding
+from babygpt.errors import BadInput
+from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
-from babygpt.objectives import RandomPositions
-from babygpt.objectives.next_token import draw_positions
-from babygpt.tables import format_mean_sd, mean_sd
+from babygpt.objectives import Batch, cross_entropy
 from babygpt.training import finish
-from babygpt_course.studies.paired import percent
+from babygpt_course.studies.paired import format_mean_sd, mean_sd, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training
+VALIDATION_SEED = 2**31  # no training uses it
 FACTORS = (2, 4, 8)  # how many windows are read
 TUNED = 4  # the factor of what is fine-tuned
 DISTANCES = {1: (24, 48), 2: (48, 96), 4: (48, 192), 8: (48, 192, 384)}  # windows -> from told to asked
@@ -75,6 +77,52 @@ ARMS: dict[str, Arm] = {
     "v5": Arm("v5"),
     **{f"{name}, longer": Arm(name, times=4) for name in ("v4", "alibi", "kerple-log", "fire", "v5")},
 }
+
+
+def draw_positions(rows: int, length: int, longest: int, generator: torch.Generator) -> Tensor:
+    """Draw positions for some texts: for each, `length` different ones out of `longest`, in order.
+
+    returns  (rows, length)  in tokens
+    Raises BadInput if `longest` is below `length`.
+    """
+    if length > longest:
+        raise BadInput(f"longest ({longest}) must be at least {length}: no two tokens share a position")
+    shuffled = torch.rand(rows, longest, generator=generator).argsort(dim=1)  # a permutation in each row
+    return shuffled[:, :length].sort(dim=1).values
+
+
+class RandomPositions(NextToken):
+    """Predict the next token at random positions of a longer range, in order.
+
+    The model meets far positions in training, although no text is long.
+
+    longest  positions are drawn from 0 to longest - 1; the other arguments are those of `NextToken`
+    Raises BadInput if longest is below block_size, and where `NextToken` does.
+    Source: Ruoss et al. 2023, arXiv:2305.16843.
+    """
+
+    def __init__(self, corpus: Corpus, block_size: int, longest: int, aligned: bool = False) -> None:
+        super().__init__(corpus, block_size, aligned)
+        if longest < block_size:
+            raise BadInput(f"longest ({longest}) must be at least block_size ({block_size})")
+        self.longest = longest
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw windows at random: (B, T) inputs, (B, T) targets, and (B, T) the inputs' positions."""
+        inputs, targets = super().batch(batch_size, generator)
+        return inputs, targets, draw_positions(batch_size, self.block_size, self.longest, generator)
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        require_causal(model)
+        inputs, targets, time = batch
+        return cross_entropy(model(inputs, Positions(time)), targets)
+
+    def val_batches(self) -> Iterator[Batch]:
+        """The windows of `NextToken`, at random positions that are the same in every call."""
+        generator = torch.Generator().manual_seed(VALIDATION_SEED)
+        for inputs, targets in super().val_batches():
+            rows, length = inputs.shape
+            yield inputs, targets, draw_positions(rows, length, self.longest, generator)
 
 
 class AtRandomPositions(Encoding):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import Branches, ModelConfig, TrainConfig, load_corpus, plots
+from babygpt import Branches, ModelConfig, TrainConfig, load_corpus
 from babygpt.encodings import Encoding, Fourier, Rotary, Rotary2D
 from babygpt.encodings.fourier import fourier
 from babygpt.metrics.parallel_texts import parallel_loss
@@ -15,6 +15,7 @@ from babygpt.models.transformer import Transformer
 from babygpt_course.studies import branches
 from babygpt_course.studies.branches import BAND, CODES, RIVALS, STRIDE
 from babygpt_course.studies.results import Results, load_results
+from babygpt_course.studies.seed_plots import draw_by_stride, draw_seed_curves
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 FROM_EVERY_SEED = (1, 8, 1024, 4096)  # strides at which the rivals are trained; STRIDE has its own study
@@ -106,9 +107,9 @@ def draw_strides(figure: Figure, results: Results) -> None:
     left, right = figure.subplots(1, 2)
     title = f"The stride moves the code, not the stream: {min(alike):.2f} to {max(alike):.2f} alike"
     curves = {**streams, "both codes, 6 pairs (formula)": formula}
-    plots.draw_by_stride(left, curves, title, "cosine (codes; streams after a layer)")
+    draw_by_stride(left, curves, title, "cosine (codes; streams after a layer)")
     title = f"Means all within {max(means) - min(means):.2f} nats, from stride 1 to 4096"
-    plots.draw_by_stride(right, losses, title, "loss among two (nats per character)")
+    draw_by_stride(right, losses, title, "loss among two (nats per character)")
 
 
 # ---------------------------------------------------------------- shares, with 2 to 32 texts in a sequence
@@ -165,7 +166,7 @@ def draw_shares(figure: Figure, results: Results) -> None:
     title = f"Among {many}: {half:.2f} half and half, {none:.2f} without branch, {every:.2f} without time"
     curves = {f"{n} texts": seeds for n, seeds in losses.items()}
     label = "loss among as many as trained with (nats)"
-    plots.draw_seed_curves(ax, [round(100 * x) for x in SHARES], curves, title, label)
+    draw_seed_curves(ax, [round(100 * x) for x in SHARES], curves, title, label)
     ax.axhline(mean(runs["8 texts: isolated"]["8"]), color="black", lw=1, ls="--", label="isolated")
     ax.set_xlabel("pairs of a head that turn with the branch (%)")
     ax.legend()

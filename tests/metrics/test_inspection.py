@@ -31,7 +31,6 @@ from babygpt.metrics.inspection import (
     attention_weights,
     bigram_table,
     cost_of_hiding,
-    far_attention,
     gates_of,
     kernel_values,
     phases_of,
@@ -335,16 +334,6 @@ def test_the_cost_is_what_the_loss_rises_by(awake, text):
     assert found[0] == pytest.approx(near - whole, abs=1e-6)
     assert abs(found[0]) > 1e-4
     assert found[1] == pytest.approx(0, abs=1e-6)
-
-
-def test_far_attention_is_counted_by_hand(awake, text):
-    model, ids = awake("v5"), text(1, LENGTH)[0]
-    shares, even = far_attention(model, ids, 2, LENGTH, n_windows=1)
-    weights = attention_weights(model, ids)  # (L, H, T, T)
-    asked = range(LENGTH // 2, LENGTH)
-    by_hand = [[np.mean([head[m, : m - 2].sum() for m in asked]) for head in layer] for layer in weights]
-    np.testing.assert_allclose(shares, by_hand, rtol=1e-5)
-    assert even == pytest.approx(np.mean([(m - 2) / (m + 1) for m in asked]))
 
 
 def test_a_distance_below_zero_is_refused(awake):

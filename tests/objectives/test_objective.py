@@ -19,7 +19,6 @@ from babygpt.objectives import (
     MaskedDiffusion,
     NextToken,
     Objective,
-    RandomPositions,
     cross_entropy,
     objective_for,
 )
@@ -98,7 +97,6 @@ def windows(objective: Objective, batch_size: int) -> torch.Tensor:
 
 MAKE: dict[str, Callable[..., Objective]] = {
     "next token": NextToken,
-    "random positions": partial(RandomPositions, longest=99),
     "branches": partial(Branches, n_branches=(1, 4), length=3),
     "by samples": partial(Branches, n_branches=(1, 4), length=3, by_samples=True),
     "diffusion": MaskedDiffusion,

@@ -8,14 +8,15 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt.data.corpus import from_text, without_mask
+from babygpt.data.corpus import from_text
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
-from babygpt.tables import format_mean_sd
 from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes import generations as experiment
 from babygpt_course.notes.generations import GenerationConfig
+from babygpt_course.studies.paired import format_mean_sd
+from babygpt_course.studies.remasking import without_mask
 
 TEXT = "the cat sat on the mat. " * 60
 CONFIG = GenerationConfig(num_prompts=3, prompt_len=8, gen_len=20, temp=1.0, top_k=4, seed=5)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from babygpt.encodings.gaussian import Gaussian
+from babygpt.metrics import attention_weights
 from babygpt_course.studies import gaussian_training as gaussian
 
 
@@ -29,3 +30,14 @@ def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_pair
     assert behind[300]["v5 fixed"] == pytest.approx([-0.1, 0.05, -0.1])
     assert behind[1200]["v5"] == pytest.approx([0.1])
     assert gaussian.seeds_ahead(losses, "v5 fixed") == {300: "2 of 3", 600: "3 of 3", 1200: "2 of 3"}
+
+
+def test_far_attention_is_counted_by_hand(awake, text):
+    T = 12
+    model, ids = awake("v5"), text(1, T)[0]
+    shares, even = gaussian.far_attention(model, ids, 2, T, n_windows=1)
+    weights = attention_weights(model, ids)  # (L, H, T, T)
+    asked = range(T // 2, T)
+    by_hand = [[np.mean([head[m, : m - 2].sum() for m in asked]) for head in layer] for layer in weights]
+    np.testing.assert_allclose(shares, by_hand, rtol=1e-5)
+    assert even == pytest.approx(np.mean([(m - 2) / (m + 1) for m in asked]))

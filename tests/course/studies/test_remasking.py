@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
@@ -64,3 +65,34 @@ def test_a_sampler_has_the_settings_that_its_name_tells():
     fill = remasking.SAMPLERS["again by doubt, 0.3"]["16"]
     assert (fill.func, fill.keywords) == (rewrite, {"thoughts": SecondThoughts(16, 0.3, 5.0)})
     assert remasking.SAMPLERS["by chance"]["16"].func is fill_in
+
+
+def test_a_judge_says_how_likely_a_text_is_and_how_unsure_it_was(awake, text):
+    judge, ids = awake("v4"), text(3, 12)
+    surprise, unsure = remasking.nll_and_entropy(judge, ids, start=4)
+    log_p = judge(ids[:, :-1])[:, 3:].log_softmax(-1)
+    expected = F.nll_loss(log_p.transpose(1, 2), ids[:, 4:], reduction="none").mean(1)
+    torch.testing.assert_close(surprise.float(), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(unsure.float(), -(log_p.exp() * log_p).sum(-1).mean(1), atol=1e-5, rtol=0)
+
+
+def test_a_text_longer_than_the_window_is_read_to_its_end(awake, text):
+    """Each token is judged after half a window at least: the last one after the 15 before it."""
+    judge, ids = awake("v4", block_size=16), text(2, 41)
+    surprise, _ = remasking.nll_and_entropy(judge, ids, start=1)
+    by_hand = []
+    for begin in range(1, 41, 8):
+        end = min(begin + 8, 41)
+        log_p = judge(ids[:, max(0, end - 17) : end - 1]).log_softmax(-1)
+        picked = log_p[:, begin - end :].gather(-1, ids[:, begin:end, None])[..., 0]
+        by_hand.append(-picked)
+    torch.testing.assert_close(surprise.float(), torch.cat(by_hand, 1).mean(1), atol=1e-5, rtol=0)
+    changed = ids.clone()
+    changed[:, -1] = (changed[:, -1] + 1) % 11
+    assert (remasking.nll_and_entropy(judge, changed, 1)[0] != surprise).all()
+
+
+@pytest.mark.parametrize("start", [0, 12])
+def test_a_judge_needs_something_before_and_after(awake, text, start):
+    with pytest.raises(ValueError, match=rf"start \({start}\) must lie between 1 and 11"):
+        remasking.nll_and_entropy(awake("v4"), text(1, 12), start)

@@ -1,0 +1,153 @@
+"""Drawing of stored results, seed by seed, each figure on empty Axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from babygpt.plots import COLOURS, ENCODING_COLOURS
+from babygpt.plots.artists import set_labels
+
+
+def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray, title: str) -> None:
+    """Draw kernels after training, a line for each seed, and the one that all began with.
+
+    kernels  name -> (seeds, furthest + 1)  K at 0, 1, 2, ... tokens, as a share of K(0)
+    first    (furthest + 1,)  the same before the first step
+    """
+    away = np.arange(len(first))
+    ax.plot(away, first, color="black", lw=1, ls="--", label="before training")
+    for name, seeds in kernels.items():
+        for i, values in enumerate(seeds):
+            ax.plot(away, values, color=ENCODING_COLOURS.get(name), lw=1.5, label=None if i else name)
+    set_labels(ax, title, "m (tokens)", "K(m), as a share of K(0)")
+    ax.legend()
+
+
+def draw_gaps(
+    ax: Axes,
+    gaps: Mapping[str, Mapping[str, Sequence[float]]],
+    title: str,
+    own: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+) -> None:
+    """Draw interference gaps: a row for each branch code, a colour for each number of branches.
+
+    gaps  code -> number of branches, in words -> nats per character, one for each seed; a code may have none
+    own   the same of the part that a text pays for its own tag, drawn as rings below the dots
+    """
+    asked = list(dict.fromkeys(n for found in gaps.values() for n in found))
+    for colour, n in zip(COLOURS.values(), asked, strict=False):
+        for row, name in enumerate(gaps):
+            values, label = gaps[name].get(n, ()), f"{n} branches" if row == 0 else None
+            ax.plot(values, [row] * len(values), "o", ms=6, alpha=0.75, color=colour, label=label)
+            alone = (own or {}).get(name, {}).get(n, ())
+            ax.plot(alone, [row + 0.25] * len(alone), "o", ms=5, mfc="none", color=colour)
+    ax.set_xscale("symlog", linthresh=0.01)  # linear about 0: a gap may be slightly negative
+    ticks = (0.0, 0.01, 0.1, 1.0)
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_yticks(range(len(gaps)), list(gaps))
+    ax.set_ylim(len(gaps) + 0.4, -0.6)  # the first code on top, and room for the legend below
+    set_labels(ax, title, "gap (nats per character; linear to 0.01,\nthen logarithmic)", "")
+    ax.legend(loc="lower right", ncols=3)
+
+
+def draw_by_stride(
+    ax: Axes, curves: Mapping[str, Mapping[int, Sequence[float]]], title: str, y_label: str
+) -> None:
+    """Draw a line for each code over strides, with a dot for each seed.
+
+    curves  name -> stride -> a number for each seed; a name that ends in "(formula)" is drawn dashed
+    """
+    for colour, (name, found) in zip(COLOURS.values(), curves.items(), strict=False):
+        means = [float(np.mean(values)) for values in found.values()]
+        ax.plot(list(found), means, "--" if name.endswith("(formula)") else "-", color=colour, label=name)
+        for stride, values in found.items():
+            ax.plot([stride] * len(values), values, "o", ms=5, alpha=0.75, color=colour)
+    ax.set_xscale("log", base=2)
+    strides = sorted({stride for found in curves.values() for stride in found})
+    ax.set_xticks(strides, [str(stride) for stride in strides], rotation=45)
+    ax.minorticks_off()
+    set_labels(ax, title, "stride (positions)", y_label)
+    ax.legend()
+
+
+def draw_seed_curves(
+    ax: Axes, steps: Sequence[int], curves: Mapping[str, np.ndarray], title: str, y_label: str
+) -> None:
+    """Draw the mean of all seeds as a line, in a band from the lowest seed to the highest.
+
+    steps   (n,)  where it was measured
+    curves  name -> (seeds, n)
+    """
+    colours = list(COLOURS.values())
+    for i, (name, seeds) in enumerate(curves.items()):
+        colour = colours[i % len(colours)]
+        style = ("-", "--", ":")[i // len(colours) % 3]
+        ax.plot(steps, seeds.mean(axis=0), style, color=colour, marker="o", ms=4, label=name)
+        ax.fill_between(steps, seeds.min(axis=0), seeds.max(axis=0), color=colour, alpha=0.2, lw=0)
+    set_labels(ax, title, "step", y_label)
+    ax.legend()
+
+
+def draw_seed_bars(ax: Axes, values: Mapping[str, Sequence[float]], title: str, y_label: str) -> None:
+    """Draw a bar for each name, as high as the mean of its seeds, and a dot for each seed.
+
+    values  name -> a number for each seed
+    """
+    colours = list(COLOURS.values())
+    for i, (name, seeds) in enumerate(values.items()):
+        mean = float(np.mean(seeds))
+        ax.bar(i, mean, color=colours[i % len(colours)], alpha=0.75, label=name)
+        ax.plot([i] * len(seeds), seeds, "ko", ms=4)
+        ax.annotate(f"{mean:#.4g}", (i, max(seeds)), (0, 5), textcoords="offset points", ha="center")
+    ax.set_xticks(range(len(values)), list(values), rotation=20 if len(values) > 4 else 0)
+    ax.margins(y=0.1)
+    set_labels(ax, title, "", y_label)
+
+
+def draw_seed_points(
+    ax: Axes,
+    groups: Mapping[str, Mapping[str, Sequence[float] | np.ndarray]],
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """Draw a point for each seed, and no mean: outcomes may have two peaks and nothing between them.
+
+    groups  group -> name -> a number for each seed; groups stand side by side, in each the names
+    """
+    names = list(dict.fromkeys(name for group in groups.values() for name in group))
+    others = iter(COLOURS.values())
+    colours = {name: ENCODING_COLOURS.get(name) or next(others) for name in names}
+    for name in names:
+        at = (names.index(name) - (len(names) - 1) / 2) * 0.8 / len(names)
+        points = [(i + at, x) for i, group in enumerate(groups.values()) for x in group.get(name, ())]
+        ax.plot(*zip(*points, strict=True), "o", ms=6, alpha=0.75, color=colours[name], label=name)
+    ax.set_xticks(range(len(groups)), list(groups))
+    ax.set_xlim(-0.5, len(groups) - 0.5)
+    ax.margins(y=0.2)  # with room for the legend
+    set_labels(ax, title, x_label, y_label)
+    ax.legend(ncols=3, fontsize=9)
+
+
+def draw_seed_lines(
+    ax: Axes,
+    x: Sequence[float],
+    curves: Mapping[str, np.ndarray],
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """Draw a line for each seed, and no mean.
+
+    x       (n,)  where it was measured
+    curves  name -> (seeds, n)
+    """
+    for name, seeds in curves.items():
+        for i, values in enumerate(seeds):
+            colour, label = ENCODING_COLOURS.get(name), None if i else name
+            ax.plot(x, values, color=colour, marker="o", ms=3, lw=1.2, label=label)
+    set_labels(ax, title, x_label, y_label)
+    ax.legend(fontsize=9)

@@ -1,0 +1,48 @@
+"""Stored results are drawn seed by seed."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from babygpt_course.studies import seed_plots
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
+    gaps = {"none": {"2": [0.1, 0.2], "4": [0.3, 0.4]}, "Fourier": {"2": [-0.001, 0.0], "4": [1.0, 1.1]}}
+    seed_plots.draw_gaps(ax, {**gaps, "random": {}}, "what company costs", {"Fourier": {"4": [0.6, 0.7]}})
+    shown = sorted(
+        (line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines() if len(line.get_xdata())
+    )
+    assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1), (1.25, 0.6, 0.7)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier", "random"]
+
+
+def test_strides_are_a_line_for_each_code_and_a_dot_for_each_seed(ax):
+    curves = {"Fourier": {1: [0.1, 0.3], 128: [0.5]}, "code (formula)": {1: [1.0], 128: [0.4]}}
+    seed_plots.draw_by_stride(ax, curves, "a finding", "cosine")
+    lines = {line.get_label(): line for line in ax.get_lines() if not line.get_label().startswith("_")}
+    assert list(lines["Fourier"].get_xdata()) == [1, 128]
+    assert list(lines["Fourier"].get_ydata()) == pytest.approx([0.2, 0.5])
+    assert lines["code (formula)"].get_linestyle() == "--"
+    dots = [tuple(line.get_ydata()) for line in ax.get_lines() if line.get_marker() == "o"]
+    assert dots == [(0.1, 0.3), (0.5,), (1.0,), (0.4,)]
+
+
+def test_groups_of_seeds_are_points_side_by_side(ax):
+    groups = {"300 steps": {"v4": [1.0, 2.0]}, "600 steps": {"v4": [3.0], "v5": [5.0, 6.0]}}
+    seed_plots.draw_seed_points(ax, groups, "a finding", "", "nats")
+    points = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
+    assert points["v4"] == [(-0.2, 1.0), (-0.2, 2.0), (0.8, 3.0)]
+    assert points["v5"] == [(1.2, 5.0), (1.2, 6.0)]
+    assert [label.get_text() for label in ax.get_xticklabels()] == list(groups)
+
+
+def test_seed_bars_are_as_high_as_their_means_under_a_dot_for_each_seed(ax):
+    seed_plots.draw_seed_bars(ax, {"v4": [1.0, 3.0], "v5": [2.0, 4.0]}, "Losses", "nats")
+    assert [bar.get_height() for bar in ax.patches] == [2.0, 3.0]
+    assert [list(line.get_ydata()) for line in ax.lines] == [[1.0, 3.0], [2.0, 4.0]]
