@@ -35,10 +35,6 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up .venv: some minutes the first time, nothing afterwards."
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,book,sweep,dev]"
-	@# Saving a notebook leaves its text in notebooks/src/ alone: `make format` brings the two in step.
-	@mkdir -p $(VENV)/etc/jupyter/jupyter_server_config.d
-	@echo '{"ServerApp": {"jpserver_extensions": {"jupyterlab_jupytext": false}}}' \
-	  > $(VENV)/etc/jupyter/jupyter_server_config.d/zz_jupytext.json   # the last file counts
 	@# No question about Jupyter news over the first page of the course.
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true

@@ -5,7 +5,7 @@ and `python -m babygpt --help` need not wait for PyTorch.
 """
 
 import re
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,8 @@ if not TYPE_CHECKING:  # a type checker that saw this would accept any name
     def __getattr__(name: str) -> Any:
         """Import a name of MODULES, or a module of the package, when it is first used (PEP 562)."""
         if name == "__version__":
+            from importlib import metadata  # most of the time that importing babygpt would take
+
             return metadata.version("babygpt")
         if name in MODULES:
             return getattr(import_module(MODULES[name]), name)

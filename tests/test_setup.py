@@ -135,7 +135,6 @@ def test_every_way_to_start_opens_the_lab_in_the_course_folder_and_asks_no_quest
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "README.md")}
     assert all(start in text and news in text for text in texts.values())
     assert start in (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-    assert '"jupyterlab_jupytext": false' in texts["Makefile"]
 
 
 # ---------------------------------------------------------------- nothing of this machine

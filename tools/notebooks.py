@@ -27,6 +27,7 @@ from nbformat.v4 import new_output
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
+PAIRS = "notebooks///ipynb,notebooks/src///py:percent"  # folders and formats, as jupytext takes them
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PNG_IN_HTML = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")  # the still copy of a live picture
 ANSWER = "answer"  # the tag of a cell whose output answers a prediction
@@ -52,7 +53,8 @@ def saved(notebook: Path) -> dict[Path, int]:
 def sync(notebook: Path) -> None:
     """Copy the newer of a notebook and its text onto the other (it may not exist yet)."""
     times = saved(notebook)
-    if jupytext(["--sync", "--quiet", str(max(times, key=times.__getitem__))]):
+    newer = max(times, key=times.__getitem__)
+    if jupytext(["--sync", "--quiet", "--set-formats", PAIRS, str(newer)]):
         raise click.ClickException(f"jupytext could not bring {notebook.name} in step")
     store(nbformat.read(notebook, as_version=4), notebook)
 

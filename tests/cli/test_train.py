@@ -150,11 +150,8 @@ def test_flags_left_out_are_those_of_the_run_and_its_text_may_move(run, refused,
     assert result.exit_code == 0, result.output
     loaded = checkpoint.load(unfinished)
     assert loaded.options == {"learnable": False, "sigmas": [3.0, 9.0]}
-    assert (loaded.model.config.n_embd, loaded.info["train"]["steps"], loaded.info["steps_done"]) == (
-        16,
-        8,
-        8,
-    )
+    steps = loaded.info["train"]["steps"], loaded.info["steps_done"]
+    assert (loaded.model.config.n_embd, *steps) == (16, 8, 8)
     refused(run(*command), "is finished, after 8 of 8 steps", unfinished)
     bare = checkpoint.Checkpoint("v5", loaded.model, loaded.tokenizer, options=loaded.options)
     checkpoint.save(unfinished, bare, overwrite=True)
@@ -176,9 +173,8 @@ def test_a_v7_is_trained_and_writes(run, small, tmp_path, corpus, version):
     bound, error = nelbo(loaded.model, text.val)
     assert loaded.info["nelbo"] == pytest.approx(bound, abs=1e-6)
     assert f"NELBO {bound:.3f} ± {error:.3f}" in result.stdout
-    assert loaded.info["val_loss"] == pytest.approx(
-        MaskedDiffusion(text, 16).validate(loaded.model), abs=1e-6
-    )
+    loss = MaskedDiffusion(text, 16).validate(loaded.model)
+    assert loaded.info["val_loss"] == pytest.approx(loss, abs=1e-6)
     written = run("generate", out, "--prompt", "the ", "--tokens", 9).stdout
     assert written.startswith("the ")
     assert len(written) == 4 + 9 + 1
@@ -207,13 +203,9 @@ def test_the_bound_is_another_loss_and_changes_no_other_version(run, small, tmp_
     assert torch.equal(one.model.head.weight, other.model.head.weight)
 
 
-@pytest.fixture(scope="module")
-def denoiser(run, small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("denoiser")
-    (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
-    args = ["--corpus", folder / "text.txt", "--steps", 40, "--out", folder / "m.safetensors", *small]
-    assert run("train", "v7-rope", *args).exit_code == 0
-    return folder / "m.safetensors"
+@pytest.fixture
+def denoiser(train):
+    return train("v7-rope", steps=40)
 
 
 def test_generate_uses_every_flag_of_diffusion(run, denoiser):
@@ -241,7 +233,7 @@ def test_flags_that_change_nothing_are_named(run, train, denoiser):
     written = run("generate", denoiser, "--prompt", "the", "--order", "random", "--n-steps", 4)
     assert written.stderr == "--n-steps plays no part with --order random\n"
     assert written.stdout == run("generate", denoiser, "--prompt", "the", "--order", "random").stdout
-    out = train("v4")
+    out = train("v4", name="v4")
     written = run("generate", out, "--prompt", "the", "--order", "random", "--block", 4)
     why = "in a v4, which writes one character after another"
     assert written.stderr == f"--order and --block play no part {why}\n"

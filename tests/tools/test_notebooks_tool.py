@@ -9,6 +9,7 @@ import nbformat
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from jupytext import TextFileContentsManager
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -86,6 +87,17 @@ def test_the_text_is_followed_and_a_failing_cell_stores_no_outputs(course: Path)
     assert "ZeroDivisionError" in run.stderr
     assert "1 / 0" in read(course).cells[-1].source
     assert all(cell.get("outputs", []) == [] for cell in read(course).cells)
+
+
+def test_jupyterlab_opens_and_saves_the_notebook_itself_whatever_its_text_says(course: Path):
+    """Where jupytext is installed, it reads and writes for JupyterLab, and pairs what pyproject.toml says."""
+    tool(course, "--sync-only")
+    text, files = course / "notebooks" / "src" / "00_toy.py", TextFileContentsManager(root_dir=str(course))
+    text.write_text("# %% [markdown]\n# # Another\n", encoding="utf-8")
+    model = files.get("notebooks/00_toy.ipynb")
+    assert [cell.source for cell in model["content"].cells] == [cell.source for cell in read(course).cells]
+    files.save({"type": "notebook", "content": model["content"]}, "notebooks/00_toy.ipynb")
+    assert text.read_text(encoding="utf-8") == "# %% [markdown]\n# # Another\n"
 
 
 def test_an_edit_made_while_the_notebook_runs_is_kept(course: Path):
