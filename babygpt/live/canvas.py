@@ -57,7 +57,7 @@ class Canvas:
         self.titles: dict[Artist, tuple[str, Any]] = {}  # their text, and a copy of its pixels
         self.laid_out = False
 
-    def set_size(self, width: int, ratio: float) -> None:
+    def set_size(self, width: float, ratio: float) -> None:
         """Draw from now on for a cell of this width on a screen of this pixel ratio.
 
         width  CSS pixels; the picture is never wider than WIDEST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.canvas import Canvas
 from babygpt.live.explorer import DESCRIPTION, WIDE, Control, grid
-from babygpt.live.run import STARTING_LOCK, Run, State, Trainer
+from babygpt.live.run import Run, State, Trainer
 from babygpt.live.view import View, close_all, weak_callback
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
@@ -67,13 +66,12 @@ def train(
     for control in controls:
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
-    with STARTING_LOCK:
-        trainer = Trainer(run)
-        if not any(other.is_training(model) for other in trainer.earlier):
-            run.measure_untrained()
-        run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
-        display(run.panel)
-        trainer.start()
+    trainer = Trainer(run)
+    if not any(other.is_training(model) for other in trainer.earlier):
+        run.measure_untrained()
+    run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
+    display(run.panel)
+    trainer.start()
     return run
 
 
@@ -92,16 +90,17 @@ class Dashboard(View):
         self.run, self.floors, self.earlier = weakref.ref(run), dict(floors), earlier
         self.shown_state: State | None = None  # the state that the buttons show
         self.next_text = self.next_picture = 0.0  # seconds
-        self.update_lock = threading.Lock()
         self.controls = {control.name: control.widget() for control in controls}
         widths = [1.0, *(watch.width for watch in run.frames)]
         height = max([3.3, *(watch.height for watch in run.frames)])
         super().__init__(f"training: {run.title}", self._make_widgets(run), Canvas(widths, height))
-        self._connect(run)
         self._update_text(run)
 
     def _make_widgets(self, run: Run) -> list[Any]:
-        """Make the rows above the picture: progress and buttons, controls, replay."""
+        """Make the rows above the picture: progress and buttons, controls, replay.
+
+        None of them keeps the run alive, and they close when it is gone.
+        """
         self.bar = ipywidgets.IntProgress(max=run.total, layout={"width": "16em"})
         self.status = ipywidgets.HTML()
         self.status.add_class("babygpt-words")
@@ -113,19 +112,18 @@ class Dashboard(View):
         )
         head = [self.bar, self.pause, self.stop, self.stop_others, self.status]
         row = ipywidgets.HBox(head, layout={"flex_flow": "row wrap", "align_items": "center"})
-        return [row, *([grid(list(self.controls.values()))] if self.controls else []), self.replay]
-
-    def _connect(self, run: Run) -> None:
-        """Connect the widgets; none of them keeps the run alive, and they close when it is gone."""
         closing = (self.pause, self.stop, self.stop_others, self.replay, *self.controls.values())
         weakref.finalize(run, close_all, closing).atexit = False
-        self.pause.on_click(weak_callback(run, toggle))
+        self.pause.on_click(
+            weak_callback(run, lambda run, _: run.resume() if run.state is State.PAUSED else run.pause())
+        )
         self.stop.on_click(weak_callback(run, lambda run, _: run.stop()))
         self.replay.observe(weak_callback(self, lambda dashboard, _: dashboard.painter.wake()), names="value")
         for name, widget in self.controls.items():
             widget.observe(weak_callback(self, partial(steer, name)), names="value")
         for other in self.earlier:
             self.stop_others.on_click(weak_callback(other, lambda other, _: other.stop()))
+        return [row, *([grid(list(self.controls.values()))] if self.controls else []), self.replay]
 
     # ------------------------------------------------------------ called by the run
 
@@ -147,23 +145,23 @@ class Dashboard(View):
         """
         if not self.painter.wait(seconds):
             return False
-        self.update_still()
+        if self in self.on_display:
+            self.show_still(update=True)
         if self.error is not None:
             raise self.error
         return True
 
     def _update_text(self, run: Run) -> None:
         """Bring buttons, bar and status up to date."""
-        with self.update_lock:
-            state, made = run.state, len(run.history)
-            if state is not self.shown_state:
-                self._show_state(state, made)
-                self.shown_state = state
-            self.bar.value = made
-            awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
-            self.stop_others.description = f"stop {awaited}, start this one"
-            self.stop_others.layout.display = "" if awaited else "none"
-            self.status.value = describe(run, awaited)
+        state, made = run.state, len(run.history)
+        if state is not self.shown_state:
+            self._show_state(state, made)
+            self.shown_state = state
+        self.bar.value = made
+        awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
+        self.stop_others.description = f"stop {awaited}, start this one"
+        self.stop_others.layout.display = "" if awaited else "none"
+        self.status.value = describe(run, awaited)
 
     def _show_state(self, state: State, made: int) -> None:
         """Enable the actions of a state."""
@@ -220,14 +218,6 @@ def describe(run: Run, awaited: str) -> str:
     if run.error is not None:
         words.append(escape(f"{type(run.error).__name__}: {run.error}"))
     return " · ".join(words)
-
-
-def toggle(run: Run, _: Any) -> None:
-    """Pause a run, or let it go on."""
-    if run.state is State.PAUSED:
-        run.resume()
-    else:
-        run.pause()
 
 
 def steer(name: str, dashboard: Dashboard, change: Any) -> None:

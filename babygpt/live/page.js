@@ -5,15 +5,10 @@
 function sendWidth(model, el) {
   const width = Math.floor(el.clientWidth);
   if (!width || !el.isConnected) return;
-  if (width === model.get("cell_width") && devicePixelRatio === model.get("ratio")) return;
-  model.set({ cell_width: width, ratio: devicePixelRatio });
+  const [before, ratio] = model.get("size");
+  if (width === before && devicePixelRatio === ratio) return;
+  model.set("size", [width, devicePixelRatio]);
   model.save_changes();
-}
-
-function describe(picture, root, voice) {
-  for (const image of root.querySelectorAll("img.widget-image")) image.alt = picture.get("alt");
-  const words = picture.get("announcement");
-  if (voice.textContent !== words) voice.textContent = words;
 }
 
 // A slider's handle has neither its label nor the value shown beside it.
@@ -45,13 +40,16 @@ async function render({ model, el }) {
   const id = model.get("picture");
   const picture = id && (await model.widget_manager.get_model(id));
   el.innerHTML = '<span class="babygpt-voice" role="status" aria-live="polite"></span>';
+  const voice = el.firstChild;
   const group = `guess-${Math.random()}`; // a page may show a guess twice
   let root = null;
   let timer = null;
   const act = () => {
     if (!root) return;
     if (!picture) return groupChoices(root, group);
-    describe(picture, root, el.firstChild);
+    for (const image of root.querySelectorAll("img.widget-image")) image.alt = picture.get("alt");
+    const words = picture.get("announcement");
+    if (voice.textContent !== words) voice.textContent = words; // each change calls `act` again
     nameSliders(root);
   };
   const watch = new MutationObserver(act);

@@ -240,11 +240,8 @@ class Run:
 
     def _steering(self, step: int) -> Mapping[str, float]:
         """Return the numbers steered since the last step, each with its last value."""
-        changes: dict[str, float] = {}
-        while not self._steered.empty():  # only this thread takes from it
-            name, value = self._steered.get_nowait()
-            changes[name] = value
-        return changes
+        queued = range(self._steered.qsize())  # or more; only this thread takes from it
+        return dict(self._steered.get_nowait() for _ in queued)
 
     def _set_state(self, state: State) -> None:
         self.state = state
@@ -253,9 +250,6 @@ class Run:
     def _notify(self, at_once: bool) -> None:
         if self.panel is not None:
             self.panel.update(at_once)
-
-
-STARTING_LOCK = threading.Lock()  # held from the look at earlier runs until the new one is seen by others
 
 
 class Trainer(threading.Thread):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -107,27 +108,20 @@ class Picture(ipywidgets.Image):
 class Page(anywidget.AnyWidget):
     """Script on the page. The kernel only listens: anywidget drops what is sent to a script that is late.
 
-    picture     model id of the picture beside it; empty beside a guess
-    cell_width  CSS pixels; 0 until the page has sent it
-    ratio       of the screen's pixels to CSS pixels; 0 until the page has sent it
+    picture  model id of the picture beside it; empty beside a guess
+    size     width of the cell in CSS pixels, and the ratio of the screen's pixels to them; or empty
     """
 
     _esm = HERE / "page.js"
 
     picture = traitlets.Unicode().tag(sync=True)
-    cell_width = traitlets.Int(0).tag(sync=True)
-    ratio = traitlets.Float(0.0).tag(sync=True)
+    size = traitlets.List(traitlets.Float()).tag(sync=True)
 
-    last_size: ClassVar[tuple[int, float]] = (0, 0.0)  # a good guess for the next picture
+    last_size: ClassVar[list[float]] = []  # that a page has sent: a good guess for the next picture
 
     def __init__(self, **traits: Any) -> None:
-        width, ratio = Page.last_size
-        super().__init__(cell_width=width, ratio=ratio, **traits)
-        self.observe(self._remember_size, names=["cell_width", "ratio"])
-
-    def _remember_size(self, _: Any) -> None:
-        if self.cell_width and self.ratio:
-            Page.last_size = (self.cell_width, self.ratio)
+        super().__init__(size=Page.last_size, **traits)
+        self.observe(lambda change: setattr(Page, "last_size", change["new"]), names="size")
 
 
 class Output:
@@ -201,27 +195,23 @@ class View(Output):
         super().__init__(ipywidgets.VBox([*widgets, self.message, self.image, late, self.page]), f"<{title}>")
         self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
-        with first_drawing():  # a state that cannot be drawn is an error of the cell
-            self._draw_and_show()
+        self.refresh(first_drawing())  # a state that cannot be drawn is an error of the cell
         self.painter = Painter(self._paint, self._on_idle)
         resized = weak_callback(self, lambda view, _: view.painter.wake())
-        self.page.observe(resized, names=["cell_width", "ratio"])
+        self.page.observe(resized, names="size")
 
     def draw(self) -> None:
         """Draw the present state on the canvas."""
         raise NotImplementedError
 
-    def refresh(self) -> None:
+    def refresh(self, lock: AbstractContextManager[Any] = DRAWING_LOCK) -> None:
         """Draw and show in the caller's thread, where errors are raised too."""
-        with DRAWING_LOCK:
-            self._draw_and_show()
-
-    def _draw_and_show(self) -> None:
-        self.draw()
-        if self.page.cell_width and self.page.ratio:
-            self.canvas.set_size(self.page.cell_width, self.page.ratio)
-        self.image.alt = f"{self.title}: {self.canvas.alt_text()}"
-        self.image.value = self.canvas.png()
+        with lock:
+            self.draw()
+            if self.page.size:
+                self.canvas.set_size(*self.page.size)
+            self.image.alt = f"{self.title}: {self.canvas.alt_text()}"
+            self.image.value = self.canvas.png()
 
     def _paint(self) -> None:
         """Refresh in the painter's thread; show an error under the widgets, for nobody else hears of it."""
@@ -235,10 +225,6 @@ class View(Output):
             if self.error is not None:
                 self.error, self.message.value = None, ""
 
-    def close(self) -> None:
-        """Take the widgets off the page and out of the kernel."""
-        close_all([self.root])
-
     def still(self) -> str:
         png, look = b64encode(self.image.value).decode(), "max-width: 100%; background: white"
         return f'<img alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" style="{look}">'
@@ -248,18 +234,13 @@ class View(Output):
         for other in list(self.on_display):
             same_place = self.cell and other.cell and other.cell[0] == self.cell[0]
             if same_place and other.cell != self.cell:  # shown by an earlier run of this cell
-                other.close()
+                close_all([other.root])
                 self.on_display.discard(other)
         self.on_display.add(self)
 
-    def update_still(self) -> None:
-        """Replace the still copy by the present picture."""
-        if self in self.on_display:
-            self.show_still(update=True)
-
     def _on_idle(self) -> None:
         if self.cell:
-            self.update_still()
+            self.show_still(update=True)
 
 
 def current_cell() -> tuple[str, str] | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from inspect import iscoroutine
 from typing import Any
 
@@ -81,20 +82,14 @@ def handle(kernel: Any, frames: Any) -> None:
         message = kernel.session.deserialize(parts, content=True, copy=False)
         kernel.set_parent(idents, message, channel="shell")
         kernel._publish_status("busy", "shell")
-        try:
-            handler = kernel.shell_handlers[message["header"]["msg_type"]]
-            work = handler(kernel.shell_stream, idents, message)
-            if iscoroutine(work):  # the handlers of SERVED wait for nothing: one step is the whole
-                try:
-                    work.send(None)
-                except StopIteration:
-                    pass
-                finally:
-                    work.close()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            kernel._publish_status("idle", "shell")
+        work = kernel.shell_handlers[message["header"]["msg_type"]](kernel.shell_stream, idents, message)
+        if iscoroutine(work):  # the handlers of SERVED wait for nothing: one step is the whole
+            with suppress(StopIteration):
+                work.send(None)
+            work.close()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        kernel._publish_status("idle", "shell")
         kernel.set_parent(*cell)
         kernel._publish_status("busy", "shell")  # else the page takes this kernel for an idle one

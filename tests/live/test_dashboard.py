@@ -52,11 +52,6 @@ def start(model, objective, **more):
     return live.train(model, objective, PLAN, **{"title": "v4", "floors": {"floor": 0.5}} | more)
 
 
-def trainers():
-    """The threads that train; one whose run is over may take a moment to end."""
-    return {thread for thread in threading.enumerate() if isinstance(thread, Trainer)}
-
-
 def wait_for_state(run, state):
     """Wait until the run is in this state and its panel has painted that."""
     deadline = time.monotonic() + LONG
@@ -271,10 +266,10 @@ def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(m
     def draw(ax, frames, title, total):
         raise ZeroDivisionError("no picture")
 
-    before = trainers()
     with pytest.raises(ZeroDivisionError):
         start(make(), objective, watches=[live.Watch(lambda model: 0, draw)])
-    assert trainers() <= before
+    trainers = (thread for thread in threading.enumerate() if isinstance(thread, Trainer))
+    assert all(trainer.watched_run.state.over for trainer in trainers)
 
 
 # ---------------------------------------------------------------- controls

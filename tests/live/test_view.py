@@ -13,7 +13,7 @@ from PIL import Image
 
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
-from babygpt.live.view import Page, Painter, View
+from babygpt.live.view import Page, Painter, View, close_all
 from babygpt.plots.artists import find_artist, horizontal_line
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
@@ -195,7 +195,7 @@ def test_a_view_that_nobody_refers_to_is_not_kept(place):
     view = show(make())
     assert view.painter.wait(LONG)
     ref = weakref.ref(view)
-    view.close()
+    close_all([view.root])
     del view
     gc.collect()
     assert ref() is None
@@ -235,10 +235,9 @@ def test_any_other_front_end_gets_both_in_one(published):
 
 
 def test_a_page_that_sends_its_width_gets_a_picture_for_it(monkeypatch):
-    monkeypatch.setattr(Page, "last_size", (0, 0.0))
+    monkeypatch.setattr(Page, "last_size", [])
     view = make()
-    with view.page.hold_trait_notifications():
-        view.page.cell_width, view.page.ratio = 700, 2.0
+    view.page.size = [700, 2.0]
     assert view.painter.wait(LONG)
     assert Image.open(BytesIO(view.image.value)).width == 1400
     assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
