@@ -27,7 +27,6 @@ NOTE = "000_295e7101e184e601.txt"
 LENGTH = 64
 LETTERS = 12  # vocabulary of the small models, MASK among them
 VECTORS = "random queries and keys of one head, 32 channels, 64 positions"
-GATES = "the gates of one head, 32 channels, 64 positions"
 MODEL = "an untrained model of 2 layers and width 64 with random weights, 64 positions, every other one MASK"
 TRAINED = "plain tales in windows of 64, 2 layers of width 96, 400 steps from 3 seeds"
 ALPHA_CANCELS = "the norm that follows divides α out again"
@@ -155,7 +154,7 @@ def phase_errors(phi: float) -> tuple[Tensor, Tensor]:
     return (product - exact).square().mean(dim=0), (wave.cos() - exact).square().mean(dim=0)
 
 
-@measured_on(GATES, PHASE_AS_FACTOR)
+@measured_on("the gates of one head, 32 channels, 64 positions", PHASE_AS_FACTOR)
 def product_approximates_the_phase() -> Finding:
     """Measure the error of the note's product at φ = 0.3, as a share of the error of having no phase."""
     product, without = phase_errors(0.3)

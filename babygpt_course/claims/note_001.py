@@ -30,7 +30,6 @@ VECTORS = "the formula on 64 random vectors"
 BUILT = f"a head of {HEAD_DIM} channels built by hand, among 64 tokens"
 RANDOM = f"an untrained head of {HEAD_DIM} channels on {TEXTS} random texts, with the note's α and σ"
 SHAPE = "models of 2 layers, 4 heads, width 96 on windows of 64 characters, three seeds; plain tales"
-CODE = "the note's code, shortened"
 AXIS = "K_r lacks an axis for the channels"
 
 
@@ -102,14 +101,11 @@ def crossovers() -> Tensor:
 
 
 class NoteRotary(nn.Module):
-    """Module of the note, shortened: its kernel's weights and widths are plain numbers, as there.
+    """Module of the note, shortened, with DIM channels: its kernel's weights and widths are plain numbers."""
 
-    dim  channels; 64 in the note's example
-    """
-
-    def __init__(self, dim: int = 64) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
+        self.inv_freq = 1.0 / (10000 ** (torch.arange(0, DIM, 2).float() / DIM))
 
     def rotate(self, x: Tensor) -> Tensor:
         """Turn x as the note does, without its kernel: angles for half-split pairs, partners interleaved."""
@@ -317,7 +313,7 @@ def code_rotates() -> Finding:
     return Finding(decide(worst < 1e-5), worst, reason)
 
 
-@measured_on(CODE)
+@measured_on("the note's code, shortened")
 def code_adapts() -> Finding:
     """Count the trainable numbers in the note's module."""
     trainable = sum(p.numel() for p in NoteRotary().parameters())

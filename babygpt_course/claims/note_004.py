@@ -47,17 +47,21 @@ def v1_cannot_tell_sentences_apart() -> Finding:
     return Finding(decide(one == other), abs(one - other), reason)
 
 
-def position_changes_output(kind: type[BagOfTokens] | type[BagWithPositions]) -> float:
-    """Return how far a model's outputs after the first and the third character of 我爱我 differ."""
+def knows_position(kind: type[BagOfTokens | BagWithPositions], claimed: bool, reason: str) -> Finding:
+    """Measure the difference between a model's outputs after the first and the third character of 我爱我."""
     after_first, _, after_third = untrained(kind, 4, 3, 2)(torch.tensor([[0, 1, 0]]))[0].detach()
-    return float((after_first - after_third).abs().max())
+    gap = float((after_first - after_third).abs().max())
+    return Finding(decide((gap > 0) == claimed), gap, reason)
 
 
-@measured_on(UNTRAINED)
-def v1_codes_do_not_know_their_position() -> Finding:
-    """Measure the difference between the outputs of v1 after one character at two positions."""
-    gap = position_changes_output(BagOfTokens)
-    return Finding(decide(gap == 0), gap, "the same row of one table is read both times")
+v1_codes_do_not_know_their_position = measured_on(UNTRAINED)(
+    lambda: knows_position(BagOfTokens, False, "the same row of one table is read both times")
+)
+v2_codes_know_their_position = measured_on(UNTRAINED)(
+    lambda: knows_position(
+        BagWithPositions, True, "another row is added at the other place, and the head reads the sum"
+    )
+)
 
 
 @measured_on("the note's six sums")
@@ -69,14 +73,6 @@ def the_sums_are_right() -> Finding:
     one, other = [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]], [[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
     error = float((codes - torch.tensor([one, other])).abs().max())
     return Finding(decide(error < 1e-6), error, "the note's sums are right")
-
-
-@measured_on(UNTRAINED)
-def v2_codes_know_their_position() -> Finding:
-    """Measure the difference between the outputs of v2 after one character at two positions."""
-    gap = position_changes_output(BagWithPositions)
-    reason = "another row is added at the other place, and the head reads the sum"
-    return Finding(decide(gap > 0), gap, reason)
 
 
 @measured_on(UNTRAINED, CODES_FOR_SENTENCES)

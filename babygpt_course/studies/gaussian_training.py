@@ -32,11 +32,10 @@ VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
 WORLD, FULL = "plain-tales", "tales"
 RACED = ("v4", "v5", "v5 fixed")  # in short runs and in long ones, and in short ones on the full tales
 ONLY_SHORT, ONLY_LONG = ("v5-absolute", "v5-absolute fixed"), ("alibi", "v5 per head", "v5 per layer")
-LONG = 1200  # steps, and a quarter of them; each run is one of its own, whose learning rate falls to 0
 NUMBERS = ("alpha1", "alpha2", "sigma1", "sigma2")
 BEYOND = 20  # tokens; half of the answers are further back
 DISTANCES = (4, 8, 12, 16, 20, 24, 28, 32, 48, 63)
-SCALE = Scale(steps=LONG)
+SCALE = Scale(steps=1200)  # and a quarter; each run is one of its own, whose learning rate falls to 0
 
 
 def rounded(values: Sequence[float] | np.ndarray) -> list[float]:
@@ -181,14 +180,17 @@ def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
 # ---------------------------------------------------------------- of stored results
 
 
-def race(results: Results, board: Results) -> dict[int, dict[str, list[float]]]:
-    """Return the losses of RACED after the short runs, after those of the board, and after the long ones.
+def race(
+    results: Results, board: Results, key: str = "val_loss", on_board: str = "1x"
+) -> dict[int, dict[str, list[float]]]:
+    """Return a number of RACED after the short runs, after those of the board, and after the long ones.
 
-    board    results of `measure_ladder`, which trains the same models on the same text
-    returns  steps -> version -> nats per character, one a seed
+    board          results of `measure_ladder`, which trains the same models on the same text
+    key, on_board  name of the number in either results; by default the loss, in nats per character
+    returns        steps -> version -> one a seed
     """
-    found = {int(n): {v: each[v]["val_loss"] for v in RACED} for n, each in results["plain"].items()}
-    found[board["steps"]] = {v: board["board"][v]["1x"] for v in RACED}
+    found = {int(n): {v: each[v][key] for v in RACED} for n, each in results["plain"].items()}
+    found[board["steps"]] = {v: board["board"][v][on_board] for v in RACED}
     return dict(sorted(found.items()))
 
 
@@ -231,10 +233,8 @@ def draw_race(ax: Axes, results: Results) -> None:
 
 def draw_answers(ax: Axes, results: Results) -> None:
     """Draw right answers after runs of each length, a point a seed."""
-    board, plain = load_results("ladder"), results["plain"]
-    found = {int(n): {v: each[v]["accuracy"] for v in RACED} for n, each in plain.items()}
-    found[board["steps"]] = {v: board["board"][v]["roles"] for v in RACED}
-    groups = {f"{n} steps": found[n] for n in sorted(found)}
+    found = race(results, load_results("ladder"), "accuracy", "roles")
+    groups = {f"{n} steps": shares for n, shares in found.items()}
     draw_seed_points(ax, groups, "Who did it? Right answers", "", "share of right answers")
     ax.axhline(0.5, color="black", lw=1, ls="--")
 

@@ -40,8 +40,7 @@ def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> d
             rows[name] = [factor * x for x in paired_differences(results, name, rival, key)]
     near = sorted(rows, key=lambda name: (abs(mean(rows[name])), name != rival))[:closest]
     ordered = sorted(near, key=lambda name: mean(rows[name]), reverse=key == "roles")
-    shown = {name: rows[name] for name in ordered}
-    return {"rows": shown, "rival": rival, "column": column, "unit": unit}
+    return {"rows": {n: rows[n] for n in ordered}, "rival": rival, "column": column, "unit": unit}
 
 
 def draw(ax: Axes, found: dict[str, Any]) -> None:

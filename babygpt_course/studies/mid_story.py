@@ -21,9 +21,7 @@ from babygpt.errors import BadInput
 
 Number = tuple[str, object]  # kind of a word, and what tells the variables of that kind apart
 Bound = Mapping[tuple[str, str], Number]  # (kind, var) of a template -> the number of its word
-Callers = dict[
-    tuple, list[tuple[float, "Frame | None"]]
-]  # (rule, names it inherits) -> who calls it, how often
+Callers = dict[tuple, list[tuple[float, "Frame | None"]]]  # (rule, its names) -> how often, who calls it
 REMEMBERED = 3  # characters: the hypotheses after so many are kept, because many windows begin alike
 
 

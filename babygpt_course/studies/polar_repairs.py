@@ -1,6 +1,5 @@
 """Study of note 000's gate: the loss after each of its repairs, and that of its rivals."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,7 @@ EVERY = 20  # steps of which a curve's point is the mean
 SCALE = Scale()
 
 
-def measure_polar(
-    workers: Workers,
-    scale: Scale = SCALE,
-    versions: Sequence[str] = (*REPAIRS, *RIVALS),
-    without_alpha: Sequence[str] = WITHOUT_ALPHA,
-) -> Results:
+def measure_polar(workers: Workers, scale: Scale = SCALE) -> Results:
     """Train every version on the plain tales with the same windows and masks, from several seeds.
 
     returns  settings; "val_loss": version -> nats for each masked character, one a seed; "curves": version ->
@@ -40,7 +34,7 @@ def measure_polar(
     """
     corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
     config, objective = small_config(corpus, scale.block_size), MaskedDiffusion(corpus, scale.block_size)
-    unsteered = {f"{v}, α = 1": v for v in without_alpha}
+    versions, unsteered = (*REPAIRS, *RIVALS), {f"{v}, α = 1": v for v in WITHOUT_ALPHA}
 
     def run(name: str, seed: int) -> dict[str, Any]:
         version, options = unsteered.get(name, name), {"alpha": 1.0} if name in unsteered else {}
