@@ -1,14 +1,13 @@
 """Parts of which checks are made: call an answer, compare what it returns, read a value that was given."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from babygpt_course.exercises.compare import NO_RETURN, describe, difference, truth, unchanged, wrong_shape
+from babygpt_course.exercises.compare import NO_RETURN, as_numbers, describe, difference, truth, unchanged
 
 
 class Wrong(Exception):
@@ -19,13 +18,14 @@ class Unusable(Wrong):
     """Raised by a check if no later check can use the answer either."""
 
 
+def require(holds: object, sentence: str, error: type[Wrong] = Wrong) -> None:
+    """Raise Wrong, or another error, with this sentence unless a condition holds."""
+    if not holds:
+        raise error(sentence)
+
+
 def require_equal(
-    got: Any,
-    want: Any,
-    what: str,
-    mistakes: Mapping[str, Any] | None = None,
-    hint: str = "",
-    atol: float = 1e-4,
+    got: Any, want: Any, what: str, mistakes: Mapping[str, Any] = {}, hint: str = "", atol: float = 1e-4
 ) -> None:
     """Raise Wrong if two values differ.
 
@@ -37,7 +37,7 @@ def require_equal(
     text = difference(got, want, atol)
     if not text:
         return
-    for sentence, wrong in (mistakes or {}).items():
+    for sentence, wrong in mistakes.items():
         both_nan = describe(got) == describe(wrong) == "nan"  # both may be the mean of no numbers
         if both_nan or not difference(got, wrong, atol):
             hint = f". {sentence}"
@@ -45,31 +45,25 @@ def require_equal(
     raise Wrong(f"for {what} {text}{hint}")
 
 
-def ask(attempt: Callable[..., Any], *given: Any, what: str) -> Any:
+def ask(attempt: Any, *given: Any, what: str) -> Any:
     """Call the learner's function on copies of some inputs, and return what it returned.
 
     what  describes the inputs in a sentence
     Raises Wrong if it raises, or writes into its inputs; Unusable if it is no function.
     """
-    if not callable(attempt):
-        raise Unusable(f"this should be a function, and is {describe(attempt)}")
+    require(callable(attempt), f"this should be a function, and is {describe(attempt)}", Unusable)
     copies = copy.deepcopy(given)
     try:
         got = attempt(*copies)
     except Exception as error:
         raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
-    if not all(unchanged(a, b) for a, b in zip(copies, given, strict=True)):
-        raise Wrong(f"for {what} it changed what it was given; work on a copy")
+    same = all(map(unchanged, copies, given))
+    require(same, f"for {what} it changed what it was given; work on a copy")
     return got
 
 
 def expect(
-    attempt: Callable[..., Any],
-    *given: Any,
-    want: Any,
-    what: str,
-    mistakes: Mapping[str, Any] | None = None,
-    atol: float = 1e-4,
+    attempt: Any, *given: Any, want: Any, what: str, mistakes: Mapping[str, Any] = {}, atol: float = 1e-4
 ) -> None:
     """Call the learner's function on copies of some inputs, and compare what it returns.
 
@@ -77,16 +71,17 @@ def expect(
     Raises Wrong if the answer differs from `want`; the other arguments are those of `require_equal`.
     """
     got = ask(attempt, *given, what=what)
-    wrong = {text: f(*given) if callable(f) else f for text, f in (mistakes or {}).items()}
+    wrong = {text: f(*given) if callable(f) else f for text, f in mistakes.items()}
     require_equal(got, want, what, wrong, atol=atol)
 
 
 def ask_parts(attempt: Any, *given: Any, what: str, wanted: str, number: int = 2) -> tuple[Any, ...]:
     """Call an answer that should return so many things. Raises Wrong if it does not; `wanted` names them."""
     got = ask(attempt, *given, what=what)
-    if not isinstance(got, tuple | list) or len(got) != number:
-        came = NO_RETURN if got is None else f"came out: {describe(got)}"
-        raise Wrong(f"for {what} {came}; should be {wanted}")
+    some = isinstance(got, tuple | list) and len(got) == number
+    require(
+        some, f"for {what} {NO_RETURN if got is None else f'came out: {describe(got)}; should be {wanted}'}"
+    )
     return tuple(got)
 
 
@@ -96,8 +91,8 @@ def ask_tensor(attempt: Any, *given: Any, what: str, shape: tuple[int, ...]) -> 
 
 
 def ask_tensors(attempt: Any, *given: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:
-    """Call an answer that should return tensors of these names and shapes, in order, and detach them."""
-    wanted = f"{len(shapes)} tensors: {', '.join(shapes)}"
+    """Call an answer that should return tensors or numbers of these names and shapes, and detach them."""
+    wanted = f"{len(shapes)} {'tensors' if any(shapes.values()) else 'numbers'}: {', '.join(shapes)}"
     parts = ask_parts(attempt, *given, what=what, wanted=wanted, number=len(shapes))
     named = zip(parts, shapes.items(), strict=True)
     return [require_shape(part, f"{what} the {name}:", shape) for part, (name, shape) in named]
@@ -105,34 +100,44 @@ def ask_tensors(attempt: Any, *given: Any, what: str, shapes: Mapping[str, tuple
 
 def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
     """Return what an answer returned as a detached tensor. Raises Wrong unless it has this shape."""
-    if text := wrong_shape(got, shape):
-        raise Wrong(f"for {what} {text}")
-    return torch.as_tensor(got).detach()
+    found, came = as_numbers(got), f"came out: {describe(got)}; should be a tensor of shape {shape}"
+    if found is None:
+        raise Wrong(f"for {what} {NO_RETURN if got is None else came}")
+    right = tuple(found.shape) == shape
+    require(right, f"for {what} came out: shape {tuple(found.shape)}; should be shape {shape}")
+    return found
 
 
 def ask_bool(attempt: Any, *given: Any, what: str) -> bool:
     """Call an answer that should return a truth value. Raises Wrong if it returns something else."""
-    got = ask(attempt, *given, what=what)
-    value = truth(got)
-    if value is None:
-        raise Wrong(f"for {what} came out: {describe(got)}; should be True or False")
-    return value
+    value = truth(got := ask(attempt, *given, what=what))
+    require(value is not None, f"for {what} came out: {describe(got)}; should be True or False")
+    return bool(value)
 
 
 def whole_number(value: Any, least: int, most: int) -> int:
     """Return an answer that is a whole number. Raises Unusable if it is none, or out of bounds."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise Unusable(f"this should be a whole number, and is {describe(value)}")
-    if not least <= int(value) <= most:
-        raise Unusable(f"this should lie between {least} and {most}, and is {int(value)}")
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    require(whole, f"this should be a whole number, and is {describe(value)}", Unusable)
+    inside = least <= int(value) <= most
+    require(inside, f"this should lie between {least} and {most}, and is {value}", Unusable)
     return int(value)
 
 
 def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
     """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
-    wanted = f"{number or 'some'} texts in a tuple or list"
-    if not isinstance(value, tuple | list) or not all(type(text) is str for text in value):
-        raise Unusable(f"this should be {wanted}, and is {describe(value)}")
-    if len(value) != number if number else not value:
-        raise Unusable(f"this should be {wanted}, and there are {len(value)}")
+    wanted = f"this should be {number or 'some'} texts in a tuple or list, and"
+    some = isinstance(value, tuple | list) and all(type(text) is str for text in value)
+    require(some, f"{wanted} is {describe(value)}", Unusable)
+    require(len(value) == number if number else value, f"{wanted} there are {len(value)}", Unusable)
+    return tuple(value)
+
+
+def equal_texts(value: Any, most: int, shortest: int, longest: int) -> tuple[str, ...]:
+    """Return an answer that is a list of equally long texts. Raises Unusable if it is none, or too long."""
+    lengths = sorted({len(text) for text in texts(value)})
+    right = len(lengths) == 1 and shortest <= lengths[0] <= longest
+    wanted = f"the texts should be equally long, {shortest} to {longest} characters"
+    require(right, f"{wanted}; lengths are {lengths}", Unusable)
+    require(len(value) <= most, f"there should be at most {most} texts, and there are {len(value)}", Unusable)
     return tuple(value)

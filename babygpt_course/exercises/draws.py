@@ -1,6 +1,7 @@
 """Random inputs for checkers: numbers, Python's own generator, models with random weights."""
 
 import random
+from typing import Any
 
 import torch
 from torch import Generator, nn
@@ -16,8 +17,8 @@ def integer(draw: Generator, low: int, high: int) -> int:
     return int(torch.randint(low, high, (), generator=draw))
 
 
-def randomize_(model: nn.Module, draw: Generator) -> nn.Module:
-    """Fill a model with random weights, in place, so that an untrained one computes something."""
+def randomize_(model: nn.Module, draw: Generator) -> Any:
+    """Fill a model with random weights, so that an untrained one computes something, and return it."""
     with torch.no_grad():
         for p in model.parameters():
             p.copy_(torch.randn(p.shape, generator=draw) * p.shape[-1] ** -0.5)

@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
-from babygpt_course.exercises.checks import Unusable, Wrong
+from babygpt_course.exercises.checks import Unusable, Wrong, require
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 
@@ -30,8 +30,7 @@ class Words(str):
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_markdown_(self) -> str:
-        return str(self)
+    _repr_markdown_ = __repr__
 
 
 @dataclass(frozen=True)
@@ -123,17 +122,16 @@ class Exercise:
 
     def check(self, attempt: Any) -> Report:
         """Test an answer, whatever it is and does, and report on each requirement. Never raises."""
-        rows: list[tuple[str, str, str]] = []
-        beginning, usable = "", True
+        rows, beginning = list[tuple[str, str, str]](), ""
+        error: BaseException | None = None
         for seed, (requirement, test) in enumerate(self.checks.items()):
-            if not usable:
+            if isinstance(error, Unusable | OutOfTime):
                 rows.append((MARKS["fails"], requirement, "not looked at"))
                 continue
             test_attempt = partial(test, attempt, Generator().manual_seed(seed))
             _, error, output = run_with_timeout(self.seconds, test_attempt)
             rows.append((MARKS["fails" if error else "holds"], requirement, self._explain(error)))
             beginning = beginning or " / ".join(output.split("\n")[:3]).strip(" /")
-            usable = not isinstance(error, Unusable | OutOfTime)
         return Report(rows, beginning)
 
     def _explain(self, error: BaseException | None) -> str:
@@ -183,8 +181,8 @@ class Exercise:
 def as_matrix(value: Any) -> Tensor:
     """Return a real matrix in float32. Raises Wrong if the value is something else."""
     matrix = torch.as_tensor(value).detach().cpu()
-    if matrix.dim() != 2 or matrix.is_complex():
-        raise Wrong(f"{matrix.dtype} of shape {tuple(matrix.shape)} is no matrix")
+    right = matrix.dim() == 2 and not matrix.is_complex()
+    require(right, f"{matrix.dtype} of shape {tuple(matrix.shape)} is no matrix")
     return matrix.float()
 
 

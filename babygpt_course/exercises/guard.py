@@ -14,6 +14,7 @@ import torch
 
 OUTPUT_LIMIT = 600  # characters that are kept of what the learner's code prints
 PATIENCE = 0.5  # seconds that an interrupted thread gets to end
+ALONE = threading.Lock()  # two checks at once would each take the other's output for the notebook's
 
 
 class OutOfTime(BaseException):
@@ -31,13 +32,12 @@ class Beginning(io.StringIO):
 @contextlib.contextmanager
 def preserved_state() -> Iterator[None]:
     """Restore the random generators, and PyTorch's default type and number of threads."""
-    torch_state, python_state = torch.get_rng_state(), random.getstate()
-    numpy_state = np.random.get_state()  # noqa: NPY002  the global one, which a learner may seed
+    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002  a learner may seed it
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     try:
-        yield
+        with torch.random.fork_rng(devices=[]):
+            yield
     finally:
-        torch.set_rng_state(torch_state)
         random.setstate(python_state)
         np.random.set_state(numpy_state)  # noqa: NPY002
         torch.set_default_dtype(dtype)
@@ -53,9 +53,7 @@ def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, Base
     """
     # PyTorch imports this at the first optimizer. An interrupted import would leave half a module behind.
     importlib.import_module("torch._dynamo")
-    values: list[Any] = []
-    errors: list[BaseException] = []
-    output = Beginning()
+    values, errors, output = list[Any](), list[BaseException](), Beginning()
 
     def run() -> None:
         try:
@@ -64,7 +62,7 @@ def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, Base
             errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
-    with preserved_state(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+    with ALONE, preserved_state(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         thread.start()
         thread.join(seconds)
         if thread.is_alive():

@@ -10,13 +10,11 @@ from torch import Generator, Tensor
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
-from babygpt_course.exercises.checks import Wrong, ask, ask_parts, expect, require_equal, whole_number
-from babygpt_course.exercises.compare import difference
+from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ---------------------------------------------------------------- The mirror of a story
 def mirror_answer(story: str, one: str, other: str) -> str:
     """The same story with two names exchanged."""
     return other.join(part.replace(other, one) for part in story.split(one))
@@ -40,19 +38,19 @@ def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
             text = text[: len(question.prompt) - 1]  # a prompt begins with a line end
         what = f"{text!r} with {one!r} and {other!r}"
         got = ask(attempt, text, one, other, what=what)
-        if asked == "the names":
-            require_equal(got, story.swap(one, other).text, what, {"That is the story itself": text})
-        elif asked == "the mirror":
+        if asked == "the mirror":
             expect(attempt, got, one, other, want=text, what=f"the mirror of {what}")
-        elif not isinstance(got, str):
-            raise Wrong(f"for {what} {difference(got, text)}")
-        elif sorted(got) != sorted(text):
+        elif asked == "the names" or not isinstance(got, str):
+            mirror = story.swap(one, other).text[: len(text)]
+            require_equal(got, mirror, what, {"That is the story itself": text})
+        else:
             hint = ""
             if got.strip() == words_exchanged(text, one, other).strip():
                 hint = ". A full stop may touch a name, and Chinese has no spaces"
             elif one not in got or other not in got:
                 hint = ". Once the first name has become the second, nobody can tell which is which"
-            raise Wrong(f"for {what} came out: {got!r}, which holds other characters than the story{hint}")
+            came = f"came out: {got!r}, which holds other characters than the story{hint}"
+            require(sorted(got) == sorted(text), f"for {what} {came}")
 
 
 MIRROR = Exercise(
@@ -63,8 +61,7 @@ MIRROR = Exercise(
     `你`. No name is part of another word.
 
     - `story.replace(one, other)` loses which of the names stood there. Try it on *ada chased ben.*
-    - Replace three times: the first name by a sign that no story holds, the second by the first, …
-    """,
+    - Replace three times: the first name by a sign that no story holds, the second by the first, …""",
     checks={
         "up to the answer, story and mirror hold the same characters": partial(mirrors, asked="characters"),
         "the mirror of the mirror is the story": partial(mirrors, asked="the mirror"),
@@ -74,7 +71,6 @@ MIRROR = Exercise(
 )
 
 
-# ---------------------------------------------------------------- Nats, bits, perplexity
 def units_answer(p: Tensor) -> tuple[float, float, float]:
     """Nats and bits per character, and perplexity, of a text whose characters had probabilities p (T,)."""
     nats = -p.log().mean().item()
@@ -104,8 +100,7 @@ def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
     drawn = [torch.rand(n, generator=draw) * 0.9 + 0.05 for n in (3, 8, 40)]
     for p in (torch.tensor([0.5]), torch.tensor([0.25, 0.5]), *drawn):
         what = f"p = {[round(x, 3) for x in p.tolist()[:6]]}{' …' if len(p) > 6 else ''}"
-        wanted = "three numbers: nats, bits, perplexity"
-        got = ask_parts(attempt, p, what=what, wanted=wanted, number=3)
+        got = ask_parts(attempt, p, what=what, wanted="three numbers: nats, bits, perplexity", number=3)
         require_equal(got[number], units_answer(p)[number], what, unit_mistakes(p)[number])
 
 
@@ -117,8 +112,7 @@ UNITS = Exercise(
     *perplexity*: among how many equally likely characters a model with this loss hesitates.
 
     - The loss is the mean of −ln p. All three numbers say the same thing.
-    - One bit is ln 2 nats. And who hesitates among n equal characters has a loss of ln n nats.
-    """,
+    - One bit is ln 2 nats. And who hesitates among n equal characters has a loss of ln n nats.""",
     checks={
         "nats per character": partial(gives_unit, number=0),
         "bits per character": partial(gives_unit, number=1),
@@ -128,7 +122,6 @@ UNITS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- The probability of a story
 def story_log_prob_answer(holes: list[str], sizes: dict[str, int]) -> float:
     """Log-probability in nats of a story whose holes are filled in this order, from lists of these sizes."""
     total = 0.0
@@ -152,45 +145,37 @@ def few_holes(attempt: Any, draw: Generator, stories: list[str], if_free: str = 
     for holes in map(str.split, stories):
         sizes = {kind: integer(draw, 5, 60) for kind in dict.fromkeys(hole.split(".")[0] for hole in holes)}
         want = story_log_prob_answer(holes, sizes)
-        mistakes = {"A probability is at most 1, so its logarithm is not above 0": -want}
-        mistakes |= {if_free: free_choices(holes, sizes)} if if_free else {}
-        what = f"holes {holes} and sizes {sizes}"
+        positive = "A probability is at most 1, so its logarithm is not above 0"
+        mistakes, what = {positive: -want, if_free: free_choices}, f"holes {holes} and sizes {sizes}"
         expect(attempt, holes, sizes, want=want, what=what, mistakes=mistakes)
 
 
-def story_with_scene(draw: Generator) -> tuple[list[str], dict[str, int], str, Grammar]:
-    """Draw a story with one scene: its holes in order, the length of each list, its text, its grammar."""
-    rng, whole = dice(draw), english()
-
-    def some(options: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(rng.sample(options, rng.randint(min(6, len(options)), min(40, len(options)))))
-
-    rules = {name: some(options) for name, options in whole.rules.items()}
-    rules |= {"gap": whole.rules["gap"], "scenes": whole.rules["scenes"]}
-    grammar = Grammar({kind: some(options) for kind, options in whole.words.items()}, rules)
-    before, after = rng.choice(grammar.rules["story"]).split("[gap]")
-    scene = rng.choice(grammar.rules["scene"])
-    free = {kind: rng.sample(words, len(words)) for kind, words in grammar.words.items()}
-    filled: dict[str, str] = {}
-    holes, story = ["[story]"], ""
-    for item in read_template(f"{before}. [gap][scenes][scene]{scene}. {after}"):
-        if isinstance(item, str):
-            story += item
-        elif isinstance(item, Rule):
-            holes.append(f"[{item.name}]")
-        else:
-            holes.append(f"{item.kind}.{item.var}".rstrip("."))  # "verb", or "name.a"
-            if holes[-1] not in filled:
-                filled[holes[-1]] = free[item.kind].pop()
-            story += filled[holes[-1]]
-    lists = grammar.words | {f"[{name}]": options for name, options in grammar.rules.items()}
-    sizes = {kind: len(lists[kind]) for kind in dict.fromkeys(hole.split(".")[0] for hole in holes)}
-    return holes, sizes, story, grammar
-
-
 def whole_stories(attempt: Any, draw: Generator) -> None:
+    """Ask about drawn stories with one scene, of grammars with drawn lists."""
     for _ in range(8):
-        holes, sizes, story, grammar = story_with_scene(draw)
+        rng, whole = dice(draw), english()
+        rules, words = (
+            {k: tuple(rng.sample(v, rng.randint(min(6, len(v)), min(40, len(v))))) for k, v in lists.items()}
+            for lists in (whole.rules, whole.words)
+        )
+        grammar = Grammar(words, rules | {name: whole.rules[name] for name in ("gap", "scenes")})
+        before, after = rng.choice(grammar.rules["story"]).split("[gap]")
+        scene = rng.choice(grammar.rules["scene"])
+        free = {kind: rng.sample(words, len(words)) for kind, words in grammar.words.items()}
+        filled: dict[str, str] = {}
+        holes, story = ["[story]"], ""
+        for item in read_template(f"{before}. [gap][scenes][scene]{scene}. {after}"):
+            if isinstance(item, str):
+                story += item
+            elif isinstance(item, Rule):
+                holes.append(f"[{item.name}]")
+            else:
+                hole = f"{item.kind}.{item.var}".rstrip(".")  # "verb", or "name.a"
+                holes.append(hole)
+                filled[hole] = filled.get(hole) or free[item.kind].pop()
+                story += filled[hole]
+        lists = grammar.words | {f"[{name}]": options for name, options in grammar.rules.items()}
+        sizes = {kind: len(lists[kind]) for kind in dict.fromkeys(hole.split(".")[0] for hole in holes)}
         what = f"the story {story!r}, with holes {holes} and sizes {sizes},"
         expect(attempt, holes, sizes, want=grammar.log_prob(story), what=what)
 
@@ -214,8 +199,7 @@ STORY = Exercise(
 
     - The probability is a product of 1/n, one for each choice that was free. What is its logarithm?
     - Keep, for each kind, the holes that are filled already. A hole among them adds nothing.
-    - A new hole of a kind of which k are filled takes `math.log(sizes[kind] - k)` away.
-    """,
+    - A new hole of a kind of which k are filled takes `math.log(sizes[kind] - k)` away.""",
     checks={
         "every choice of a rule counts": partial(few_holes, stories=RULES),
         "a hole that comes again is no choice": partial(few_holes, stories=AGAIN, if_free=IF_AGAIN),
@@ -226,7 +210,6 @@ STORY = Exercise(
 )
 
 
-# ---------------------------------------------------------------- How many questions are enough
 MOST = 2000  # questions
 SHARE, LUCK = 60, 100  # per cent right; one in so many
 
@@ -239,17 +222,15 @@ def lucky(n: int) -> float:
 
 def seldom_lucky(answer: Any, _: Generator) -> None:
     chance = lucky(whole_number(answer, 1, MOST))
-    if chance * LUCK >= 1:
-        near = ". Nearly: 60% of n is seldom whole, so this goes up and down with n; try a few more"
-        coins = f"of a hundred coins that answer {answer} questions, {100 * chance:.2g} get 60% or more"
-        raise Wrong(coins + (near if chance * LUCK < 1.5 else ""))
+    near = ". Nearly: 60% of n is seldom whole, so this goes up and down with n; try a few more"
+    coins = f"of a hundred coins that answer {answer} questions, {100 * chance:.2g} get 60% or more"
+    require(chance * LUCK < 1, coins + near * (chance * LUCK < 1.5))
 
 
 def not_too_many(answer: Any, _: Generator) -> None:
     enough = next(n for n in range(1, MOST) if lucky(n) * LUCK < 1)
-    if whole_number(answer, 1, MOST) > 1.2 * enough:
-        luck = f"luck has {lucky(answer):.2g} by then"
-        raise Wrong(f"{answer} questions are enough, and many fewer are: {luck}")
+    fewer = f"many fewer are: luck has {lucky(answer):.2g} by then"
+    require(whole_number(answer, 1, MOST) <= 1.2 * enough, f"{answer} questions are enough, and {fewer}")
 
 
 QUESTIONS = Exercise(
@@ -263,8 +244,7 @@ QUESTIONS = Exercise(
     - Toss 20 coins, ten thousand times. In how many of these tests are 12 or more heads? Then toss 100.
     - `(torch.rand(10_000, n) < 0.5).double().mean(dim=1) >= 0.6` says which of ten thousand tests passed.
     - The share of heads strays from one half by about 0.5/√n; 0.1 must be some 2.33 times as much. Then look
-      at a few numbers around that one.
-    """,
+      at a few numbers around that one.""",
     checks={
         "it is a number of questions": lambda answer, _: whole_number(answer, 1, MOST),
         "a coin seldom gets so far": seldom_lucky,

@@ -4,18 +4,18 @@ import math
 from collections import Counter
 from functools import partial
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import Wrong, ask_tensors, expect, require_equal, texts
+from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ---------------------------------------------------------------- A loss by counting
 def bigram_loss_answer(text: str) -> float:
     """Loss in nats per prediction of the best bigram model of a text, on that text."""
     pairs = Counter(pairwise(text))
@@ -32,23 +32,19 @@ def entropy(things: list[Any]) -> float:
     return -sum(n * math.log(n / len(things)) for n in Counter(things).values()) / len(things)
 
 
-def last_counted(text: str) -> float:
-    pairs, first = Counter(pairwise(text)), Counter(text)
-    return -sum(n * math.log(n / first[a]) for (a, _), n in pairs.items()) / (len(text) - 1)
-
-
-def pairs_not_weighed(text: str) -> float:
-    pairs, first = Counter(pairwise(text)), Counter(text[:-1])
-    return -sum(math.log(n / first[a]) for (a, _), n in pairs.items()) / len(pairs)
+def miscounted(text: str, firsts: str = "", weighed: bool = True) -> float:
+    """Take the firsts of pairs from all of the text, or each kind of pair once: two known mistakes."""
+    pairs, first = Counter(pairwise(text)), Counter(firsts or text)
+    return fmean(math.log(first[a] / pairs[a, b]) for a, b in (pairs.elements() if weighed else pairs))
 
 
 LOSS_MISTAKES = {
-    "The last character predicts nothing, so it does not count as a *first* of a pair": last_counted,
+    "The last character predicts nothing, so it does not count as a *first* of a pair": miscounted,
     "Divide by the number of predictions, which is one fewer than the characters": (
         lambda text: v1_loss(text) * (len(text) - 1) / len(text)
     ),
     "That is in bits": lambda text: v1_loss(text) / math.log(2),
-    "Weigh each pair by how often it comes": pairs_not_weighed,
+    "Weigh each pair by how often it comes": lambda text: miscounted(text, text[:-1], weighed=False),
     "That is the probability of a pair, not of the next character *after* this one": (
         lambda text: entropy(list(pairwise(text)))
     ),
@@ -62,8 +58,8 @@ def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
     if kind == "certain":
         asked = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
     elif kind == "two characters":
-        patterns = [(p, dice(draw).sample("abcdefgh", 2)) for p in ("001", "00110", "0100110")]
-        asked = ["".join(letters[int(i)] for i in pattern) for pattern, letters in patterns]
+        letters = [str.maketrans("01", "".join(dice(draw).sample("abcdefgh", 2))) for _ in range(3)]
+        asked = list(map(str.translate, ("001", "00110", "0100110"), letters))
     else:
         rng, kinds = dice(draw), ((9, "abc"), (30, "efgh "), (300, "我你他爱。"))
         asked = ["".join(rng.choices(some, range(1, len(some) + 1), k=n)) for n, some in kinds]
@@ -79,8 +75,7 @@ BIGRAM_LOSS = Exercise(
 
     - The best model says p(b after a) = (pairs ab) / (pairs that begin with a). Count both.
     - `Counter(itertools.pairwise(text))` counts the pairs. Which characters begin a pair?
-    - Each pair costs −ln p(b after a), as often as it comes. At the end divide by n − 1.
-    """,
+    - Each pair costs −ln p(b after a), as often as it comes. At the end divide by n − 1.""",
     checks={
         "a text without doubt costs nothing": partial(finds_loss, kind="certain"),
         "two characters": partial(finds_loss, kind="two characters"),
@@ -91,36 +86,32 @@ BIGRAM_LOSS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- No doubt and much doubt
 LEAST, KINDS, DOUBT = 12, 3, 0.8
 
 
 def two_texts(answer: Any, _: Generator) -> None:
     for text in texts(answer, 2):
-        if len(text) < LEAST or len(set(text)) < KINDS:
-            raise Wrong(f"{text!r} has {len(text)} characters, of {len(set(text))} kinds: too few")
+        few = f"{text!r} has {len(text)} characters, of {len(set(text))} kinds: too few"
+        require(len(text) >= LEAST and len(set(text)) >= KINDS, few)
 
 
 def anagrams(answer: Any, _: Generator) -> None:
     one, other = map(Counter, texts(answer, 2))
-    if one != other:
-        more = f"the first has {dict(one - other)} more, and the second {dict(other - one)}"
-        raise Wrong(f"the two texts do not hold the same characters: {more}")
+    more = f"the first has {dict(one - other)} more, and the second {dict(other - one)}"
+    require(one == other, f"the two texts do not hold the same characters: {more}")
 
 
 def first_is_certain(answer: Any, _: Generator) -> None:
     text = texts(answer, 2)[0]
     for a in dict.fromkeys(text[:-1]):
         after = sorted({second for first, second in pairwise(text) if first == a})
-        if len(after) > 1:
-            listed = " and ".join(map(repr, after))
-            raise Wrong(f"v1 loses {v1_loss(text):.3f} nats on {text!r}: after {a!r} come {listed}")
+        listed = f"after {a!r} come {' and '.join(map(repr, after))}"
+        require(len(after) == 1, f"v1 loses {v1_loss(text):.3f} nats on {text!r}: {listed}")
 
 
 def second_is_not(answer: Any, _: Generator) -> None:
-    text = texts(answer, 2)[1]
-    if v1_loss(text) < DOUBT:
-        raise Wrong(f"v1 loses only {v1_loss(text):.3f} nats per prediction on {text!r}")
+    loss = v1_loss(text := texts(answer, 2)[1])
+    require(loss >= DOUBT, f"v1 loses only {loss:.3f} nats per prediction on {text!r}")
 
 
 CERTAIN_TEXT = Exercise(
@@ -133,8 +124,7 @@ CERTAIN_TEXT = Exercise(
 
     - v1 has no doubt if each character has only one successor. What does such a text look like?
     - A text that repeats itself: *abcabc…* Now put the same characters in a disorderly row.
-    - After each character, as many others as possible should come, each about equally often.
-    """,
+    - After each character, as many others as possible should come, each about equally often.""",
     checks={
         f"two texts of {LEAST} characters, {KINDS} kinds or more": two_texts,
         "they hold the same characters": anagrams,
@@ -145,7 +135,6 @@ CERTAIN_TEXT = Exercise(
 )
 
 
-# ---------------------------------------------------------------- A v1 by hand
 def by_hand_answer(table: Tensor, bias: Tensor, n_embd: int) -> tuple[Tensor, Tensor]:
     """Embedding (V, n_embd) and head (V, n_embd) of a v1 with this bias that has this bigram table."""
     V = len(table)
@@ -168,18 +157,15 @@ def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
         shapes = dict.fromkeys(("embedding", "head"), (V, n_embd))
         embedding, head = ask_tensors(attempt, table, bias, n_embd, what=what, shapes=shapes)
         logits = embedding.float() @ head.float().T + bias
-        if logits.isnan().any():
-            why = "ln 0 is −∞, and 0 times −∞ is no number: use a very small p"
-            raise Wrong(f"for {what} logits are nan. {why}")
+        why = "ln 0 is −∞, and 0 times −∞ is no number: use a very small p"
+        require(not logits.isnan().any(), f"for {what} logits are nan. {why}")
+        before = "That is the table of the character *before*: exchange rows and columns"
         mistakes = {
-            "The bias comes on top of your logits: take it off": table.log() + bias,
-            "That is the table of the character *before*: exchange rows and columns": (
-                (table.log() - bias).T + bias
-            ),
-            "Those are the probabilities as logits; where is the logarithm?": table + bias,
+            "The bias comes on top of your logits: take it off": (table.log() + bias).softmax(-1),
+            before: ((table.log() - bias).T + bias).softmax(-1),
+            "Those are the probabilities as logits; where is the logarithm?": (table + bias).softmax(-1),
         }
-        wrong = {sentence: logits.softmax(dim=-1) for sentence, logits in mistakes.items()}
-        require_equal(logits.softmax(dim=-1), table, f"{what} your v1's table", wrong)
+        require_equal(logits.softmax(-1), table, f"{what} your v1's table", mistakes)
 
 
 BY_HAND = Exercise(
@@ -191,8 +177,7 @@ BY_HAND = Exercise(
 
     - v1's logits are `embedding @ head.T + bias`, and their softmax should be the table. Work backwards.
     - One channel for each character (an identity matrix), and zeros in the channels that are too many.
-    - The head then holds ln p − bias, transposed; `table.clamp(min=1e-30)` keeps ln 0 out.
-    """,
+    - The head then holds ln p − bias, transposed; `table.clamp(min=1e-30)` keeps ln 0 out.""",
     checks={
         "tables in which all pairs are possible": partial(gives_tables, zeros=False),
         "tables with pairs that never come": partial(gives_tables, zeros=True),
@@ -201,7 +186,6 @@ BY_HAND = Exercise(
 )
 
 
-# ---------------------------------------------------------------- A v1 with few channels
 def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
     """Embedding (V, n_embd), head (V, n_embd) and bias (V,) of a v1 with this table and few channels."""
     logits = table.log()
@@ -237,8 +221,7 @@ SQUEEZED = Exercise(
     - `embedding @ head.T` has rank n_embd at most. Which logits of the table have so low a rank?
     - To each row of ln p you may add a number (the softmax cancels it), and to each column (the bias).
     - Make all rows average 0, put the columns' means into the bias, and cut what remains in two with
-      `torch.linalg.svd`.
-    """,
+      `torch.linalg.svd`.""",
     checks={
         "tables without a bias": partial(squeezes, with_bias=False),
         "tables with a bias": partial(squeezes, with_bias=True),

@@ -1,6 +1,5 @@
 """Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
 
-from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -8,13 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import Unusable, Wrong, ask_bool, ask_tensors, expect, texts
+from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, expect, require
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ---------------------------------------------------------------- Windows from the second word
 def second_word_answer(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
     """Windows (N, length) that begin at the second word of each line."""
     starts, in_first_word = [], True
@@ -33,12 +31,10 @@ def each_space(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
     return ids[starts[starts + length <= len(ids)][:, None] + torch.arange(length)]
 
 
-def without_first_line(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
-    return second_word_answer(ids[int((ids == newline).nonzero()[0, 0]) :], newline, space, length)
-
-
 WINDOW_MISTAKES = {
-    "The first line begins where the text begins": without_first_line,
+    "The first line begins where the text begins": (
+        lambda ids, newline, *rest: second_word_answer(ids[ids.tolist().index(newline) :], newline, *rest)
+    ),
     "Only the second word, not each one": each_space,
 }
 
@@ -66,8 +62,7 @@ SECOND_WORD = Exercise(
 
     - First find where they start: a list of numbers. The windows are the easy part.
     - Walk through the text and remember whether you are still in the first word of a line.
-    - With the starts in a tensor: `ids[starts[:, None] + torch.arange(length)]`.
-    """,
+    - With the starts in a tensor: `ids[starts[:, None] + torch.arange(length)]`.""",
     checks={
         "lines of two words": partial(windows_of, words=(2, 2, 2, 2)),
         "lines of more words": partial(windows_of, words=(4, 2, 3, 5, 2)),
@@ -78,7 +73,6 @@ SECOND_WORD = Exercise(
 )
 
 
-# ---------------------------------------------------------------- Who voted for what
 def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """The votes of each token (V, V) and of each place (T, V), the latter 0 on average over the places."""
     of_token, of_place = E @ W.T + b, P @ W.T
@@ -93,23 +87,22 @@ def splits_votes(attempt: Any, draw: Generator, asked: str) -> None:
         what = f"V = {V} tokens, T = {T} places and C = {C} channels"
         shapes = {"votes of the tokens": (V, V), "votes of the places": (T, V)}
         of_token, of_place = ask_tensors(attempt, E, P, W, b, what=what, shapes=shapes)
-        excess = of_token + of_place[:, None] - (E + P[:, None]) @ W.T - b  # (T, V, V)
-        if asked == "sum" and not excess.abs().max() < 1e-4:
-            mistakes = {
-                ". The places' mean, taken from them, must go to the tokens": -(P @ W.T).mean(dim=0),
-                ". The bias is missing": -b,
-                ". The bias is there twice": b,
-            }
-            known = (sentence for sentence, x in mistakes.items() if (excess - x).abs().max() < 1e-4)
-            worst = describe(excess.flatten()[excess.abs().argmax()])
-            raise Wrong(f"for {what} token + place is not v2's logits: off by {worst}{next(known, '')}")
-        mean = describe(of_place.mean(dim=0))
-        if asked == "mean" and not of_place.mean(dim=0).abs().max() < 1e-4:
-            raise Wrong(f"for {what} the places vote {mean} on average; should be 0 for each character")
+        off = of_token + of_place[:, None] - (E + P[:, None]) @ W.T - b  # (T, V, V)
+        mistakes = {
+            ". The places' mean, taken from them, must go to the tokens": -(P @ W.T).mean(dim=0),
+            ". The bias is missing": -b,
+            ". The bias is there twice": b,
+        }
+        known = next((sentence for sentence, x in mistakes.items() if (off - x).abs().max() < 1e-4), "")
+        worst, mean = describe(off.flatten()[off.abs().argmax()]), of_place.mean(dim=0)
         step, want = of_place[1] - of_place[0], (P[1] - P[0]) @ W.T
-        if asked == "step" and not (step - want).abs().max() < 1e-4:
-            both = f"{describe(step)}; should be {describe(want)}"
-            raise Wrong(f"for {what} the votes of place 1 differ from those of place 0 by {both}")
+        both = f"place 1 differ from those of place 0 by {describe(step)}; should be {describe(want)}"
+        excess, wrong = {
+            "sum": (off, f"token + place is not v2's logits: off by {worst}{known}"),
+            "mean": (mean, f"the places vote {describe(mean)} on average; should be 0 for each character"),
+            "step": (step - want, f"the votes of {both}"),
+        }[asked]
+        require(excess.abs().max() < 1e-4, f"for {what} {wrong}")
 
 
 def votes_matrix(attempt: Any) -> Tensor:
@@ -128,8 +121,7 @@ VOTES = Exercise(
     from others.
 
     - Multiply out: (e + p) Wᵀ + b is a part with e in it and a part with p in it. Where can b go?
-    - What you take from each place (the mean over the places) has to be given to somebody.
-    """,
+    - What you take from each place (the mean over the places) has to be given to somebody.""",
     checks={
         "the two votes add up to v2's logits": partial(splits_votes, asked="sum"),
         "the places vote 0 on average": partial(splits_votes, asked="mean"),
@@ -140,7 +132,6 @@ VOTES = Exercise(
 )
 
 
-# ---------------------------------------------------------------- What can v2 say?
 def v2_can_answer(table: Tensor) -> bool:
     """Whether some v2 gives these probabilities (T, V, V), of place, token and next token."""
     logits = table.log()
@@ -154,32 +145,28 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     """Ask whether v2 can have tables (T, V, V) of probabilities, the smallest first."""
     for T, V in [(2, 2), (3, 4), (integer(draw, 4, 9), integer(draw, 4, 7))]:
         place, token = torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
-        logits, product = place + token, place.softmax(-1) * token.softmax(-1)
+        logits, want = place + token, kind in ("sums", "one alone")
         if kind == "sums":
-            tables = {
-                "the softmax of a place's and a token's votes": logits.softmax(-1),
-                "probabilities multiplied, and divided by each row's sum": product / product.sum(-1, True),
-            }
+            tables = {"the softmax of a place's and a token's votes": logits}
         elif kind == "one alone":
             tables = {
-                "a bigram table, the same at every place": (token + 0 * place).softmax(-1),
-                "a table that does not care for the token": (place + 0 * token).softmax(-1),
+                "a bigram table, the same at every place": token + 0 * place,
+                "a table that does not care for the token": place + 0 * token,
             }
         elif kind == "mean":
-            mean = ((3 * place).softmax(-1) + (3 * token).softmax(-1)) / 2
-            of_both = {"the mean of a place's and a token's probabilities": mean}
-            tables = {} if v2_can_answer(mean.double()) else of_both  # by chance, if T = 2
+            mean = (3 * place).softmax(-1) + (3 * token).softmax(-1)
+            tables = {"the mean of a place's and a token's probabilities": mean.log()}
         else:
             t, a, following = (integer(draw, 0, size) for size in logits.shape)
             logits[t, a, following] += 1.0
-            tables = {f"a sum, with one exception at place {t} after token {a}": logits.softmax(-1)}
-        for name, table in tables.items():
-            what = f"T = {T}, V = {V}: {name},"
-            got, want = ask_bool(attempt, table.double(), what=what), kind in ("sums", "one alone")
-            hint = ". What all of a row of ln p shares does not count" if want else ""
-            if got != want:
-                row = f"Row by row it begins {describe(table.flatten())}"
-                raise Wrong(f"for {what} came out: {got}; should be: {want}. {row}{hint}")
+            tables = {f"a sum, with one exception at place {t} after token {a}": logits}
+        for name, table in ((name, of_it.softmax(-1).double()) for name, of_it in tables.items()):
+            if not want and v2_can_answer(table):  # by chance, if T = 2
+                continue
+            what, row = f"T = {T}, V = {V}: {name},", f"Row by row it begins {describe(table.flatten())}"
+            hint = ". What all of a row of ln p shares does not count" * want
+            got = ask_bool(attempt, table, what=what)
+            require(got == want, f"for {what} came out: {got}; should be: {want}. {row}{hint}")
 
 
 ADDITIVE = Exercise(
@@ -191,8 +178,7 @@ ADDITIVE = Exercise(
 
     - v2 adds *logits*. Which logits belong to a probability? Any that differ from ln p by a row's constant.
     - Make each row of ln p average 0. Then ask: is it a number for (t, next) plus one for (a, next)?
-    - In a sum, the step from place 0 to place t is the same for every token a. Compare these steps.
-    """,
+    - In a sum, the step from place 0 to place t is the same for every token a. Compare these steps.""",
     checks={
         "yes to votes that are added": partial(classifies, kind="sums"),
         "yes to tables of the token alone, and of the place alone": partial(classifies, kind="one alone"),
@@ -203,55 +189,41 @@ ADDITIVE = Exercise(
 )
 
 
-# ---------------------------------------------------------------- A text that v2 cannot learn
 MOST, GAP = 16, 0.3
 
 
-def equal_texts(answer: Any) -> tuple[str, ...]:
-    """Return the learner's texts. Raises Unusable if they are none, too many, or of different lengths."""
-    given = texts(answer)
-    lengths = sorted({len(text) for text in given})
-    if len(lengths) > 1:
-        raise Unusable(f"the texts should be equally long, and have {lengths} characters")
-    if not 2 <= lengths[0] <= MOST or len(given) > MOST:
-        raise Unusable(f"there should be 1 to {MOST} texts of 2 to {MOST} characters")
-    return given
+few_texts = partial(equal_texts, most=MOST, shortest=2, longest=MOST)
 
 
-def best_v2_loss(given: tuple[str, ...]) -> float:
-    """Return the lowest loss of any v2 on the texts: a convex problem, solved by L-BFGS."""
+def v2_fails(answer: Any, _: Generator) -> None:
+    """Find the lowest loss of any v2 on the texts: a convex problem, solved by L-BFGS."""
+    given = few_texts(answer)
     letters = sorted(set("".join(given)))
     ids = torch.tensor([[letters.index(letter) for letter in text] for text in given])
     N, T, V = len(given), ids.shape[1] - 1, len(letters)
     place, token, following = torch.arange(T).repeat(N), ids[:, :-1].flatten(), ids[:, 1:].flatten()
-    of_place = torch.zeros(T, V, dtype=torch.float64, requires_grad=True)
-    of_token = torch.zeros(V, V, dtype=torch.float64, requires_grad=True)
-    solver = torch.optim.LBFGS([of_place, of_token], max_iter=300, line_search_fn="strong_wolfe")
+    votes = torch.zeros(T + V, V, dtype=torch.float64, requires_grad=True)  # of places, then of tokens
+    solver = torch.optim.LBFGS([votes], max_iter=300, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         solver.zero_grad()
-        found = F.cross_entropy(of_place[place] + of_token[token], following)
+        found = F.cross_entropy(votes[place] + votes[T + token], following)
         found.backward()
         return found
 
     solver.step(loss)
-    return loss().item()
+    lowest = loss().item()
+    require(
+        lowest >= GAP, f"the best v2 loses {lowest:.2f} nats per prediction on it; should be {GAP} or more"
+    )
 
 
 def leaves_no_doubt(answer: Any, _: Generator) -> None:
-    followers: dict[tuple[int, str], Counter[str]] = {}
-    for text in equal_texts(answer):
-        for place, token in enumerate(text[:-1]):
-            followers.setdefault((place, token), Counter())[text[place + 1]] += 1
-    for (place, token), after in followers.items():
-        if len(after) > 1:
-            raise Wrong(f"at place {place}, after {token!r}, come {' and '.join(map(repr, sorted(after)))}")
-
-
-def v2_fails(answer: Any, _: Generator) -> None:
-    loss = best_v2_loss(equal_texts(answer))
-    if loss < GAP:
-        raise Wrong(f"the best v2 loses {loss:.2f} nats per prediction on it; should be {GAP} or more")
+    given = few_texts(answer)
+    for place, token in ((p, text[p]) for text in given for p in range(len(text) - 1)):
+        after = sorted({text[place + 1] for text in given if text[place] == token})
+        listed = " and ".join(map(repr, after))
+        require(len(after) == 1, f"at place {place}, after {token!r}, come {listed}")
 
 
 BEYOND_V2 = Exercise(
@@ -264,10 +236,9 @@ BEYOND_V2 = Exercise(
 
     - v2 adds. What can no sum of two numbers say? Think of *either one or the other, and not both*.
     - Let the token mean one thing at one place, and the opposite at the next. Two letters suffice.
-    - At place 0: a letter follows itself. At place 1: the other letter follows.
-    """,
+    - At place 0: a letter follows itself. At place 1: the other letter follows.""",
     checks={
-        "texts that are equally long": lambda answer, _: equal_texts(answer),
+        "texts that are equally long": lambda answer, _: few_texts(answer),
         "place and token together leave no doubt": leaves_no_doubt,
         "the best v2 is in doubt": v2_fails,
     },

@@ -11,13 +11,12 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding, norm
 from babygpt.models.transformer import Block, Context, Transformer
 from babygpt.positions import Positions
-from babygpt_course.exercises.checks import Wrong, ask_tensor, ask_tensors, expect, require_equal, texts
+from babygpt_course.exercises.checks import ask_tensor, ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer, randomize_
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ---------------------------------------------------------------- Attention from scratch
 def attention_answer(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Causal attention of q, k (B, H, T, D), v (B, H, T, E): mix (B, H, T, E) and weights (B, H, T, T)."""
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
@@ -32,8 +31,8 @@ def ask_attention(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor
     what = f"q {tuple(q.shape)} and v {tuple(v.shape)}"
     shapes = {"mix": tuple(v.shape), "weights": (*q.shape[:-1], k.shape[-2])}
     mix, weights = ask_tensors(attempt, q, k, v, what=what, shapes=shapes)
-    if mix.isnan().any() or weights.isnan().any():
-        raise Wrong(f"for {what} some numbers are nan: a row of scores that are all −∞ has no softmax")
+    all_numbers = not (mix.isnan().any() or weights.isnan().any())
+    require(all_numbers, f"for {what} some numbers are nan: a row of scores that are all −∞ has no softmax")
     return mix, weights, what
 
 
@@ -41,27 +40,23 @@ def attends(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask about heads of growing size, and look at one thing in the learner's mix or weights."""
     for B, H, T, D in ((1, 1, 3, 1), (1, 2, 4, 3), (3, 2, 7, 8)):
         q, k = torch.randn(2, B, H, T, D, generator=draw)
-        k, v = (
-            (0 if asked == "earlier" else 2) * k,
-            torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw),
-        )
+        k, v = 2 * k, torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw)
+        k = 0 * k if asked == "earlier" else k
         mix, weights, what = ask_attention(attempt, q, k, v)
+        wanted = attention_answer(q, k, v)[1]
         if asked == "sums":
-            columns = not difference(weights.sum(dim=-2), torch.ones(B, H, T))
-            hint = " Your columns do: the softmax runs over the keys, which are the last axis."
-            what = f"{what} the sums of the rows of weights"
-            require_equal(weights.sum(dim=-1), torch.ones(B, H, T), what, hint=f".{hint if columns else ''}")
-            if (weights < 0).any():
-                raise Wrong(f"for {what} some weights are below 0: {describe(weights[weights < 0])}")
+            ones, what = torch.ones(B, H, T), f"{what} the sums of the rows of weights"
+            hint = ". Your columns do: the softmax runs over the keys, which are the last axis."
+            columns = difference(weights.sum(dim=-2), ones)
+            require_equal(weights.sum(dim=-1), ones, what, hint="." if columns else hint)
+            below = weights[weights < 0]
+            require(not len(below), f"for {what} some weights are below 0: {describe(below)}")
         elif asked == "later":
-            for t in range(1, T):
-                sees_no_later(attempt, q, k, v, t)
+            sees_no_later(attempt, q, k, v)
         elif asked == "earlier":
-            want = torch.ones(T, T).tril()
-            want = (want / want.sum(dim=-1, keepdim=True)).expand_as(weights)
             blind = (weights.diagonal(dim1=-2, dim2=-1) < 1e-6).all() and (weights > 1e-6).any()
             mistakes = {"A token may see itself": weights} if blind else {}
-            require_equal(weights, want, f"{what} with keys that are all 0, the weights", mistakes)
+            require_equal(weights, wanted, f"{what} with keys that are all 0, the weights", mistakes)
         elif asked == "scores":
             factors = {
                 "Divide the scores by √D": D**0.5,
@@ -69,7 +64,7 @@ def attends(attempt: Any, draw: Generator, asked: str) -> None:
                 "D is the width of q and k, not that of v": (D / v.shape[-1]) ** 0.5,
             }
             mistakes = {sentence: attention_answer(f * q, k, v)[1] for sentence, f in factors.items()}
-            require_equal(weights, attention_answer(q, k, v)[1], f"{what} the weights", mistakes)
+            require_equal(weights, wanted, f"{what} the weights", mistakes)
         elif asked == "mix":
             require_equal(mix, weights.to(v) @ v, f"{what} the mix is not your weights times the values:")
         else:
@@ -77,20 +72,20 @@ def attends(attempt: Any, draw: Generator, asked: str) -> None:
             require_equal(mix, want, f"{what} the mix", hint=", as PyTorch says")
 
 
-def sees_no_later(attempt: Any, q: Tensor, k: Tensor, v: Tensor, t: int) -> None:
-    """Change keys and values from token t on, and require that no earlier token gets another mix."""
+def sees_no_later(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Change keys and values from a token on, and require that no earlier token gets another mix."""
     mix, weights, what = ask_attention(attempt, q, k, v)
-    later = (torch.arange(k.shape[2]) >= t)[:, None]
-    other = ask_attention(attempt, q, k + 3.0 * later, v - 3.0 * later)[0]
-    changed = ((other - mix).abs().amax(dim=(0, 1, 3))[:t] > 1e-4).nonzero()
-    if len(changed):
-        first = int(changed[0])
-        why = "your mask lets a token see the one after it"
-        if first < t - 1 or float(weights.triu(2).abs().max()) > 1e-6:
+    for t in range(1, k.shape[2]):
+        later = (torch.arange(k.shape[2]) >= t)[:, None]
+        other = ask_attention(attempt, q, k + 3.0 * later, v - 3.0 * later)[0]
+        changed = (other - mix).abs().amax(dim=(0, 1, 3))[:t] > 1e-4
+        first, why = int(changed.int().argmax()), "your mask lets a token see the one after it"
+        if first < t - 1 or weights.triu(2).abs().max() > 1e-6:
             why = "a token sees those after it: where is the mask?"
-        elif float(weights.triu(1).abs().max()) <= 1e-6:
+        elif weights.triu(1).abs().max() <= 1e-6:
             why = "later tokens have a say, though their weights are 0: mask before the softmax"
-        raise Wrong(f"for {what} a change of token {t} moves what token {first} takes home; {why}")
+        moves = f"a change of token {t} moves what token {first} takes home"
+        require(not changed.any(), f"for {what} {moves}; {why}")
 
 
 def attention_matrix(attempt: Any) -> Tensor:
@@ -108,8 +103,7 @@ ATTENTION = Exercise(
 
     - Scores, mask, weights, mix: four lines. `k.mT` exchanges the last two axes, whatever stands before them.
     - The mask comes before the softmax: a score of −∞ gets the weight 0, and the row still sums to 1.
-    - `torch.ones(T, T, dtype=torch.bool).triu(1)` is True where the key stands after the query.
-    """,
+    - `torch.ones(T, T, dtype=torch.bool).triu(1)` is True where the key stands after the query.""",
     checks={
         "each row of weights sums to 1": partial(attends, asked="sums"),
         "no token sees a later one": partial(attends, asked="later"),
@@ -123,7 +117,6 @@ ATTENTION = Exercise(
 )
 
 
-# ---------------------------------------------------------------- A block from its parts
 def block_answer(x: Tensor, weights: dict[str, Tensor], n_head: int) -> Tensor:
     """One causal block without position code: the stream (B, T, C) -> the stream (B, T, C)."""
     B, T, C = x.shape
@@ -145,49 +138,40 @@ def linear_relu(x: Tensor, weights: dict[str, Tensor], n_head: int) -> Tensor:
     return after + (norm(after) @ weights["up"].T).relu() @ weights["down"].T
 
 
+NORMALISED = "The norm is for what attention and MLP read; the stream itself is not normalised"
 BLOCK_MISTAKES = {
     "A block *adds* to the stream: where is x?": lambda x, *rest: block_answer(x, *rest) - x,
-    "The norm is for what attention and MLP read; the stream itself is not normalised": (
-        lambda *given: norm(block_answer(*given))
-    ),
+    NORMALISED: lambda *given: norm(block_answer(*given)),
     "ReLU squared: square what the ReLU lets through": linear_relu,
 }
 SHAPES = ((1, 1, 2, 1), (1, 3, 4, 2), (2, 6, 12, 3))  # (B, T, C, n_head), the smallest first
 
 
-def drawn_block(shape: tuple[int, int, int, int], draw: Generator) -> tuple[Block, dict[str, Tensor]]:
-    """Draw a block with random weights; return it with its weights under the names of the task."""
-    _, T, C, n_head = shape
-    block = Block(ModelConfig(2, block_size=T, n_head=n_head, n_embd=C))
-    randomize_(block, draw)
-    parameters = {name: f"attention.{name}" for name in ("to_q", "to_k", "to_v", "out")}
-    parameters |= {"up": "mlp.up", "down": "mlp.out"}
-    return block, {name: block.get_parameter(f"{p}.weight").detach() for name, p in parameters.items()}
+def is_block(attempt: Any, draw: Generator, zero: tuple[str, ...] = (), last: bool = False) -> None:
+    """Compare with the package's block; or change the last token of a text, and look at those before it.
 
-
-def is_block(attempt: Any, draw: Generator, zero: tuple[str, ...] = ()) -> None:
-    """Compare with the package's block; matrices that are zero silence what they read."""
-    for shape in SHAPES:
-        block, weights = drawn_block(shape, draw)
+    zero  matrices that are zero, which silence what they read
+    """
+    for shape in SHAPES[last:]:
+        _, T, C, n_head = shape
+        block = randomize_(Block(ModelConfig(2, block_size=T, n_head=n_head, n_embd=C)), draw)
+        paths = {name: f"attention.{name}" for name in ("to_q", "to_k", "to_v", "out")}
+        paths |= {"up": "mlp.up", "down": "mlp.out"}
+        weights = {name: block.get_parameter(f"{path}.weight").detach() for name, path in paths.items()}
         for name in zero:
             weights[name].zero_()
         x = 2 * torch.randn(shape[:3], generator=draw)
-        with torch.inference_mode():
-            want = block(x, Context(Encoding(), Positions.arange(shape[1]), None, True, None))
-        what = f"x of shape {shape[:3]}, {shape[3]} heads" + (f", {' and '.join(zero)} zero" if zero else "")
-        expect(attempt, x, weights, shape[3], want=want, what=what, mistakes=BLOCK_MISTAKES)
-
-
-def hears_no_later(attempt: Any, draw: Generator) -> None:
-    for shape in SHAPES[1:]:
-        _, weights = drawn_block(shape, draw)
-        x = torch.randn(shape[:3], generator=draw)
-        other = torch.cat([x[:, :-1], -x[:, -1:]], dim=1)
-        what = f"x of shape {shape[:3]}, {shape[3]} heads"
-        one, two = (ask_tensor(attempt, y, weights, shape[3], what=what, shape=shape[:3]) for y in (x, other))
-        change = float((one - two)[:, :-1].abs().max())
-        if not change < 1e-4:
-            raise Wrong(f"for {what} the last token, changed, moves what comes out before it by {change:.2g}")
+        what = f"x of shape {shape[:3]}, {n_head} heads" + (f", {' and '.join(zero)} zero" if zero else "")
+        if last:
+            both = x, torch.cat([x[:, :-1], -x[:, -1:]], dim=1)
+            one, two = (ask_tensor(attempt, y, weights, n_head, what=what, shape=shape[:3]) for y in both)
+            change = float((one - two)[:, :-1].abs().max())
+            changed = f"the last token, changed, moves what comes out before it by {change:.2g}"
+            require(change < 1e-4, f"for {what} {changed}")
+        else:
+            with torch.inference_mode():
+                want = block(x, Context(Encoding(), Positions.arange(T), None, True, None))
+            expect(attempt, x, weights, n_head, want=want, what=what, mistakes=BLOCK_MISTAKES)
 
 
 BLOCK = Exercise(
@@ -203,13 +187,12 @@ BLOCK = Exercise(
     - Two lines, each `x = x + something(norm(x))`. The MLP is the shorter one: begin there.
     - Heads: (B, T, C) → `.view(B, T, n_head, D).transpose(1, 2)` → (B, H, T, D), and back after the mix.
     - `norm(q)` after the cut into heads, not before; then scores, mask, weights, mix as in the other
-      exercise, and `out` at the end.
-    """,
+      exercise, and `out` at the end.""",
     checks={
         "with nothing to add, the stream stays": partial(is_block, zero=("out", "down")),
         "the MLP's half": partial(is_block, zero=("out",)),
         "attention's half": partial(is_block, zero=("down",)),
-        "no token hears a later one": hears_no_later,
+        "no token hears a later one": partial(is_block, last=True),
         "the whole block": is_block,
     },
     mistakes=BLOCK_MISTAKES,
@@ -217,45 +200,34 @@ BLOCK = Exercise(
 )
 
 
-# ---------------------------------------------------------------- Where one layer is blind
 LENGTH, BLIND = 6, 2
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+FIRST, LAST = range(LENGTH - BLIND), range(LENGTH - BLIND, LENGTH)
 
 
-def two_words(answer: Any) -> tuple[str, str]:
+def two_words(answer: Any) -> tuple[str, ...]:
     """Return the learner's two texts. Raises Wrong if they are not as asked."""
-    one, other = texts(answer, 2)
-    for text in (one, other):
-        if len(text) != LENGTH or set(text) - set(LETTERS):
-            raise Wrong(f"{text!r} should be {LENGTH} letters from a to z")
-    return one, other
+    for text in texts(answer, 2):
+        right = len(text) == LENGTH and set(text) <= set(LETTERS)
+        require(right, f"{text!r} should be {LENGTH} letters from a to z")
+    return texts(answer, 2)
 
 
-def prediction_gaps(one: str, other: str, n_layer: int, draw: Generator) -> Tensor:
-    """Return how much the predictions of a random causal NoPE model differ after each letter: (LENGTH,)."""
-    config = ModelConfig(len(LETTERS), block_size=LENGTH, n_layer=n_layer, n_head=2, n_embd=16)
+def predict(answer: Any, draw: Generator, layers: int, at: range, differ: bool) -> None:
+    """Require that a random causal NoPE model predicts different things, or the same, after some letters."""
+    one, other = two_words(answer)
+    config = ModelConfig(len(LETTERS), block_size=LENGTH, n_layer=layers, n_head=2, n_embd=16)
     model = randomize_(Transformer(config, Encoding()), draw)
     ids = torch.tensor([[LETTERS.index(letter) for letter in text] for text in (one, other)])
     with torch.inference_mode():
         logits = model(ids)
-    return (logits[0] - logits[1]).abs().amax(dim=-1)
-
-
-def one_layer(answer: Any, draw: Generator, blind: bool) -> None:
-    """Require that one layer predicts the same after the last letters, or different after the first ones."""
-    one, other = two_words(answer)
-    gaps = prediction_gaps(one, other, 1, draw)
-    wrong = (gaps[-BLIND:] > 1e-4 if blind else gaps[:-BLIND] < 1e-4).nonzero()
-    if len(wrong):
-        t = int(wrong[0]) + (LENGTH - BLIND if blind else 0)
-        found = "different things" if blind else "the same"
-        raise Wrong(f"one layer predicts {found} after {one[: t + 1]!r} and {other[: t + 1]!r}")
-
-
-def two_layers_see(answer: Any, draw: Generator) -> None:
-    one, other = two_words(answer)
-    if not (prediction_gaps(one, other, 2, draw)[-BLIND:] > 1e-4).all():
-        raise Wrong(f"two layers, too, predict the same at the end of {one!r} and {other!r}")
+    gaps = (logits[0] - logits[1]).abs().amax(dim=-1)  # (LENGTH,)
+    for t in at:
+        after, same = f"{one[: t + 1]!r} and {other[: t + 1]!r}", "the same" if differ else "different things"
+        found = f"one layer predicts {same} after {after}"
+        if layers > 1:
+            found = f"two layers, too, predict the same at the end of {one!r} and {other!r}"
+        require((gaps[t] > 1e-4) == differ, found)
 
 
 HALF_BLIND = Exercise(
@@ -268,13 +240,12 @@ HALF_BLIND = Exercise(
 
     - A token of one layer knows which letter it is itself, and the *heap* of letters up to it.
     - The last two letters must be the same in both texts, and what stands before them the same heap.
-    - At each of the first four places either the letter or the heap must differ. Try it backwards.
-    """,
+    - At each of the first four places either the letter or the heap must differ. Try it backwards.""",
     checks={
         f"two texts of {LENGTH} letters": lambda answer, _: two_words(answer),
-        f"one layer: the same at the last {BLIND}": partial(one_layer, blind=True),
-        f"one layer: different at the first {LENGTH - BLIND}": partial(one_layer, blind=False),
-        f"two layers: different at the last {BLIND}": two_layers_see,
+        f"one layer: the same at the last {BLIND}": partial(predict, layers=1, at=LAST, differ=False),
+        f"one layer: different at the first {len(FIRST)}": partial(predict, layers=1, at=FIRST, differ=True),
+        f"two layers: different at the last {BLIND}": partial(predict, layers=2, at=LAST, differ=True),
     },
     answer=("abcdef", "dcbaef"),
 )

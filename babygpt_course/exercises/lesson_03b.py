@@ -7,13 +7,12 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt_course.exercises.checks import Unusable, Wrong, ask_tensors, expect
+from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ---------------------------------------------------------------- How alike are two places?
 def likeness_answer(distance: int, n_embd: int, theta: float) -> float:
     """Cosine between the sinusoid codes of two places `distance` tokens apart, without making a code."""
     omega = theta ** (-torch.arange(0, n_embd, 2, dtype=torch.float64) / n_embd)
@@ -22,26 +21,21 @@ def likeness_answer(distance: int, n_embd: int, theta: float) -> float:
 
 LIKENESS_MISTAKES = {
     "Divide by the length of both codes: each is √(n_embd/2) long": (
-        lambda distance, n_embd, theta: likeness_answer(distance, n_embd, theta) * n_embd / 2
+        lambda d, n, t: likeness_answer(d, n, t) * n / 2
     ),
     "There are n_embd/2 pairs, not n_embd": lambda *given: likeness_answer(*given) / 2,
-    "The frequency of pair i is θ^(−2i/n_embd), with a 2": (
-        lambda distance, n_embd, theta: likeness_answer(distance, n_embd, theta**0.5)
-    ),
+    "The frequency of pair i is θ^(−2i/n_embd), with a 2": lambda d, n, t: likeness_answer(d, n, t**0.5),
 }
 
 
 def is_likeness(attempt: Any, draw: Generator, sign: int) -> None:
     """Compare with the cosine of two codes at places that are `sign` times a drawn distance apart."""
-    cases = [
-        (1, 2, 100.0),
-        (integer(draw, 2, 9), 8, 10_000.0),
-        (integer(draw, 10, 90), 2 * integer(draw, 5, 40), float(integer(draw, 20, 5000))),
-    ]
+    cases = [(1, 2, 100.0), (integer(draw, 2, 9), 8, 10_000.0)]
+    cases.append((integer(draw, 10, 90), 2 * integer(draw, 5, 40), float(integer(draw, 20, 5000))))
     for distance, n_embd, theta in cases:
         given = sign * distance, n_embd, theta
-        one, other = sinusoid(torch.tensor([700, 700 + given[0]]), n_embd, theta).double()
-        want = torch.cosine_similarity(one, other, dim=0).item()
+        codes = sinusoid(torch.tensor([700, 700 + given[0]]), n_embd, theta).double()
+        want = torch.cosine_similarity(codes[0], codes[1], dim=0).item()
         what = f"distance {given[0]}, n_embd {n_embd} and theta {theta:g}"
         expect(attempt, *given, want=want, what=what, mistakes=LIKENESS_MISTAKES)
 
@@ -72,7 +66,6 @@ LIKENESS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- A head that looks n tokens back
 def look_back_answer(n: int, n_embd: int) -> tuple[Tensor, Tensor]:
     """Matrices (n_embd, n_embd) of the queries and of the keys of a head that looks n tokens back."""
     back = torch.zeros(n_embd, n_embd)
@@ -95,33 +88,26 @@ def head_scores(attempt: Any, n: int, n_embd: int, start: int, length: int) -> T
     to_q, to_k = (part.double() for part in ask_tensors(attempt, n, n_embd, what=what, shapes=shapes))
     codes = sinusoid(torch.arange(start, start + length), n_embd).double()
     scores = (codes @ to_q.T) @ (codes @ to_k.T).T / n_embd**0.5
-    if not scores.isfinite().all():
-        raise Wrong(f"for {what} some scores are not finite: {describe(scores[~scores.isfinite()])}")
+    odd = scores[~scores.isfinite()]
+    require(not len(odd), f"for {what} some scores are not finite: {describe(odd)}")
     return scores
 
 
-def looks_back(
-    attempt: Any, draw: Generator, itself: bool = False, least: float = 0.0, starts: tuple[int, int] = (0, 1)
-) -> None:
+def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, at: Any = (0, 1)) -> None:
     """Require that each token gives the token n before it the most weight, and at least so much."""
-    if itself:
-        cases = [(0, 2 * integer(draw, 4, 10))]
-    else:
-        cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 5, 12), 2 * integer(draw, 9, 20))]
-    start = integer(draw, *starts)
-    for n, n_embd in cases:
+    cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 5, 12), 2 * integer(draw, 9, 20))]
+    start = integer(draw, *at)
+    for n, n_embd in ((back * n, n_embd) for n, n_embd in cases):
         scores = head_scores(attempt, n, n_embd, start, n + 64)
         weights = causal_softmax(scores)
         for m in range(n, len(weights)):
             found, share = int(weights[m].argmax()), float(weights[m, m - n])
             token = f"for n = {n}, n_embd = {n_embd} the token at {start + m}"
-            if found != m - n:
-                ahead = m + n < len(scores) and int(scores[m].argmax()) == m + n
-                hint = f". Without the mask it looks {n} *ahead*: turn the other way round" if ahead else ""
-                raise Wrong(f"{token} looks {m - found} tokens back, should be {n}{hint}")
-            if share < least:
-                why = "the scores lie too close together: make them larger, and the softmax gets sharper"
-                raise Wrong(f"{token} gives the right one only {share:.0%} of its weight; {why}")
+            ahead = m + n < len(scores) and int(scores[m].argmax()) == m + n
+            hint = f". Without the mask it looks {n} *ahead*: turn the other way round" * ahead
+            require(found == m - n, f"{token} looks {m - found} tokens back, should be {n}{hint}")
+            why = "the scores lie too close together: make them larger, and the softmax gets sharper"
+            require(share >= least, f"{token} gives the right one only {share:.0%} of its weight; {why}")
 
 
 LOOK_BACK = Exercise(
@@ -136,13 +122,12 @@ LOOK_BACK = Exercise(
     - The code of m − n is the code of m, turned. Whose dot product with it is largest?
     - Keys: the identity. Queries: a matrix that turns each pair (sin, cos) back by n times its frequency.
     - One pair: `[[cos φ, sin φ], [−sin φ, cos φ]]` with φ = −n·ω takes (sin, cos) of m to those of m − n.
-      Then multiply the whole matrix until the softmax is sharp.
-    """,
+      Then multiply the whole matrix until the softmax is sharp.""",
     checks={
-        "n = 0: each token looks at itself": partial(looks_back, itself=True),
+        "n = 0: each token looks at itself": partial(looks_back, back=0),
         "each token looks n back": looks_back,
-        "also far along the text": partial(looks_back, starts=(200, 3000)),
-        "and with 90% of its weight": partial(looks_back, starts=(0, 50), least=0.9),
+        "also far along the text": partial(looks_back, at=(200, 3000)),
+        "and with 90% of its weight": partial(looks_back, at=(0, 50), least=0.9),
     },
     answer=look_back_answer,
     picture=(
@@ -153,24 +138,21 @@ LOOK_BACK = Exercise(
 )
 
 
-# ---------------------------------------------------------------- Which pairs can it do without?
 WINDOW, PAIRS, SHARPNESS, MOST, LEAST = 64, 48, 20.0, 2, 0.9
 
 
 def kept_pairs(answer: Any) -> list[int]:
     """Return the pairs that the learner keeps. Raises Unusable if they are none."""
-    if not isinstance(answer, list | tuple | set) or not answer or not all(type(i) is int for i in answer):
-        raise Unusable(f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}")
-    pairs = sorted(answer)
-    if len(set(pairs)) < len(pairs) or not 0 <= pairs[0] <= pairs[-1] < PAIRS:
-        numbers = f"different numbers from 0 to {PAIRS - 1}"
-        raise Unusable(f"pairs are {numbers}, and these are {describe(pairs)}")
+    some = isinstance(answer, list | tuple | set) and answer and all(type(i) is int for i in answer)
+    require(some, f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}", Unusable)
+    pairs, numbers = sorted(answer), f"pairs are different numbers from 0 to {PAIRS - 1}"
+    different = len(set(pairs)) == len(pairs) and 0 <= pairs[0] <= pairs[-1] < PAIRS
+    require(different, f"{numbers}, and these are {describe(pairs)}", Unusable)
     return pairs
 
 
 def few_pairs(answer: Any, _: Generator) -> None:
-    if len(kept_pairs(answer)) > MOST:
-        raise Wrong(f"you keep {len(answer)} pairs; {MOST} are enough")
+    require(len(kept_pairs(answer)) <= MOST, f"you keep {len(answer)} pairs; {MOST} are enough")
 
 
 def finds_previous(answer: Any, draw: Generator) -> None:
@@ -181,14 +163,12 @@ def finds_previous(answer: Any, draw: Generator) -> None:
     weights = causal_softmax(SHARPNESS * codes[:-1] @ codes[1:].T)  # the query of place m: code of m - 1
     shares = weights.diagonal(-1)
     m, share = int(shares.argmin()) + 1, float(shares.min())
-    if share < LEAST:
-        weights[m, m - 1] = 0.0
-        rival = int(weights[m].argmax())
-        far = "the one right beside it: these pairs turn too slowly"
-        if abs(rival - (m - 1)) > 1:
-            away = abs(m - 1 - rival)
-            far = f"token {rival}, {away} away from it, where these pairs are back where they were"
-        raise Wrong(f"token {m} gives only {share:.0%} to the one before; its rival is {far}")
+    weights[m, m - 1] = 0.0
+    rival = int(weights[m].argmax())
+    far = "the one right beside it: these pairs turn too slowly"
+    if (away := abs(m - 1 - rival)) > 1:
+        far = f"token {rival}, {away} away from it, where these pairs are back where they were"
+    require(share >= LEAST, f"token {m} gives only {share:.0%} to the one before; its rival is {far}")
 
 
 FEWEST_PAIRS = Exercise(
@@ -203,8 +183,7 @@ FEWEST_PAIRS = Exercise(
     - A pair scores cos(d·ω) at d tokens from the right place. Where is that nearly 1, besides d = 0?
     - A quick pair tells neighbours apart, and comes back after 2π/ω tokens. Who can tell *those* apart?
     - There are 48 · 47 / 2 choices of two: let the computer try them all. `.check([a, b]).solved` is True or
-      False.
-    """,
+      False.""",
     checks={
         f"at most {MOST} pairs": few_pairs,
         f"each token gives {LEAST:.0%} of its weight to the one before": finds_previous,

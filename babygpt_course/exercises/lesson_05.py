@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import torch
@@ -11,8 +11,8 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises.checks import Unusable, Wrong, ask, ask_tensor, expect, require_equal
-from babygpt_course.exercises.compare import describe, difference
+from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
+from babygpt_course.exercises.compare import as_numbers, describe, difference
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise
 
@@ -20,7 +20,6 @@ Kernel = Callable[[Tensor], Tensor]
 LogKernel = Callable[[int, int], float]
 
 
-# ------------------------------------------------------------ the note's code, repaired
 def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     """K(m) times the rotated x at m = 0, 1, ...: (..., T, D) -> (..., T, D)."""
     dim, seq_len = x.shape[-1], x.shape[-2]
@@ -75,8 +74,7 @@ REPAIRED = Exercise(
 
     - K gives (T,), and x is (…, T, D). With which axis does PyTorch match a lone one?
     - `K(…)[:, None]` is (T, 1). What remains is the mixture of two layouts from notebook 04.
-    - Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …
-    """,
+    - Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …""",
     checks={
         "it runs, for every shape": partial(rotates, asked="numbers"),
         "every length is multiplied by K of its place": partial(rotates, asked="lengths"),
@@ -86,7 +84,6 @@ REPAIRED = Exercise(
 )
 
 
-# ------------------------------------------------------------ a kernel for each head
 def head_bias_answer(alphas: Tensor, sigmas: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     """log K of each head (H, Tq, Tk); alphas and sigmas (H, 2), places of queries (Tq,) and keys (Tk,)."""
     distance = (queries[:, None] - keys[None, :]).float()  # (Tq, Tk)
@@ -94,9 +91,7 @@ def head_bias_answer(alphas: Tensor, sigmas: Tensor, queries: Tensor, keys: Tens
     return torch.logsumexp(alphas.log()[:, None, None, :] - z**2 / 2, dim=-1)
 
 
-def compare_bias(
-    attempt: Any, draw: Generator, first: tuple[int, int, int], far: int, same: bool = False
-) -> None:
+def compare_bias(attempt: Any, draw: Generator, first: tuple[int, ...], far: int, same: bool = False) -> None:
     """Ask for (H, Tq, Tk) of three sizes, positions below `far`, and heads that are all alike or not."""
     for H, Tq, Tk in (first, (2, 3, 4), (5, 4, 7)):
         alphas = torch.rand(H, 2, generator=draw) + 0.1
@@ -105,17 +100,14 @@ def compare_bias(
         if same:
             alphas, sigmas = alphas[:1].expand(H, 2), sigmas[:1].expand(H, 2)
         distance = (queries[:, None] - keys).float()
-        heads = zip(alphas.log(), sigmas.log(), strict=True)
-        want = torch.stack([log_kernel(distance, a, s) for a, s in heads])
-        z, weights = distance[..., None] / sigmas[:, None, None], alphas[:, None, None]
-        kernel = (weights * (-(z**2) / 2).exp()).sum(-1)
+        want = torch.stack(list(map(partial(log_kernel, distance), alphas.log(), sigmas.log())))
+        at, kernel, bias = (queries, keys), want.exp(), "That is K; a bias that joins the scores is log K"
         mistakes = {
-            "The exponent is −m²/(2σ²), with a 2": torch.logsumexp(weights.log() - z**2, -1),
-            "Where are the weights α?": torch.logsumexp(-(z**2) / 2, -1),
+            "The exponent is −m²/(2σ²), with a 2": head_bias_answer(alphas, sigmas / 2**0.5, *at),
+            "Where are the weights α?": head_bias_answer(torch.ones_like(alphas), sigmas, *at),
             "Far away K is too small for a float, and log 0 is −∞: use torch.logsumexp": kernel.log(),
         }
-        if kernel.max() > 0.01:
-            mistakes["That is K; a bias that joins the scores is log K"] = kernel
+        mistakes |= {bias: kernel} if kernel.max() > 0.01 else {}
         what = f"H = {H}, queries at {describe(queries)}, keys at {describe(keys)}"
         expect(attempt, alphas, sigmas, queries, keys, want=want, what=what, mistakes=mistakes, atol=1e-3)
 
@@ -137,8 +129,7 @@ HEAD_BIAS = Exercise(
 
     - First the distances, (Tq, Tk). Then give heads and scales an axis of their own: (H, Tq, Tk, 2).
     - `sigmas[:, None, None, :]` is (H, 1, 1, 2), and meets `distance[..., None]`.
-    - log Σ α e^(−z²/2) = `torch.logsumexp(α.log() − z²/2, dim=-1)`, which never computes K itself.
-    """,
+    - log Σ α e^(−z²/2) = `torch.logsumexp(α.log() − z²/2, dim=-1)`, which never computes K itself.""",
     checks={
         "heads that agree": partial(compare_bias, first=(1, 2, 2), far=15, same=True),
         "each head its own kernel": partial(compare_bias, first=(2, 2, 2), far=15),
@@ -148,32 +139,28 @@ HEAD_BIAS = Exercise(
     picture=(kernel_drawn, "key, of the first head and then of the second", "query"),
 )
 
-# ------------------------------------------------------------ a width
 NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
 
 
 def width(answer: Any) -> float:
     """Return the learner's σ. Raises Unusable if it is no number above 0."""
-    if isinstance(answer, torch.Tensor) and answer.dim() == 0:
-        answer = answer.item()
-    if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 < answer < math.inf:
-        raise Unusable(f"this should be a width above 0, in tokens, and is {describe(answer)}")
+    sigma = as_numbers(answer)
+    some = sigma is not None and sigma.dim() == 0 and sigma.dtype != torch.bool and 0 < sigma < math.inf
+    require(some, f"this should be a width above 0, in tokens, and is {describe(answer)}", Unusable)
     return float(answer)
 
 
 def keeps_the_name(answer: Any, _: Generator) -> None:
     cost = NAME_AT**2 / (2 * width(answer) ** 2)
-    if cost > COST + 1e-9:
-        costs = f"costs a name {NAME_AT} tokens back {cost:.2f} nats"
-        raise Wrong(f"σ = {answer:g} {costs}; should be {COST} or less")
+    costs = f"costs a name {NAME_AT} tokens back {cost:.2f} nats"
+    require(cost <= COST + 1e-9, f"σ = {answer:g} {costs}; should be {COST} or less")
 
 
 def forgets_the_rest(answer: Any, _: Generator) -> None:
     distance = torch.arange(LONG, dtype=torch.float64)
     share = (-(distance**2) / (2 * width(answer) ** 2)).softmax(dim=0)[FAR:].sum().item()
-    if share > SHARE:
-        far = f"{FAR} tokens back and more"
-        raise Wrong(f"σ = {answer:g} leaves {share:.1%} of the weight {far}; should be {SHARE:.0%} or less")
+    far = f"{FAR} tokens back and more; should be {SHARE:.0%} or less"
+    require(share <= SHARE, f"σ = {answer:g} leaves {share:.1%} of the weight {far}")
 
 
 WIDTH = Exercise(
@@ -186,8 +173,7 @@ WIDTH = Exercise(
     {FAR} or more back. Your answer is a number, σ in tokens.
 
     - The first wish gives a smallest σ: log K at the name's distance. The second gives a largest one.
-    - Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.
-    """,
+    - Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.""",
     checks={
         "it is a width": lambda answer, _: width(answer),
         "the name is heard": keeps_the_name,
@@ -196,7 +182,6 @@ WIDTH = Exercise(
     answer=41.0,
 )
 
-# ------------------------------------------------------------ broken promises
 NAMES = ("distance", "near", "finite")
 LAST = 500  # the last position
 
@@ -230,20 +215,14 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
     if kind == "hidden":
         s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
         loud = f"the far past as loud as the present, from {wall} tokens on"
+        small, late = "log of a K that is too small for a float", f"queries beyond {wall} taken for {wall}"
+        slope = "a slope for each hundred of keys"
         return [
-            ("log of a K that is too small for a float", lambda m, n: log_of_exp(bell(m - n, s)), "finite"),
+            (small, lambda m, n: bell(m - n, s) if bell(m - n, s) > -700 else -math.inf, "finite"),
             (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
-            (
-                f"queries beyond {wall} taken for {wall}",
-                lambda m, n: bell(min(m, wall) - n, s),
-                "distance near",
-            ),
+            (late, lambda m, n: bell(min(m, wall) - n, s), "distance near"),
             (loud, lambda m, n: bell(m - n, s) if m - n < wall else 0.0, "near"),
-            (
-                "a slope for each hundred of keys",
-                lambda m, n: (n - m) / s - (m // 100 - n // 100),
-                "distance",
-            ),
+            (slope, lambda m, n: (n - m) / s - (m // 100 - n // 100), "distance"),
         ]
     s = float(integer(draw, 30, 60))
     if kind == "good":
@@ -260,35 +239,28 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
     ]
 
 
-def log_of_exp(x: float) -> float:
-    return math.log(math.exp(x)) if x > -700 else -math.inf
-
-
 def examine(attempt: Any, draw: Generator, kind: str) -> None:
     for name, log_K, breaks in kernels(draw, kind):
         got = ask(attempt, log_K, what=name)
-        if not isinstance(got, set | frozenset | list | tuple) or not all(one in NAMES for one in got):
-            raise Wrong(f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
+        names = isinstance(got, set | frozenset | list | tuple) and all(one in NAMES for one in got)
+        require(names, f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
         for promise in NAMES:
-            if promise in breaks and promise not in got:
-                shows = evidence(promise, log_K)
-                raise Wrong(f"for {name} you do not notice that {promise!r} is broken. {shows}")
-            if promise in got and promise not in breaks:
-                raise Wrong(f"for {name} you say that {promise!r} is broken, and it is kept")
+            wrong = f"you say that {promise!r} is broken, and it is kept"
+            if promise in breaks:
+                wrong = f"you do not notice that {promise!r} is broken. {evidence(promise, log_K)}"
+            require((promise in got) == (promise in breaks), f"for {name} {wrong}")
 
 
 def evidence(promise: str, log_K: LogKernel) -> str:
     """Return two numbers that show how a promise is broken, nearest to the start, in a sentence."""
-    for m in range(1, LAST + 1):
-        for n in range(m):
-            here, nearer, later = log_K(m, n), log_K(m, n + 1), log_K(LAST, LAST - m + n)
-            if promise == "finite" and not math.isfinite(here):
-                return f"log K({m}, {n}) is {here}"
-            if promise == "near" and here > nearer + 1e-3:
-                further = f"{nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
-                return f"For the query at {m} log K is {further}"
-            if promise == "distance" and abs(here - later) > 1e-3:
-                return f"log K({m}, {n}) is {here:.3f}, log K({LAST}, {LAST - m + n}) is {later:.3f}"
+    for n, m in sorted(combinations(range(LAST + 1), 2), key=lambda at: at[1]):
+        here, nearer, later = log_K(m, n), log_K(m, n + 1), log_K(LAST, LAST - m + n)
+        if promise == "finite" and not math.isfinite(here):
+            return f"log K({m}, {n}) is {here}"
+        if promise == "near" and here > nearer + 1e-3:
+            return f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}, further back"
+        if promise == "distance" and abs(here - later) > 1e-3:
+            return f"log K({m}, {n}) is {here:.3f}, log K({LAST}, {LAST - m + n}) is {later:.3f}"
     return ""
 
 
@@ -304,8 +276,7 @@ BROKEN = Exercise(
 
     - One promise at a time. For `near`, take one query and walk from its own place back to 0.
     - For `distance`, compare the walks of several queries, step by step. Late queries too.
-    - Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.
-    """,
+    - Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.""",
     checks={
         "kernels that keep all three": partial(examine, kind="good"),
         "kernels that break one or two": partial(examine, kind="faulty"),

@@ -1,6 +1,6 @@
 """Exercises of notebook 06: who sees whom, targets of woven texts, and two experiments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from numbers import Integral
@@ -14,13 +14,12 @@ from torch import Generator, Tensor
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
-from babygpt_course.exercises.checks import Unusable, Wrong, ask, ask_bool, ask_parts, expect, require_equal
+from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, difference, truth
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ------------------------------------------------------------ who sees whom
 def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
     """Whether a token at (time, branch) may look at one at (time, branch)."""
     own = query[1] == key[1]
@@ -33,31 +32,24 @@ def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool)
     """Ask about all pairs of some times and branches, within a branch or between two."""
     for isolated in masks:
         times, branches = (sorted({integer(draw, 0, 9) for _ in range(4)}) for _ in range(2))
-        tokens = list(product(times, [*branches, branches[-1] + 3]))
-        for query, key in product(tokens, repeat=2):
-            if (query[1] == key[1]) != own:
-                continue
+        tokens = product(times, [*branches, branches[-1] + 3])
+        for query, key in ((q, k) for q, k in product(tokens, repeat=2) if (q[1] == k[1]) == own):
             at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
             want = bool(causal_mask(at[0], at[1], isolated))
             what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
             got = ask(attempt, query, key, isolated, what=what)
-            hint = "True or False is asked for" if truth(got) is None else rule(query, key, isolated)
+            now, then = query[0], key[0]
+            rules = {
+                "True or False is asked for": truth(got) is None,
+                "A token sees itself": query == key,
+                "What is written at the same moment was not there when the other was chosen": then == now,
+                "Nobody sees what comes later": then > now,
+                "A token sees its own past": own,
+                "Isolated means: nothing of other branches": isolated,
+                "With the open mask it sees the past of every branch": True,
+            }
+            hint = next(rule for rule, decides in rules.items() if decides)
             require_equal(got, want, what, hint=f". {hint}")
-
-
-def rule(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> str:
-    """Return the rule that decides about two tokens."""
-    if query == key:
-        return "A token sees itself"
-    if query[0] == key[0]:
-        return "What is written at the same moment was not there when the other was chosen"
-    if key[0] > query[0]:
-        return "Nobody sees what comes later"
-    if query[1] == key[1]:
-        return "A token sees its own past"
-    if isolated:
-        return "Isolated means: nothing of other branches"
-    return "With the open mask it sees the past of every branch"
 
 
 def sees_drawn(attempt: Any) -> Tensor:
@@ -75,8 +67,7 @@ SEES = Exercise(
     its own branch only.
 
     - Three cases: the key's time is earlier, the same, later. Branches matter in one of them only.
-    - Open: earlier, or the very same token. Isolated: the same branch, and not later.
-    """,
+    - Open: earlier, or the very same token. Isolated: the same branch, and not later.""",
     checks={
         "within a branch": partial(ask_pairs, masks=(False, True), own=True),
         "between branches, with the open mask": partial(ask_pairs, masks=(False,), own=False),
@@ -87,7 +78,6 @@ SEES = Exercise(
 )
 
 
-# ------------------------------------------------------------ targets of woven texts
 def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
     target = torch.full_like(time, -1)
@@ -99,24 +89,21 @@ def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     return target
 
 
-def ask_targets(
-    attempt: Any, draw: Generator, rows: tuple[tuple[int, ...], ...], staggered: bool = False
-) -> None:
+def ask_targets(attempt: Any, draw: Generator, rows: Sequence[Any], staggered: bool = False) -> None:
     """Ask about texts of these lengths; staggered ones begin at any time, under any branch numbers."""
     for lengths in rows:
-        rng, n = dice(draw), len(lengths)
+        rng = dice(draw)
         offsets = [rng.randint(0, 5) if staggered else 0 for _ in lengths]
-        numbers = rng.sample(range(9), n) if staggered else list(range(n))
+        numbers = rng.sample(range(9 if staggered else len(lengths)), len(lengths))
         row = interleave([torch.arange(length + 1) for length in lengths], offsets, numbers)
         time, branch = row.time[0], row.branch[0]
         later = time[:, None] < time  # (T, T)
         own = (branch[:, None] == branch) & (time[:, None] + 1 == time)
         want, next_time = (torch.where(some.any(1), some.int().argmax(1), -1) for some in (own, later))
         count = torch.arange(len(time))
+        none = "None is found. Two tensors are never the same key of a dictionary: branch.tolist()"
         mistakes = {
-            "None is found. Two tensors are never the same key of a dictionary: branch.tolist()": (
-                torch.full_like(want, -1)
-            ),
+            none: torch.full_like(want, -1),
             "That is the next token of the row, of whatever text": torch.cat([count[1:], -torch.ones(1)]),
             "The last token of a text has no target in the row: −1": torch.where(want < 0, count, want),
             "That is the first token of the next time, of whatever text": next_time,
@@ -136,8 +123,7 @@ TARGETS = Exercise(
     - In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?
     - Go through the row (`branch.tolist()` gives plain numbers), and remember for each branch where its
       latest token stands.
-    - When a token of a branch comes, it is the target of the one you remembered.
-    """,
+    - When a token of a branch comes, it is the target of the one you remembered.""",
     checks={
         "a single text": partial(ask_targets, rows=((1,), (4,))),
         "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3))),
@@ -149,32 +135,26 @@ TARGETS = Exercise(
 )
 
 
-# ------------------------------------------------------------ the cost of tags and of other texts
 def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
     """Return the cost of the tags and that of the company, when n texts share a row under tags 0 to n − 1."""
     alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
     return alone - loss((0,)), loss(tuple(range(n))) - alone
 
 
-class Machine:
-    """Losses of a made-up model that pays for tags, for other texts in the row, or for both."""
-
-    def __init__(self, draw: Generator, tags: bool, company: bool) -> None:
-        self.plain = 0.5 + float(torch.rand((), generator=draw))
-        self.tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
-        self.company = 0.1 + float(torch.rand((), generator=draw)) if company else 0.0
-
-    def __call__(self, tags: tuple[int, ...]) -> float:
-        if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
-            raise BadInput(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
-        return self.plain + fmean(self.tag[tag] for tag in tags) + self.company * (len(tags) - 1)
+def made_up_loss(plain: float, of_tag: Sequence[float], of_company: float, tags: tuple[int, ...]) -> float:
+    """Return the loss of a made-up model that pays for tags, for other texts in the row, or for both."""
+    if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
+        raise BadInput(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
+    return plain + fmean(of_tag[tag] for tag in tags) + of_company * (len(tags) - 1)
 
 
 def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
     for n in (2, 3, integer(draw, 4, 9)):
-        loss = Machine(draw, tags, company)
-        wanted = "two numbers: of the tags, of the company"
-        got = ask_parts(attempt, loss, n, what=f"n = {n}", wanted=wanted)
+        plain = 0.5 + float(torch.rand((), generator=draw))
+        of_tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
+        of_company = 0.1 + float(torch.rand((), generator=draw)) if company else 0.0
+        loss = partial(made_up_loss, plain, of_tag, of_company)
+        got = ask_parts(attempt, loss, n, what=f"n = {n}", wanted="two numbers: of the tags, of the company")
         alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
         together, zero = loss(tuple(range(n))), loss((0,))
         mistakes = {
@@ -203,8 +183,7 @@ SPLIT_GAP = Exercise(
     `loss((0, …, n − 1)) − loss((0,))`.
 
     - Which run has the tags and not the company? Make it, for each tag.
-    - Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.
-    """,
+    - Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.""",
     checks={
         "a model that minds the tags only": partial(split, tags=True, company=False),
         "a model that minds company only": partial(split, tags=False, company=True),
@@ -213,11 +192,9 @@ SPLIT_GAP = Exercise(
     answer=split_gap_answer,
 )
 
-# ------------------------------------------------------------ an experiment about the stride
 NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and what a model that minds pays at the nearer
 RUNS, MACHINES = 60, 24  # that may be trained for one answer, and models that are asked about
 LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.04  # nats, at most, up or down
-Runs = list[tuple[int, int, int]]  # stride, seed and steps of what was trained, in order
 
 
 def stride_matters_answer(train: Callable) -> bool:
@@ -226,13 +203,9 @@ def stride_matters_answer(train: Callable) -> bool:
     return sum(more) / len(more) > 0.03  # half of what it would be
 
 
-def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
+def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, list[Any]]:
     """Ask about a made-up model that minds the stride or does not; return the answer and what was trained."""
-    key, effect = rng.random(), EFFECT if minds else 0.0
-    runs: Runs = []
-
-    def luck(most: float, *of: int) -> float:
-        return Random(f"{key} {of}").uniform(-most, most)  # equal for equal runs
+    key, runs = rng.random(), list[tuple[int, int, int]]()  # stride, seed and steps of each run
 
     def train(stride: Any, seed: Any, steps: Any) -> float:
         for name, value, least in (("stride", stride, 1), ("seed", seed, 0), ("steps", steps, 1)):
@@ -240,35 +213,30 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, Runs]:
                 raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
         if len(runs) >= RUNS:
             raise BadInput(f"all {RUNS} runs are used up")
-        stride, seed, steps = int(stride), int(seed), int(steps)
-        runs.append((stride, seed, steps))
+        runs.append((int(stride), int(seed), int(steps)))
+        luck = {(int(seed),): LUCK_OF_SEED, runs[-1]: LUCK_OF_RUN}  # equal for equal runs
+        noise = sum(Random(f"{key} {of}").uniform(-most, most) for of, most in luck.items())
         nearness = max(0.0, 1 - stride / FAR) / (1 - NEAR / FAR)
-        noise = luck(LUCK_OF_SEED, seed) + luck(LUCK_OF_RUN, stride, seed, steps)
-        return 1.0 + 60 / steps + effect * nearness + noise
+        return 1.0 + 60 / steps + minds * EFFECT * nearness + noise
 
     got = ask_bool(attempt, train, what="a model")
-    if not runs:
-        raise Unusable("it trained nothing")
+    require(runs, "it trained nothing", Unusable)
     return got, runs
 
 
 def like_with_like(attempt: Any, draw: Generator) -> None:
     """Look at what was trained: both strides, from the same seeds, for the same steps."""
     _, runs = experiment(attempt, dice(draw), minds=True)
-    near, far = ([run[1:] for run in runs if run[0] == stride] for stride in (NEAR, FAR))
-    if not near or not far:
-        strides = sorted({run[0] for run in runs})
-        raise Wrong(f"trained at strides {strides}; should be: at {NEAR} and at {FAR}, to compare the two")
-    seeds, steps = ([sorted({run[at] for run in one}) for one in (near, far)] for at in (0, 1))
-    listed = [
-        [", ".join(map(str, some[:4])) + ", …" * (len(some) > 4) for some in one] for one in (seeds, steps)
-    ]
-    if steps[0] != steps[1]:
-        trained = f"stride {NEAR} was trained for {listed[1][0]} steps and {FAR} for {listed[1][1]}"
-        raise Wrong(f"{trained}: which of the two makes the loss?")
-    if seeds[0] != seeds[1]:
-        trained = f"stride {NEAR} was trained from seeds {listed[0][0]} and {FAR} from {listed[0][1]}"
-        raise Wrong(f"{trained}: one set may have been luckier")
+    strides, what = sorted({run[0] for run in runs}), f"should be: at {NEAR} and at {FAR}, to compare the two"
+    require({NEAR, FAR} <= set(strides), f"trained at strides {strides}; {what}")
+    trained = {
+        2: "stride {} was trained for {} steps and {} for {}: which of the two makes the loss?",
+        1: "stride {} was trained from seeds {} and {} from {}: one set may have been luckier",
+    }
+    for at, sentence in trained.items():
+        near, far = (sorted({run[at] for run in runs if run[0] == stride}) for stride in (NEAR, FAR))
+        one, other = (", ".join(map(str, some[:4])) + ", …" * (len(some) > 4) for some in (near, far))
+        require(near == far, sentence.format(NEAR, one, FAR, other))
 
 
 def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
@@ -277,15 +245,13 @@ def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
     does = f"loses {EFFECT} nats more at stride {NEAR}" if minds else "loses the same at any stride"
     for number in range(1, MACHINES + 1):
         got, runs = experiment(attempt, rng, minds)
-        if got == minds:
-            continue
         pairs = len({run[1:] for run in runs if run[0] == NEAR} & {run[1:] for run in runs if run[0] == FAR})
         hint = "Does it look at the mean over all pairs, and ask whether that is nearer to 0.06 or to 0?"
         if pairs == 0:
             hint = "No two runs differ in the stride alone"
         elif pairs < 15:
             hint = f"{pairs} pair{'s' if pairs > 1 else ''} of runs may all have been lucky; train more seeds"
-        raise Wrong(f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")
+        require(got == minds, f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")
 
 
 STRIDE_MATTERS = Exercise(
@@ -301,8 +267,7 @@ STRIDE_MATTERS = Exercise(
     - Which two runs differ in the stride, and in nothing else?
     - For one seed, `train(1, seed, 400) - train(128, seed, 400)` is part stride, part luck; and the mean of
       luck is 0.
-    - Take the mean over 20 seeds, and ask whether it is nearer to 0.06 or to 0.
-    """,
+    - Take the mean over 20 seeds, and ask whether it is nearer to 0.06 or to 0.""",
     checks={
         "like is compared with like": like_with_like,
         f"{MACHINES} models that mind the stride": partial(ask_verdicts, minds=True),

@@ -1,17 +1,17 @@
 """Exercises of notebook 07a: a bound by enumeration, texts written at once, and an order of filling in."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_equal, texts
+from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise
@@ -19,7 +19,6 @@ from babygpt_course.exercises.exercise import Exercise
 LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability
 
 
-# ------------------------------------------------------------ a bound by enumeration
 def nelbo_answer(log_prob: LogProb, n: int) -> float:
     """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
     total = 0.0
@@ -36,55 +35,43 @@ def subsets(n: int) -> list[tuple[int, ...]]:
     return [some for size in range(1, n + 1) for some in combinations(range(n), size)]
 
 
-def random_model(n: int, draw: Generator) -> LogProb:
-    """Return a model that gives each token a random probability for each way to mask the text."""
-    table = {(some, i): -3 * float(torch.rand((), generator=draw)) for some in subsets(n) for i in some}
-
-    def log_prob(masked: frozenset[int], i: int) -> float:
-        if (key := (tuple(sorted(masked)), i)) not in table:
-            raise BadInput(f"token {i} is not masked in {sorted(masked)}, so there is nothing to find out")
-        return table[key]
-
-    return log_prob
-
-
-def exact_model(n: int, draw: Generator) -> tuple[LogProb, float]:
-    """Return a model that knows the joint probabilities of n letters out of two, and −log p of 0…0."""
-    joint = torch.rand([2] * n, generator=draw, dtype=torch.float64) + 0.05
-    joint /= joint.sum()
-
-    def log_prob(masked: frozenset[int], i: int) -> float:
-        seen = joint[tuple(slice(None) if j in masked else 0 for j in range(n))]
-        left = seen.select(sorted(masked).index(i), 0).sum() / seen.sum()
-        return float(left.log())
-
-    return log_prob, -float(joint[(0,) * n].log())
+def look_up(table: Mapping[Any, float], masked: frozenset[int], i: int) -> float:
+    """Return a model's log-probability of the right token at i, from a table: (masked, i) -> number."""
+    if (key := (tuple(sorted(masked)), i)) not in table:
+        raise BadInput(f"token {i} is not masked in {sorted(masked)}, so there is nothing to find out")
+    return table[key]
 
 
 def ask_bounds(attempt: Any, draw: Generator, lengths: tuple[int, ...]) -> None:
+    """Ask about models that give each token a random probability for each way to mask the text."""
     for n in lengths:
-        log_prob = random_model(n, draw)
-        want, ways = nelbo_answer(log_prob, n), subsets(n)
-        losses = {some: -sum(log_prob(frozenset(some), i) for i in some) for some in ways}
-        mean, means = sum(losses.values()) / len(ways), sum(losses[some] / len(some) for some in ways)
-        per_token = (
-            "The mean over the masked tokens of a way is its loss divided by l; each size l then counts "
-        )
+        ways = subsets(n)
+        table = {(some, i): -3 * float(torch.rand((), generator=draw)) for some in ways for i in some}
+        log_prob = partial(look_up, table)
+        want, losses = nelbo_answer(log_prob, n), {some: -sum(table[some, i] for i in some) for some in ways}
+        shared, mean = "Sets of the same size share their weight: divide by C(n, l)", fmean(losses.values())
+        per_token = "The mean over the masked tokens of a way is its loss divided by l; each size l "
         mistakes = {
             "That is all tokens masked at once; the NELBO asks for every way to mask some": losses[ways[-1]],
             "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": mean,
-            per_token + "once, and n of these means make a text": want / n,
+            f"{per_token}then counts once, and n of these means make a text": want / n,
             "A loss is *minus* the logarithm": -want,
-            "Sets of the same size share their weight: divide by C(n, l)": means,
+            shared: sum(loss / len(some) for some, loss in losses.items()),
         }
         expect(attempt, log_prob, n, want=want, what=f"n = {n} tokens", mistakes=mistakes)
 
 
 def is_tight(attempt: Any, draw: Generator) -> None:
+    """Ask about models that know the joint probabilities of n letters out of two, for the text 0…0."""
     for n in (2, 3, 4):
-        log_prob, want = exact_model(n, draw)
+        joint, table = torch.rand([2] * n, generator=draw, dtype=torch.float64) + 0.05, dict[Any, float]()
+        for some in subsets(n):
+            seen = joint[tuple(slice(None) if j in some else 0 for j in range(n))]
+            for at, i in enumerate(some):
+                table[some, i] = float((seen.select(at, 0).sum() / seen.sum()).log())
+        want = float((joint.sum() / joint[(0,) * n]).log())
         what = f"n = {n} tokens and a model that knows the true probabilities"
-        expect(attempt, log_prob, n, want=want, what=what)
+        expect(attempt, partial(look_up, table), n, want=want, what=what)
 
 
 NELBO = Exercise(
@@ -108,39 +95,25 @@ NELBO = Exercise(
     answer=nelbo_answer,
 )
 
-# ------------------------------------------------------------ texts that cannot be written at once
 MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
 
 
-def language(answer: Any) -> tuple[str, ...]:
-    """Return the learner's texts. Raises Unusable if they are too many, too long, or not of one length."""
-    given = texts(answer)
-    lengths = sorted({len(text) for text in given})
-    if len(lengths) > 1 or not 1 <= lengths[0] <= LETTERS:
-        raise Unusable(
-            f"the texts should all be equally long, 1 to {LETTERS} characters; lengths are {lengths}"
-        )
-    if len(given) > MOST or len(set(given)) < len(given):
-        raise Unusable(f"there should be at most {MOST} different texts; these are {describe(given)}")
-    return given
+def language(answer: Any) -> list[str]:
+    return list(dict.fromkeys(equal_texts(answer, MOST, 1, LETTERS)))  # all as likely
 
 
 def needs_all(answer: Any, _: Generator) -> None:
-    given = language(answer)
-    for i in range(len(given[0])):
-        if len({text[i] for text in given}) < 2:
-            raise Wrong(f"character {i} is {given[0][i]!r} in every text: that one is known from the start")
+    for i, letters in enumerate(zip(*language(answer), strict=True)):
+        known = f"character {i} is {letters[0]!r} in every text: that one is known from the start"
+        require(len(set(letters)) > 1, known)
 
 
 def impossible_at_once(answer: Any, _: Generator) -> None:
     given = language(answer)
-    chances = [Counter(text[i] for text in given) for i in range(len(given[0]))]
-    possible = sum(
-        math.prod(chance[letter] / len(given) for chance, letter in zip(chances, text, strict=True))
-        for text in given
-    )
-    if 1 - possible < IMPOSSIBLE:
-        raise Wrong(f"{1 - possible:.0%} of what is filled in at once is none of {describe(given)}")
+    columns = list(zip(*given, strict=True))
+    chances = [math.prod(map(tuple.count, columns, text)) / len(given) ** len(columns) for text in given]
+    wrong = 1 - sum(chances)
+    require(wrong >= IMPOSSIBLE, f"{wrong:.0%} of what is filled in at once is none of {describe(given)}")
 
 
 AT_ONCE = Exercise(
@@ -155,8 +128,7 @@ AT_ONCE = Exercise(
 
     - Think of *ab* and *ba*: what comes out if both characters are tossed for separately?
     - The more a character depends on the others, the worse. More texts, or longer ones?
-    - Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?
-    """,
+    - Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?""",
     checks={
         f"up to {MOST} texts of one length": lambda answer, _: language(answer),
         "every character is in question": needs_all,
@@ -166,7 +138,6 @@ AT_ONCE = Exercise(
 )
 
 
-# ------------------------------------------------------------ from the left, as long as the model is sure
 def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
     """Return the tokens that appear (B, T): leftmost holes of a text, at most `most`, while they are sure."""
     number = masked.cumsum(dim=1)  # the first hole of a text is number 1
@@ -175,34 +146,27 @@ def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
     return masked & (number <= most) & ~stopped
 
 
-def fills(
-    attempt: Any,
-    draw: Generator,
-    shapes: Sequence[tuple[int, int]],
-    share: float,
-    confidence: Callable[[Tensor], Tensor],
-    most: tuple[int, int] | None,
-) -> None:
+def fills(attempt: Any, draw: Generator, shapes: Sequence[Any], share: float, sure: Any, most: Any) -> None:
     """Ask about texts of growing size.
 
-    share       of the tokens that are holes
-    confidence  makes confidences of random numbers from 0 to 1
-    most        limits of the number that may appear; None: two may, and the first text has no holes
+    share  of the tokens that are holes
+    sure   function that makes confidences of random numbers from 0 to 1
+    most   limits of the number that may appear; None: two may, and the first text has no holes
     """
     for shape in shapes:
         masked, chance = torch.rand(shape, generator=draw) < share, torch.rand(shape, generator=draw)
         masked[0] &= most is not None
-        given = masked, confidence(chance), integer(draw, *most) if most else 2
-        sure = [[round(x, 2) for x in row] for row in given[1].tolist()]
-        small = f"masked {masked.int().tolist()}, confidence {sure}"
+        given = masked, sure(chance), integer(draw, *most) if most else 2
+        rounded = [[round(x, 2) for x in row] for row in given[1].tolist()]
+        small = f"masked {masked.int().tolist()}, confidence {rounded}"
         what = f"{small if masked.numel() <= 12 else f'texts of shape {shape}'} and most = {given[2]}"
         got, want, hint = ask(attempt, *given, what=what), leftmost_answer(*given), ""
         if isinstance(got, Tensor) and got.shape == shape:
             now = got.bool()
-            stuck = masked.any(1) & ~now.any(1)
+            always = "The leftmost hole of a text always appears, or the writing never ends"
             rules = {
                 "What is no hole cannot appear": now & ~masked,
-                "The leftmost hole of a text always appears, or the writing never ends": stuck,
+                always: masked.any(1) & ~now.any(1),
                 f"More than {given[2]} in one text": now.sum(1) > given[2],
                 "Whatever stands to the right of an unsure hole must wait": now & ~want,
             }
@@ -210,6 +174,7 @@ def fills(
         require_equal(got, want, what, hint=hint)
 
 
+MANY = sorted(((1, 4), (2, 6), (6, 20)) * 4)
 LEFTMOST = Exercise(
     """An order of your own: from the left (stretch, 15 minutes)
 
@@ -222,28 +187,19 @@ LEFTMOST = Exercise(
 
     - Number the holes of each text from the left: `masked.cumsum(dim=1)` does it for all texts at once.
     - Where is a hole that is unsure, and not the first? From there on, nothing more appears.
-    - `(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.
-    """,
+    - `(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.""",
     checks={
         "the leftmost hole of each text appears": partial(
-            fills, shapes=((1, 3), (2, 4), (5, 9)), share=0.6, confidence=lambda x: 0.5 * x, most=(1, 4)
+            fills, shapes=((1, 3), (2, 4), (5, 9)), share=0.6, sure=lambda x: 0.5 * x, most=(1, 4)
         ),
         "at most so many": partial(
-            fills,
-            shapes=((1, 4), (2, 5), (4, 12)),
-            share=0.7,
-            confidence=lambda x: 0.95 + 0.05 * x,
-            most=(1, 4),
+            fills, shapes=((1, 4), (2, 5), (4, 12)), share=0.7, sure=lambda x: 0.95 + 0.05 * x, most=(1, 4)
         ),
         "an unsure hole stops those to its right": partial(
-            fills,
-            shapes=sorted(((1, 4), (2, 6), (6, 20)) * 4),
-            share=0.8,
-            confidence=lambda x: torch.where(x < 0.4, 0.85, 0.95),
-            most=(3, 7),
+            fills, shapes=MANY, share=0.8, sure=lambda x: 0.95 - 0.1 * (x < 0.4), most=(3, 7)
         ),
         "texts without holes stay": partial(
-            fills, shapes=((1, 3), (3, 8)), share=0.5, confidence=lambda x: x, most=None
+            fills, shapes=((1, 3), (3, 8)), share=0.5, sure=lambda x: x, most=None
         ),
     },
     answer=leftmost_answer,

@@ -7,30 +7,24 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import (
-    Unusable,
-    Wrong,
-    ask_parts,
-    ask_tensors,
-    require_equal,
-    require_shape,
-)
-from babygpt_course.exercises.compare import describe, difference
+from babygpt_course.exercises.checks import Unusable, ask_tensors, require, require_equal
+from babygpt_course.exercises.compare import as_numbers, describe, difference
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ------------------------------------------------------------ a product of gates
 def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
     """cos(iω) · cos(jω) in two parts: one that knows i − j only, and one that knows i + j only."""
     return math.cos((i - j) * omega) / 2, math.cos((i + j) * omega) / 2
 
 
+TWO: dict[str, tuple[int, ...]] = {"first": (), "second": ()}  # numbers
+
+
 def two_parts(attempt: Any, i: int, j: int, omega: float) -> list[float]:
     """Return the learner's two numbers. Raises Wrong if they are none."""
     what = f"i = {i}, j = {j}, ω = {omega:.3f}"
-    got = ask_parts(attempt, i, j, omega, what=what, wanted="two numbers")
-    return [float(require_shape(part, what, ())) for part in got]
+    return [float(part) for part in ask_tensors(attempt, i, j, omega, what=what, shapes=TWO)]
 
 
 def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:
@@ -45,11 +39,10 @@ def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:
             continue
         step, sign = integer(draw, 1, 30), (1, -1)[part]
         one, other = (two_parts(attempt, i + s, j + sign * s, omega)[part] for s in (0, step))
-        if text := difference(other, one):
-            moved = f"{what}, both moved by {step}: the first part"
-            if part:
-                moved = f"i = {i} + {step}, j = {j} − {step}, ω = {omega:.3f}, an equal sum: the second part"
-            raise Wrong(f"{moved} {text}")
+        moved = f"{what}, both moved by {step}: the first part"
+        if part:
+            moved = f"i = {i} + {step}, j = {j} − {step}, ω = {omega:.3f}, an equal sum: the second part"
+        require(not (text := difference(other, one)), f"{moved} {text}")
 
 
 PARTS = Exercise(
@@ -60,8 +53,7 @@ PARTS = Exercise(
     second of i + j only. (`math` is Python's.)
 
     - cos(a − b) = cos a cos b + sin a sin b. And cos(a + b)?
-    - Add the two formulas: the sines cancel, and 2 cos a cos b is left.
-    """,
+    - Add the two formulas: the sines cancel, and 2 cos a cos b is left.""",
     checks={
         "the parts add up to the product": splits,
         "the first knows the distance only": partial(splits, part=0),
@@ -71,7 +63,6 @@ PARTS = Exercise(
 )
 
 
-# ------------------------------------------------------------ a fixed phase, and α on keys
 def fixed_phase_answer(
     q: Tensor, k: Tensor, positions: Tensor, omega: Tensor, masked: Tensor, alpha: float
 ) -> tuple[Tensor, Tensor]:
@@ -85,10 +76,7 @@ def fixed_phase_answer(
 
 
 def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
-    """Compare scores (B, H, T, T) with their formula.
-
-    hidden  whether some tokens are MASK
-    """
+    """Compare scores (B, H, T, T) with their formula, if some tokens are MASK, or if none are hidden."""
     for B, H, T, D in ((1, 1, 2, 1), (1, 2, 3, 2), (2, 3, 6, 4)):
         q, k = torch.randn(2, B, H, T, D, generator=draw)
         times = torch.randint(0, 40, (T,), generator=draw)
@@ -97,27 +85,23 @@ def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
         masked[:, 0] = hidden
         what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:.2f}"
         what += f", masked {masked.int().tolist()}" if hidden else ", nothing masked"
-        given, shapes = (
-            (q, k, times, omega, masked, alpha),
-            dict.fromkeys(("queries", "keys"), (B, H, T, 2 * D)),
-        )
+        given = q, k, times, omega, masked, alpha
+        shapes = dict.fromkeys(("queries", "keys"), (B, H, T, 2 * D))
         queries, keys = (part.double() for part in ask_tensors(attempt, *given, what=what, shapes=shapes))
         angle = (times[:, None] - times)[..., None] * omega  # (T, T, D)
-        products = q[..., :, None, :] * k[..., None, :, :]  # (B, H, T, T, D)
         right, none, behind, radians = (
-            (products * (angle - phase).cos()).sum(dim=-1).double()
+            torch.einsum("bhid,bhjd,ijd->bhij", q, k, (angle - phase).cos()).double()
             for phase in (math.pi / 4, 0.0, -math.pi / 4, 45.0)
         )
         size = torch.where(masked, alpha, 1.0)[:, None, :]  # (B, 1, T)
         on_keys, on_queries = size[..., None, :], size[..., :, None]
+        flat = "α belongs to the keys. On queries it flattens the attention of those that must be filled in"
         mistakes = {
             "The phases are missing: queries and keys have one wave": none * on_keys,
             "The key's wave is ahead: its angle is *larger*": behind * on_keys,
             "45 degrees are π/4: `cos` and `sin` take radians": radians * on_keys,
             "Where is α?": right,
-            "α belongs to the keys. On queries it flattens the attention of those that must be filled in": (
-                right * on_queries
-            ),
+            flat: right * on_queries,
             "α is there twice: on queries as well as on keys": right * on_keys * on_queries,
         }
         require_equal(queries @ keys.mT, right * on_keys, f"{what} the scores", mistakes)
@@ -141,8 +125,7 @@ FIXED_PHASE = Exercise(
     True, a **key** is multiplied by `alpha`; queries are not.
 
     - Only the keys' wave changes: an angle is added to it. cos a cos b + sin a sin b = cos(a − b).
-    - `torch.where(masked, alpha, 1.0)` is (B, T); keys are (B, H, T, 2D).
-    """,
+    - `torch.where(masked, alpha, 1.0)` is (B, T); keys are (B, H, T, 2D).""",
     checks={
         "the phase": partial(compare_scores, hidden=False),
         "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
@@ -151,19 +134,15 @@ FIXED_PHASE = Exercise(
     picture=(scores_drawn, "place of the key", "place of the query"),
 )
 
-# ------------------------------------------------------------ a head that looks to the right
 OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 
 
 def phases(answer: Any) -> Tensor:
     """Return the learner's phases (4,). Raises Unusable if they are not four finite numbers."""
-    try:
-        found = torch.as_tensor(answer, dtype=torch.float64).detach()
-    except Exception:
-        raise Unusable(f"this should be {len(OMEGA)} phases, and is {describe(answer)}") from None
-    if found.shape != (len(OMEGA),) or not found.isfinite().all():
+    found = as_numbers(answer)
+    if found is None or found.shape != (len(OMEGA),) or not found.isfinite().all():
         raise Unusable(f"this should be {len(OMEGA)} finite phases, and is {describe(answer)}")
-    return found
+    return found.double()
 
 
 def scores_around(answer: Any) -> dict[int, float]:
@@ -175,20 +154,20 @@ def scores_around(answer: Any) -> dict[int, float]:
 def breaks_the_mirror(answer: Any, _: Generator) -> None:
     scores = scores_around(answer)
     left, right = scores[-RIGHT], scores[RIGHT]
-    if right - left < LEAD:
-        hint = ". Mind the sign: a key to the right has d = i − j below 0" if right < left - LEAD else ""
-        raise Wrong(f"{RIGHT} to the left scores {left:.2f}, {RIGHT} to the right {right:.2f}{hint}")
+    hint = ". Mind the sign: a key to the right has d = i − j below 0" if right < left - LEAD else ""
+    scored = f"{RIGHT} to the left scores {left:.2f}, {RIGHT} to the right {right:.2f}{hint}"
+    require(right - left >= LEAD, scored)
 
 
 def looks_right(answer: Any, _: Generator) -> None:
     scores = scores_around(answer)
     second, best = sorted(scores, key=lambda right: scores[right])[-2:]
-    if best != RIGHT:
-        where = "at itself" if not best else f"{abs(best)} to the {'right' if best > 0 else 'left'}"
-        raise Wrong(f"the highest score ({scores[best]:.2f}) is {where}; should be {RIGHT} to the right")
-    lead = scores[best] - scores[second]
-    if lead < 0.1:
-        raise Wrong(f"{RIGHT} to the right is only {lead:.3f} ahead of the next best; should be 0.1 or more")
+    where = "at itself" if not best else f"{abs(best)} to the {'right' if best > 0 else 'left'}"
+    require(
+        best == RIGHT, f"the highest score ({scores[best]:.2f}) is {where}; should be {RIGHT} to the right"
+    )
+    lead, least = scores[best] - scores[second], "ahead of the next best; should be 0.1 or more"
+    require(lead >= 0.1, f"{RIGHT} to the right is only {lead:.3f} {least}")
 
 
 LOOK_RIGHT = Exercise(
@@ -201,8 +180,7 @@ LOOK_RIGHT = Exercise(
     numbers.
 
     - A cosine is highest where its angle is 0. At which d should all four angles be 0?
-    - Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.
-    """,
+    - Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.""",
     checks={
         "four phases": lambda answer, _: phases(answer),
         "left is not right": breaks_the_mirror,

@@ -1,6 +1,5 @@
 """Exercises of notebook 08: a paired verdict, a fair comparison of lengths, and an encoding of your own."""
 
-from collections.abc import Callable
 from functools import cache, partial
 from statistics import fmean, stdev
 from typing import Any
@@ -19,13 +18,12 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require_equal
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer, randomize_
 from babygpt_course.exercises.exercise import Exercise
 
 
-# ------------------------------------------------------------ a verdict, in pairs
 def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
     """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
@@ -33,46 +31,36 @@ def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float
     return fmean(gaps), stdev(gaps), word
 
 
-def boards(draw: Generator) -> list[tuple[list[float], list[float]]]:
-    """Return losses of two models, seed by seed, for all kinds of verdicts; the seeds vary far more."""
-    found = []
+def judges(attempt: Any, draw: Generator, part: int) -> None:
+    """Ask for the mean, the deviation or the word, for all kinds of verdicts; the seeds vary far more."""
     for n, gap in ((3, -0.1), (3, 0.1), (4, 0.0), (5, -0.06), (2, 0.05), (6, 0.0), (3, -0.03)):
         luck = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
         noise = 0.02 * (torch.rand(n, generator=draw, dtype=torch.float64) - 0.5)
         if not gap:
             noise = 0.2 * (noise - noise.mean()) - 0.0005
-        found.append(((luck + gap + noise).tolist(), luck.tolist()))
-    return [*found, ([0.5, 0.4, 0.3], [0.5, 0.5, 0.4])]
-
-
-def judges(attempt: Any, draw: Generator, part: str) -> None:
-    """Compare the learner's mean, deviation or word for each board with the right one."""
-    for ours, theirs in boards(draw):
+        ours, theirs = (luck + gap + noise).tolist(), luck.tolist()
+        ours[0] = theirs[0] if gap == -0.03 else ours[0]  # a tie, where ours is never higher
         listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
         wanted = "three things: mean, deviation, verdict"
         got = ask_parts(attempt, ours, theirs, what=what, wanted=wanted, number=3)
-        mean, deviation, word = verdict_answer(ours, theirs)
-        gaps, n = [a - b for a, b in zip(ours, theirs, strict=True)], len(ours)
-        if part == "mean":
-            mistakes = {"Ours minus theirs": -mean}
-            require_equal(got[0], mean, f"{what} the mean difference", mistakes, atol=1e-6)
-        elif part == "deviation":
-            of_two = (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5
-            mistakes = {
-                "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
-                "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
-                "That is for two models with no seed in common. First subtract, seed by seed": of_two,
-                "That is the error of the mean": deviation / n**0.5,
-            }
-            require_equal(got[1], deviation, f"{what} the deviation", mistakes, atol=1e-6)
-        else:
-            hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}"
-            if 0 in gaps:
-                hint += ". A tie is neither lower nor higher"
-            elif (got[2], word) in (("better", "worse"), ("worse", "better")):
-                hint += ". A lower loss is better"
-            require_equal(got[2], word, f"{what} the verdict", hint=hint)
+        want = mean, deviation, word = verdict_answer(ours, theirs)
+        gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
+        two = "That is for two models with no seed in common. First subtract, seed by seed"
+        mistakes = {
+            "Ours minus theirs": -mean,
+            "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
+            "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
+            two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
+            "That is the error of the mean": deviation / n**0.5,
+        }
+        hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}" * (part == 2)
+        if part == 2 and 0 in gaps:
+            hint += ". A tie is neither lower nor higher"
+        elif part == 2 and (got[2], word) in (("better", "worse"), ("worse", "better")):
+            hint += ". A lower loss is better"
+        name = ("the mean difference", "the deviation", "the verdict")[part]
+        require_equal(got[part], want[part], f"{what} {name}", mistakes, hint, 1e-6)
 
 
 VERDICT = Exercise(
@@ -86,18 +74,16 @@ VERDICT = Exercise(
     and not asked here.)
 
     - Subtract first: one difference for each seed. Everything else is asked of these.
-    - `statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.
-    """,
+    - `statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.""",
     checks={
-        "the mean difference": partial(judges, part="mean"),
-        "its deviation, over pairs": partial(judges, part="deviation"),
-        "the word": partial(judges, part="word"),
+        "the mean difference": partial(judges, part=0),
+        "its deviation, over pairs": partial(judges, part=1),
+        "the word": partial(judges, part=2),
     },
     answer=verdict_answer,
 )
 
 
-# ------------------------------------------------------------ longer windows, compared fairly
 def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
     """Return the change of loss in longer windows: over all tokens, and over those that can be compared."""
     change = far.view(near.shape) - near  # (W, n, T): the same tokens, read in one window and in n
@@ -141,8 +127,7 @@ LONGER = Exercise(
 
     - Bring both into one shape first: which token of `far` is `near[w, i, p]`?
     - `far.view(near.shape)`: token p of short window i is token i·T + p of the long one.
-    - Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.
-    """,
+    - Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.""",
     checks={
         "the change over all tokens": partial(compares_lengths, fair=False),
         "the fair change": partial(compares_lengths, fair=True),
@@ -150,18 +135,12 @@ LONGER = Exercise(
     answer=longer_answer,
 )
 
-# ------------------------------------------------------------ an encoding of your own
-Make = Callable[[int, int], Encoding]  # head_dim, n_head
 SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
 INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
 
 
-class RoPESoFar(Rotary):
-    """RoPE, until you change it."""
-
-    def __init__(self, head_dim: int, n_head: int) -> None:
-        super().__init__(head_dim)
-        self.n_head = n_head
+def plain_rope(head_dim: int, _: int) -> Encoding:
+    return Rotary(head_dim)
 
 
 class RoPEThatForgets(Rotary):
@@ -186,26 +165,23 @@ def small_world() -> tuple[Corpus, ModelConfig]:
 
 def new_encoding(make: Any) -> Encoding:
     """Return a new encoding of the learner's. Raises Unusable if there is none."""
-    if not callable(make):
-        raise Unusable(f"this should be a class or a function, and is {describe(make)}")
+    require(callable(make), f"this should be a class or a function, and is {describe(make)}", Unusable)
     config, called = small_world()[1], "called with (head_dim, n_head) it"
     try:
         one, other = (make(config.head_dim, config.n_head) for _ in range(2))
     except Exception as error:
         raise Unusable(f"{called} raised {type(error).__name__}: {describe(error)}") from error
-    if not isinstance(one, Encoding):
-        raise Unusable(f"{called} should return an Encoding, and returns {describe(one)}")
-    if one is other:
-        why = "what one seed has learned is not the next one's"
-        raise Unusable(f"it should return a new encoding each time: {why}")
+    right = isinstance(one, Encoding)
+    require(right, f"{called} should return an Encoding, and returns {describe(one)}", Unusable)
+    why = "it should return a new encoding each time: what one seed has learned is not the next one's"
+    require(one is not other, why, Unusable)
     return one
 
 
 def random_model(make: Any, draw: Generator, length: int) -> tuple[Transformer, Tensor]:
     """Return a model with the learner's encoding and random weights, and a text of so many tokens."""
     corpus, config = small_world()
-    model = Transformer(config, new_encoding(make))
-    randomize_(model, draw)
+    model = randomize_(Transformer(config, new_encoding(make)), draw)
     start = integer(draw, 0, len(corpus.val) - length)
     return model.eval(), corpus.val[start : start + length]
 
@@ -217,8 +193,7 @@ def keeps_causality(make: Any, draw: Generator) -> None:
     except BadInput as error:
         raise Wrong(f"a window of {len(ids)} must be possible. It refuses: {error}") from error
     for p in promises:
-        if not p.holds:
-            raise Wrong(f"broken: {p.statement}. Measured {p.value:.2g}, allowed {p.limit:.0e}")
+        require(p.holds, f"broken: {p.statement}. Measured {p.value:.2g}, allowed {p.limit:.0e}")
 
 
 @torch.inference_mode()
@@ -231,21 +206,11 @@ def may_move(make: Any, draw: Generator) -> None:
         except BadInput as error:
             raise Wrong(f"broken: a text may begin at position {step}. It refuses: {error}") from error
         change = float((there - here).abs().max())
-        if not change < 1e-3:
-            moved = f"A text moved by {step} changes a logit by {change:.2g}"
-            raise Wrong(f"broken: only the distance counts. {moved}")
+        moved = f"A text moved by {step} changes a logit by {change:.2g}"
+        require(change < 1e-3, f"broken: only the distance counts. {moved}")
 
 
-@torch.inference_mode()
-def is_still_rope(make: Make) -> bool:
-    """Return whether an encoding has nothing to train, and does with random weights what RoPE does."""
-    mine, ids = random_model(make, Generator().manual_seed(0), TIMES * WINDOW)
-    rope, _ = random_model(RoPESoFar, Generator().manual_seed(0), TIMES * WINDOW)
-    trains = any(True for _ in mine.encoding.parameters())
-    return not trains and bool((mine(ids[None]) - rope(ids[None])).abs().max() < 1e-4)
-
-
-def train_losses(make: Make, seed: int) -> tuple[float, float]:
+def train_losses(make: Any, seed: int) -> tuple[float, float]:
     """Return the loss late in the window of training, and from twice to four times its length."""
     corpus, config = small_world()
     torch.manual_seed(seed)
@@ -257,7 +222,7 @@ def train_losses(make: Make, seed: int) -> tuple[float, float]:
     return float(by_position[WINDOW // 2 : WINDOW].mean()), float(by_position[2 * WINDOW :].mean())
 
 
-rope_losses = cache(partial(train_losses, RoPESoFar))
+rope_losses = cache(partial(train_losses, plain_rope))
 
 
 def beats_rope(make: Any, draw: Generator) -> None:
@@ -266,23 +231,19 @@ def beats_rope(make: Any, draw: Generator) -> None:
             promise(make, draw)
         except Wrong as error:
             raise Wrong(f"not trained: a promise is broken ({error})") from error
-    if is_still_rope(make):
-        then = "Change something; from then on this check trains, which takes 10 to 20 seconds"
-        raise Wrong(f"not trained: with random weights it does what RoPE does. {then}")
+    mine, ids = random_model(make, Generator().manual_seed(0), TIMES * WINDOW)
+    rope, _ = random_model(plain_rope, Generator().manual_seed(0), TIMES * WINDOW)
+    other = list(mine.encoding.parameters()) or (mine(ids[None]) - rope(ids[None])).abs().max() > 1e-4
+    then = "Change something; from then on this check trains, which takes 10 to 20 seconds"
+    require(other, f"not trained: with random weights it does what RoPE does. {then}")
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
-    inside, outside = ([mine[at] - rope[at] for mine, rope in pairs] for at in range(2))
+    inside, outside = ([ours[at] - theirs[at] for ours, theirs in pairs] for at in range(2))
     signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
-    failures = {
-        "Inside the window it is worse": fmean(inside) > INSIDE,
-        "Outside it is not better in every seed": max(outside) >= 0,
-        "Outside it is better on average, by no more than the noise of three seeds": (
-            -fmean(outside) < NOISE * stdev(outside)
-        ),
-    }
-    for sentence, fails in failures.items():
-        if fails:
-            gaps = f"inside {signs[0]}, outside {signs[1]} nats"
-            raise Wrong(f"trained from {len(SEEDS)} seeds, against RoPE: {gaps}. {sentence}")
+    gaps = f"trained from {len(SEEDS)} seeds, against RoPE: inside {signs[0]}, outside {signs[1]} nats"
+    require(fmean(inside) <= INSIDE, f"{gaps}. Inside the window it is worse")
+    require(max(outside) < 0, f"{gaps}. Outside it is not better in every seed")
+    noise = "Outside it is better on average, by no more than the noise of three seeds"
+    require(-fmean(outside) >= NOISE * stdev(outside), f"{gaps}. {noise}")
 
 
 OWN_ENCODING = Exercise(

@@ -3,22 +3,17 @@
 import math
 import random
 import re
+from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
+from babygpt.encodings import sinusoidal
 from babygpt.errors import BadInput
-from babygpt_course.exercises.checks import (
-    Wrong,
-    ask_bool,
-    ask_parts,
-    ask_tensor,
-    require_equal,
-    require_shape,
-)
+from babygpt_course.exercises.checks import Wrong, ask, ask_bool, ask_parts, require_equal, require_shape
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise
@@ -29,13 +24,11 @@ def uniform(draw: Generator, low: float, high: float) -> float:
     return round(low + (high - low) * float(torch.rand((), generator=draw)), 2)
 
 
-def slowings(frequencies: Tensor, attempt: Callable[[float], Any]) -> Tensor:
+def slowings(old: Tensor, new: Callable[[float], Any]) -> Tensor:
     """Return how much slower each pair turns, as a power of 2, for the factors 1, 2, 4 ... 64: (7, P)."""
-    found = [torch.as_tensor(attempt(2.0**row)) for row in range(7)]
-    return (frequencies / torch.stack(found)).log2()
+    return (old / torch.stack([torch.as_tensor(new(2.0**row)) for row in range(7)])).log2()
 
 
-# ------------------------------------------------------------ NTK
 def ntk_answer(head_dim: int, theta: float, factor: float) -> Tensor:
     """RoPE's frequencies (head_dim/2,) in radians per token, for texts `factor` times as long."""
     # Pair head_dim / 4 has the exponent -1/2, so the root of the base must grow by the factor.
@@ -48,35 +41,26 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
     for head_dim in (4, 8, 16, 4 * integer(draw, 5, 20)):
         theta, s = float(integer(draw, 50, 50_000)), uniform(draw, 1.5, 16)
         what = f"head_dim {head_dim}, theta {theta:.0f}, factor {s:g}"
-        got = ask_tensor(attempt, head_dim, theta, s, what=what, shape=(head_dim // 2,))
-        pair, middle = torch.arange(head_dim // 2, dtype=torch.float64), head_dim // 4
-        slower = theta ** (-2 * pair / head_dim) / got
-        wanted = s ** (pair / middle)  # in equal ratios: 1 for the first, s in the middle
-        times = "so many times slower:"
-        if part == "first":
-            mistakes = {
-                "That is position interpolation, which slows all of them": wanted[-1],
-                "Are these wavelengths? Frequencies are asked, in radians per token": 1 / (2 * math.pi),
-            }
-            require_equal(slower[0], 1.0, f"{what} the quickest pair is {times}", mistakes, atol=1e-3)
-        elif part == "middle":
-            lessons = s ** (middle / (len(pair) - 1))
-            mistakes = {
-                "It is as quick as it was": 1.0,
-                "It has become quicker": 1 / s,
-                "That is what `theta * factor` does: the exponent of this pair is not -1": s**0.5,
-                "That is the lesson's base, which slows the last pair so much": lessons,
-            }
-            require_equal(slower[middle], s, f"{what} pair {middle} is {times}", mistakes, atol=1e-3)
-        else:
-            both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
-            hint = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
-            require_equal(slower, wanted, f"{what} pairs are {times}", hint=hint, atol=1e-3)
-
-
-def ntk_drawn(attempt: Any) -> Tensor:
-    frequencies = 500_000.0 ** (-torch.arange(0, 32, 2) / 32)
-    return slowings(frequencies, lambda factor: attempt(32, 500_000.0, factor))
+        got = require_shape(ask(attempt, head_dim, theta, s, what=what), what, (head_dim // 2,))
+        slower, middle = sinusoidal.frequencies(head_dim, theta) / got, head_dim // 4
+        wanted = s ** (torch.arange(head_dim // 2) / middle)  # in equal ratios: 1 at first, s in the middle
+        lessons = s ** (middle / (len(got) - 1))
+        mistakes = {
+            "That is position interpolation, which slows all of them": wanted[-1],
+            "Are these wavelengths? Frequencies are asked, in radians per token": 1 / (2 * math.pi),
+            "It is as quick as it was": 1.0,
+            "It has become quicker": 1 / s,
+            "That is what `theta * factor` does: the exponent of this pair is not -1": s**0.5,
+            "That is the lesson's base, which slows the last pair so much": lessons,
+        }
+        both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
+        hint = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
+        at, name = {
+            "first": (0, "the quickest pair is"),
+            "middle": (middle, f"pair {middle} is"),
+            "all": (slice(None), "pairs are"),
+        }[part]
+        require_equal(slower[at], wanted[at], f"{what} {name} so many times slower:", mistakes, hint, 1e-3)
 
 
 NTK = Exercise(
@@ -93,19 +77,21 @@ NTK = Exercise(
     - Whatever the base is, pair 0 turns by 1 radian a token: the first wish is kept if only the base changes.
       The second wish then says which base.
     - The pair in the middle has $i = D/4$. What is its exponent $-2i/D$?
-    - Solve $b^{-1/2} = \theta^{-1/2} / s$ for the new base $b$.
-    """,
+    - Solve $b^{-1/2} = \theta^{-1/2} / s$ for the new base $b$.""",
     checks={
         "the quickest pair turns as before": partial(compare_ntk, part="first"),
         "the one in the middle turns `factor` times more slowly": partial(compare_ntk, part="middle"),
         "it is RoPE with another base": partial(compare_ntk, part="all"),
     },
     answer=ntk_answer,
-    picture=(ntk_drawn, "pair", "factor (powers of 2)"),
+    picture=(
+        lambda attempt: slowings(sinusoidal.frequencies(32, 5e5), lambda factor: attempt(32, 5e5, factor)),
+        "pair",
+        "factor (powers of 2)",
+    ),
 )
 
 
-# ------------------------------------------------------------ YaRN
 def yarn_answer(
     frequencies: Tensor, window: int, factor: float, fewest: float, most: float
 ) -> tuple[Tensor, float]:
@@ -129,11 +115,10 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
         most = round(fewest + more, 2)
         turns = fewest * mark.clamp(max=1) + more * (mark - 1).clamp(0, 1) + 2 * most * (mark - 2).clamp(0)
         turns = turns.sort(descending=True).values
-        what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, pairs that turn "
-        what += f"{describe(turns)} times in the window"
+        what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, "
+        what += f"pairs that turn {describe(turns)} times in the window"
         given = turns * 2 * math.pi / window, window, s, fewest, most
-        wanted = "two things, the frequencies and a number"
-        got, number = ask_parts(attempt, *given, what=what, wanted=wanted)
+        got, number = ask_parts(attempt, *given, what=what, wanted="two things, the frequencies and a number")
         ratio = given[0] / require_shape(got, what, (pairs,))
         if scores:
             once = 1 + 0.1 * math.log(s)
@@ -144,16 +129,15 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
             }
             require_equal(number, once**2, f"factor {s:g} the scores' number", mistakes)
             continue
-        share = (turns - fewest) / (most - fewest)  # of the old frequency, before it is cut off
-        turned, stretched = (((k * turns - fewest) / (most - fewest)).clamp(0, 1) for k in (2 * math.pi, s))
+        share, turned, stretched = ((k * turns - fewest) / (most - fewest) for k in (1, 2 * math.pi, s))
         by_logarithm = (turns / fewest).log() / math.log(most / fewest)
-        kept = share.clamp(0, 1)
+        kept = share.clamp(0, 1)  # of the old frequency
         shares = {
             "You left them as they were": torch.ones_like(turns),
             "You slowed them by the whole factor": torch.zeros_like(turns),
             "Is your ramp the wrong way round? Pairs that turn often keep their pace": 1 - kept,
-            "A turn is 2π radians": turned,
-            "Count turns in the window of training, not in the stretched one": stretched,
+            "A turn is 2π radians": turned.clamp(0, 1),
+            "Count turns in the window of training, not in the stretched one": stretched.clamp(0, 1),
             "The share grows evenly with the turns, not with their logarithm": by_logarithm.clamp(0, 1),
             "A share is never below 0 or above 1": share,
         }
@@ -163,11 +147,7 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
         require_equal(ratio, 1 / (kept + (1 - kept) / s), f"{what} {times}", mistakes, atol=1e-3)
 
 
-def yarn_drawn(attempt: Any) -> Tensor:
-    frequencies = 10_000.0 ** (-torch.arange(0, 64, 2) / 64)
-    return slowings(frequencies, lambda factor: attempt(frequencies, 4096, factor, 1.0, 32.0)[0])
-
-
+LADDER = sinusoidal.frequencies(64).float()  # of the picture
 YARN = Exercise(
     """What turned often stays (stretch, 12 minutes)
 
@@ -184,8 +164,7 @@ YARN = Exercise(
     - The share that is kept is a straight line through 0 at `fewest` and 1 at `most`, cut off at both ends:
       `.clamp(0, 1)`.
     - New frequency: share · old + (1 − share) · old / factor. A score is the product of a query and a key,
-      and both were multiplied.
-    """,
+      and both were multiplied.""",
     checks={
         "pairs that turned often keep their pace": partial(compare_yarn, low=2.05, high=3),
         "pairs that never turned enough are interpolated": partial(compare_yarn, low=0.3, high=0.9),
@@ -193,10 +172,13 @@ YARN = Exercise(
         "scores are multiplied as they should": partial(compare_yarn, low=0, high=3, scores=True),
     },
     answer=yarn_answer,
-    picture=(yarn_drawn, "pair", "factor (powers of 2)"),
+    picture=(
+        lambda attempt: slowings(LADDER, lambda factor: attempt(LADDER, 4096, factor, 1.0, 32.0)[0]),
+        "pair",
+        "factor (powers of 2)",
+    ),
 )
 
-# ------------------------------------------------------------ an experiment that finds out who forgets
 KEYS, DIGITS = "ABCDEFGH", "0123456789"
 NOTE = re.compile(f"<([{KEYS}])([{DIGITS}])>")
 SHORTEST = 12  # distance that is asked about: there is room for two notes in between
@@ -216,29 +198,15 @@ def forgets_answer(reader: Callable[[str], str], distance: int) -> bool:
     return right < 60
 
 
-class Note(NamedTuple):
-    """A digit that a text tells, its distance from the digit that is asked, and its end in the text."""
-
-    key: str
-    digit: str
-    back: int
-    end: int
-
-
+Note = namedtuple("Note", "key digit back end")  # back: from the digit that is asked; end: in the text
 Choose = Callable[[str, list[Note]], str]  # key and notes of a text -> the digit that a reader gives
 
 
-def latest(keeps: Callable[[Note], bool]) -> Choose:
-    """Return the digit last told of the key, out of the notes that a reader keeps."""
-    return lambda key, notes: next((n.digit for n in reversed(notes) if n.key == key and keeps(n)), "")
-
-
-def always(digit: str) -> Choose:
-    return lambda key, notes: digit
-
-
-def only(key: str) -> Choose:
-    return latest(lambda note: note.key == key)
+def latest(keeps: Callable[[Note], bool] = bool, only: str = KEYS) -> Choose:
+    """Return the digit last told of the key, out of the notes that a reader keeps, of some keys only."""
+    return lambda key, notes: next(
+        (n.digit for n in reversed(notes) if n.key == key in only and keeps(n)), ""
+    )
 
 
 def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose]:
@@ -246,8 +214,7 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
 
     kind  "remembers", "forgets", or "pretends": forgets, and is right on texts that are all alike
     """
-    half, near, far = distance // 2, distance - 2, distance + 2
-    everything = latest(lambda n: True)
+    half, near, far, everything = distance // 2, distance - 2, distance + 2, latest()
     if kind == "remembers":
         most, guesses = f"{distance} characters back", "one that guesses once in 20 questions"
         return {
@@ -269,22 +236,18 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
         "one that gives the digit told last, whatever its key": lambda key, notes: notes[-1].digit,
         "one that gives the digit told first, whatever its key": lambda key, notes: notes[0].digit,
         ends: latest(lambda n: n.end <= FIRST or n.back <= half),
-        **{f"one that always says {digit}": always(digit) for digit in DIGITS},
-        **{f"one that knows the digit of {key} only": only(key) for key in KEYS},
+        **{f"one that always says {digit}": partial(lambda digit, *_: digit, digit) for digit in DIGITS},
+        **{f"one that knows the digit of {k} only": latest(only=k) for k in KEYS},
     }
 
 
-def make_reader(choose: Choose, chance: random.Random) -> Callable[[str], str]:
-    """Return a reader that chooses a digit from the notes of a text, or guesses."""
-
-    def reader(text: str) -> str:
-        if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
-            end = describe(text[-12:] if isinstance(text, str) else text)
-            raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {end}")
-        notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
-        return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
-
-    return reader
+def read(choose: Choose, chance: random.Random, text: str) -> str:
+    """Answer as a reader that chooses a digit from the notes of a text, or guesses."""
+    if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
+        end = describe(text[-12:] if isinstance(text, str) else text)
+        raise BadInput(f"a reader's text should end in [ and a key from A to H, as in '[C', not in {end}")
+    notes = [Note(m[1], m[2], len(text) - m.start(2), m.end(2)) for m in NOTE.finditer(text)]
+    return (choose(text[-1], notes) if notes else "") or chance.choice(DIGITS)
 
 
 def evidence(reader: Callable[[str], str], distance: int, rng: random.Random) -> str:
@@ -294,15 +257,11 @@ def evidence(reader: Callable[[str], str], distance: int, rng: random.Random) ->
         key, *others = rng.sample(KEYS, 3)
         digit = rng.choice(DIGITS)
         before, between = (f"<{other}{rng.choice(DIGITS)}>" for other in others)
-        filler = "." * rng.randrange(60)
-        text = f"{filler}{before}<{key}{digit}>{between}{'.' * (distance - 8)}[{key}"
+        text = f"{'.' * rng.randrange(60)}{before}<{key}{digit}>{between}{'.' * (distance - 8)}[{key}"
         if (answer := reader(text)) != digit:
-            wrong.append((text, answer))
+            wrong.append((len(text), f"; asked {describe(text)} it says {answer}"))
     right = f"Of {QUESTIONS} questions of the checker's it answers {QUESTIONS - len(wrong)} rightly"
-    if len(wrong) < QUESTIONS / 2:
-        return right
-    text, answer = min(wrong, key=lambda one: len(one[0]))
-    return f"{right}; asked {describe(text)} it says {answer}"
+    return right + (min(wrong, key=lambda one: one[0])[1] if len(wrong) >= QUESTIONS / 2 else "")
 
 
 def judge(attempt: Any, draw: Generator, kind: str) -> None:
@@ -310,12 +269,11 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
     for distance in (SHORTEST, integer(draw, 20, 40), integer(draw, 60, 300)):
         chance = dice(draw)
         for name, choose in readers(kind, distance, chance).items():
-            what, reader = f"{name} (distance {distance})", make_reader(choose, chance)
+            what, reader = f"{name} (distance {distance})", partial(read, choose, chance)
             found = ask_bool(attempt, reader, distance, what=what)
             if found is (kind == "remembers"):
-                shows = evidence(reader, distance, dice(draw))
-                verdict = "forgets" if found else "remembers"
-                raise Wrong(f"you find that this one {verdict}: {what}. {shows}")
+                verdict = f"you find that this one {'forgets' if found else 'remembers'}: {what}"
+                raise Wrong(f"{verdict}. {evidence(reader, distance, dice(draw))}")
 
 
 FORGETS = Exercise(
@@ -336,8 +294,7 @@ FORGETS = Exercise(
     - How would you answer without reading the key: with the digit told last, or first, or always 7? Write
       texts in which each of these is wrong.
     - Draw the key and the digit, put a note on another key before and one in between, and now and then a long
-      stretch before all that. Compare the share of right answers with one half.
-    """,
+      stretch before all that. Compare the share of right answers with one half.""",
     checks={
         "those that remember are let through": partial(judge, kind="remembers"),
         "those that forget are caught": partial(judge, kind="forgets"),
