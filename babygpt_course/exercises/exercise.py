@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -90,8 +91,8 @@ class Drawing:
 class Exercise:
     """A task with a checker.
 
-    text      "Name (level, 5 minutes)", then the task in Markdown, then a list of hints, from the vaguest to
-              the plainest; a blank line between the three. Levels are "warm-up", "core" and "stretch"
+    text      one of `read_tasks`: "Name (level, 5 minutes)", then the task in Markdown, then a list of hints,
+              from the vaguest to the plainest; a blank line between the three
     checks    requirement in a few words -> check, the most basic first; each tests the answer by itself
     answer    the solution: a value, or a function or class called ..._answer, whose source is shown
     mistakes  sentence that tells the learner -> answer of somebody who makes this mistake
@@ -176,6 +177,15 @@ class Exercise:
         imports = needed_imports(text, sys.modules[self.answer.__module__])
         cell.text = "\n".join([*imports, "", "", text] if imports else [text])
         return cell
+
+
+def read_tasks(lesson: str) -> dict[str, str]:
+    """Return the texts of a lesson's exercises by name, from the Markdown file beside its checks.
+
+    lesson  name of the file without its ending, such as "lesson_05"
+    """
+    page = (Path(__file__).parent / f"{lesson}.md").read_text(encoding="utf-8")
+    return {text.partition(" (")[0]: text.strip() for text in page.split("\n## ")[1:]}
 
 
 def as_matrix(value: Any) -> Tensor:

@@ -12,7 +12,9 @@ from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
 from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_00")
 
 
 def mirror_answer(story: str, one: str, other: str) -> str:
@@ -54,14 +56,7 @@ def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
 
 
 MIRROR = Exercise(
-    """The mirror of a story (warm-up, 5 minutes)
-
-    Write `mirror(story, one, other)`: the same story, with the names `one` and `other` exchanged wherever
-    they stand. It should work for *ada chased ben.* with `ada` and `ben`, and for 我爱你。 with `我` and
-    `你`. No name is part of another word.
-
-    - `story.replace(one, other)` loses which of the names stood there. Try it on *ada chased ben.*
-    - Replace three times: the first name by a sign that no story holds, the second by the first, …""",
+    TASKS["The mirror of a story"],
     checks={
         "up to the answer, story and mirror hold the same characters": partial(mirrors, asked="characters"),
         "the mirror of the mirror is the story": partial(mirrors, asked="the mirror"),
@@ -105,14 +100,7 @@ def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
 
 
 UNITS = Exercise(
-    """Nats, bits, and how many candidates (warm-up, 5 minutes)
-
-    A model gave the characters of a text the probabilities `p`, a tensor (T,). Write `units(p)`, which
-    returns three numbers: the loss in nats per character, the same in bits per character, and the
-    *perplexity*: among how many equally likely characters a model with this loss hesitates.
-
-    - The loss is the mean of −ln p. All three numbers say the same thing.
-    - One bit is ln 2 nats. And who hesitates among n equal characters has a loss of ln n nats.""",
+    TASKS["Nats, bits, and how many candidates"],
     checks={
         "nats per character": partial(gives_unit, number=0),
         "bits per character": partial(gives_unit, number=1),
@@ -187,19 +175,7 @@ IF_AGAIN = "When a hole comes again, its word is known: that is no choice"
 IF_SHARED = "Two people never share a name, so each new one has fewer names to choose from"
 
 STORY = Exercise(
-    """A story with a scene (core, 12 minutes)
-
-    A story is written by filling holes, one after the other: `[story]` is filled with a template, `name.a`
-    with a name, `[gap]` with one of its fillings, and so on. Above you took the logarithm of five choices;
-    now write `story_log_prob(holes, sizes)`: the logarithm of the probability, in nats, of any story with at
-    most one scene. `holes` are the story's holes in order, such as `["[story]", "name.a", "verb", "name.b",
-    "[gap]", "[scenes]", "[scene]", "name.z", …]`; `sizes` says how long each list is: `{"[story]": 36,
-    "name": 1920, "verb": 24, …}`. Every choice is fair. A hole that comes again holds the word that it held
-    before, and two holes of one kind (`name.a`, `name.b`) never hold the same word.
-
-    - The probability is a product of 1/n, one for each choice that was free. What is its logarithm?
-    - Keep, for each kind, the holes that are filled already. A hole among them adds nothing.
-    - A new hole of a kind of which k are filled takes `math.log(sizes[kind] - k)` away.""",
+    TASKS["A story with a scene"],
     checks={
         "every choice of a rule counts": partial(few_holes, stories=RULES),
         "a hole that comes again is no choice": partial(few_holes, stories=AGAIN, if_free=IF_AGAIN),
@@ -234,17 +210,7 @@ def not_too_many(answer: Any, _: Generator) -> None:
 
 
 QUESTIONS = Exercise(
-    """How many questions are enough? (stretch, 12 minutes)
-
-    A model answers 60% of your questions. Is that more than a coin does, or luck? Design the test: how many
-    questions must you ask, so that a *coin* gets 60% of them or more in fewer than one test of a hundred?
-    Each question is answered by a toss of its own. Work it out or toss coins (`torch.randint`). Your answer
-    is a whole number, at most a fifth above the smallest one that does.
-
-    - Toss 20 coins, ten thousand times. In how many of these tests are 12 or more heads? Then toss 100.
-    - `(torch.rand(10_000, n) < 0.5).double().mean(dim=1) >= 0.6` says which of ten thousand tests passed.
-    - The share of heads strays from one half by about 0.5/√n; 0.1 must be some 2.33 times as much. Then look
-      at a few numbers around that one.""",
+    TASKS["How many questions are enough?"],
     checks={
         "it is a number of questions": lambda answer, _: whole_number(answer, 1, MOST),
         "a coin seldom gets so far": seldom_lucky,

@@ -13,7 +13,9 @@ from torch import Generator, Tensor
 from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_01")
 
 
 def bigram_loss_answer(text: str) -> float:
@@ -68,14 +70,7 @@ def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
 
 
 BIGRAM_LOSS = Exercise(
-    """A loss by counting (core, 10 minutes)
-
-    Write `bigram_loss(text)`: the loss, in nats per prediction, that the *best* bigram model for this text
-    has on the text itself. Nothing is trained. A text of n characters holds n − 1 predictions.
-
-    - The best model says p(b after a) = (pairs ab) / (pairs that begin with a). Count both.
-    - `Counter(itertools.pairwise(text))` counts the pairs. Which characters begin a pair?
-    - Each pair costs −ln p(b after a), as often as it comes. At the end divide by n − 1.""",
+    TASKS["A loss by counting"],
     checks={
         "a text without doubt costs nothing": partial(finds_loss, kind="certain"),
         "two characters": partial(finds_loss, kind="two characters"),
@@ -115,16 +110,7 @@ def second_is_not(answer: Any, _: Generator) -> None:
 
 
 CERTAIN_TEXT = Exercise(
-    f"""Same characters, no doubt and much doubt (core, 8 minutes)
-
-    Design two texts with the same characters, each as often: the best v1 for the first one loses *nothing*
-    on it, and the best v1 for the second one loses at least {DOUBT} nats per prediction. At least {LEAST}
-    characters each, of at least {KINDS} kinds. Your answer is a pair of texts; your `bigram_loss` tells you
-    how far you are.
-
-    - v1 has no doubt if each character has only one successor. What does such a text look like?
-    - A text that repeats itself: *abcabc…* Now put the same characters in a disorderly row.
-    - After each character, as many others as possible should come, each about equally often.""",
+    TASKS["Same characters, no doubt and much doubt"],
     checks={
         f"two texts of {LEAST} characters, {KINDS} kinds or more": two_texts,
         "they hold the same characters": anagrams,
@@ -169,15 +155,7 @@ def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
 
 
 BY_HAND = Exercise(
-    """A v1 by hand (core, 10 minutes)
-
-    Write `by_hand(table, bias, n_embd)`, which returns the embedding and the head's weight, both (V,
-    n_embd), of a v1 whose table is `table`: row a, column b is the probability of b after a. The head's bias
-    (V,) is given and is *not* zero, n_embd may be larger than V, and some pairs never come (probability 0).
-
-    - v1's logits are `embedding @ head.T + bias`, and their softmax should be the table. Work backwards.
-    - One channel for each character (an identity matrix), and zeros in the channels that are too many.
-    - The head then holds ln p − bias, transposed; `table.clamp(min=1e-30)` keeps ln 0 out.""",
+    TASKS["A v1 by hand"],
     checks={
         "tables in which all pairs are possible": partial(gives_tables, zeros=False),
         "tables with pairs that never come": partial(gives_tables, zeros=True),
@@ -211,17 +189,7 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
 
 
 SQUEEZED = Exercise(
-    """A v1 with few channels (stretch, 20 minutes)
-
-    With fewer channels than characters most tables are out of reach, and some are not. You are given a
-    `table` (V, V) that *some* v1 with `n_embd` channels has, n_embd below V, all probabilities above 0.
-    Write `squeezed(table, n_embd)`: embedding (V, n_embd), the head's weight (V, n_embd) and its bias (V,)
-    of such a v1, found without training.
-
-    - `embedding @ head.T` has rank n_embd at most. Which logits of the table have so low a rank?
-    - To each row of ln p you may add a number (the softmax cancels it), and to each column (the bias).
-    - Make all rows average 0, put the columns' means into the bias, and cut what remains in two with
-      `torch.linalg.svd`.""",
+    TASKS["A v1 with few channels"],
     checks={
         "tables without a bias": partial(squeezes, with_bias=False),
         "tables with a bias": partial(squeezes, with_bias=True),

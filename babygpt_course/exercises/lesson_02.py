@@ -10,7 +10,9 @@ from torch import Generator, Tensor
 from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, expect, require
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_02")
 
 
 def second_word_answer(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
@@ -53,16 +55,7 @@ def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
 
 
 SECOND_WORD = Exercise(
-    """Windows from the second word (core, 12 minutes)
-
-    Write `second_word(ids, newline, space, length)`: windows (N, length) of a text `ids` (T,), each of which
-    begins with the first character of a line's *second* word. One window for each line that has a second
-    word, in order, unless it would reach beyond the end of the text; it may well reach into the next lines.
-    `newline` and `space` are token ids.
-
-    - First find where they start: a list of numbers. The windows are the easy part.
-    - Walk through the text and remember whether you are still in the first word of a line.
-    - With the starts in a tensor: `ids[starts[:, None] + torch.arange(length)]`.""",
+    TASKS["Windows from the second word"],
     checks={
         "lines of two words": partial(windows_of, words=(2, 2, 2, 2)),
         "lines of more words": partial(windows_of, words=(4, 2, 3, 5, 2)),
@@ -113,15 +106,7 @@ def votes_matrix(attempt: Any) -> Tensor:
 
 
 VOTES = Exercise(
-    """Who voted for what (core, 8 minutes)
-
-    v2's logits are `(E[token] + P[place]) @ W.T + b`. Write `votes(E, P, W, b)`, which returns two tables:
-    what each token votes (V, V) and what each place votes (T, V). Their sum must be the logits, and for each
-    candidate the votes of the places must be 0 on *average*, so that a vote says how much this place differs
-    from others.
-
-    - Multiply out: (e + p) Wᵀ + b is a part with e in it and a part with p in it. Where can b go?
-    - What you take from each place (the mean over the places) has to be given to somebody.""",
+    TASKS["Who voted for what"],
     checks={
         "the two votes add up to v2's logits": partial(splits_votes, asked="sum"),
         "the places vote 0 on average": partial(splits_votes, asked="mean"),
@@ -170,15 +155,7 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
 
 
 ADDITIVE = Exercise(
-    """What can v2 say? (stretch, 20 minutes)
-
-    Somebody hands you a table of probabilities `table` (T, V, V): at place t, after token a, of each next
-    token, all above 0. Write `v2_can(table)`: `True` if some v2, with as many channels as it likes, has
-    exactly this table, and otherwise `False`. (Differences below 0.001 nats do not count.)
-
-    - v2 adds *logits*. Which logits belong to a probability? Any that differ from ln p by a row's constant.
-    - Make each row of ln p average 0. Then ask: is it a number for (t, next) plus one for (a, next)?
-    - In a sum, the step from place 0 to place t is the same for every token a. Compare these steps.""",
+    TASKS["What can v2 say?"],
     checks={
         "yes to votes that are added": partial(classifies, kind="sums"),
         "yes to tables of the token alone, and of the place alone": partial(classifies, kind="one alone"),
@@ -227,16 +204,7 @@ def leaves_no_doubt(answer: Any, _: Generator) -> None:
 
 
 BEYOND_V2 = Exercise(
-    f"""A text that v2 cannot learn (stretch, 15 minutes)
-
-    Design a few texts, all equally long, in which place and token *together* leave no doubt about the next
-    character, while the best v2 loses {GAP} nats per prediction or more, however long it is trained. Your
-    answer is a list of up to {MOST} texts of up to {MOST} characters. (The checker finds the best v2 for
-    them, which takes a second.)
-
-    - v2 adds. What can no sum of two numbers say? Think of *either one or the other, and not both*.
-    - Let the token mean one thing at one place, and the opposite at the next. Two letters suffice.
-    - At place 0: a letter follows itself. At place 1: the other letter follows.""",
+    TASKS["A text that v2 cannot learn"],
     checks={
         "texts that are equally long": lambda answer, _: few_texts(answer),
         "place and token together leave no doubt": leaves_no_doubt,

@@ -14,7 +14,9 @@ from babygpt.positions import Positions
 from babygpt_course.exercises.checks import ask_tensor, ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_03a")
 
 
 def attention_answer(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,15 +97,7 @@ def attention_matrix(attempt: Any) -> Tensor:
 
 
 ATTENTION = Exercise(
-    """Attention from scratch (core, 12 minutes)
-
-    Write `attention(q, k, v)`, causal attention in several heads at once: q and k are (B, H, T, D), v is
-    (B, H, T, E). Return the mix (B, H, T, E) *and* the weights (B, H, T, T). Scores are divided by √D. The
-    checker compares the mix with `F.scaled_dot_product_attention`, which hides the weights from you.
-
-    - Scores, mask, weights, mix: four lines. `k.mT` exchanges the last two axes, whatever stands before them.
-    - The mask comes before the softmax: a score of −∞ gets the weight 0, and the row still sums to 1.
-    - `torch.ones(T, T, dtype=torch.bool).triu(1)` is True where the key stands after the query.""",
+    TASKS["Attention from scratch"],
     checks={
         "each row of weights sums to 1": partial(attends, asked="sums"),
         "no token sees a later one": partial(attends, asked="later"),
@@ -175,19 +169,7 @@ def is_block(attempt: Any, draw: Generator, zero: tuple[str, ...] = (), last: bo
 
 
 BLOCK = Exercise(
-    """A block from its parts (stretch, 20 minutes)
-
-    Write `block(x, weights, n_head)`, one causal block of this course's Transformer without any position
-    code: `x` (B, T, C) is the stream, `weights` a dict of six matrices as `nn.Linear` has them (use
-    `y @ w.T`): `to_q`, `to_k`, `to_v`, `out` (C, C), `up` (4C, C), `down` (C, 4C). Attention reads a
-    normalised copy of the stream and adds to it; then the MLP does the same, with ReLU² between its two
-    matrices. Queries and keys are normalised in each head, and scores are 2 q·k / √D with D = C / n_head. As
-    the norm take `my_norm` of this page, or `babygpt.encodings.base.norm`.
-
-    - Two lines, each `x = x + something(norm(x))`. The MLP is the shorter one: begin there.
-    - Heads: (B, T, C) → `.view(B, T, n_head, D).transpose(1, 2)` → (B, H, T, D), and back after the mix.
-    - `norm(q)` after the cut into heads, not before; then scores, mask, weights, mix as in the other
-      exercise, and `out` at the end.""",
+    TASKS["A block from its parts"],
     checks={
         "with nothing to add, the stream stays": partial(is_block, zero=("out", "down")),
         "the MLP's half": partial(is_block, zero=("out",)),
@@ -231,16 +213,7 @@ def predict(answer: Any, draw: Generator, layers: int, at: range, differ: bool) 
 
 
 HALF_BLIND = Exercise(
-    f"""Where one layer is blind (core, 10 minutes)
-
-    A causal Transformer of *one* layer without position code reads two texts of {LENGTH} letters (a to z).
-    Design them so that its predictions differ after each of the first {LENGTH - BLIND} letters, and agree
-    after each of the last {BLIND}, whatever its weights; a model of two layers must still tell them apart
-    there. Your answer is a pair of texts; the checker reads them with random weights.
-
-    - A token of one layer knows which letter it is itself, and the *heap* of letters up to it.
-    - The last two letters must be the same in both texts, and what stands before them the same heap.
-    - At each of the first four places either the letter or the heap must differ. Try it backwards.""",
+    TASKS["Where one layer is blind"],
     checks={
         f"two texts of {LENGTH} letters": lambda answer, _: two_words(answer),
         f"one layer: the same at the last {BLIND}": partial(predict, layers=1, at=LAST, differ=False),

@@ -10,7 +10,9 @@ from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_03b")
 
 
 def likeness_answer(distance: int, n_embd: int, theta: float) -> float:
@@ -47,14 +49,7 @@ def likeness_matrix(attempt: Any) -> Tensor:
 
 
 LIKENESS = Exercise(
-    """How alike are two places? (warm-up, 6 minutes)
-
-    Write `likeness(distance, n_embd, theta)`: the cosine between the sinusoid codes of two places that are
-    `distance` tokens apart. The places themselves you are not told. Do you need them?
-
-    - The dot product of two codes is a sum over the pairs, one cosine each. What is in the cosine?
-    - A code's length: each pair gives sin² + cos² = 1, so the dot product is divided by the number of pairs.
-    """,
+    TASKS["How alike are two places?"],
     checks={
         "a place is like itself": partial(is_likeness, sign=0),
         "two places, one after the other": partial(is_likeness, sign=1),
@@ -111,18 +106,7 @@ def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, a
 
 
 LOOK_BACK = Exercise(
-    """A head that looks n tokens back (stretch, 20 minutes)
-
-    Token m of a text has the code `sinusoid(torch.tensor(m), n_embd)`, and nothing else. Write
-    `look_back(n, n_embd)`, which returns two matrices (n_embd, n_embd): `to_q` and `to_k`. With
-    `q = code @ to_q.T` and `k = code @ to_k.T`, causal attention (scores divided by √n_embd) must give each
-    token's weight to the one n before it, at least 90% of it, at any place of the text. No training: you
-    know enough to write them down. `frequencies(n_embd)` are the angular frequencies.
-
-    - The code of m − n is the code of m, turned. Whose dot product with it is largest?
-    - Keys: the identity. Queries: a matrix that turns each pair (sin, cos) back by n times its frequency.
-    - One pair: `[[cos φ, sin φ], [−sin φ, cos φ]]` with φ = −n·ω takes (sin, cos) of m to those of m − n.
-      Then multiply the whole matrix until the softmax is sharp.""",
+    TASKS["A head that looks n tokens back"],
     checks={
         "n = 0: each token looks at itself": partial(looks_back, back=0),
         "each token looks n back": looks_back,
@@ -172,18 +156,7 @@ def finds_previous(answer: Any, draw: Generator) -> None:
 
 
 FEWEST_PAIRS = Exercise(
-    f"""Which pairs can it do without? (core, 12 minutes)
-
-    A previous-token head asks, at place m, with the code of m − 1, as on this page. The code has {PAIRS}
-    pairs (n_embd = {2 * PAIRS}, θ = 10000), the scores are {SHARPNESS:g} · code · code, the window has
-    {WINDOW} tokens. Silence pairs, all but {MOST}, so that *every* token from the second on still gives at
-    least {LEAST:.0%} of its weight to the one before it. Your answer is a list of the pairs that you keep,
-    numbered from 0 (the quickest) to {PAIRS - 1}. Try first, then search.
-
-    - A pair scores cos(d·ω) at d tokens from the right place. Where is that nearly 1, besides d = 0?
-    - A quick pair tells neighbours apart, and comes back after 2π/ω tokens. Who can tell *those* apart?
-    - There are 48 · 47 / 2 choices of two: let the computer try them all. `.check([a, b]).solved` is True or
-      False.""",
+    TASKS["Which pairs can it do without?"],
     checks={
         f"at most {MOST} pairs": few_pairs,
         f"each token gives {LEAST:.0%} of its weight to the one before": finds_previous,

@@ -20,7 +20,9 @@ from babygpt.models.versions import build
 from babygpt_course.exercises.checks import ask, ask_bool, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import dice, integer, randomize_
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_04")
 
 
 def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> Tensor:
@@ -58,17 +60,7 @@ def rotation_matrix(attempt: Any) -> Tensor:
 
 
 HALF_SPLIT = Exercise(
-    r"""Half-split RoPE (core, 10 minutes)
-
-    Most large models pair channel $i$ with channel $i + D/2$, not with its neighbour. Write
-    `half_split(x, positions, theta)` for `x` of shape (B, H, T, D) and `positions` (T,), any whole numbers:
-    pair $i$ turns by `positions` · $\theta^{-2i/D}$, in the direction of this notebook's `rotate_real`. The
-    checker knows that both layouts are one up to the order of channels, and compares yours with the
-    package's on shuffled channels.
-
-    - Cut x into two halves of D/2 channels: the first components of all pairs, and the second ones.
-    - A pair (a, b) turned by φ is (a cos φ − b sin φ, a sin φ + b cos φ).
-    - The angles have shape (T, D/2): `positions[:, None] * theta ** (-2 * torch.arange(D // 2) / D)`.""",
+    TASKS["Half-split RoPE"],
     checks={
         "keeps every vector's length": partial(rotates, asked="lengths"),
         "leaves position 0 alone": partial(rotates, asked="position 0"),
@@ -166,18 +158,7 @@ def counterexample(score: Score, head_dim: int) -> str:
 
 
 RELATIVE = Exercise(
-    f"""Does it know the distance only? (core, 15 minutes)
-
-    You are handed a score as a black box: `score(q, k, m, n)` is the number for a query `q` (head_dim,) at
-    position m and a key `k` (head_dim,) at n. Design the experiment that finds out whether it depends on q,
-    k and m − n only: `is_relative(score, head_dim)` returns True or False. You make the vectors
-    (`torch.randn(head_dim)`) and choose the positions, whole numbers from 0 to {LAST}; differences below
-    0.001 do not count. Some boxes are faulty in ways that show only if you look in the right place. A few
-    hundred scores a box are enough; the checker has dozens of boxes, and does not wait for ever.
-
-    - Ask for one score, move both tokens by the same step, ask again. What do you vary, besides the step?
-    - Random q and k; m before, at and after n; small steps and large ones; odd ones too.
-    - Some codes are fine up to a place and wrong beyond it: move to the end of the positions.""",
+    TASKS["Does it know the distance only?"],
     checks={
         "lets relative scores through": partial(classifies, kind="relative"),
         "catches those that look at the place": partial(classifies, kind="absolute"),
@@ -248,18 +229,7 @@ def leaves_the_model(attempt: Any, draw: Generator) -> None:
 
 
 RANKING = Exercise(
-    """Which head matters most? (stretch, 15 minutes)
-
-    Attention shows where a head looks, not what it is good for. Write `ranking(model, score)`, without the
-    package's `ablate_heads`: silence one head after the other, ask `score(model)` (a number, larger is
-    better), and return all heads as pairs (layer, head), counted from 0; first the one without which the
-    score is *lowest*. A head is silent if it adds nothing to the stream. The layers are `model.blocks`; a
-    layer's heads write side by side into `block.attention.out`, an `nn.Linear` without bias whose weight may
-    be changed under `torch.no_grad()`; `model.config` has `n_head` and `head_dim`. Leave the model as it was.
-
-    - Head h writes channels h·D to (h + 1)·D. Which numbers of `out.weight` (C, C) read these channels?
-    - `y = x @ weight.T`: the *columns* of the weight belong to the channels of x. Set the head's to 0.
-    - Keep a clone of the weight, and copy it back after each head; all of it under `torch.no_grad()`.""",
+    TASKS["Which head matters most?"],
     checks={
         "names each head once": partial(ranks, sizes=((1, 2), (2, 3)), in_order=False),
         "the heads in their order": partial(ranks, sizes=((1, 3), (1, 4), (2, 2), (3, 3)), in_order=True),
@@ -333,18 +303,7 @@ SLIP = "The first letter is not the whole name, and which name is likelier is no
 NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana*"
 
 WHOLE_NAMES = Exercise(
-    """Whole names (stretch, 15 minutes)
-
-    `role_accuracy` asks which of two names is likelier. But what does a model *write*? Let it write by
-    itself after each `question.prompt`, always the letter it finds likeliest, and count a question if
-    `question.answer` and then `question.end` come, letter for letter. Write `whole_names(model, tokenizer,
-    questions)`, which returns the share. `model(ids)` takes (B, T) and gives logits (B, T, vocab_size);
-    `tokenizer.encode(text)` gives ids (T,), and `tokenizer.decode` takes such ids, be it a single one in a
-    row (1,). Solved? Then ask it of this notebook's model: `whole_names(v4, tokenizer, questions[:100])`.
-
-    - Begin with the prompt. Add the likeliest letter, ask again with the longer text, and so on.
-    - The last row of the logits is for the letter that comes next: `logits[0, -1].argmax()`.
-    - Write as many letters as the answer and its end have, then compare texts.""",
+    TASKS["Whole names"],
     checks={
         "a model that is always right": partial(spells, sizes=(5,), writes="the name"),
         "the other name is wrong": partial(spells, sizes=(2, 5), writes="the rival"),

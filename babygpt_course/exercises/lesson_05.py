@@ -14,7 +14,9 @@ from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, describe, difference
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_05")
 
 Kernel = Callable[[Tensor], Tensor]
 LogKernel = Callable[[int, int], float]
@@ -65,16 +67,7 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
 
 
 REPAIRED = Exercise(
-    """Repair the specimen (core, 10 minutes)
-
-    The stub is the code of note 001, with the faults that can be seen in its numbers. Make `repaired(x, K)`
-    compute K(m) · R_m x for x of shape (…, T, D), whatever T and D are: row m of x, rotated as RoPE does at
-    place m = 0, 1, …, and multiplied by K(m). `K` is any kernel, a function that takes places (T,) and
-    returns (T,). Neighbouring channels stay partners, as in the stub's `partner`. Two lines have to change.
-
-    - K gives (T,), and x is (…, T, D). With which axis does PyTorch match a lone one?
-    - `K(…)[:, None]` is (T, 1). What remains is the mixture of two layouts from notebook 04.
-    - Neighbours are partners, so neighbours need the same angle: ω₀, ω₀, ω₁, ω₁, …""",
+    TASKS["Repair the specimen"],
     checks={
         "it runs, for every shape": partial(rotates, asked="numbers"),
         "every length is multiplied by K of its place": partial(rotates, asked="lengths"),
@@ -119,17 +112,7 @@ def kernel_drawn(attempt: Any) -> Tensor:
 
 
 HEAD_BIAS = Exercise(
-    """A kernel for each head (core, 12 minutes)
-
-    v5 shares one kernel among all heads. Write `head_bias(alphas, sigmas, queries, keys)` with a kernel for
-    each: row h of `alphas` and of `sigmas`, both (H, 2), has the two weights and the two widths of head h.
-    `queries` (Tq,) and `keys` (Tk,) are places in the text, whole numbers in any order. Return log K_h(m − n)
-    for every head h, query at m and key at n, as (H, Tq, Tk), where K_h(x) = Σⱼ αₕⱼ exp(−x²/(2σₕⱼ²)). Places
-    may be thousands of tokens apart, and the bias must stay finite.
-
-    - First the distances, (Tq, Tk). Then give heads and scales an axis of their own: (H, Tq, Tk, 2).
-    - `sigmas[:, None, None, :]` is (H, 1, 1, 2), and meets `distance[..., None]`.
-    - log Σ α e^(−z²/2) = `torch.logsumexp(α.log() − z²/2, dim=-1)`, which never computes K itself.""",
+    TASKS["A kernel for each head"],
     checks={
         "heads that agree": partial(compare_bias, first=(1, 2, 2), far=15, same=True),
         "each head its own kernel": partial(compare_bias, first=(2, 2, 2), far=15),
@@ -164,16 +147,7 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
 
 
 WIDTH = Exercise(
-    f"""A width that keeps the name (core, 8 minutes)
-
-    One Gaussian of the distance, K(m) = exp(−m²/(2σ²)), whose logarithm is added to the scores. Design its
-    width σ for a text in which a name stands {NAME_AT} tokens back, and from {FAR} tokens back on there is
-    only noise. Two wishes: the name's score may lose at most {COST} nats; and if all {LONG} tokens of a text
-    have equal scores before K is added, the last one may give at most {SHARE:.0%} of its attention to tokens
-    {FAR} or more back. Your answer is a number, σ in tokens.
-
-    - The first wish gives a smallest σ: log K at the name's distance. The second gives a largest one.
-    - Compute all weights, `(-torch.arange({LONG}.0) ** 2 / (2 * sigma ** 2)).softmax(0)`, for some σ.""",
+    TASKS["A width that keeps the name"],
     checks={
         "it is a width": lambda answer, _: width(answer),
         "the name is heard": keeps_the_name,
@@ -265,18 +239,7 @@ def evidence(promise: str, log_K: LogKernel) -> str:
 
 
 BROKEN = Exercise(
-    f"""Which promise does it break? (stretch, 15 minutes)
-
-    A kernel is handed to you as a black box: `log_K(m, n)` returns the number that is added to the score of a
-    query at m and a key at n, for whole places from 0 to {LAST}, n not after m. Design the experiment:
-    `broken(log_K)` returns the *set* of the promises that this kernel breaks, by name. `"distance"`: it
-    depends on m − n only. `"near"`: for one query it never rises as the key moves further back. `"finite"`:
-    it is always a finite number. Differences below 0.000001 do not count, and two that are both −∞ are equal.
-    A kernel that keeps all three gets an empty set.
-
-    - One promise at a time. For `near`, take one query and walk from its own place back to 0.
-    - For `distance`, compare the walks of several queries, step by step. Late queries too.
-    - Kernels may look alike for a hundred tokens: walk all the way, also from the query at {LAST}.""",
+    TASKS["Which promise does it break?"],
     checks={
         "kernels that keep all three": partial(examine, kind="good"),
         "kernels that break one or two": partial(examine, kind="faulty"),

@@ -17,7 +17,9 @@ from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, difference, truth
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_06")
 
 
 def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
@@ -59,15 +61,7 @@ def sees_drawn(attempt: Any) -> Tensor:
 
 
 SEES = Exercise(
-    """Who sees whom? (warm-up, 5 minutes)
-
-    Several texts share one sequence. Write `sees(query, key, isolated)`: whether the token `query`, a pair
-    (time, branch), may look at the token `key`, another such pair. The rule is this page's: itself, and
-    everything at strictly earlier times, of every branch. With `isolated=True` it sees itself and the past of
-    its own branch only.
-
-    - Three cases: the key's time is earlier, the same, later. Branches matter in one of them only.
-    - Open: earlier, or the very same token. Isolated: the same branch, and not later.""",
+    TASKS["Who sees whom?"],
     checks={
         "within a branch": partial(ask_pairs, masks=(False, True), own=True),
         "between branches, with the open mask": partial(ask_pairs, masks=(False,), own=False),
@@ -113,17 +107,7 @@ def ask_targets(attempt: Any, draw: Generator, rows: Sequence[Any], staggered: b
 
 
 TARGETS = Exercise(
-    """The next token of one's own text (core, 10 minutes)
-
-    Texts are woven into one row, sorted by time. Write `targets(time, branch)`: for each token of the row the
-    *index* of its target, the next token of its own text, and −1 where the row holds none. `time` and
-    `branch` are tensors (T,), and so is what you return. Texts may begin at different times, end at different
-    times, and have any branch numbers.
-
-    - In the row `a b W c X` of two texts, the target of `b` is `c`, two further on. Of `W`?
-    - Go through the row (`branch.tolist()` gives plain numbers), and remember for each branch where its
-      latest token stands.
-    - When a token of a branch comes, it is the target of the one you remembered.""",
+    TASKS["The next token of one's own text"],
     checks={
         "a single text": partial(ask_targets, rows=((1,), (4,))),
         "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3))),
@@ -173,17 +157,7 @@ def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
 
 
 SPLIT_GAP = Exercise(
-    """Is it the company, or the tag? (core, 10 minutes)
-
-    Four texts in a row lose more than a text alone. But *alone* meant: under tag 0, which every sample of the
-    training had, while tags 2 and 3 were never seen. Design the control. `loss(tags)` measures the mean loss
-    of texts that share a row under these tags, a tuple: `loss((0, 1, 2, 3))` of four, `loss((2,))` of one
-    alone under tag 2. Write `split_gap(loss, n)`: two numbers, what the *tags* cost (alone, on average over
-    the tags 0 to n − 1, against alone under tag 0) and what the *company* costs. Together they are the gap,
-    `loss((0, …, n − 1)) − loss((0,))`.
-
-    - Which run has the tags and not the company? Make it, for each tag.
-    - Its mean over the n tags stands between `loss((0,))` and `loss((0, …, n − 1))`.""",
+    TASKS["Is it the company, or the tag?"],
     checks={
         "a model that minds the tags only": partial(split, tags=True, company=False),
         "a model that minds company only": partial(split, tags=False, company=True),
@@ -255,19 +229,7 @@ def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
 
 
 STRIDE_MATTERS = Exercise(
-    """Does the stride matter? (core, 12 minutes)
-
-    Design the experiment. `train(stride, seed, steps)` trains a model and gives its loss; the same three
-    numbers give the same loss again. You may train 60 times. Write `stride_matters(train)`: whether these
-    models lose more at stride 1 than at stride 128, `True` or `False`. Some models lose 0.06 nats more there,
-    the others nothing. Seeds differ by far more than that, and even two runs from one seed differ by up to
-    0.08 through luck. Decide first what you vary, what you hold, and how often you repeat it. (`train` is
-    made up, so that you need not wait; 100 to 1000 steps are fine.)
-
-    - Which two runs differ in the stride, and in nothing else?
-    - For one seed, `train(1, seed, 400) - train(128, seed, 400)` is part stride, part luck; and the mean of
-      luck is 0.
-    - Take the mean over 20 seeds, and ask whether it is nearer to 0.06 or to 0.""",
+    TASKS["Does the stride matter?"],
     checks={
         "like is compared with like": like_with_like,
         f"{MACHINES} models that mind the stride": partial(ask_verdicts, minds=True),

@@ -14,7 +14,9 @@ from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_07a")
 
 LogProb = Callable[[frozenset[int], int], float]  # masked positions, one of them -> log-probability
 
@@ -75,17 +77,7 @@ def is_tight(attempt: Any, draw: Generator) -> None:
 
 
 NELBO = Exercise(
-    """The bound of three tokens (core, 12 minutes)
-
-    Write `nelbo(log_prob, n)`, the exact NELBO of a text of n tokens: over *every* set of masked tokens that
-    is not empty, its loss times its weight. The loss of a set is the sum of −log p over its tokens. A set of
-    l tokens weighs 1 / (l · C(n, l)), where C(n, l) is how many sets of l tokens there are. `log_prob(masked,
-    i)` is the model's log-probability of the right token at i, when `masked` (a `frozenset` of positions from
-    0 to n − 1, i among them) is hidden. If the model knows the truth, the bound *is* −log p of the text.
-
-    - Three tokens have 7 sets: three of one token, three of two, one of three.
-    - `itertools.combinations(range(n), size)` lists the sets of one size, `math.comb(n, size)` counts them.
-    """,
+    TASKS["The bound of three tokens"],
     checks={
         "one token: there is one way": partial(ask_bounds, lengths=(1, 1)),
         "two tokens": partial(ask_bounds, lengths=(2,)),
@@ -117,18 +109,7 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
 
 
 AT_ONCE = Exercise(
-    f"""Texts that cannot be written at once (core, 8 minutes)
-
-    A perfect model of masked diffusion fills in all holes of a text in *one* step: each character is drawn
-    with its true probability, and without looking at what the others become. Design a language for which this
-    goes wrong: up to {MOST} texts (all as likely, all equally long, up to {LETTERS} characters, and at no
-    place the same character in all of them), such that at least {IMPOSSIBLE:.0%} of what comes out in one
-    step is none of the texts. Your answer is a list of texts. (Written one character a step, none would be
-    wrong.)
-
-    - Think of *ab* and *ba*: what comes out if both characters are tossed for separately?
-    - The more a character depends on the others, the worse. More texts, or longer ones?
-    - Texts of one letter only: *aaaa*, *bbbb*. How probable are four equal tosses?""",
+    TASKS["Texts that cannot be written at once"],
     checks={
         f"up to {MOST} texts of one length": lambda answer, _: language(answer),
         "every character is in question": needs_all,
@@ -176,18 +157,7 @@ def fills(attempt: Any, draw: Generator, shapes: Sequence[Any], share: float, su
 
 MANY = sorted(((1, 4), (2, 6), (6, 20)) * 4)
 LEFTMOST = Exercise(
-    """An order of your own: from the left (stretch, 15 minutes)
-
-    Write `leftmost(masked, confidence, most)`: which holes are filled in now. `masked` (B, T) is True where a
-    hole is, `confidence` (B, T) says how sure the model is there. In each text the holes appear from left to
-    right: the leftmost one always, however unsure the model is of it; then the next ones as long as the model
-    is at least 0.9 sure of them, at most `most` in all. At the first of the next ones that is less sure the
-    text stops, and waits for the next step. Return (B, T), True where a token appears. A text without holes
-    has nothing to do.
-
-    - Number the holes of each text from the left: `masked.cumsum(dim=1)` does it for all texts at once.
-    - Where is a hole that is unsure, and not the first? From there on, nothing more appears.
-    - `(unsure.cumsum(dim=1) > 0)` is True at the first unsure hole and everywhere to its right.""",
+    TASKS["An order of your own: from the left"],
     checks={
         "the leftmost hole of each text appears": partial(
             fills, shapes=((1, 3), (2, 4), (5, 9)), share=0.6, sure=lambda x: 0.5 * x, most=(1, 4)

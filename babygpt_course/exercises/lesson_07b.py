@@ -10,7 +10,9 @@ from torch import Generator, Tensor
 from babygpt_course.exercises.checks import Unusable, ask_tensors, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, describe, difference
 from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_07b")
 
 
 def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
@@ -46,14 +48,7 @@ def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:
 
 
 PARTS = Exercise(
-    """What a product of gates knows (warm-up, 5 minutes)
-
-    The note's gates give a score the factor cos(iω) · cos(jω), for a query at i and a key at j. Write
-    `parts(i, j, omega)`: this factor in two parts whose sum it is, the first a function of i − j only, the
-    second of i + j only. (`math` is Python's.)
-
-    - cos(a − b) = cos a cos b + sin a sin b. And cos(a + b)?
-    - Add the two formulas: the sines cancel, and 2 cos a cos b is left.""",
+    TASKS["What a product of gates knows"],
     checks={
         "the parts add up to the product": splits,
         "the first knows the distance only": partial(splits, part=0),
@@ -116,16 +111,7 @@ def scores_drawn(attempt: Any) -> Tensor:
 
 
 FIXED_PHASE = Exercise(
-    """45 degrees ahead (core, 12 minutes)
-
-    The stub has quadrature gates: a query at i is multiplied by cos(iω) and sin(iω), a key at j by cos(jω)
-    and sin(jω); `positions` (T,) holds the places, `omega` (D,) a frequency for each channel. Give them a
-    *fixed* phase: the wave of every key stands 45 degrees ahead of a query's at the same place, so that a
-    score is Σ q k cos(dω − π/4) with d = i − j. And give MASK tokens their gate: where `masked` (B, T) is
-    True, a **key** is multiplied by `alpha`; queries are not.
-
-    - Only the keys' wave changes: an angle is added to it. cos a cos b + sin a sin b = cos(a − b).
-    - `torch.where(masked, alpha, 1.0)` is (B, T); keys are (B, H, T, 2D).""",
+    TASKS["45 degrees ahead"],
     checks={
         "the phase": partial(compare_scores, hidden=False),
         "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
@@ -171,16 +157,7 @@ def looks_right(answer: Any, _: Generator) -> None:
 
 
 LOOK_RIGHT = Exercise(
-    f"""A head that looks two to the right (core, 10 minutes)
-
-    Quadrature gates are blind to left and right: every score is even in the distance. With a phase δ for each
-    channel a score is Σ cos(d·ω − δ), d = i − j (i the query, j the key; all contents are 1). Take four
-    channels with ω = {OMEGA}. Design the four phases so that of all keys from {FAR} to the left to {FAR} to
-    the right, the one *two to the right* has the highest score, by 0.1 or more. Your answer is a list of four
-    numbers.
-
-    - A cosine is highest where its angle is 0. At which d should all four angles be 0?
-    - Two to the right means j = i + 2, so d = −2. Then d·ω − δ = 0 for each channel.""",
+    TASKS["A head that looks two to the right"],
     checks={
         "four phases": lambda answer, _: phases(answer),
         "left is not right": breaks_the_mirror,

@@ -21,7 +21,9 @@ from babygpt.training import train
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_08")
 
 
 def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
@@ -64,17 +66,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
 
 
 VERDICT = Exercise(
-    """A verdict, in pairs (warm-up, 6 minutes)
-
-    Write `verdict(ours, theirs)`: losses of two models, one number for each seed, the same seeds in the same
-    order. Return three things: the mean of the differences (ours minus theirs), their standard deviation over
-    the seeds (a sample: divide by n − 1), and a word: `better` if ours has the lower loss in *every* seed,
-    `worse` if it has the higher one in every seed, otherwise `undecided`; a tie is neither lower nor higher.
-    (This is the first half of the page's rule. Whether the mean is far enough from zero is the other half,
-    and not asked here.)
-
-    - Subtract first: one difference for each seed. Everything else is asked of these.
-    - `statistics.stdev` divides by n − 1. The word looks at the largest and the smallest difference.""",
+    TASKS["A verdict, in pairs"],
     checks={
         "the mean difference": partial(judges, part=0),
         "its deviation, over pairs": partial(judges, part=1),
@@ -116,18 +108,7 @@ def compares_lengths(attempt: Any, draw: Generator, fair: bool) -> None:
 
 
 LONGER = Exercise(
-    """Longer, compared fairly (core, 12 minutes)
-
-    A model reads the same tokens twice: in long windows of n·T tokens, with losses `far` (W, n·T), and cut
-    into n short windows each, side by side, with losses `near` (W, n, T). A short window begins badly,
-    because little stands before its first tokens, and so a longer one *looks* better. Write `longer(near,
-    far, least)`, two numbers: the mean change, far minus near, over all tokens; and the fair change, over the
-    tokens that have at least `least` tokens before them in their own short window, and do not lie in the
-    first short window of their row (it is read alike both times).
-
-    - Bring both into one shape first: which token of `far` is `near[w, i, p]`?
-    - `far.view(near.shape)`: token p of short window i is token i·T + p of the long one.
-    - Then leave out window 0 and the first `least` places: `change[:, 1:, least:]`.""",
+    TASKS["Longer, compared fairly"],
     checks={
         "the change over all tokens": partial(compares_lengths, fair=False),
         "the fair change": partial(compares_lengths, fair=True),
@@ -247,22 +228,7 @@ def beats_rope(make: Any, draw: Generator) -> None:
 
 
 OWN_ENCODING = Exercise(
-    f"""An encoding of your own (stretch, 25 minutes)
-
-    Write an `Encoding` of your own: a class that is made with `(head_dim, n_head)`. It may add to the
-    embeddings (`embed`), change queries and keys (`transform_qk`) or add to the scores (`score_bias`). It
-    keeps three promises: it is causal, its cache changes nothing, and a whole text may move. And it beats
-    RoPE: the checker trains both from {len(SEEDS)} seeds on a tiny world (windows of {WINDOW}, {STEPS} steps)
-    and reads windows {TIMES} times as long. In the window of training it may lose {INSIDE} nats at most, on
-    average; beyond twice its length it must be better in every seed, and on average by {NOISE:g} standard
-    deviations of the differences. Begin with RoPE, as the stub does. (The first three checks answer at once.
-    **The last one trains, for 10 to 20 seconds**, on a busy machine for up to a minute; as long as a promise
-    is broken, or yours is still RoPE, it says so and does not train.)
-
-    - What does RoPE meet beyond its window that it has never seen? What would take its weight away?
-    - `score_bias(queries, keys)` returns what joins the scores, (H, Tq, Tk): let it fall with the distance.
-    - ALiBi takes slope · distance, with another slope in each head. You may keep RoPE's rotation beside it.
-    """,
+    TASKS["An encoding of your own"],
     checks={
         "it makes encodings": lambda make, _: new_encoding(make),
         "causal, with and without a cache": keeps_causality,

@@ -16,7 +16,9 @@ from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import Wrong, ask, ask_bool, ask_parts, require_equal, require_shape
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.exercise import Exercise, read_tasks
+
+TASKS = read_tasks("lesson_10")
 
 
 def uniform(draw: Generator, low: float, high: float) -> float:
@@ -64,20 +66,7 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
 
 
 NTK = Exercise(
-    r"""Two wishes and a base (core, 8 minutes)
-
-    The lesson's NTK-aware scaling slows only the very last pair by the whole `factor`; those before it, some
-    of which never finished a turn either, still reach new angles. Be more generous. A model was trained with
-    RoPE: pair $i$ turns by $\theta^{-2i/D}$ radians a token, $i = 0, 1, …, D/2 - 1$. Two wishes: the quickest
-    pair turns as before; and the one in the middle, $i = D/4$, turns exactly `factor` times more slowly. And
-    it stays RoPE: from each pair to the next, frequencies fall by one and the same ratio. Write
-    `ntk(head_dim, theta, factor)`, which returns the D/2 frequencies, the quickest first. `head_dim` is a
-    multiple of 4; the checker draws all three numbers.
-
-    - Whatever the base is, pair 0 turns by 1 radian a token: the first wish is kept if only the base changes.
-      The second wish then says which base.
-    - The pair in the middle has $i = D/4$. What is its exponent $-2i/D$?
-    - Solve $b^{-1/2} = \theta^{-1/2} / s$ for the new base $b$.""",
+    TASKS["Two wishes and a base"],
     checks={
         "the quickest pair turns as before": partial(compare_ntk, part="first"),
         "the one in the middle turns `factor` times more slowly": partial(compare_ntk, part="middle"),
@@ -149,22 +138,7 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
 
 LADDER = sinusoidal.frequencies(64).float()  # of the picture
 YARN = Exercise(
-    """What turned often stays (stretch, 12 minutes)
-
-    YaRN asks of each pair how often it turned in the `window` that the model was trained on. Write
-    `yarn(frequencies, window, factor, fewest, most)` for pairs of any `frequencies` (P,), in radians a token.
-    A pair that made `most` turns or more keeps its frequency. One that made `fewest` turns or fewer is
-    interpolated: it becomes `factor` times slower. In between, the share of the old frequency in the new one
-    grows evenly with the number of turns, from 0 to 1; the rest is the interpolated one. And attention
-    becomes sharper: queries and keys are *each* multiplied by 1 + 0.1 ln(`factor`). Return two things, the
-    new frequencies (P,) and the number by which the *scores* come to be multiplied. (This is the ramp of the
-    paper. The package's runs evenly over the pairs' numbers, as in the paper's code.)
-
-    - Turns first: a pair moves by `window * frequency` radians in a window. How many turns is that?
-    - The share that is kept is a straight line through 0 at `fewest` and 1 at `most`, cut off at both ends:
-      `.clamp(0, 1)`.
-    - New frequency: share · old + (1 − share) · old / factor. A score is the product of a query and a key,
-      and both were multiplied.""",
+    TASKS["What turned often stays"],
     checks={
         "pairs that turned often keep their pace": partial(compare_yarn, low=2.05, high=3),
         "pairs that never turned enough are interpolated": partial(compare_yarn, low=0.3, high=0.9),
@@ -277,24 +251,7 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
 
 
 FORGETS = Exercise(
-    f"""Does it forget? (core, 15 minutes)
-
-    You are handed a reader as a black box: `reader(text)` takes a text that ends in `[` and a key, such as
-    `"… [C"`, and returns the digit that it holds for the likeliest, a text of one character. In these texts a
-    note such as `<C7>` tells the digit of a key; keys are A to H, they share the digits 0 to 9, and of two
-    notes on one key the later counts. Everything else may be any text. Design the experiment:
-    `forgets(reader, distance)` returns True if the reader has forgotten what was told `distance` characters
-    ago, and False if it recalls it. Distances are counted from the digit told to the digit asked, as in
-    `"<C7>" + "." * (distance - 4) + "[C"`, and are at least {SHORTEST}. Readers are not perfect: if
-    everything about the text that may vary is drawn at random, one that recalls is right nine times in ten or
-    more, one that has forgotten three times in ten or less. And some are right on texts that are all alike,
-    for a reason that is no memory. A hundred questions a reader are enough.
-
-    - Ask many questions and count. What differs between two of your texts? What never does?
-    - How would you answer without reading the key: with the digit told last, or first, or always 7? Write
-      texts in which each of these is wrong.
-    - Draw the key and the digit, put a note on another key before and one in between, and now and then a long
-      stretch before all that. Compare the share of right answers with one half.""",
+    TASKS["Does it forget?"],
     checks={
         "those that remember are let through": partial(judge, kind="remembers"),
         "those that forget are caught": partial(judge, kind="forgets"),
