@@ -151,6 +151,7 @@ def test_no_text_holds_the_guess():
     assert predictions.KEPT in compared
     assert predictions.KEPT in counted
     assert repr(share()) == f"Predict. {SHARE}\n[0% to 100%]"
+    assert "Which of &lt;them&gt; wins?<br>[v3 / v4 / neither]" in winner().still()
 
 
 def test_run_all_needs_no_guess():
@@ -179,16 +180,3 @@ def test_a_notebook_that_ran_holds_widgets_words_and_no_guess(monkeypatch, tmp_p
     stored = nbformat.writes(new_notebook(cells=nb.cells[2:]))
     assert "SECRET" not in stored
     assert "widget-state" not in stored
-
-
-def test_a_page_gets_words_of_their_own_beside_the_widget(monkeypatch):
-    outputs = []
-    monkeypatch.setattr("babygpt.live.view.current_cell", lambda: ("cell", "1"))
-    monkeypatch.setattr("babygpt.live.view.show", lambda data, **_: outputs.append(data))
-    winner()._ipython_display_()
-    widget, words = outputs
-    assert "application/vnd.jupyter.widget-view+json" in widget
-    assert widget["text/plain"] == ""  # the widget's own text would hold its value
-    assert set(words) == {"text/html", "text/plain"}
-    assert "Which of &lt;them&gt; wins?<br>[v3 / v4 / neither]" in words["text/html"]
-    assert "babygpt-still" in words["text/html"]

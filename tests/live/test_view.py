@@ -206,6 +206,7 @@ def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, pu
     place("cell a", "run 1")
     view = show(make())
     (widgets, _), (still, how) = published
+    assert widgets == {WIDGET: widgets[WIDGET], "text/plain": ""}  # its own text might hold a guess
     assert widgets[WIDGET]["model_id"] == view.root.model_id
     assert set(still) == {"text/html", "text/plain"}
     assert f'class="babygpt-still still-{view.name}"' in still["text/html"]
@@ -228,10 +229,8 @@ def test_any_other_front_end_gets_both_in_one(published):
     assert b64decode(data["image/png"]) == view.image.value
     assert how["metadata"]["image/png"]["alt"] == view.image.alt != ""
     assert data["text/plain"] == repr(view) == "<explorer: levels>"
-    grid, *others, late, page = view.root.children
-    assert (list(grid.children)[:-1], others) == ([view.controls["n"]], [view.message, view.image])
-    assert "did not start" in late.value
-    assert page.picture == view.image.model_id
+    grid, message, image, *_ = view.root.children
+    assert (list(grid.children)[:-1], message, image) == ([view.controls["n"]], view.message, view.image)
 
 
 def test_a_page_that_sends_its_width_gets_a_picture_for_it(monkeypatch):
