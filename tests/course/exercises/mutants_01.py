@@ -36,11 +36,6 @@ def squeezed(table, n_embd, rows=True, columns=True, root=True):
     return U[:, :n_embd] * S, Vh[:n_embd].T * S, bias
 
 
-def exchanged(table, n_embd):
-    embedding, head, bias = squeezed(table, n_embd)
-    return head, embedding, bias
-
-
 def without(what):
     return lambda table, n_embd: squeezed(table, n_embd, **{what: False})
 
@@ -69,6 +64,6 @@ MUTANTS = [
     Mutant(SQUEEZED, "rows as they are", without("rows"), [ROWS, COLUMNS], "ln p itself has rank"),
     Mutant(SQUEEZED, "no bias", without("columns"), [COLUMNS], "need no channel"),
     Mutant(SQUEEZED, "singular values twice", without("root"), [ROWS, COLUMNS]),
-    Mutant(SQUEEZED, "exchanged", exchanged, [ROWS, COLUMNS]),
+    Mutant(SQUEEZED, "exchanged", lambda t, n: [squeezed(t, n)[i] for i in (1, 0, 2)], [ROWS, COLUMNS]),
     Mutant(SQUEEZED, "V channels", lambda t, n: squeezed(t, len(t)), [ROWS, COLUMNS], "shape"),
 ]

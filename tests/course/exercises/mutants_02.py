@@ -38,11 +38,6 @@ def centred(E, P, W, b, axis=0):
     return E @ W.T + b, of_place - of_place.mean(dim=axis, keepdim=True)
 
 
-def bias_twice(E, P, W, b):
-    of_token, of_place = votes_answer(E, P, W, b)
-    return of_token + b, of_place
-
-
 def interaction(logits):
     rest = logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1))
     return rest.abs().max()
@@ -64,7 +59,7 @@ MUTANTS = [
     Mutant(VOTES, "mean lost", centred, [SUM], "must go to the tokens"),
     Mutant(VOTES, "other axis", lambda *a: centred(*a, axis=1), [SUM, MEAN, DIFFER]),
     Mutant(VOTES, "no bias", lambda E, P, W, b: votes_answer(E, P, W, 0 * b), [SUM], "bias is missing"),
-    Mutant(VOTES, "bias twice", bias_twice, [SUM], "bias is there twice"),
+    Mutant(VOTES, "bias twice", lambda E, P, W, b: votes_answer(E, P, W, 2 * b), [SUM], "there twice"),
     Mutant(VOTES, "no mean taken", lambda E, P, W, b: (E @ W.T + b, P @ W.T), [MEAN], "on average"),
     Mutant(VOTES, "all to the tokens", lambda E, P, W, b: (E @ W.T + b, 0 * P @ W.T), [SUM, DIFFER]),
     Mutant(ADDITIVE, "ln p as it is", lambda t: bool(interaction(t.log()) < 1e-3), [SUMS]),

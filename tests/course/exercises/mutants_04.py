@@ -104,10 +104,6 @@ def likelier(model, tokenizer, questions):
     return sum(bool(score(q, q.answer) > score(q, q.rival)) for q in questions) / len(questions)
 
 
-def first_letter(a, b):
-    return a[0] == b[0]
-
-
 MUTANTS = [
     Mutant(RELATIVE, "one step", partial(relative, shifts=(2,), start=50), [HIDDEN], "let this one"),
     Mutant(RELATIVE, "ones", partial(relative, ones=True), [HIDDEN]),
@@ -124,7 +120,7 @@ MUTANTS = [
     Mutant(RANKING, "queries", partial(ranking, where="to_q", rows=True), [ORDER]),
     Mutant(RANKING, "counted from 1", from_1, [EACH, ORDER], "each of"),
     Mutant(RANKING, "one layer", lambda m, s: ranking(m, s)[: m.config.n_head], [EACH, ORDER]),
-    Mutant(WHOLE_NAMES, "one letter", partial(names, right=first_letter), [LETTER, END]),
+    Mutant(WHOLE_NAMES, "one letter", partial(names, right=lambda a, b: a[0] == b[0]), [LETTER, END]),
     Mutant(WHOLE_NAMES, "letters counted", letters, [NAME, LETTER, END], "spoils the name"),
     Mutant(WHOLE_NAMES, "no end", partial(names, end=False), [END], "must come"),
     Mutant(WHOLE_NAMES, "likelier of two", likelier, [LETTER, END], "not what is written"),

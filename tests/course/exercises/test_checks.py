@@ -1,15 +1,18 @@
 """The harness of exercises: comparing answers, calling functions, reading values, hints, pictures."""
 
+import sys
 from dataclasses import replace
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, texts, whole_number
-from babygpt_course.exercises.compare import difference, truth, wrong_shape
+from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_shape, texts, whole_number
+from babygpt_course.exercises.compare import difference, truth
 from babygpt_course.exercises.exercise import Exercise
+from babygpt_course.exercises.guard import run_with_timeout
 from babygpt_course.exercises.lesson_00 import UNITS
 from babygpt_course.exercises.lesson_03a import ATTENTION
 
@@ -44,9 +47,10 @@ def test_only_equal_answers_have_no_difference():
 
 
 def test_shapes_are_compared_whatever_the_numbers():
-    assert wrong_shape(torch.full((2, 3), torch.nan), (2, 3)) == ""
-    assert "(3, 2)" in wrong_shape(torch.zeros(3, 2), (2, 3))
-    assert "return" in wrong_shape(None, (2, 3))
+    assert require_shape(torch.full((2, 3), torch.nan), "x", (2, 3)).isnan().all()
+    for wrong, says in ((torch.zeros(3, 2), r"\(3, 2\)"), (None, "return"), ([[1, 2], [3]], "a tensor")):
+        with pytest.raises(Wrong, match=says):
+            require_shape(wrong, "x", (2, 3))
 
 
 def test_values_are_read_whatever_they_come_in():
@@ -122,6 +126,16 @@ def test_checking_and_drawing_leave_the_random_generators_as_they_were():
     assert np.random.get_state()[1][:9].tolist() == theirs  # noqa: NPY002
     assert torch.get_default_dtype() == torch.float32
     assert "Your code printed: here I am" in repr(report)
+
+
+def test_two_checks_at_once_leave_the_output_where_it_was():
+    before, entered, begun = sys.stdout, Event(), Event()
+    one = Thread(target=run_with_timeout, args=(5, lambda: (entered.set(), begun.wait(0.5))))
+    one.start()
+    entered.wait()
+    run_with_timeout(5, lambda: (begun.set(), one.join(0.5)))
+    one.join()
+    assert sys.stdout is before
 
 
 def test_a_picture_has_alt_text_and_shows_nan():
