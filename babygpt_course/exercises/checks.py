@@ -57,8 +57,7 @@ def ask(attempt: Any, *given: Any, what: str) -> Any:
         got = attempt(*copies)
     except Exception as error:
         raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
-    same = all(map(unchanged, copies, given))
-    require(same, f"for {what} it changed what it was given; work on a copy")
+    require(all(map(unchanged, copies, given)), f"for {what} it changed what it was given; work on a copy")
     return got
 
 

@@ -18,7 +18,7 @@ TASKS = read_tasks("lesson_00")
 
 
 def mirror_answer(story: str, one: str, other: str) -> str:
-    """The same story with two names exchanged."""
+    """Return the story with two names exchanged."""
     return other.join(part.replace(other, one) for part in story.split(one))
 
 
@@ -150,8 +150,7 @@ def whole_stories(attempt: Any, draw: Generator) -> None:
         before, after = rng.choice(grammar.rules["story"]).split("[gap]")
         scene = rng.choice(grammar.rules["scene"])
         free = {kind: rng.sample(words, len(words)) for kind, words in grammar.words.items()}
-        filled: dict[str, str] = {}
-        holes, story = ["[story]"], ""
+        holes, story, filled = ["[story]"], "", dict[str, str]()
         for item in read_template(f"{before}. [gap][scenes][scene]{scene}. {after}"):
             if isinstance(item, str):
                 story += item
@@ -204,9 +203,9 @@ def seldom_lucky(answer: Any, _: Generator) -> None:
 
 
 def not_too_many(answer: Any, _: Generator) -> None:
-    enough = next(n for n in range(1, MOST) if lucky(n) * LUCK < 1)
-    fewer = f"many fewer are: luck has {lucky(answer):.2g} by then"
-    require(whole_number(answer, 1, MOST) <= 1.2 * enough, f"{answer} questions are enough, and {fewer}")
+    number, enough = whole_number(answer, 1, MOST), next(n for n in range(1, MOST) if lucky(n) * LUCK < 1)
+    fewer = f"many fewer are: luck has {lucky(number):.2g} by then"
+    require(number <= 1.2 * enough, f"{answer} questions are enough, and {fewer}")
 
 
 QUESTIONS = Exercise(

@@ -60,8 +60,8 @@ def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
     if kind == "certain":
         asked = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
     elif kind == "two characters":
-        letters = [str.maketrans("01", "".join(dice(draw).sample("abcdefgh", 2))) for _ in range(3)]
-        asked = list(map(str.translate, ("001", "00110", "0100110"), letters))
+        patterns = [(p, dice(draw).sample("abcdefgh", 2)) for p in ("001", "00110", "0100110")]
+        asked = ["".join(letters[int(i)] for i in pattern) for pattern, letters in patterns]
     else:
         rng, kinds = dice(draw), ((9, "abc"), (30, "efgh "), (300, "我你他爱。"))
         asked = ["".join(rng.choices(some, range(1, len(some) + 1), k=n)) for n, some in kinds]

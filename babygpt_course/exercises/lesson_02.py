@@ -167,8 +167,6 @@ ADDITIVE = Exercise(
 
 
 MOST, GAP = 16, 0.3
-
-
 few_texts = partial(equal_texts, most=MOST, shortest=2, longest=MOST)
 
 

@@ -295,8 +295,8 @@ def spells(attempt: Any, draw: Generator, sizes: Sequence[int], writes: str, hin
         want = sum(text.startswith(name) for name, text in pairs) / n
         right = [a == b for name, text in pairs for a, b in zip(name, text, strict=False)]
         mistakes = {"One wrong letter spoils the name": sum(right) / len(right), hint: 1.0 if hint else want}
-        given = Speller(tokenizer, plan), tokenizer, questions
-        expect(attempt, *given, want=want, what=what, mistakes=mistakes)
+        model = Speller(tokenizer, plan)
+        expect(attempt, model, tokenizer, questions, want=want, what=what, mistakes=mistakes)
 
 
 SLIP = "The first letter is not the whole name, and which name is likelier is not what is written"

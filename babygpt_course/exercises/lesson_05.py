@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt.encodings.gaussian import log_kernel
+from babygpt.encodings.gaussian import Gaussian, log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, describe, difference
@@ -34,16 +34,12 @@ def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     return scale * (x * emb.cos() + partner * emb.sin())
 
 
-def two_gaussians(m: Tensor, alphas: Tensor, sigmas: Tensor) -> Tensor:
-    return log_kernel(m.float(), alphas.log(), sigmas.log()).exp()
-
-
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Compare lengths or directions of the learner's vectors with those of a rotated x times K."""
     for shape in ((3, 2), (2, 6, 4), (2, 3, 8, 8), (1, 2, 30, 6)):  # (..., T, D)
         alphas = torch.rand(2, generator=draw) + 0.2
         sigmas = 40 * torch.rand(2, generator=draw) + 5
-        kernel = partial(two_gaussians, alphas=alphas, sigmas=sigmas)
+        kernel = Gaussian(2, alphas.tolist(), sigmas.tolist(), learnable=False).kernel
         x, times = torch.randn(shape, generator=draw), torch.arange(shape[-2])
         what = f"x of shape {shape}, α {describe(alphas)}, σ {describe(sigmas)}"
         ours = ask_tensor(attempt, x, kernel, what=what, shape=shape)
@@ -93,7 +89,7 @@ def compare_bias(attempt: Any, draw: Generator, first: tuple[int, ...], far: int
         if same:
             alphas, sigmas = alphas[:1].expand(H, 2), sigmas[:1].expand(H, 2)
         distance = (queries[:, None] - keys).float()
-        want = torch.stack(list(map(partial(log_kernel, distance), alphas.log(), sigmas.log())))
+        want = log_kernel(distance, alphas.log()[:, None, None], sigmas.log()[:, None, None])
         at, kernel, bias = (queries, keys), want.exp(), "That is K; a bias that joins the scores is log K"
         mistakes = {
             "The exponent is −m²/(2σ²), with a 2": head_bias_answer(alphas, sigmas / 2**0.5, *at),

@@ -20,13 +20,11 @@ def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
     return math.cos((i - j) * omega) / 2, math.cos((i + j) * omega) / 2
 
 
-TWO: dict[str, tuple[int, ...]] = {"first": (), "second": ()}  # numbers
-
-
 def two_parts(attempt: Any, i: int, j: int, omega: float) -> list[float]:
     """Return the learner's two numbers. Raises Wrong if they are none."""
     what = f"i = {i}, j = {j}, ω = {omega:.3f}"
-    return [float(part) for part in ask_tensors(attempt, i, j, omega, what=what, shapes=TWO)]
+    shapes: dict[str, tuple[int, ...]] = {"first": (), "second": ()}
+    return [float(part) for part in ask_tensors(attempt, i, j, omega, what=what, shapes=shapes)]
 
 
 def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:

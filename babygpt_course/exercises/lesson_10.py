@@ -57,11 +57,12 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
         }
         both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
         hint = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
-        at, name = {
+        parts: dict[str, tuple[Any, str]] = {
             "first": (0, "the quickest pair is"),
             "middle": (middle, f"pair {middle} is"),
             "all": (slice(None), "pairs are"),
-        }[part]
+        }
+        at, name = parts[part]
         require_equal(slower[at], wanted[at], f"{what} {name} so many times slower:", mistakes, hint, 1e-3)
 
 
@@ -179,7 +180,7 @@ Choose = Callable[[str, list[Note]], str]  # key and notes of a text -> the digi
 def latest(keeps: Callable[[Note], bool] = bool, only: str = KEYS) -> Choose:
     """Return the digit last told of the key, out of the notes that a reader keeps, of some keys only."""
     return lambda key, notes: next(
-        (n.digit for n in reversed(notes) if n.key == key in only and keeps(n)), ""
+        (n.digit for n in reversed(notes) if n.key == key and key in only and keeps(n)), ""
     )
 
 
