@@ -56,6 +56,7 @@ WRONG = [  # words after `train VERSION`, and what the one line names
     ("v4", "--corpus {desk}/folder", "no file at"),
     ("v4", "--corpus {desk}/binary", "is not UTF-8 text: byte 128"),
     ("v4", "--corpus {desk}/empty", "is empty"),
+    ("v4", "--out {desk}/text.txt --overwrite", "is what --corpus names"),
     ("v4", "--resume", "no checkpoint"),
     ("v4", "--resume --overwrite", "choose one of them"),
     ("v6", "", "reads several texts at once"),
