@@ -159,13 +159,13 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
 
     values  of the command's flags, changed here
     began   numbers of the run in `path`
-    Raises BadInput if a flag that was given differs; the corpus may have moved.
+    Raises BadInput if a flag that was given differs.
     """
     given = typed(ctx, values)
     for name in sorted(began.keys() & values.keys()):
         if name not in given:
             values[name] = began[name]
-        elif name != "corpus" and values[name] != began[name]:
+        elif values[name] != began[name]:
             raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
 
 
