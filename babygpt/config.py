@@ -41,11 +41,11 @@ def finite_number(name: str, value: Any) -> float:
     return number
 
 
-KINDS = {"int": whole_number, "float": finite_number}
+KINDS = {"int": whole_number, "float": finite_number, "bool": lambda name, value: bool(value)}
 
 
 def settle_numbers(config: Any) -> None:
-    """Store every number of a dataclass as the int or float that its field declares, or raise BadInput."""
+    """Store each number of a dataclass as the int, float or bool that its field says, or raise BadInput."""
     for f in fields(config):
         if f.type in KINDS:
             object.__setattr__(config, f.name, KINDS[f.type](f.name, getattr(config, f.name)))  # frozen

@@ -42,25 +42,30 @@ def folder_of(path: Path) -> Iterator[None]:
 def file_lock(path: Path) -> Iterator[None]:
     """Open a context in which no other process may lock the same file. The lock dies with its process.
 
-    Raises BadInput naming the process that holds it, and OSError if no lock can be made there.
+    Raises BadInput naming the process that holds it, or why no lock can be made there.
     """
     note = hidden_sibling(path.resolve(), LOCK)
     me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
-    try:
-        with folder_of(note), FileLock(note, timeout=0):
+    lock = FileLock(note, timeout=0)
+    with folder_of(note):
+        try:
+            lock.acquire()
+        except Timeout:
+            holder = "another process"
+            with suppress(OSError, UnicodeError):  # Windows lets nobody read a locked file
+                holder = note.read_text(encoding="utf-8") or holder
+            ways = f"wait for it, choose another place, or remove {note} if that process is gone for good"
+            raise BadInput(f"{path} is being written by {holder}; {ways}") from None
+        except OSError as error:  # some network folders know no locks
+            raise BadInput(f"{path} cannot be locked: {error.strerror}; choose another place") from None
+        try:
             with suppress(OSError):  # the disk may be full, and training itself may still find room
                 note.write_text(me, encoding="utf-8")
-            try:
-                yield
-            finally:
-                with suppress(OSError):  # Windows removes no open file
-                    note.unlink()  # before the release: afterwards it may be another process's lock
-    except Timeout:
-        holder = ""
-        with suppress(OSError, UnicodeError):  # Windows lets nobody read a locked file
-            holder = note.read_text(encoding="utf-8")
-        holder = holder or "another process"
-        raise BadInput(f"{path} is being written by {holder}; wait for it, or choose another place") from None
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file
+                note.unlink()  # before the release: afterwards it may be another process's lock
+            lock.release()
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -75,7 +80,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         part = hidden_sibling(target, PART)  # one name: the next call replaces what a killed one left
         try:
             with open(part, "wb") as file:
-                if target.exists():
+                with suppress(OSError):  # there is none to replace, or permissions cannot be set there
                     shutil.copymode(target, part)
                 file.write(content)
                 file.flush()
@@ -99,7 +104,8 @@ def require_writable(path: Path) -> None:
         if not lowest.is_dir():
             raise BadInput(f"{path} cannot be made: {lowest} is a file")
         with folder_of(target):
-            hidden_sibling(target, PROBE).touch()
+            write_atomically(hidden_sibling(target, PROBE), b"")  # does all that the file itself will need
             hidden_sibling(target, PROBE).unlink(missing_ok=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
-        raise BadInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        cause = error.__cause__ or error
+        raise BadInput(f"{path} cannot be written: {getattr(cause, 'strerror', None) or cause}") from None

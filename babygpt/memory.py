@@ -54,18 +54,16 @@ def require_memory_for_model(config: ModelConfig, blocks: bool = True) -> None:
     require_memory(f"the weights of {config}", FLOAT * weights)
 
 
-def require_memory_to_train(
-    model: Any, shape: ModelConfig, plan: TrainConfig, batch: BatchShape | None = None, share: int = 1
-) -> None:
+def require_memory_to_train(model: Any, plan: TrainConfig, batch: BatchShape, share: int = 1) -> None:
     """Raise BadInput if a step cannot fit into memory, by an estimate that is rather too low.
 
     It counts weights, gradients and the optimizer's memory, what each block keeps for the backward pass,
     the logits with their gradient, and the attention masks of rows that need their own.
 
-    batch  the largest that is drawn; batch_size windows of block_size tokens if None
+    batch  the largest that is drawn
     share  processes that share every batch
     """
-    batch, device = batch or BatchShape(plan.batch_size, shape.block_size), next(model.parameters()).device
+    shape, device = model.config, next(model.parameters()).device
     kept = 8 if device.type == "cpu" else 4  # numbers per channel of a block; a GPU keeps bfloat16
     of_token = max(1, kept * shape.n_layer * hasattr(model, "blocks")) * shape.n_embd + 2 * shape.vocab_size
     of_row = batch.length * (of_token + batch.length * batch.own_positions)

@@ -80,10 +80,10 @@ def test_a_batch_that_cannot_fit_is_refused_and_an_eighth_is_not(memory):
         model = build(version, ModelConfig(**{"vocab_size": 11, "n_head": 4, "n_layer": 1} | shape))
         memory(gigabytes * GB)
         with pytest.raises(ValueError, match="need at least"):
-            require_memory_to_train(model, model.config, TrainConfig(), batch)
-        require_memory_to_train(model, model.config, TrainConfig(), batch._replace(length=batch.length // 8))
+            require_memory_to_train(model, TrainConfig(), batch)
+        require_memory_to_train(model, TrainConfig(), batch._replace(length=batch.length // 8))
         if batch.rows > 1:
-            require_memory_to_train(model, model.config, TrainConfig(), batch, share=8)
+            require_memory_to_train(model, TrainConfig(), batch, share=8)
         memory(1000 * GB)
 
 
@@ -92,8 +92,9 @@ def test_usual_sizes_fit_into_four_gigabytes(memory):
     for shape in ({}, {"block_size": 256, "n_embd": 256, "n_layer": 6}):
         for version in ("v1", "v4", "v6", "v7"):
             model = build(version, ModelConfig(100, **shape))
-            rows = BatchShape(2, 8 * 144, own_positions=True) if VERSIONS[version].branches else None
-            require_memory_to_train(model, model.config, TrainConfig(), rows)
+            branches = VERSIONS[version].branches
+            rows = BatchShape(2, 8 * 144, own_positions=True) if branches else BatchShape(12, 256)
+            require_memory_to_train(model, TrainConfig(), rows)
 
 
 def test_every_objective_tells_its_largest_batch(small_corpus, small_masked_corpus):

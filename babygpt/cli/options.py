@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections import ChainMap
@@ -158,13 +159,13 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
 
     values  of the command's flags, changed here
     began   numbers of the run in `path`
-    Raises BadInput if a flag that was given differs; the corpus may have moved.
+    Raises BadInput if a flag that was given differs.
     """
     given = typed(ctx, values)
     for name in sorted(began.keys() & values.keys()):
         if name not in given:
             values[name] = began[name]
-        elif name != "corpus" and values[name] != began[name]:
+        elif values[name] != began[name]:
             raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
 
 
@@ -227,10 +228,15 @@ def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite
 
     overwrite  whether a file that exists may be replaced
     ways       flags that allow it, for the message
-    Raises BadInput naming the flag if the file cannot or may not be written, or another process writes it.
+    Raises BadInput naming the flag if the file cannot or may not be written, another process writes it, or
+    the command reads it.
     """
     refuse_unwritable(path, flag)
     with file_lock(path):
         if path.exists() and not overwrite:
             raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")
+        for name, value in click.get_current_context().params.items():
+            named = isinstance(value, str | Path) and flag_of(name) != flag and os.path.exists(value)
+            if named and path.exists() and path.samefile(value):
+                raise BadInput(f"{flag} ({path}) is what {flag_of(name)} names; choose another")
         yield

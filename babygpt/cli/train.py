@@ -169,24 +169,20 @@ def start(
         saved, began = load_unfinished(out, version)
         options = saved.options
         shell.adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
-    try:
-        corpus = load_corpus(values["corpus"], with_mask=masks)
-    except BadInput as error:
-        moved = "; if it lies elsewhere now, --corpus may say where" if saved else ""
-        raise BadInput(f"{error}{moved}") from None
+    corpus = load_corpus(values["corpus"], with_mask=masks)
     if saved:
         require_same_text(out, saved, corpus)
     config = ModelConfig(corpus.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values))
     plan = TrainConfig(**shell.fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
-    model = (saved.model if saved else build(version, config, **options)).to(pick_device())
+    model = build(version, config, **options).to(pick_device())
     if values["compiled"]:
         compile_in_place(model)
     training = Training(model, objective, plan, team)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if masks else {}
-    run = SavedRun(out, version, training, corpus.tokenizer, info, values["overwrite"], options)
+    run = SavedRun(out, version, training, corpus.tokenizer, info, options)
     if saved:
         go_on(run, saved)
     return run, corpus

@@ -133,7 +133,7 @@ def read_text(path: Path) -> str:
         if not path.is_file():
             raise BadInput(f"no file at {path}; a corpus is {', '.join(NAMES)}, or the path of a text file")
         require_memory(f"the characters of {path} and their token ids", path.stat().st_size * FEWEST_BYTES)
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig") if path.stat().st_size else ""  # /proc may never end
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
     except OSError as error:

@@ -126,7 +126,12 @@ def generate_parallel(
     block_size = model.config.block_size
     if not prompts:
         raise BadInput("0 branches: at least 1 prompt is needed")
-    require_branches_apart(model, len(prompts))
+    require_causal(model)
+    if len(prompts) > 1 and not model.encoding.for_branches:
+        raise BadInput(
+            f"{len(prompts)} texts at once need a model that is made for branches, such as a v6; "
+            f"this one ({type(model.encoding).__name__}) would not know which token belongs to which"
+        )
     for b, prompt in enumerate(prompts):
         require_request(prompt[None], n_tokens, temperature, top_k)
         if len(prompt) > block_size:
@@ -145,16 +150,6 @@ def generate_parallel(
         drawn = sample_token(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
         texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
     return texts
-
-
-def require_branches_apart(model: LanguageModel, n: int) -> None:
-    """Raise BadInput for n texts and a model that would mix them up, or that looks both ways."""
-    require_causal(model)
-    if n > 1 and not model.encoding.for_branches:
-        raise BadInput(
-            f"{n} texts at once need a model that is made for branches, such as a v6; "
-            f"this one ({type(model.encoding).__name__}) would not know which token belongs to which"
-        )
 
 
 def _columns(texts: Sequence[Tensor], now: int, first: int, start: int) -> tuple[Tensor, Positions]:

@@ -50,15 +50,12 @@ class Checkpoint:
     training: dict[str, Any] | None = None
 
 
-def save(path: Path, checkpoint: Checkpoint, overwrite: bool = False) -> None:
+def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint whole or not at all.
 
-    path        of the file, by custom ending in .safetensors; missing folders are made
-    overwrite   whether a file that is there already may be replaced
-    Raises BadInput if it may not, and FloatingPointError if a weight is nan or infinite.
+    path  of the file, by custom ending in .safetensors; missing folders are made, a file there is replaced
+    Raises FloatingPointError if a weight is nan or infinite.
     """
-    if path.exists() and not overwrite:
-        raise BadInput(f"{path} exists already; choose another path or say overwrite")
     require_usable(checkpoint.model)
     header = {
         "format": FORMAT,
@@ -126,7 +123,7 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
         raise BadInput("its weights changed after they were written")
     state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
     training = header["training"] | state if "training" in header else None
-    return Checkpoint(header["version"], model, tokenizer, header.get("info", {}), options, training)
+    return Checkpoint(header["version"], model, tokenizer, dict(header.get("info", {})), options, training)
 
 
 def require_usable(model: LanguageModel) -> None:

@@ -67,13 +67,13 @@ def follow(
     return history
 
 
-def finish(steps: Iterator[Step], total: int, title: str = "", leave: bool = False) -> list[Step]:
+def finish(steps: Iterator[Step], total: int, title: str = "") -> list[Step]:
     """Run a training loop behind a progress bar to its end, for a measurement that needs all of it.
 
     returns   all records; the arguments are those of `follow`
     Raises KeyboardInterrupt if the run was interrupted.
     """
-    history = follow(steps, total, title, leave)
+    history = follow(steps, total, title, leave=False)
     if len(history) < total:
         raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
     return history

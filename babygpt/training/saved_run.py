@@ -5,7 +5,6 @@ Every command that trains goes through here.
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,18 +27,18 @@ from babygpt.training.loop import Training
 from babygpt.training.records import Step, follow
 
 READING = "place."  # begins the names of an objective's reading position in a state of training
+UNFIT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
 
 
 @dataclass
 class SavedRun:
-    """A training and the file of its checkpoints. Lock that file first.
+    """A training and the file of its checkpoints, which each one replaces. Lock that file first.
 
     path       of the checkpoint
     version    such as "v4"
     training   the run itself
     tokenizer  of the text that it learns from
     info       description of the run, the same from its first checkpoint to its last
-    overwrite  whether a file that is there may be replaced; the run's own may always be
     options    of the model's encoding, as they were given to `build`
     resume     tells a user how to make this run go on
     curve      validation losses so far, each with the step after which it was measured
@@ -51,7 +50,6 @@ class SavedRun:
     training: Training
     tokenizer: CharTokenizer
     info: dict[str, Any]
-    overwrite: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     resume: str = "the same command goes on with --resume, and without --overwrite"
     curve: list[list[float]] = field(default_factory=list)
@@ -127,8 +125,8 @@ class SavedRun:
             info = {**self.info, "steps_done": training.step, "curve": self.curve, **measured}
             state = None if finished else training_state(training)
             checkpoint = Checkpoint(self.version, training.model, self.tokenizer, info, self.options, state)
-            checkpoints.save(self.path, checkpoint, self.overwrite)
-        self.saved_step, self.overwrite = training.step, True
+            checkpoints.save(self.path, checkpoint)
+        self.saved_step = training.step
 
     @contextmanager
     def errors_with_advice(self) -> Iterator[None]:
@@ -173,80 +171,64 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
     """Bring a training with the same model, objective and plan to where `training_state` was taken.
 
     Weights are no part of a state. Steered numbers that are no weights, such as theta, are set again.
-    Raises BadInput if the state does not fit.
+    Raises the errors in UNFIT if the state does not fit.
     """
-    try:
-        training.step, training.seconds, training.tokens = state["step"], state["seconds"], state["tokens"]
-        training.generator.set_state(state["generator"])
-        if isinstance(training.objective, ReadsInOrder):
-            place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
-            training.objective.seek(place)
-        for i, optimizer in enumerate(training.optimizers):
-            moments: dict[int, dict[str, Tensor]] = {}
-            for name in (name for name in state if name.startswith(f"optimizer.{i}.")):
-                _, _, j, moment = name.split(".")
-                moments.setdefault(int(j), {})[moment] = state[name]
-            if training.step and len(moments) != len(optimizer.param_groups[0]["params"]):
-                raise BadInput(f"it holds moments of {len(moments)} parameters of {type(optimizer).__name__}")
-            optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})
-        training.steered = dict(state["steered"])
-        for name, number in training.steered.items():
-            if not isinstance(getattr(training.model.encoding, name), Tensor):
-                training.model.encoding.steer(name, number)
-    except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-        raise BadInput(f"this state of training does not fit: {error!r}") from error
+    training.step, training.tokens = int(state["step"]), int(state["tokens"])
+    training.seconds = float(state["seconds"])
+    training.generator.set_state(state["generator"])
+    if isinstance(training.objective, ReadsInOrder):
+        place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
+        training.objective.seek(place)
+    for i, optimizer in enumerate(training.optimizers):
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name in (name for name in state if name.startswith(f"optimizer.{i}.")):
+            _, _, j, moment = name.split(".")
+            moments.setdefault(int(j), {})[moment] = state[name]
+        if training.step and len(moments) != len(optimizer.param_groups[0]["params"]):
+            raise BadInput(f"it holds moments of {len(moments)} parameters of {type(optimizer).__name__}")
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})
+    training.steered = dict(state["steered"])
+    for name, number in training.steered.items():
+        if not isinstance(getattr(training.model.encoding, name), Tensor):
+            training.model.encoding.steer(name, number)
 
 
-def load_unfinished(path: Path, version: str) -> tuple[Checkpoint, dict[str, Any]]:
+def load_unfinished(path: Path, *versions: str) -> tuple[Checkpoint, dict[str, Any]]:
     """Read the checkpoint of a run that is to be resumed.
 
+    versions  of which it may be
     returns   the checkpoint, and the numbers that the run began with by the names of their flags
     Raises BadInput if there is no such run, if it is finished, or if it is of another version.
     """
     saved = checkpoints.load(path)
     try:
         plan, done = TrainConfig(**saved.info["train"]), saved.info["steps_done"]
-        began = {**asdict(saved.model.config), **asdict(plan), "corpus": str(saved.info["corpus"])}
-        began |= {"bound": saved.info.get("bound", False), **saved.info.get("flags", {})}
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{path} does not say how it was trained: {error!r}") from None
     if saved.training is None:
-        kind = "is finished" if done == plan.steps else "holds no state of training, only the model"
-        raise BadInput(f"{path} {kind}, after {done} of {plan.steps} steps: nothing to resume")
-    if saved.version != version:
-        raise BadInput(f"{path} holds a run of {saved.version}, not of {version}")
+        raise BadInput(f"{path} is finished, after {done} of {plan.steps} steps: nothing to resume")
+    if saved.version not in versions:
+        raise BadInput(f"{path} holds a run of {saved.version}, not of {' or '.join(versions)}")
+    began = {**asdict(saved.model.config), **asdict(plan), "bound": bool(saved.info.get("bound"))}
     return saved, began
 
 
-def load_own(path: Path, version: str, info: dict[str, Any]) -> Checkpoint | None:
-    """Read what an earlier call of the same command left at a path, finished or not; None without a file.
-
-    info  the description that a checkpoint of this very run carries
-    Raises BadInput, naming the file, if it belongs to another run.
-    """
-    if not path.exists():
-        return None
-    saved = checkpoints.load(path)
-    wanted = json.loads(json.dumps(info))  # JSON turns tuples into lists
-    differing = [name for name, value in wanted.items() if saved.info.get(name) != value]
-    if saved.version != version or differing:
-        what = f"its {differing[0]} differs" if differing else f"a {saved.version}"
-        raise BadInput(f"{path} is of another run ({what}) than the one to be made; move it away")
-    return saved
-
-
 def go_on(run: SavedRun, saved: Checkpoint) -> None:
-    """Continue a run from its checkpoint, whose model it trains.
-
-    Raises BadInput if the checkpoint's state of training does not fit.
-    """
-    if saved.training is not None:
-        restore(run.training, saved.training)
-    run.curve = list(saved.info.get("curve", []))
-    run.saved_step, run.overwrite = run.training.step, True
+    """Continue a run from its checkpoint. Raises BadInput if the checkpoint does not fit."""
+    try:
+        if (run.version, run.options) != (saved.version, saved.options):
+            raise BadInput(f"it is a {saved.version} with {saved.options}")
+        run.training.model.load_state_dict(saved.model.state_dict())
+        run.curve = [[int(step), float(loss)] for step, loss in saved.info.get("curve", [])]
+        if saved.training is not None:
+            restore(run.training, saved.training)
+    except UNFIT as error:
+        raise BadInput(f"the state of training in {run.path} does not fit: {error!r}") from error
+    run.saved_step = run.training.step
 
 
 def require_same_text(path: Path, saved: Checkpoint, corpus: Corpus) -> None:
     """Raise BadInput unless a run learned from just this text; its path does not matter."""
     if saved.info.get("text") != corpus.fingerprint():
-        raise BadInput(f"--corpus ({corpus.name}) is another text than the run in {path} began with")
+        known = saved.info.get("corpus")
+        raise BadInput(f"--corpus ({corpus.name}) is another text than that of {path} ({known})")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,14 +16,11 @@ from babygpt.cli.options import (
     PATH,
     corpus_option,
     fields_of,
-    flag_of,
     list_of,
     options_from,
     output_lock,
     refuse_unwritable,
-    require_writable_folder,
     save_every_option,
-    typed,
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
@@ -74,11 +73,8 @@ def encodings(
     The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, at 8
     or 9 steps a second.
     """
-    pictures = out_dir / "ablation_plots"
-    for folder in (out_dir, out_dir / "weights" / "ablation"):
-        require_writable_folder(folder, "--out-dir")  # now, and not after the first run
-    for name in report.PICTURES:
-        refuse_unwritable(pictures / name, "--out-dir")
+    for name in ("run", "weights/ablation/run", *(f"ablation_plots/{name}" for name in report.PICTURES)):
+        refuse_unwritable(out_dir / name, "--out-dir")  # now, and not after the first run
     text = load_corpus(corpus, with_mask=True)
     model = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
     training = TrainConfig(**fields_of(TrainConfig, flags))
@@ -90,7 +86,7 @@ def encodings(
         raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
         echo(line)
-    for path in (ablation.results_path, *report.draw_report(results, pictures)):
+    for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
         echo(f"wrote {path}")
 
 
@@ -154,27 +150,17 @@ def common_corpus(name: str | None, models: Mapping[Path, Checkpoint]) -> Corpus
     Raises BadInput if no name is given and the models were trained on several corpora or on a file outside of
     this folder, and for a model that knows other characters.
     """
-    named = {str(one.info.get("corpus", "tales")): path for path, one in models.items()}
-    if name is None and len(named) > 1:
-        on = " and ".join(f"{path} was trained on {corpus}" for corpus, path in named.items())
-        raise BadInput(f"{on}: say which --corpus to use")
-    own, path = next(iter(named.items()))
+    own = {str(one.info.get("corpus", "tales")) for one in models.values()}
     # A checkpoint from somebody else must not make us read any file of this machine.
-    if name is None and own not in NAMES and not Path(own).resolve().is_relative_to(Path.cwd().resolve()):
-        raise BadInput(f"{path} names a corpus outside of this folder, {own}: say --corpus if you mean it")
-    text = load_corpus(own if name is None else name, with_mask=True)
+    near = {corpus for corpus in own if corpus in NAMES or Path(corpus).resolve().is_relative_to(Path.cwd())}
+    if name is None and (len(own) > 1 or own > near):
+        raise BadInput(f"the models were trained on {' and '.join(sorted(own))}: say which --corpus to use")
+    text = load_corpus(own.pop() if name is None else name, with_mask=True)
     for path, one in models.items():
         require_same_characters(one.tokenizer, text.tokenizer, path)
     return text
 
 
 def command_line() -> str:
-    """Return the command that runs, with all flags that were given, as it could be typed again."""
-    ctx = click.get_current_context()
-    words = [f"python -m babygpt compare {ctx.info_name}"]
-    for name in typed(ctx, ctx.params):
-        value = ctx.params[name]
-        words += [flag_of(name)]
-        if value is not True:
-            words += [",".join(map(str, value)) if isinstance(value, list) else str(value)]
-    return " ".join(words)
+    """Return the command that runs, as it could be typed again."""
+    return shlex.join(["python", "-m", "babygpt", *sys.argv[1:]])

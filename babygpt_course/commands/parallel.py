@@ -34,15 +34,7 @@ from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.saved_run import load_unfinished, require_same_text
 from babygpt_course.notes import curriculum
-from babygpt_course.notes.curriculum import CodeConfig, EpochConfig, Stage
-
-PE_ALIASES = {"rope": "rope2d"}  # name in note 002 -> name here
-CODE_FLAGS = {  # code -> how the names of its own flags begin
-    "fpe": ("fpe_", "branch_stride"),
-    "rope2d": ("branch_stride", "branch_share"),
-    "learned": ("learned_",),
-    "none": (),
-}
+from babygpt_course.notes.curriculum import CODE_FLAGS, CodeConfig, EpochConfig, Stage
 
 
 def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, float]:
@@ -57,17 +49,17 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
         raise BadInput(f"--learning-rate ({rate}) sets both: leave out {' and '.join(map(flag_of, both))}")
     share = rate / TrainConfig.lr_other
     muon = share * TrainConfig.lr_matrix
-    both_rates = f"AdamW at {rate:g}, Muon at {muon:g}, both {share:g} times their defaults"
-    echo(f"--learning-rate {rate:g}: {both_rates}", error=True)
+    echo(f"rates: AdamW at {rate:g}, Muon at {muon:g}, both {share:g} times their defaults", error=True)
     return {"lr_other": rate, "lr_matrix": muon}
 
 
 @click.command()
 @click.option(
     "--pe",
-    type=click.Choice([*curriculum.VERSION_BY_PE, *PE_ALIASES]),
+    type=click.Choice([*curriculum.VERSION_BY_PE, "rope"]),
     default="rope",
     show_default=True,
+    callback=lambda ctx, param, value: "rope2d" if value == "rope" else value,  # rope is note 002's name
     help="what tells branches apart: a Fourier code, 2-D RoPE (rope or rope2d), learned vectors, or nothing",
 )
 @options_from(EpochConfig)
@@ -112,10 +104,12 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
       --min-branches-per-sample 2 --max-branches-per-sample 4 \\
       --init-weight weights/stage2 --out-dir weights/stage3
     """
-    folder = out_dir or Path("weights") / f"pretrain-{PE_ALIASES.get(flags['pe'], flags['pe'])}"
+    folder = out_dir or Path("weights") / f"pretrain-{flags['pe']}"
     path = folder / curriculum.CHECKPOINT_NAME
     with output_lock(path, "--out-dir", overwrite=True):
-        require_empty(folder, resume)
+        held = [file.name for file in folder.iterdir() if not file.name.startswith(".")]
+        if held and not resume:
+            raise BadInput(f"{folder} holds {held[0]} already; choose another --out-dir, or say --resume")
         saved = resume_flags(ctx, path, flags) if resume else None
         stage = prepare(ctx, flags)
         if saved:
@@ -123,8 +117,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
         elif flags["init_weight"]:
             curriculum.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
         as_json = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
-        info = {"corpus": flags["corpus"], "flags": as_json}
-        run = stage.saved_run(path, info, saved)
+        run = stage.saved_run(path, {"corpus": flags["corpus"], "flags": as_json}, saved)
         run.train(save_every)
         print_stage(stage, run.training.step, run.complete(stage.measure))
         echo(f"wrote {path}")
@@ -132,9 +125,9 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
 
 def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
     """Build the stage that the flags describe; warn of flags that have no effect."""
-    pe = PE_ALIASES.get(flags["pe"], flags["pe"])
-    others = tuple(prefix for own in CODE_FLAGS.values() for prefix in own if prefix not in CODE_FLAGS[pe])
-    warn_unused(ctx, [name for name in ctx.params if name.startswith(others)], f"with --pe {pe}")
+    pe = flags["pe"]
+    others = {flag for own in CODE_FLAGS.values() for flag in own.values()} - {*CODE_FLAGS[pe].values()}
+    warn_unused(ctx, sorted(others), f"with --pe {pe}")
     text = load_corpus(flags["corpus"], flags["chars"])
     config = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
     code, epochs = CodeConfig(**fields_of(CodeConfig, flags)), EpochConfig(**fields_of(EpochConfig, flags))
@@ -144,25 +137,18 @@ def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
 
 
 def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Checkpoint:
-    """Load the run in `path`, and replace flags that were not given by the run's.
+    """Load the run in `path`, and replace flags that were not given by the run's, all but the corpus.
 
     Raises BadInput if a given flag differs from the run's, or if the run cannot continue.
     """
-    pe = checkpoints.load(path).info.get("flags", {}).get("pe", flags["pe"])
-    saved, _ = load_unfinished(path, curriculum.VERSION_BY_PE[PE_ALIASES.get(pe, pe)])
-    flags["init_weight"] = flags["init_weight"] and str(flags["init_weight"])  # as the checkpoint stores it
-    adopt(ctx, flags, saved.info.get("flags", {}), path)
+    saved, numbers = load_unfinished(path, *curriculum.VERSION_BY_PE.values())
+    try:
+        stored = {name: str(value) for name, value in saved.info["flags"].items() if value is not None}
+        began = ctx.command.make_context("pretrain", [], default_map=stored).params  # checks every value
+    except (KeyError, AttributeError, click.BadParameter) as error:
+        raise BadInput(f"{path} does not say how it was trained: {error}") from None
+    adopt(ctx, flags, {**began, **numbers, "corpus": flags["corpus"]}, path)
     return saved
-
-
-def require_empty(folder: Path, resume: bool) -> None:
-    """Raise BadInput unless a folder is empty, or holds a run to resume."""
-    held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
-    if held and not resume:
-        what, way = (
-            ("a run", ", or say --resume") if curriculum.CHECKPOINT_NAME in held else ("something", "")
-        )
-        raise BadInput(f"{folder} holds {what} already; choose another --out-dir{way}")
 
 
 def locate(path: Path) -> Path:
@@ -196,14 +182,7 @@ def print_stage(stage: Stage, steps: int, losses: dict[str, float]) -> None:
 @sampling_options
 @click.option("--mode", type=click.Choice(["pretrain"]), help="the note's flag; there is this mode only")
 def parallel_generate(
-    model: Path,
-    branches: int,
-    prompt: tuple[str, ...],
-    tokens: int,
-    temperature: float,
-    top_k: int | None,
-    seed: int,
-    mode: str | None,
+    model: Path, branches: int, prompt: tuple[str, ...], tokens: int, **values: Any
 ) -> None:
     """Write several texts at once, one character of each in every forward pass."""
     path = locate(model)
@@ -214,8 +193,8 @@ def parallel_generate(
     prompts = encode_prompts(loaded.tokenizer, prompt, branches)
     length = branches * min(map(len, prompts))
     require_memory(f"{branches} branches of {length // branches} tokens", 8 * length**2)  # the mask, twice
-    draw = torch.Generator().manual_seed(seed)
-    texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, temperature, top_k, draw)
+    how = (values["temperature"], values["top_k"], torch.Generator().manual_seed(values["seed"]))
+    texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, *how)
     for b, text in enumerate(texts):
         click.echo(f"--- branch {b} ---\n{loaded.tokenizer.decode(text)}")
 

@@ -21,14 +21,15 @@ from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig, require_positiv
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.files import file_lock, require_writable, write_atomically
+from babygpt.files import file_lock, write_atomically
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training
+from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.saved_run import SavedRun, go_on, load_own
-from babygpt_course.notes.comparison_report import Run, aggregate, load_runs
+from babygpt.training.saved_run import SavedRun, go_on
+from babygpt_course.notes.comparison_report import Run, load_runs, with_statistics
 from babygpt_course.studies.results import Results
 
 
@@ -86,6 +87,20 @@ class Ablation:
         """Return the path of a run's weights."""
         return self.folder / "weights" / "ablation" / f"{variant}_seed{seed}.safetensors"
 
+    def checkpoint(self, variant: str, seed: int) -> Checkpoint | None:
+        """Read what an earlier call left of a run, finished or not; None without a file.
+
+        Raises BadInput, naming the file, if it belongs to another run.
+        """
+        path = self.weights_path(variant, seed)
+        if not path.exists():
+            return None
+        saved = checkpoints.load(path)
+        for name, value in self.about(variant, seed).items():
+            if saved.info.get(name) != value:
+                raise BadInput(f"{path} is of another run (its {name} differs) than this one; move it away")
+        return saved
+
     def plan(self, seed: int) -> TrainConfig:
         """Return the training configuration of a seed."""
         flags = self.config
@@ -99,9 +114,7 @@ class Ablation:
 
     def about(self, variant: str, seed: int) -> dict[str, Any]:
         """Return the description of a run that its checkpoint stores."""
-        settings = self.settings()
-        named = {name: settings.pop(name) for name in ("corpus", "text")}
-        return {**named, "variant": variant, "train": asdict(self.plan(seed)), "settings": settings}
+        return {**self.settings(), "variant": variant, "train": asdict(self.plan(seed))}
 
 
 # ---------------------------------------------------------------- names
@@ -147,12 +160,6 @@ def stored_results(ablation: Ablation) -> Results:
     return results
 
 
-def own_checkpoint(ablation: Ablation, variant: str, seed: int) -> Checkpoint | None:
-    """Return the checkpoint of a run of this ablation, or None. Raises BadInput if it is another file."""
-    path = ablation.weights_path(variant, seed)
-    return load_own(path, version_of(variant), ablation.about(variant, seed))
-
-
 # ---------------------------------------------------------------- running
 
 
@@ -181,28 +188,26 @@ def run_ablation(
     with file_lock(ablation.results_path):
         results = stored_results(ablation)
         finished = {(run["variant"], run["seed"]) for run in results["runs"]}
-        require_writable(ablation.results_path)
-        for one in wanted:  # refuses a file of the user's now, not after an hour
-            require_writable(ablation.weights_path(*one))
-            if one not in finished:
-                own_checkpoint(ablation, *one)
+        for name, seed in wanted:  # refuses a file of the user's now, not after an hour
+            if (name, seed) not in finished:
+                ablation.checkpoint(name, seed)
         for name, seed in wanted:
             if (name, seed) in finished:
                 tell(f"{name}, seed {seed}: finished before")
                 continue
             results["runs"].append({**run_one(ablation, name, seed, tell), "command": command})
-            results |= aggregate(results["runs"])
+            results = with_statistics(results, ablation.weights_path(name, seed))
             text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
             write_atomically(ablation.results_path, text.encode())
     return load_runs(ablation.results_path)
 
 
-def prepare(ablation: Ablation, variant: str, seed: int, saved: Checkpoint | None = None) -> Training:
-    """Return a training before its first step, of a new model or of the model in a checkpoint."""
+def prepare(ablation: Ablation, variant: str, seed: int) -> Training:
+    """Return a training before its first step."""
     objective = FixedBatches(ablation.corpus, ablation.model.block_size, ablation.val_windows)
     torch.manual_seed(seed)
-    model = saved.model if saved else build(version_of(variant), ablation.model)
-    return Training(model.to(pick_device()), objective, ablation.plan(seed))
+    model = build(version_of(variant), ablation.model).to(pick_device())
+    return Training(model, objective, ablation.plan(seed))
 
 
 def run_one(ablation: Ablation, variant: str, seed: int, tell: Callable[[str], None] = print) -> Run:
@@ -210,13 +215,14 @@ def run_one(ablation: Ablation, variant: str, seed: int, tell: Callable[[str], N
 
     Raises KeyboardInterrupt if the run was interrupted; its checkpoint stays.
     """
-    path, saved = ablation.weights_path(variant, seed), own_checkpoint(ablation, variant, seed)
+    path, saved = ablation.weights_path(variant, seed), ablation.checkpoint(variant, seed)
     weights = path.relative_to(ablation.folder).as_posix()
     if saved and saved.training is None:  # killed after training, before the row was stored
-        return {**saved.info["run"], "weights": weights}
+        row = saved.info.get("run")
+        return {**row, "weights": weights} if isinstance(row, dict) else {}
     if saved:
         tell(f"{variant}, seed {seed}: goes on after step {saved.info['steps_done']}")
-    training = prepare(ablation, variant, seed, saved)
+    training = prepare(ablation, variant, seed)
     tokenizer, about = ablation.corpus.tokenizer, ablation.about(variant, seed)
     run = SavedRun(path, version_of(variant), training, tokenizer, about, resume="the same command goes on")
     if saved:

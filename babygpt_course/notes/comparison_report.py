@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
@@ -30,13 +31,20 @@ Run = dict[str, Any]
 def load_runs(path: Path) -> Results:
     """Read the results of an ablation. Raises BadInput naming the path if it does not hold any."""
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-        wanted = {"variant", "seed", "curve", *MEASURES}
-        if isinstance(results["settings"], dict) and all(wanted <= run.keys() for run in results["runs"]):
-            return dict(results)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
-        pass
-    raise BadInput(f"{path} holds no results of a comparison; move it away, or choose another --out-dir")
+        results = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        results = {}
+    with_statistics(results, path)
+    return results
+
+
+def with_statistics(results: Results, path: Path) -> Results:
+    """Return results with statistics of their runs. Raises BadInput naming a file that holds no such runs."""
+    try:
+        np.array([point for run in results["runs"] for point in run["curve"]], float)  # refuses texts
+        return {**results, "settings": {**results["settings"]}, **aggregate(results["runs"])}
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+        raise BadInput(f"{path} holds no results of a comparison; choose another --out-dir") from None
 
 
 def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
@@ -103,14 +111,12 @@ def report_lines(results: Results) -> list[str]:
     """Return the lines to print: one for each variant and paired difference, and the conclusion."""
     lines = []
     for name, stats in results["variants"].items():
-        losses = (
-            f"loss {with_count(stats['val_loss'])}, NELBO {with_count(stats['nelbo'])} nats per character"
-        )
+        losses = f"loss {with_count(stats['val_loss'])}, NELBO {with_count(stats['nelbo'])}"
         pace = f"{1000 * stats['seconds_per_step']['mean']:.0f} ms a step"
-        lines.append(f"{name}: masked-token validation {losses}, {pace}")
+        lines.append(f"{name}: masked-token validation {losses} nats per character, {pace}")
     for name, stats in results["paired"].items():
-        losses = f"validation loss {with_count(stats['val_loss'])}, NELBO {with_count(stats['nelbo'])}"
-        lines.append(f"{name}, paired: {losses}")
+        loss, bound = with_count(stats["val_loss"]), with_count(stats["nelbo"])
+        lines.append(f"{name}, paired: validation loss {loss}, NELBO {bound}")
     windows = f"{results['val_windows']} windows of {results['settings']['block_size']} characters"
     lines.append(f"validation loss on {windows}, NELBO on the whole validation text; mean ± sd over seeds")
     return [*lines, conclusion(results["runs"])]
@@ -140,17 +146,8 @@ def draw_report(results: Results, folder: Path) -> list[Path]:
         for ax, measure, unit, title, label in panels:
             found = by_variant(runs, measure)
             values = {name: [unit * v for v in seeds.values()] for name, seeds in found.items()}
-            draw_seed_bars(ax, values, wrap_title(title), label)
-        figures = {folder / name: figure for name, figure in zip(PICTURES, (falling, bars), strict=True)}
-        return [save_figure(figure, path) for path, figure in figures.items()]
-
-
-def wrap_title(title: str) -> str:
-    """Break a long title into two lines: at its colon, else at its comma, else after "times"."""
-    for mark in (": ", ", ", " times "):
-        if mark in title and len(title) > 36:
-            return title.replace(mark, f"{mark.rstrip()}\n", 1)
-    return title
+            draw_seed_bars(ax, values, textwrap.fill(title, 36), label)
+        return [save_figure(f, folder / name) for name, f in zip(PICTURES, (falling, bars), strict=True)]
 
 
 def save_figure(figure: Figure, path: Path) -> Path:

@@ -33,6 +33,17 @@ from babygpt.training.saved_run import SavedRun, go_on
 CHECKPOINT_NAME = "pretrain.safetensors"
 NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # note 002's name for it
 VERSION_BY_PE = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
+CODE_FLAGS: dict[str, dict[str, str]] = {  # code -> option of its encoding -> field of CodeConfig
+    "fpe": {
+        "stride": "branch_stride",
+        "theta": "fpe_theta",
+        "max_positions": "fpe_max_positions",
+        "learnable": "fpe_learnable",
+    },
+    "rope2d": {"stride": "branch_stride", "branch_share": "branch_share"},
+    "learned": {"max_branches": "learned_rows"},
+    "none": {},
+}
 
 
 @dataclass(frozen=True)
@@ -166,18 +177,8 @@ class CodeConfig:
 
     def options(self, pe: str) -> dict[str, Any]:
         """Return the options of `build` for a code: its own fields only."""
-        of: dict[str, dict[str, Any]] = {
-            "fpe": {
-                "stride": self.branch_stride,
-                "theta": self.fpe_theta,
-                "max_positions": self.fpe_max_positions,
-                "learnable": self.fpe_learnable,
-            },
-            "rope2d": {"stride": self.branch_stride, "branch_share": self.branch_share},
-            "learned": {"max_branches": self.learned_rows},
-            "none": {},
-        }
-        return {**of[pe], "isolated": self.isolated}
+        own = {option: getattr(self, flag) for option, flag in CODE_FLAGS[pe].items()}
+        return {**own, "isolated": self.isolated}
 
 
 def require_codes(model: LanguageModel, n: int) -> None:
@@ -215,14 +216,12 @@ class Stage:
         """Return the run that trains this stage, new or continued from a checkpoint of the same run.
 
         path   checkpoint to write
-        info   stored in the checkpoint, besides the settings of training and reading
+        info   stored in the checkpoint, besides the plan of training and the text
         """
-        reading = asdict(self.objective.config)
-        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info, "reading": reading}
+        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info}
         training = Training(self.model, self.objective, self.plan)
         run = SavedRun(path, self.version, training, self.corpus.tokenizer, about, options=self.options)
         if saved:
-            self.model.load_state_dict(saved.model.state_dict())
             go_on(run, saved)
         return run
 
@@ -236,8 +235,7 @@ class Stage:
         assert isinstance(model, Transformer)
         whole = n * math.ceil(n_texts / n)
         alone, beside = (parallel_loss(model, objective.val, k, objective.length, whole) for k in (1, n))
-        epochs = self.objective.epochs_read
-        return {"alone": alone, "beside": beside, "gap": beside - alone, "epochs_done": epochs}
+        return {"alone": alone, "beside": beside, "gap": beside - alone, "epochs_done": objective.epochs_read}
 
 
 def prepare_stage(
@@ -313,11 +311,8 @@ def require_same_characters(known: CharTokenizer, wanted: CharTokenizer, path: P
     """Raise BadInput unless a checkpoint was trained on exactly the characters of a corpus."""
     if known.characters == wanted.characters and known.vocab_size == wanted.vocab_size:
         return
-    missing, more = (
-        in_short(sorted({*one.characters} - {*other.characters}))
-        for one, other in ((wanted, known), (known, wanted))
-    )
+    ours, theirs = set(wanted.characters), set(known.characters)
     raise BadInput(
-        f"{path} was trained on other characters: it lacks {missing} of this corpus, "
-        f"and has {more} that the corpus lacks"
+        f"{path} was trained on other characters: it lacks {in_short(sorted(ours - theirs))} of this corpus, "
+        f"and has {in_short(sorted(theirs - ours))} that the corpus lacks"
     )

@@ -133,10 +133,10 @@ def measure_model(
     """
     prompts, draw = truth[:, : config.prompt_len], torch.Generator().manual_seed(config.seed)
     order, encoding = by_confidence(config.confidence_threshold), model.encoding
-    trained: Any = None if alpha is None else encoding.alpha
+    trained: Any = getattr(encoding, "alpha", None)
+    if alpha is not None:
+        encoding.steer("alpha", alpha)
     try:
-        if alpha is not None:
-            encoding.steer("alpha", alpha)
         filled = continue_text(model, prompts, config.gen_len, order, config.temp, config.top_k, draw)
     finally:
         if alpha is not None:

@@ -100,7 +100,8 @@ def content(path: Path) -> Any:
         return "a file"
     held = checkpoint.load(path)
     weights = {name: p.numpy().tobytes() for name, p in held.model.state_dict().items()}
-    info = json.dumps({name: value for name, value in held.info.items() if name not in TIMES})
+    kept = {name: value for name, value in held.info.items() if name not in TIMES}
+    info = json.dumps(kept, sort_keys=True)
     return held.version, held.options, info, held.training is None, weights
 
 

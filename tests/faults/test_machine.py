@@ -2,7 +2,7 @@
 
 import errno
 import os
-from pathlib import Path
+import re
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_a_full_disk_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work
     calls, fsync = iter(range(100)), os.fsync
 
     def full(handle):
-        if next(calls) >= 2:  # steps 2 and 4 were saved
+        if next(calls) > 2:  # the folder was probed, and steps 2 and 4 were saved
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(handle)
 
@@ -117,14 +117,14 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, d
         make(work / f"{name}.m")
     (work / "closed").mkdir()
     (work / "closed").chmod(0o555)
-    touch = Path.touch
+    replace = os.replace
 
-    def forbidden(path, *args, **named):
-        if path.parent.name == "closed":
+    def forbidden(path, target):
+        if target.parent.name == "closed":
             raise PermissionError(errno.EACCES, "Permission denied")
-        touch(path, *args, **named)
+        replace(path, target)
 
-    monkeypatch.setattr(Path, "touch", forbidden)
+    monkeypatch.setattr(os, "replace", forbidden)
     monkeypatch.setattr(Training, "make_step", None)  # a step would fail
     before = listing(work)
     for out in (*PLACES, "closed/m"):
@@ -132,6 +132,31 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, d
         assert result.exit_code == 1, out
         assert "choose another --out" in result.output
         assert listing(work) == before
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")
+@pytest.mark.parametrize(
+    ("call", "error", "line"),
+    [
+        ("os.fsync", errno.EINVAL, "cannot be written: Invalid argument; choose another --out"),
+        ("fcntl.flock", errno.ENOLCK, "cannot be locked: No locks available; choose another place"),
+        ("fcntl.flock", errno.ENOSYS, "written by the dead; .* remove .*/work/.m.safetensors.babygpt-lock"),
+        ("os.chmod", errno.EPERM, "wrote m.safetensors"),
+    ],
+)
+def test_what_a_file_system_cannot_do_is_told_at_once_or_left_out(
+    run, desk, work, monkeypatch, call, error, line
+):
+    def fail(*args, **named):
+        raise OSError(error, os.strerror(error))
+
+    (work / ".m.safetensors.babygpt-lock").write_text("the dead")
+    monkeypatch.setattr(call, fail)
+    assert re.search(line, run(*training_words("train", desk)).output.splitlines()[-1])
+
+
+def test_a_text_of_the_system_whose_reading_may_never_end_is_not_read(run, desk, work):
+    assert "version is empty" in run(*training_words("train", desk), "--corpus", "/proc/version").output
 
 
 def listing(folder):

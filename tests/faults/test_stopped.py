@@ -43,7 +43,7 @@ def disturbed(start, desk, undisturbed, tmp_path):
         *(
             pytest.param(command, f"signal_at_change({nth}, 'SIGKILL')", marks=slow)
             for command in ("train", "pretrain")
-            for nth in (1, 2, 3, 5, 6, 7)
+            for nth in (1, 3, 6, 7, 9, 10, 11)  # the first six while the folder is probed
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_ctrl_c_stops_early_and_measures_what_was_learned(disturbed, command):
 
 
 @slow
-@pytest.mark.parametrize("plants", ["signal_while_measuring('SIGINT')", "signal_at_change(3, 'SIGINT')"])
+@pytest.mark.parametrize("plants", ["signal_while_measuring('SIGINT')", "signal_at_change(7, 'SIGINT')"])
 def test_ctrl_c_while_it_measures_or_saves_loses_nothing(disturbed, plants):
     status, _, steps = disturbed("train", plants)
     assert status in (0, 130)

@@ -1,5 +1,6 @@
 """Values, texts and checkpoints that no command can use: one line names them, and nothing is written."""
 
+import json
 import math
 import pickle
 from functools import cache, partial
@@ -11,6 +12,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from babygpt.cli import main
 from babygpt.config import ModelConfig
@@ -29,7 +32,8 @@ from babygpt.encodings import (
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.positions import Positions
-from tests.faults.conftest import SHAPE, run_here
+from babygpt.training.checkpoint import KEY
+from tests.faults.conftest import SHAPE, contents, run_here, training_words
 
 # ---------------------------------------------------------------- options
 
@@ -56,6 +60,7 @@ WRONG = [  # words after `train VERSION`, and what the one line names
     ("v4", "--corpus {desk}/folder", "no file at"),
     ("v4", "--corpus {desk}/binary", "is not UTF-8 text: byte 128"),
     ("v4", "--corpus {desk}/empty", "is empty"),
+    ("v4", "--out {desk}/text.txt --overwrite", "is what --corpus names"),
     ("v4", "--resume", "no checkpoint"),
     ("v4", "--resume --overwrite", "choose one of them"),
     ("v6", "", "reads several texts at once"),
@@ -114,6 +119,59 @@ def test_a_damaged_or_foreign_checkpoint_is_refused_by_its_name(desk, run, tmp_p
     assert not Path("exploded").exists()
 
 
+EDITS = {  # command -> place in a header, a value, and what the one line says; None where it plays no part
+    "train v4 --out m.safetensors": [
+        ("info.flags", {"compiled": True, "steps": 9, "save_every": "x", "corpus": 5}, None),
+        ("info.corpus", "/proc/kmsg", None),
+        ("info.train.bf16", 0, None),
+        ("info.curve", 5, "does not fit"),
+        ("info", [1], "does not fit together"),
+        ("training.step", "x", "does not fit"),
+    ],
+    "pretrain --out-dir .": [
+        ("info.flags.corpus", 5, None),
+        ("info.flags.n_embd", 32, None),
+        ("info.flags.pe", [1], "'[1]' is not one of"),
+        ("info.flags.pe", "none", "it is a v6 with"),
+        ("info.flags.max_steps", "x", "'x' is not a valid integer"),
+        ("info.flags", None, "does not say how it was trained"),
+    ],
+}
+
+
+@pytest.mark.parametrize("command", EDITS)
+def test_an_edited_header_is_refused_in_one_line_or_plays_no_part(
+    desk, run, undisturbed, tmp_path, monkeypatch, command
+):
+    name, *_ = words = command.split()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("babygpt.device.compile_in_place", None)
+    with monkeypatch.context() as patch:
+        patch.setattr("babygpt.training.loop.require_finite", stop_at_step_5)
+        run(*training_words(name, desk))
+    (path,) = tmp_path.iterdir()
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    for place, value, line in EDITS[command]:
+        header = part = json.loads(metadata[KEY])
+        *outer, last = place.split(".")
+        for key in outer:
+            part = part[key]
+        part[last] = value
+        save_file(tensors, path, {KEY: json.dumps(header)})
+        result = run(*words, "--corpus", desk / "text.txt", "--resume")
+        if line is None:
+            assert contents(tmp_path) == undisturbed(name), place
+        else:
+            assert line in result.output.splitlines()[-1]
+
+
+def stop_at_step_5(name, value, step, lr):
+    if step == 5:
+        raise FloatingPointError
+
+
 def test_a_request_that_a_model_cannot_fulfil_is_refused(desk, run):
     for words, line in (
         ("{desk}/v4.safetensors --prompt cat!", "character '!' at"),
@@ -143,8 +201,7 @@ COMMANDS = {
     "generate {desk}/v4.safetensors": "--tokens 2",
     "generate {desk}/v7-rope.safetensors": "--tokens 2",
     "parallel-generate": "--model {desk}/v6 --tokens 2",
-    "analyze rotary": "",
-    "analyze gaussian": "",
+    "analyze fourier": "",
 }
 WHOLE = ["-1", "0", "1" + "0" * 30, "1" + "0" * 400, "", "x", "nan", "1.5", "-9223372036854775809"]
 REAL = ["nan", "inf", "-inf", "-1", "0", "1e308", "1e39", "1e-320", "", "x"]

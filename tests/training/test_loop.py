@@ -281,15 +281,6 @@ def test_interrupt_keeps_the_records_and_the_model(
     assert same(weights(model), weights(expected))
 
 
-def test_following_does_not_hide_other_errors() -> None:
-    def broken() -> Iterator[Step]:
-        yield Step(1, 0.0, 0.0, 0.0, 0)
-        raise FloatingPointError("loss is nan")
-
-    with pytest.raises(FloatingPointError, match="loss is nan"):
-        follow(broken(), 2)
-
-
 def test_a_run_that_did_not_end_is_not_measured() -> None:
     steps = [Step(1, 1.0, 0.1, 0.0, 1), Step(2, 1.0, 0.1, 0.0, 1)]
     assert finish(iter(steps), 2) == steps

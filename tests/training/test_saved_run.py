@@ -17,9 +17,8 @@ from babygpt.objectives import Batch, NextToken
 from babygpt.terminal import Ended, deferred_signals
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.saved_run import SavedRun, go_on, load_own, restore, training_state
-
-INFO = {"corpus": "small", "many": (1, 2)}  # a tuple, which JSON makes a list of
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import SavedRun, go_on, training_state
 
 
 @pytest.fixture
@@ -31,12 +30,10 @@ def make(small_corpus: Corpus, tmp_path: Path) -> Callable[..., SavedRun]:
         config = ModelConfig(small_corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
         plan = TrainConfig(steps=8, batch_size=4, eval_every=2)
         path = tmp_path / f"{name}.safetensors"
-        saved = load_own(path, "v4", INFO)
-        model = saved.model if saved else build("v4", config)
-        training = Training(model, objective or NextToken(small_corpus, 16), plan)
-        run = SavedRun(path, "v4", training, small_corpus.tokenizer, INFO)
-        if saved:
-            go_on(run, saved)
+        training = Training(build("v4", config), objective or NextToken(small_corpus, 16), plan)
+        run = SavedRun(path, "v4", training, small_corpus.tokenizer, {"corpus": "small"})
+        if path.exists():
+            go_on(run, checkpoints.load(path))
         return run
 
     return fresh
@@ -123,17 +120,6 @@ def test_ctrl_c_saves_the_step_it_came_in(make, whole, small_corpus: Corpus, pre
     assert (weights(again), again.curve) == (weights(whole), whole.curve)
 
 
-def test_sigterm_saves_the_step_it_came_in_and_ends(make, whole, small_corpus: Corpus) -> None:
-    stopped = make(Disturbed(small_corpus, presses(signal.SIGTERM), batch=3))
-    with pytest.raises(Ended) as ended:
-        stopped.train(save_every=0)
-    assert ended.value.code == 128 + signal.SIGTERM
-    assert "ended by SIGTERM: the checkpoint of step 3 stands at" in ended.value.line
-    again = make()
-    assert again.train(save_every=0)
-    assert weights(again) == weights(whole)
-
-
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
     """As under nohup."""
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -171,14 +157,6 @@ def test_weights_that_a_step_has_ruined_do_not_take_the_place_of_good_ones(make)
     assert checkpoints.load(run.path).info["steps_done"] == 1
 
 
-def test_a_file_of_another_run_is_refused(make, whole) -> None:
-    for version, info in (("v3", INFO), ("v4", INFO | {"corpus": "other"}), ("v4", INFO | {"more": 1})):
-        with pytest.raises(BadInput, match="is of another run"):
-            load_own(whole.path, version, info)
-    assert load_own(whole.path, "v4", INFO) is not None
-    assert load_own(whole.path.with_name("none"), "v4", INFO) is None
-
-
 # ---------------------------------------------------------------- the state of a training
 
 
@@ -191,12 +169,12 @@ def test_steered_numbers_that_are_no_weights_come_back(make) -> None:
 
 
 def test_a_state_from_which_anything_is_missing_is_refused(make) -> None:
-    training = make().training
-    list(islice(training.steps(), 2))
-    state = training_state(training)
+    run = make()
+    list(islice(run.training.steps(), 2))
+    state = training_state(run.training)
     for left_out in (*state, "optimizer.0."):
         part = {name: x for name, x in state.items() if not name.startswith(left_out)}
         if left_out.endswith((".step", ".exp_avg", ".exp_avg_sq")):
             continue  # PyTorch's own optimizer says so at its next step
         with pytest.raises(BadInput, match="does not fit"):
-            restore(make().training, part)
+            go_on(make(), Checkpoint("v4", run.training.model, run.tokenizer, training=part))

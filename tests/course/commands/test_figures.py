@@ -42,6 +42,7 @@ def test_a_command_leaves_the_environment_of_its_caller_alone(run):
         (["--cluster-option", "timeout_min=3"], "and belongs to a --cluster"),
         (["--cluster", "local", "--cluster-option", "timeout_min"], "(timeout_min) must be NAME=VALUE"),
         (["--cluster", "local", "--cluster-option", "no_such=1"], "cluster (local): "),
+        (["--cluster", "local", "--cluster-option", f"timeout_min={'9' * 5000}"], "cluster (local): "),
     ],
 )
 def test_ways_of_making_runs_that_there_are_not_are_refused(run, refused, tmp_path, words, says):

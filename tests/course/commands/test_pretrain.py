@@ -52,7 +52,7 @@ def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monk
         result = run(*stage, "--corpus", corpus, "--max-steps", 2, *small)
         assert result.exit_code == 0, result.output
     folders = (stage[stage.index("--out-dir") + 1] for stage in copied)
-    ours = [checkpoint.load(tmp_path / f / "pretrain.safetensors").info["reading"] for f in folders]
+    ours = [checkpoint.load(tmp_path / f / "pretrain.safetensors").info["flags"] for f in folders]
     keys = ("epochs", "batch_by_samples", "branch_slice_count", "branch_loop_all")
     said = [tuple(info[key] for key in keys) for info in ours]
     assert said == [(2, False, 8, True), (3, True, 1, False), (3, True, 1, False)]
@@ -181,8 +181,7 @@ def test_an_out_dir_that_holds_anything_is_left_alone(refused, pretrain, tmp_pat
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text("mine")
-    words = {"pretrain.safetensors": "holds a run already", "notes.txt": "holds something already"}
-    refused(pretrain(corpus, out), words[name], out, "--out-dir")
+    refused(pretrain(corpus, out), f"holds {name} already", out, "--out-dir")
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
 
 

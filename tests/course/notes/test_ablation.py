@@ -186,7 +186,8 @@ def test_other_flags_on_the_same_results_are_refused(finished, other, told):
 
 def test_a_file_that_holds_no_results_is_left_alone(tmp_path):
     at = ablation(tmp_path)
-    for content in ("[1, 2]", "{", '{"runs": []}', "7"):
+    row = json.dumps(runs(a=[1.0])[0]).replace("1.0", '"x"')
+    for content in ("[1, 2]", "{", '{"runs": []}', "7", f'{{"settings": {{}}, "runs": [{row}]}}'):
         at.results_path.write_text(content)
         with pytest.raises(ValueError, match="holds no results of a comparison"):
             run(at)
@@ -258,7 +259,7 @@ def test_pictures_are_drawn_from_the_runs_and_show_every_seed(tmp_path, monkeypa
     report.draw_report({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.7])}, tmp_path)
     falling, bars = drawn[0].axes[0], drawn[1].axes
     assert falling.get_title(loc="left") == "a ends below bb at each of 2 seeds, by 0.500 ± 0.000"
-    assert bars[2].get_title(loc="left") == "A step of bb takes 2.00 times\nas long as a's"
+    assert bars[2].get_title(loc="left") == "A step of bb takes 2.00 times as\nlong as a's"
     assert [line.get_ydata()[0] for line in falling.lines] == pytest.approx([2.1, 2.6])
     band = falling.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == pytest.approx((1.0, 2.2))
