@@ -1,7 +1,5 @@
 """The two sets of numbers that define a run: the shape of the model, and the plan of its training."""
 
-from __future__ import annotations
-
 import math
 import operator
 from dataclasses import dataclass, field, fields
@@ -41,7 +39,7 @@ def finite_number(name: str, value: Any) -> float:
     return number
 
 
-KINDS = {"int": whole_number, "float": finite_number, "bool": lambda name, value: bool(value)}
+KINDS = {int: whole_number, float: finite_number, bool: lambda name, value: bool(value)}
 
 
 def settle_numbers(config: Any) -> None:

@@ -1,7 +1,5 @@
 """Device, precision and number of threads that models compute with."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

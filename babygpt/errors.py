@@ -1,7 +1,5 @@
 """Errors of the user, as opposed to bugs of babygpt."""
 
-from __future__ import annotations
-
 
 class BadInput(ValueError):
     """A value that cannot be used; the message names it and what would be right.

@@ -3,8 +3,6 @@
 Links are followed: the file that a link points to is written, and the link stays.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Estimate memory: refuse early what cannot fit, and read what is large in portions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path

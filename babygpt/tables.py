@@ -3,8 +3,6 @@
 The plain-text form leaves the numbers out: it is the same on every machine, so nbval can compare it.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 SIGINT, SIGTERM and SIGHUP are noted at once and obeyed between two training steps.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

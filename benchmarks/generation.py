@@ -1,7 +1,5 @@
 """Measure how quickly texts are written: token by token with a cache and without, and by filling in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from statistics import median

@@ -1,7 +1,5 @@
 """All that a GPU should show, in one run: each part measures or says why it failed, and the rest goes on."""
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """Machine that a measurement ran on: a time without its machine means nothing."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The plain recipe that ours is measured against: a GPT-2 of PyTorch's own layers, trained with AdamW."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

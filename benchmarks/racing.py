@@ -1,7 +1,5 @@
 """Runs that race to a loss, each by its own recipe and on its own clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass

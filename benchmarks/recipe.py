@@ -1,7 +1,5 @@
 """Our recipe of training against a plain one, and against the same plain one at its best."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

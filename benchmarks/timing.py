@@ -1,7 +1,5 @@
 """Timing tasks in rounds: whatever else the machine does then slows all of them alike."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar

@@ -40,9 +40,9 @@ def test_a_count_is_a_whole_number_and_a_rate_a_finite_one() -> None:
     counts = [1.5, 2.0, math.nan, True, "3", None, np.float64(2), torch.tensor(2.0)]
     rates = [math.nan, math.inf, -math.inf, 10**400, True, "3", None]
     for config, field in FIELDS:
-        if field.type == "bool":
+        if field.type is bool:
             continue
-        kind, values = ("whole", counts) if field.type == "int" else ("finite", rates)
+        kind, values = ("whole", counts) if field.type is int else ("finite", rates)
         for value in values:
             with pytest.raises(BadInput, match=rf"{field.name} \(.*\) must be a {kind} number"):
                 make(config, **{field.name: value})

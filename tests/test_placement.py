@@ -1,7 +1,5 @@
 """Training, watches, metrics and samplers work on the model's device, and give what they give on the CPU."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from dataclasses import astuple, is_dataclass

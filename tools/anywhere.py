@@ -8,8 +8,6 @@ The report lists every cell that raises, and every guess whose outcome differs f
 notebooks' files are only read. Cells are counted from 0, text cells too. Exits with 1 if a cell raises.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

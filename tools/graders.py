@@ -6,8 +6,6 @@ otter assign reads raw cells that open and close a question, its solution and it
 stands between `# BEGIN SOLUTION` and `# END SOLUTION` (docs/otter_assign/notebook_format.rst, format v1).
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

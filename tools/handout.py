@@ -12,8 +12,6 @@ between the marks that the grader cuts at, and the check fails where the exercis
 grader is needed here. Cells that call `.solution()` are left out, and so are those with the tag `solution`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

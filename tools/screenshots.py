@@ -4,8 +4,6 @@ python -m tools.screenshots               into figures/ (about five minutes)
 python -m tools.screenshots --folder F
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

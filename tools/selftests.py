@@ -21,8 +21,6 @@ A question without choices is an open one. Its number and fold may then be those
     2. Is a causal model blind to order? <details><summary>Answer</summary>No: …</details>
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

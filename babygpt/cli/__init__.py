@@ -1,7 +1,5 @@
 """The shell's way into the course: `python -m babygpt --help`."""
 
-from __future__ import annotations
-
 import click
 
 from babygpt.cli.options import CommandGroup

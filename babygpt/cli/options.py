@@ -1,7 +1,5 @@
 """Tools that the commands share: lazy groups, errors in one line, and options."""
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback

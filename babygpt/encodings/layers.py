@@ -1,7 +1,5 @@
 """One encoding for each layer, where all others serve the whole model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

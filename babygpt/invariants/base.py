@@ -1,7 +1,5 @@
 """A promise and its measurement, and the helpers that all measurements share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

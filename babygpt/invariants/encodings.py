@@ -1,7 +1,5 @@
 """Promises of encodings: of scores, of codes that are added, of a gate's alpha and phase."""
 
-from __future__ import annotations
-
 import math
 from copy import deepcopy
 

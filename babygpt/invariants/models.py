@@ -1,7 +1,5 @@
 """Promises of models: what they see, and that a cache changes nothing. Promises of samplers that fill in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Figure that is drawn again and again, quickly, as PNG."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

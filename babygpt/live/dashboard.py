@@ -1,7 +1,5 @@
 """Dashboard of a run: loss, watches, buttons, sliders that steer it; and `train`, which shows one."""
 
-from __future__ import annotations
-
 import time
 import weakref
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Explorer: a function under sliders, and a picture of what it returns; and the controls that it may have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

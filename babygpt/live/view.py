@@ -195,7 +195,7 @@ class View(Output):
         super().__init__(ipywidgets.VBox([*widgets, self.message, self.image, late, self.page]), f"<{title}>")
         self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
-        self.refresh(first_drawing())  # a state that cannot be drawn is an error of the cell
+        self.refresh(first=True)  # a state that cannot be drawn is an error of the cell
         self.painter = Painter(self._paint, self._on_idle)
         resized = weak_callback(self, lambda view, _: view.painter.wake())
         self.page.observe(resized, names="size")
@@ -204,8 +204,12 @@ class View(Output):
         """Draw the present state on the canvas."""
         raise NotImplementedError
 
-    def refresh(self, lock: AbstractContextManager[Any] = DRAWING_LOCK) -> None:
-        """Draw and show in the caller's thread, where errors are raised too."""
+    def refresh(self, first: bool = False) -> None:
+        """Draw and show in the caller's thread, where errors are raised too.
+
+        first  whether artists are made too, in the course's style
+        """
+        lock: AbstractContextManager[Any] = first_drawing() if first else DRAWING_LOCK
         with lock:
             self.draw()
             if self.page.size:

@@ -8,8 +8,6 @@ they then ran after an error too, and sometimes in another order.)
 This reads private attributes of ipykernel 6.29 to 6.31; pyproject.toml keeps it below 7.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Watches: a measurement repeated while a model trains, and how it is drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

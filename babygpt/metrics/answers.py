@@ -3,8 +3,6 @@
 The two scores differ: a model may find the right name likelier than the wrong one, and still write neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

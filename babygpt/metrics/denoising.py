@@ -1,7 +1,5 @@
 """The bound on a text's surprise that a model of masked diffusion gives: the NELBO."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Insides of a trained model: attention weights, silenced heads, hidden distances, tables, kernels, gates."""
 
-from __future__ import annotations
-
 import math
 import threading
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Loss of models that predict the next token, position by position, within their window and past it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Several texts in one sequence: what they cost each other, and what leaks from one into another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

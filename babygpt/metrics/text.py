@@ -4,8 +4,6 @@ No number here knows whether a text is any good. A text that says one thing over
 letters drawn at random never repeat. So these numbers are read together, beside those of real text.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

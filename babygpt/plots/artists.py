@@ -4,8 +4,6 @@ Asked a second time for an artist of the same name, each function moves the one 
 touched that did not change: an untouched axis need not be drawn again, and drawing axes is what takes time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 

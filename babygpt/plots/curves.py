@@ -1,7 +1,5 @@
 """Curves over steps, positions and distances, and a clock; a second call on the same Axes moves them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

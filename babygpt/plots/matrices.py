@@ -1,7 +1,5 @@
 """Matrices in colours, one or several beside each other; a second call on the same Axes moves them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures that are drawn once, each on empty Axes: a second call would draw over the first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The look of all pictures of the course: colours, fonts, marks for characters that cannot be seen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

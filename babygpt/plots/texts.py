@@ -1,7 +1,5 @@
 """Texts, a square for each character; a second call on the same Axes moves them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Which ones is an `Order`: the surest first, or by chance. What appeared stays as
 holes takes at least one step and at most n. (In `remasking` it does not stay.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial

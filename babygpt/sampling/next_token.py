@@ -1,7 +1,5 @@
 """Writing one text, or several texts at once, one token of each after another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

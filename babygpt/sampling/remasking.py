@@ -6,8 +6,6 @@ it would be under `ancestral`, and it is whole at the last, at which nothing is 
 above 0 it runs a little ahead.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A checkpoint holds no pickle: you can open one without trusting its author.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Several processes that train one model together, as torchrun starts them."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

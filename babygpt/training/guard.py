@@ -1,7 +1,5 @@
 """Checks around training: one trainer at a time on a model, known tokens, and finite losses."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Iterator

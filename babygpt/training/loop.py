@@ -3,8 +3,6 @@
 `Training.make_step` is one step from top to bottom: draw a batch, forward, backward, update, record.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

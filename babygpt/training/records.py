@@ -1,7 +1,5 @@
 """Records of training steps, and progress bars that collect them while a model trains."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Every command that trains goes through here.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

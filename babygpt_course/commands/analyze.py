@@ -1,7 +1,5 @@
 """`analyze fourier`: how well branch codes can be told apart, as note 002 measures it."""
 
-from __future__ import annotations
-
 import click
 import torch
 

@@ -1,7 +1,5 @@
 """`claims`: measure the claims of the source notes."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`compare encodings` and `compare generation`, with the flags of note 000."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Command that measures and draws the course's figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

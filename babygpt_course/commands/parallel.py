@@ -1,7 +1,5 @@
 """`pretrain` and `parallel-generate`: several texts in one sequence, with the flags of note 002."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

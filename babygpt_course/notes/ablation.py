@@ -5,8 +5,6 @@ saved while it trains and stored when it ends: the same command continues an int
 process at a time works in a folder; a second one is refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """Report of an ablation: statistics, paired differences, lines to print, two pictures."""
 
-from __future__ import annotations
-
 import io
 import json
 import textwrap

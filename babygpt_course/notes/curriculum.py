@@ -1,7 +1,5 @@
 """Train a model of parallel branches in stages, as note 002 does: `python -m babygpt pretrain`."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ All models continue the same windows of the validation text. The true continuati
 yardstick: a number is good if it is near theirs, not if it is high or low.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

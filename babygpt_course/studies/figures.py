@@ -1,7 +1,5 @@
 """Table of the course's figures; a study's numbers are stored as JSON, with the command that makes them."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -1,7 +1,5 @@
 """Drawing of stored results, seed by seed, each figure on empty Axes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sweep of a study: train each variant from each seed, measure it, and keep the finished runs in a file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The book in a real browser: every page, every recorded slider, on a desk and on a telephone."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -3,8 +3,6 @@
 A test names them as text, such as "signal_at_step(3, 'SIGKILL')"; `conftest.start` runs that text first.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

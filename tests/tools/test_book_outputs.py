@@ -1,7 +1,5 @@
 """What a notebook has shown becomes what a page can show."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

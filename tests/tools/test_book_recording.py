@@ -1,7 +1,5 @@
 """What is recorded of a live picture is what it shows; what is made of the changes on a page."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

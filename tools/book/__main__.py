@@ -4,8 +4,6 @@ python -m tools.book               run all lessons
 python -m tools.book 04_rope       only this one; the others as they are stored, without sliders
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

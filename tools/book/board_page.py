@@ -1,7 +1,5 @@
 """Page of the board: all versions on equal terms, as the stored results have them."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Page of claims: the sentences of the source notes, their verdicts, and filters by note and verdict."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence

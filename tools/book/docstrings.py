@@ -1,7 +1,5 @@
 """Docstrings as web text: prose, and a list of what stands in aligned columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The repository's own pages as pages of the book, and where their links lead there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Run a notebook for the book, in a fresh kernel: its outputs, and what was recorded meanwhile."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

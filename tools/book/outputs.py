@@ -1,7 +1,5 @@
 """Turn what a notebook's cells have shown into what a page without a kernel shows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from base64 import b64decode

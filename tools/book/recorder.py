@@ -3,8 +3,6 @@
 The notebook knows nothing of it: `install` runs before its first cell and `Recorder.write` after its last.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

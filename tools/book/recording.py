@@ -5,8 +5,6 @@ combinations; every other one alone, while the rest stand where they stood. A pi
 and each panel is stored once, as a small file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The v4 of notebook 04 and the v7 of notebook 07b, for benchmarks and screenshots."""
 
-from __future__ import annotations
-
 import torch
 
 from babygpt.config import TrainConfig

@@ -1,7 +1,5 @@
 """Motion of the dashboards on a page, from the changes that `Notebook.record` noted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """A JupyterLab with nothing of this machine's settings, and the notebooks that it serves."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A folder of web pages, served on this machine as the code host would."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Explorers of encodings that act on scores: ALiBi's slopes, the Gaussian kernel, polar gates."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

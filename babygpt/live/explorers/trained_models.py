@@ -3,8 +3,6 @@
 Each copies its model: the picture does not change while the model trains on.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """Explorers of codes made of waves: the sinusoid, RoPE, and codes for parallel texts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

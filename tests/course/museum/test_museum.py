@@ -1,7 +1,5 @@
 """The museum: every specimen is told apart by what it breaks, and no name is taken without proof."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Study of longer texts: models that fine-tuning leaves alone, and verdicts of statements."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest
