@@ -678,6 +678,7 @@ model.encoding = encoding
 rows = [(name, f"{loss:.2f}") for name, loss in tried.items()]
 Table(("v4 at places 144 to 191", "loss (nats per character)"), rows, stable=1)
 
+
 # %% [markdown]
 # Slowing all of them makes things much worse: the quick pairs tell neighbours apart, and now the letter before looks like no distance that the model knows. Slowing only the slow ones helps, so their angles were part of the trouble; but a good part remains. A softmax over four times as many tokens is new as well, and matrices that were fitted to old angles do not know what to do with these either.
 #

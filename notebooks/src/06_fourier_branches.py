@@ -404,6 +404,7 @@ for kind, more in worse.items():
     seeds = ", ".join(f"{x:+.3f}" for x in more)
     print(f"{kind:<9} stride 1 minus 128: {seeds}; mean {more.mean():+.3f}")
 
+
 # %% [markdown]
 # Two texts are kept apart even at stride 1, where neighbours are 97% alike (at the note's width): a model that has to can. The *loss* is not quite indifferent: at stride 1 it is some hundredths of a nat higher than at 128, in each of three seeds and under either code, though under Fourier codes the seeds differ among themselves as much. So note 003 is nearly right, and for another reason than it gives. And most of what stayed after the slider was moved was the *change*, it seems: models with a stride of 1 from the beginning pay much less.
 #
@@ -612,6 +613,7 @@ keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
 unknown = {key: np.mean(results["runs"]["two: Fourier"][key]) for key in keys}
 for key in keys:
     print(f"{key:<20} {unknown[key]:.0%} of the words")
+
 
 # %% [markdown]
 # Two branches, as trained, write no more gibberish side by side than isolated: the words that the model invents are its own youth. Four texts, of which it never saw more than two, bring it to a fifth. (`python -m babygpt pretrain` trains as long as you like, in the note's three stages, and `parallel-generate` writes.)
