@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.test_docs import anchors
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,23 +51,3 @@ def test_every_link_of_a_notebook_leads_to_a_term():
     texts = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "notebooks" / "src").glob("*.py"))
     assert len(LINK.findall(texts)) > 50
     assert dead(texts, anchors(PAGE)) == []
-
-
-@pytest.mark.parametrize(
-    ("page", "told"),
-    [
-        ("### A\n\nOne. Two. [01, 02]\n", []),
-        ("### A\n\nIt is 1.5 of *x?*. Two. [all]\n", []),
-        ("### A\n\nOnly one. [01]\n", ["A: 1 sentences"]),
-        ("### A\n\nOne. Two. Three.\n", ["A: 3 sentences"]),
-        ("### B\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["not in order"]),
-        ("### A\n\nOne. Two.\n\n### A\n\nOne. Two.\n", ["twice: a"]),
-    ],
-)
-def test_a_wrong_glossary_would_be_seen(page: str, told: list[str]):
-    assert wrong(page) == told
-
-
-def test_a_dead_link_would_be_seen():
-    text = "[a](../docs/glossary.md#stream) [b](../docs/glossary.md) [c](../docs/glossary.md#steam)"
-    assert dead(text, {"stream"}) == ["steam"]

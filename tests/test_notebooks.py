@@ -1,27 +1,21 @@
 """The stored notebooks: executed, tidy, in step with their text, and a lesson more than a script.
 
 Whether they run, and give what they store, is nbval's work (`make test`). A check is a function
-that returns what is wrong with a notebook, so that each can be tried on a broken one below.
+that returns what is wrong with a notebook.
 """
 
 import ast
-import base64
-import io
 import re
-from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import jupytext
 import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbval.plugin import get_sanitize_patterns, metadata_tags
-from PIL import Image
 
 from tools.notebooks import ANSWER, FOLDED, KERNEL, PNG_IN_HTML, WIDGET, quantise
 
@@ -201,131 +195,6 @@ def test_texts_and_the_readme_know_the_same_notebooks():
     assert (
         listed((ROOT / "README.md").read_text(encoding="utf-8")) == [f"{name}.ipynb" for name in names] != []
     )
-
-
-# ---------------------------------------------------------------- the checks see what is wrong
-
-
-def picture(alt: str, mode: str = "P", saved_in_browser: bool = False) -> NotebookNode:
-    """A live picture of a training, of one colour, as a notebook stores it."""
-    file = io.BytesIO()
-    Image.new(mode, (64, 64)).save(file, "PNG")
-    png, data = base64.b64encode(file.getvalue()).decode(), {"text/plain": "<training: v4>"}
-    if saved_in_browser:
-        data["text/html"] = f'<img alt="{alt}" src="data:image/png;base64,{png}">'
-        return new_output("display_data", data=data)
-    data["image/png"] = png
-    return new_output("display_data", data=data, metadata={"image/png": {"alt": alt}})
-
-
-def good() -> NotebookNode:
-    """A small notebook with which all is well."""
-    prose = "Words lead, and code follows; here are enough of them to lead the lines below."
-    line = new_output("stream", name="stdout", text="3.14\n")
-    photo = new_output("display_data", data={"image/jpeg": "iVBOR/tmp/x", "text/plain": "photo"})
-    pictures = [picture("v4: 0.9 nats at step 300", saved_in_browser=saved) for saved in (False, True)]
-    work = new_code_cell("# a comment\n%matplotlib inline\nprint(round(math.pi, 2))", id="work")
-    work.update(execution_count=2, outputs=[line, photo, *pictures])
-    work.metadata.tags = ["nbval-ignore-output", "our-own"]
-    cells = [new_markdown_cell(prose, id="prose"), new_code_cell("import math", id="imports"), work]
-    cells[1].execution_count = 1
-    return new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-
-
-def changed(cell: int, **values: Any) -> Callable[[NotebookNode], None]:
-    """Return a function that spoils a notebook by changing one cell."""
-    return lambda nb: nb.cells[cell].update(values)
-
-
-def with_metadata(**values: Any) -> Callable[[NotebookNode], None]:
-    """Return a function that spoils the metadata of the last cell."""
-    return lambda nb: nb.cells[2].metadata.update(values)
-
-
-def one_more(output: NotebookNode) -> Callable[[NotebookNode], None]:
-    """Return a function that spoils a notebook by storing one more output."""
-    return lambda nb: nb.cells[2].outputs.append(output)
-
-
-def printed(text: str, name: str = "stdout") -> Callable[[NotebookNode], None]:
-    """Return a function that spoils a notebook by storing one more line of output."""
-    return one_more(new_output("stream", name=name, text=text))
-
-
-def more_code(*sources: str) -> Callable[[NotebookNode], None]:
-    """Return a function that adds code cells, executed in order."""
-    cells = [new_code_cell(s, execution_count=3 + i) for i, s in enumerate(sources)]
-    return lambda nb: nb.cells.extend(cells)
-
-
-FAILED = new_output("error", ename="ValueError", evalue="no", traceback=[])
-SPOILT = [
-    (executed_in_order, changed(2, execution_count=None)),
-    (executed_in_order, changed(1, execution_count=7)),
-    (without_errors, one_more(FAILED)),
-    (without_debris, lambda nb: nb.metadata.update(widgets={"state": {}})),
-    (without_debris, one_more(new_output("display_data", data={WIDGET: {"model_id": "1"}}))),
-    (without_debris, with_metadata(execution={"iopub.status.busy": "2026-01-01"})),
-    (without_debris, with_metadata(tags=[ANSWER])),
-    (without_debris, with_metadata(jupyter=dict(FOLDED))),
-    (without_debris, with_metadata(tags=[ANSWER], jupyter=dict(FOLDED))),  # its first line can be seen
-    (without_debris, printed("100%|███| 3/3", name="stderr")),
-    (without_machine_paths, printed(f"saved to {ROOT / 'weights'}")),
-    (without_machine_paths, printed("saved to\n/home/ada/course/weights")),
-    (without_machine_paths, printed("saved to C:\\Users\\ada\\course")),
-    *((with_small_pictures, one_more(picture("at step 300", "RGB", saved))) for saved in (False, True)),
-    *((with_trained_dashboards, one_more(picture("v4: untrained", "P", saved))) for saved in (False, True)),
-    (with_known_tags, with_metadata(tags=["nbval-ignore-ouput"])),
-    (with_imports_first, more_code("x = 1", "if x:\n    from math import tau")),
-    (with_short_cells, more_code("\n".join(f"x{i} = {i}" for i in range(16)))),
-    (with_short_cells, more_code(*["\n".join(["x = 1"] * 6)] * 3)),
-    (with_prose_leading, changed(0, source="# Title")),
-]
-
-
-def test_a_good_notebook_passes():
-    assert [check.__name__ for check in CHECKS if check(good())] == []
-
-
-@pytest.mark.parametrize(("check", "spoil"), SPOILT)
-def test_a_spoilt_notebook_is_seen(check: Callable, spoil: Callable):
-    nb = good()
-    spoil(nb)
-    assert check(nb)
-
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Path:
-    """The good notebook on disk, with its text."""
-    path = tmp_path / "00_good.ipynb"
-    (tmp_path / "src").mkdir()
-    nbformat.write(good(), path)
-    jupytext.write(good(), tmp_path / "src" / "00_good.py", fmt="py:percent")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("round(math.pi, 2)", "round(math.pi, 3)"),
-        ("enough of them", "some of them"),
-        (', "our-own"', ""),
-        ("# %% [markdown]", "# %%"),
-        ("import math", "import math\n\n# %%\nx = 1"),
-    ],
-)
-def test_a_text_out_of_step_is_seen(pair: Path, old: str, new: str):
-    text = pair.parent / "src" / "00_good.py"
-    before = text.read_text(encoding="utf-8")
-    assert old in before
-    assert out_of_step(pair) == []
-    text.write_text(before.replace(old, new), encoding="utf-8")
-    assert out_of_step(pair)
-
-
-def test_readme_rows_are_read_from_its_tables_only():
-    readme = "See [00](notebooks/00_a.ipynb).\n| [01 B](notebooks/01_b.ipynb) | two minutes |\n"
-    assert listed(readme) == ["01_b.ipynb"]
 
 
 # ---------------------------------------------------------------- what nbval blots out
