@@ -4,7 +4,7 @@ import math
 import operator
 from dataclasses import dataclass, field, fields
 from reprlib import repr as short  # shortens a number of hundreds of digits
-from typing import Any
+from typing import Any, get_type_hints
 
 from babygpt.errors import BadInput
 
@@ -44,9 +44,10 @@ KINDS = {int: whole_number, float: finite_number, bool: lambda name, value: bool
 
 def settle_numbers(config: Any) -> None:
     """Store each number of a dataclass as the int, float or bool that its field says, or raise BadInput."""
+    kinds = get_type_hints(type(config))  # types also where a module's annotations are text
     for f in fields(config):
-        if f.type in KINDS:
-            object.__setattr__(config, f.name, KINDS[f.type](f.name, getattr(config, f.name)))  # frozen
+        if (kind := kinds[f.name]) in KINDS:
+            object.__setattr__(config, f.name, KINDS[kind](f.name, getattr(config, f.name)))  # frozen
 
 
 def require_positive(config: Any, *names: str) -> None:
