@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import Encoding, distances
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
@@ -141,41 +141,6 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
 # ---------------------------------------------------------------- distances
 
 
-class Horizon(Encoding):
-    """Another encoding, with -inf added to every score of a key more than `distance` tokens away.
-
-    encoding  does all the rest
-    distance  the furthest that may be seen, in tokens; at 0 a token sees only itself
-    dtype     of the model's queries
-    Raises ValueError for a distance below 0.
-    """
-
-    def __init__(self, encoding: Encoding, distance: int, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__()
-        if distance < 0:
-            raise BadInput(f"distance ({distance}) must be at least 0 tokens")
-        self.encoding, self.distance, self.dtype = encoding, distance, dtype
-        self.max_positions = encoding.max_positions
-
-    def of_layer(self, layer: int) -> Encoding:
-        own = self.encoding.of_layer(layer)
-        return self if own is self.encoding else Horizon(own, self.distance, self.dtype)
-
-    def embed(self, x: Tensor, positions: Positions) -> Tensor:
-        return self.encoding.embed(x, positions)
-
-    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        return self.encoding.transform_qk(q, k, positions)
-
-    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        away = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
-        # PyTorch's attention misreads a float32 mask beside float64 queries, and raises no error.
-        zeros = torch.zeros(away.shape, dtype=self.dtype, device=away.device)
-        hidden = zeros.masked_fill(away > self.distance, -torch.inf)
-        bias = self.encoding.score_bias(queries, keys)
-        return hidden if bias is None else bias + hidden
-
-
 def short_sighted(model: Transformer, distance: int) -> Transformer:
     """Return the model with attention limited: no head sees further back than `distance` tokens.
 
@@ -183,8 +148,18 @@ def short_sighted(model: Transformer, distance: int) -> Transformer:
              token may still hear of what stands L times as far, if a token between passes it on.
     Raises ValueError for a distance below 0.
     """
-    dtype = next(model.parameters()).dtype
-    return with_encoding(model, Horizon(model.encoding, distance, dtype))
+    if distance < 0:
+        raise BadInput(f"distance ({distance}) must be at least 0 tokens")
+    other = with_encoding(model, model.encoding)
+
+    def hidden(queries: Positions, keys: Positions, unbiased: bool) -> Tensor:
+        far = distances(queries, keys).abs().unsqueeze(-3) > distance  # (B|, 1, Tq, Tk)
+        mask = model.hidden(queries, keys, unbiased=False)  # no mask of attention's own, which knows no `far`
+        mask = torch.zeros(far.shape, device=far.device) if mask is None else mask
+        return mask.masked_fill(far, -torch.inf)
+
+    other.hidden = hidden  # type: ignore[method-assign]
+    return other
 
 
 def cost_of_hiding(
