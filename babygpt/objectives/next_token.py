@@ -18,7 +18,6 @@ from babygpt.data.batches import (
 )
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.memory import BatchShape
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives.objective import Batch, Objective, cross_entropy, next_token_losses
 from babygpt.positions import Positions
@@ -56,10 +55,6 @@ class NextToken(Objective):
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         require_causal(model)
         return next_token_losses(model, batch)
-
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Return the mean loss of a batch, in nats per token: a scalar with a gradient."""
-        return self.losses(model, batch).mean()  # every token is a target: nothing to count
 
     def val_batches(self) -> Iterator[Batch]:
         if self.val_starts is None:
@@ -125,11 +120,6 @@ class Branches(Objective):
             return torch.randint(low, high + 1, (batch_size,), generator=generator)
         n = int(torch.randint(low, high + 1, (1,), generator=generator))
         return torch.full((max(1, batch_size // n),), n)
-
-    def largest(self, batch_size: int) -> BatchShape:
-        most = self.n_branches[1]
-        rows = batch_size if self.by_samples else max(1, batch_size // most)
-        return BatchShape(rows, most * self.length, own_positions=True)
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw texts and interleave them: a BranchBatch."""
