@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 
 import torch
 
-from babygpt.errors import BadInput
+from babygpt.config import require_countable
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
@@ -23,8 +23,7 @@ def words(text: str) -> list[str]:
 
 def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
     """Count each n units that stand beside each other. Raises ValueError if n is below 1."""
-    if n < 1:
-        raise BadInput(f"n ({n}) must be at least 1")
+    require_countable("n", n)
     return Counter(tuple(units[i : i + n]) for i in range(len(units) - n + 1))
 
 
