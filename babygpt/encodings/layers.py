@@ -46,10 +46,6 @@ class PerLayer(Encoding):
     def of_layer(self, layer: int) -> Encoding:
         return cast(Encoding, self.layers[layer])
 
-    def require_layers(self, n: int) -> None:
-        if n != len(self.layers):
-            raise BadInput(f"{len(self.layers)} encodings for {n} layers: each layer needs one")
-
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         return self.of_layer(0).embed(x, positions)
 

@@ -1,9 +1,9 @@
-"""Insides of a trained model: attention weights, silenced heads, hidden distances, tables, kernels, gates."""
+"""Insides of a trained model: attention weights, silenced heads, tables, kernels, gates."""
 
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,13 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding, distances
+from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
-from babygpt.metrics.losses import loss_by_position
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
-from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
 
@@ -138,50 +136,6 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
     return torch.stack(found).float().cpu().numpy()
 
 
-# ---------------------------------------------------------------- distances
-
-
-def short_sighted(model: Transformer, distance: int) -> Transformer:
-    """Return the model with attention limited: no head sees further back than `distance` tokens.
-
-    returns  a model that shares all weights with the first, which is left as it is. Through L layers a
-             token may still hear of what stands L times as far, if a token between passes it on.
-    Raises ValueError for a distance below 0.
-    """
-    if distance < 0:
-        raise BadInput(f"distance ({distance}) must be at least 0 tokens")
-    other = with_encoding(model, model.encoding)
-
-    def hidden(queries: Positions, keys: Positions, unbiased: bool) -> Tensor:
-        far = distances(queries, keys).abs().unsqueeze(-3) > distance  # (B|, 1, Tq, Tk)
-        mask = model.hidden(queries, keys, unbiased=False)  # no mask of attention's own, which knows no `far`
-        mask = torch.zeros(far.shape, device=far.device) if mask is None else mask
-        return mask.masked_fill(far, -torch.inf)
-
-    other.hidden = hidden  # type: ignore[method-assign]
-    return other
-
-
-def cost_of_hiding(
-    model: Transformer, ids: Tensor, distances: Sequence[int], length: int, n_windows: int = 64
-) -> np.ndarray:
-    """Measure how much the loss rises when tokens further back than a distance are hidden.
-
-    ids        (N,)  text
-    distances  each in tokens; one of length - 1 hides nothing
-    length     tokens in a window; the loss is the mean over its second half
-    n_windows  windows, evenly over the text, the same for every distance
-    returns    (len(distances),)  nats per token; 0 where the model did not use what is hidden
-    Raises ValueError for a distance below 0, and as `loss_by_position` does.
-    """
-
-    def second_half(seen: Transformer) -> float:
-        return float(loss_by_position(seen, ids, length, n_windows)[length // 2 :].mean())
-
-    whole = second_half(model)
-    return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
-
-
 # ---------------------------------------------------------------- tables, kernels, gates
 
 
@@ -227,13 +181,10 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
         raise BadInput(f"share ({share}) must be above 0 and at most 1")
     device = encoding.get("log_alphas").device
 
-    def log_kernel(distance: int) -> Tensor:  # K itself may be too small a number
-        return encoding.log_kernel(torch.tensor(distance, device=device))
+    peak, least = encoding.log_kernel(torch.tensor(0, device=device)), math.log(share)
 
-    peak, least = log_kernel(0), math.log(share)
-
-    def below(distance: int) -> bool:
-        return bool((log_kernel(distance) - peak < least).all())
+    def below(distance: int) -> bool:  # in logarithms, because K itself may be too small a number
+        return bool((encoding.log_kernel(torch.tensor(distance, device=device)) - peak < least).all())
 
     return bisect_left(range(furthest), True, key=below)
 
