@@ -9,8 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-import torch
-
 from babygpt.config import require_countable
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
@@ -47,12 +45,3 @@ def repeated(units: Sequence[Hashable], n: int) -> float:
     """
     found = grams(units, n)
     return sum(c for c in found.values() if c > 1) / found.total() if found else math.nan
-
-
-def entropy(units: Sequence[Hashable]) -> float:
-    """Return the entropy of how often each unit comes, in nats; nan for an empty text.
-
-    From few units it comes out too low: n units have at most log(n).
-    """
-    counts = torch.tensor(list(Counter(units).values()), dtype=torch.float64)
-    return float(torch.distributions.Categorical(counts).entropy()) if len(counts) else math.nan

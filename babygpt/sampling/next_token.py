@@ -73,10 +73,8 @@ def generate(
         if text.shape[1] - start > block_size:
             start = text.shape[1] - (block_size + 1) // 2
             cache, read = KVCache(block_size), start
-        if use_cache:
-            logits, read = model(text[:, read:], cache=cache), text.shape[1]
-        else:
-            logits = model(text[:, start:])
+        first = read if use_cache else start
+        logits, read = model(text[:, first:], cache=cache if use_cache else None), text.shape[1]
         # Tokens are drawn on the CPU, alike on every device.
         token = sample_token(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
         text = torch.cat([text, token[:, None].to(device)], dim=1)
