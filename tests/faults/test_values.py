@@ -45,7 +45,7 @@ WRONG = [  # words after `train VERSION`, and what the one line names
     ("v4", "--n-embd 30 --n-head 4", "n_embd (30) must be divisible by n_head (4)"),
     ("v4", "--n-embd 6 --n-head 2", "width (3) must be even"),
     ("v4", "--block-size 100000", "needs at least 100001"),
-    ("v4", f"--n-layer {10**30}", "must be below 2^63"),
+    ("v4", f"--n-layer {10**30}", "below 2^63"),
     ("v4", "--lr-other nan", "lr_other (nan) must be a finite number"),
     ("v4", "--lr-matrix inf", "lr_matrix (inf) must be a finite number"),
     ("v4", "--final-lr 2", "final_lr (2.0) must lie between 0 and 1"),
