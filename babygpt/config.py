@@ -54,10 +54,10 @@ def require_positive(config: Any, *names: str) -> None:
     """Raise BadInput naming the first of these fields that is not above 0, or too large for PyTorch."""
     for name in names:
         value = getattr(config, name)
-        whole = isinstance(value, int)
-        if not 0 < value <= (BEYOND - 1 if whole else 1e38):  # float32 holds hardly more
-            most = "must be below 2^63" if whole else "at most 1e38"
-            raise BadInput(f"{name} ({short(value)}) must be above 0, and {most}")
+        if isinstance(value, int):
+            require_countable(name, value)
+        elif not 0 < value <= 1e38:  # float32 holds hardly more
+            raise BadInput(f"{name} ({value}) must be above 0, and at most 1e38")
 
 
 def require_countable(name: str, number: int) -> None:

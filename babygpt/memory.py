@@ -1,9 +1,8 @@
 """Estimate memory: refuse early what cannot fit, and read what is large in portions."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 import torch
@@ -19,14 +18,6 @@ SMALL = 2**24  # bytes that every machine has
 WORDS = ("not enough memory", "allocate memory", "out of memory", "bad_alloc", "bad allocation")
 
 
-class BatchShape(NamedTuple):
-    """Rows and tokens of a batch, and whether each row needs an attention mask of its own."""
-
-    rows: int
-    length: int
-    own_positions: bool = False
-
-
 def device_memory(device: torch.device) -> int:
     """Return all memory of a device in bytes; of the CPU as much as this container may use."""
     if device.type == "cuda":
@@ -39,8 +30,7 @@ def require_memory(what: str, size: int, device: torch.device | None = None) -> 
     """Raise BadInput naming `what`, a plural, unless so many bytes fit into the device (the CPU if None)."""
     available = device_memory(device or torch.device("cpu"))
     if size > available:
-        wanted, have = Decimal(size) / 10**9, Decimal(available) / 10**9  # a float cannot hold every size
-        raise BadInput(f"{what} need at least {wanted:.4g} GB of memory; there are {have:.4g}")
+        raise BadInput(f"{what} need at least {size / 1e9:.4g} GB of memory; there are {available / 1e9:.4g}")
 
 
 def require_memory_for_model(config: ModelConfig, blocks: bool = True) -> None:
@@ -52,21 +42,21 @@ def require_memory_for_model(config: ModelConfig, blocks: bool = True) -> None:
     require_memory(f"the weights of {config}", FLOAT * weights)
 
 
-def require_memory_to_train(model: Any, plan: TrainConfig, batch: BatchShape, share: int = 1) -> None:
+def require_memory_to_train(model: Any, plan: TrainConfig, length: int, share: int = 1) -> None:
     """Raise BadInput if a step cannot fit into memory, by an estimate that is rather too low.
 
     It counts weights, gradients and the optimizer's memory, what each block keeps for the backward pass,
-    the logits with their gradient, and the attention masks of rows that need their own.
+    and the logits with their gradient.
 
-    batch  the largest that is drawn
-    share  processes that share every batch
+    length  tokens in a window
+    share   processes that share every batch
     """
     shape, device = model.config, next(model.parameters()).device
     kept = 8 if device.type == "cpu" else 4  # numbers per channel of a block; a GPU keeps bfloat16
     of_token = max(1, kept * shape.n_layer * hasattr(model, "blocks")) * shape.n_embd + 2 * shape.vocab_size
-    of_row = batch.length * (of_token + batch.length * batch.own_positions)
-    numbers = 3 * sum(p.numel() for p in model.parameters()) + max(1, batch.rows // share) * of_row
-    what = f"{plan.batch_size} windows (batch_size) of {batch.length} tokens and {shape}"
+    rows = max(1, plan.batch_size // share)
+    numbers = 3 * sum(p.numel() for p in model.parameters()) + rows * length * of_token
+    what = f"{plan.batch_size} windows (batch_size) of {length} tokens and {shape}"
     require_memory(what, FLOAT * numbers, device)
 
 

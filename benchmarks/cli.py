@@ -17,7 +17,7 @@ from babygpt.cli.options import (
     CommandGroup,
     corpus_option,
     list_of,
-    require_writable_folder,
+    refuse_unwritable,
     typed,
 )
 from babygpt.errors import BadInput
@@ -47,7 +47,7 @@ def benchmark(measure: Callable[..., Results]) -> Command:
     @functools.wraps(measure)
     def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
         if store:
-            require_writable_folder(folder, "--folder")  # now, and not after minutes
+            refuse_unwritable(folder / "results", "--folder")  # now, and not after minutes
         from babygpt.files import write_atomically
         from benchmarks.machine import CPU, describe_machine
 

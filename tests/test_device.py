@@ -7,7 +7,7 @@ import joblib
 import pytest
 import torch
 
-from babygpt.device import hardware, pick_device, use_allowed_threads
+from babygpt.device import pick_device, use_allowed_threads
 
 
 def test_cuda_comes_before_mps_before_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,14 +27,6 @@ def test_a_device_that_is_named_is_picked_if_it_is_there(monkeypatch: pytest.Mon
         monkeypatch.setenv("BABYGPT_DEVICE", wrong)
         with pytest.raises(ValueError, match=rf"BABYGPT_DEVICE \({wrong}\) must be one of .*: mps, cpu$"):
             pick_device()
-
-
-def test_the_hardware_names_all_that_a_result_depends_on() -> None:
-    assert hardware() == {
-        "device": pick_device().type if pick_device().type != "cuda" else torch.cuda.get_device_name(),
-        "threads": torch.get_num_threads(),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-    }
 
 
 # ---------------------------------------------------------------- threads

@@ -9,9 +9,7 @@ import torch
 
 from babygpt import memory as budget
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.stories import Question
 from babygpt.memory import (
-    BatchShape,
     device_memory,
     is_out_of_memory,
     portions,
@@ -19,10 +17,9 @@ from babygpt.memory import (
     require_memory_for_model,
     require_memory_to_train,
 )
-from babygpt.metrics import answer_log_probs, exact_nelbo, greedy_answers, loss_by_position, nelbo
+from babygpt.metrics import exact_nelbo, loss_by_position, nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken
-from babygpt.sampling import continue_text, fill_in, generate
 from babygpt.training import train
 
 SHAPE = ModelConfig(11, block_size=16, n_layer=3, n_head=2, n_embd=16)
@@ -48,8 +45,8 @@ def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
     monkeypatch.setattr(budget, "LIMITS", [tmp_path / name for name in (*limits, "missing")])
     assert device_memory(CPU) == 2 * GB
     require_memory("zeros", 2 * GB)
-    with pytest.raises(ValueError, match=r"zeros need at least 1\.000e\+391 GB of memory; there are 2"):
-        require_memory("zeros", 10**400)
+    with pytest.raises(ValueError, match=r"zeros need at least 1e\+31 GB of memory; there are 2"):
+        require_memory("zeros", 10**40)
 
 
 def test_a_model_needs_what_its_matrices_take(memory):
@@ -68,22 +65,21 @@ def test_a_model_needs_what_its_matrices_take(memory):
         build("v4", SHAPE)
 
 
-LARGE = {  # a version, its shape, its batch, and the gigabytes that do not do
-    "logits": ("v1", {"vocab_size": 50_000, "n_embd": 8}, BatchShape(64, 192), 4),
-    "the stream": ("v4", {"n_embd": 64, "n_layer": 4}, BatchShape(512, 4096), 15),
-    "branches": ("v6", {"n_embd": 8}, BatchShape(1, 1000 * 144, own_positions=True), 80),
+LARGE = {  # a version, its shape, windows of a batch, their length, and the gigabytes that do not do
+    "logits": ("v1", {"vocab_size": 50_000, "n_embd": 8}, 64, 192, 4),
+    "the stream": ("v4", {"n_embd": 64, "n_layer": 4}, 512, 4096, 15),
 }
 
 
 def test_a_batch_that_cannot_fit_is_refused_and_an_eighth_is_not(memory):
-    for version, shape, batch, gigabytes in LARGE.values():
+    for version, shape, rows, length, gigabytes in LARGE.values():
         model = build(version, ModelConfig(**{"vocab_size": 11, "n_head": 4, "n_layer": 1} | shape))
+        plan = TrainConfig(batch_size=rows)
         memory(gigabytes * GB)
         with pytest.raises(ValueError, match="need at least"):
-            require_memory_to_train(model, TrainConfig(), batch)
-        require_memory_to_train(model, TrainConfig(), batch._replace(length=batch.length // 8))
-        if batch.rows > 1:
-            require_memory_to_train(model, TrainConfig(), batch, share=8)
+            require_memory_to_train(model, plan, length)
+        require_memory_to_train(model, plan, length // 8)
+        require_memory_to_train(model, plan, length, share=8)
         memory(1000 * GB)
 
 
@@ -92,20 +88,7 @@ def test_usual_sizes_fit_into_four_gigabytes(memory):
     for shape in ({}, {"block_size": 256, "n_embd": 256, "n_layer": 6}):
         for version in ("v1", "v4", "v6", "v7"):
             model = build(version, ModelConfig(100, **shape))
-            branches = VERSIONS[version].branches
-            rows = BatchShape(2, 8 * 144, own_positions=True) if branches else BatchShape(12, 256)
-            require_memory_to_train(model, TrainConfig(), rows)
-
-
-def test_every_objective_tells_its_largest_batch(small_corpus, small_masked_corpus):
-    draw = torch.Generator().manual_seed(0)
-    for made in (
-        NextToken(small_corpus, 16),
-        MaskedDiffusion(small_masked_corpus, 16),
-        Branches(small_corpus, 16, (3, 3)),
-        Branches(small_corpus, 16, (3, 3), by_samples=True),
-    ):
-        assert made.largest(7)[:2] == tuple(made.batch(7, draw)[0].shape)
+            require_memory_to_train(model, TrainConfig(), 256)
 
 
 def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):
@@ -120,37 +103,13 @@ def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):
 # ---------------------------------------------------------------- read in portions
 
 
-def ask(score):
-    """Return a measurement of five questions."""
-
-    def measure(model, corpus):
-        letters = corpus.tokenizer.characters
-        asked = [Question("".join(letters[i : i + 9]), letters[0], letters[1], letters[2]) for i in range(5)]
-        return score(model, corpus.tokenizer, asked)
-
-    return measure
-
-
-def windows(corpus, length=9, n=5):
-    return corpus.val[: n * length].view(n, length)
-
-
-def holes(corpus):
-    return torch.full((5, 9), corpus.tokenizer.mask_id)
-
-
 MEASURED = {
     "NextToken": ("v5", lambda m, c: NextToken(c, 16).validate(m)),
     "MaskedDiffusion": ("v7", lambda m, c: MaskedDiffusion(c, 16, 90).validate(m)),
     "Branches": ("v6", lambda m, c: Branches(c, 16, (1, 3)).validate(m)),
     "loss_by_position": ("v4", lambda m, c: loss_by_position(m, c.val, 20)),
-    "answer_log_probs": ("v4", ask(answer_log_probs)),
-    "greedy_answers": ("v4", ask(greedy_answers)),
     "nelbo": ("v7", lambda m, c: nelbo(m, c.val)),
     "exact_nelbo": ("v7", lambda m, c: exact_nelbo(m, c.val[:6])),
-    "generate": ("v4", lambda m, c: generate(m, windows(c), 12, temperature=0)),
-    "fill_in": ("v7", lambda m, c: fill_in(m, holes(c), temperature=0).tokens),
-    "continue_text": ("v7", lambda m, c: continue_text(m, windows(c), 12, temperature=0).when),
 }
 
 
@@ -170,10 +129,7 @@ def test_where_there_is_little_memory_windows_are_read_one_by_one(
     memory(1)
     one_by_one = measure(model, corpus)
     assert set(rows) == {1}
-    if isinstance(together, list):
-        assert one_by_one == together
-    else:
-        np.testing.assert_allclose(one_by_one, together, rtol=1e-5)
+    np.testing.assert_allclose(one_by_one, together, rtol=1e-5)
 
 
 def test_where_there_is_memory_all_rows_go_at_once(awake):

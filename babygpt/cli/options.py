@@ -215,11 +215,6 @@ def refuse_unwritable(path: Path, flag: str) -> None:
         raise BadInput(f"{error}; choose another {flag}") from None
 
 
-def require_writable_folder(folder: Path, flag: str) -> None:
-    """Raise BadInput naming the flag unless files can be written into a folder."""
-    refuse_unwritable(folder / "results", flag)
-
-
 @contextmanager
 def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> Iterator[None]:
     """Open a context in which this process alone may write a file.

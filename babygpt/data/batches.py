@@ -88,18 +88,13 @@ def interleave(
     offsets   n                the time of each text's first token
     branches  n                the branch of each text; 0 to n - 1 by default
     returns   a batch of one row, (1, T_1 + ... + T_n)
-    Raises BadInput if there is no text, or one without a target, if the numbers of offsets or branches differ
-    from that of the texts, or if two texts have one branch.
+    Raises BadInput if a text has no target, or if two texts have one branch; ValueError if the numbers of
+    offsets or branches differ from that of the texts.
     Source: note 002 (branches and times of a sample).
     """
-    if not texts:
-        raise BadInput("0 branches: a sample needs at least 1 text")
     if short := [b for b, text in enumerate(texts) if len(text) < 2]:
         raise BadInput(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
     numbers = list(range(len(texts)) if branches is None else branches)
-    for name, given in (("offsets", offsets), ("branches", numbers)):
-        if len(given) != len(texts):
-            raise BadInput(f"{len(given)} {name} for {len(texts)} texts; each text needs one")
     if len(set(numbers)) < len(numbers) or min(numbers) < 0:
         raise BadInput(f"branches {numbers} must be different whole numbers of at least 0")
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])

@@ -116,7 +116,6 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
     """Split a text: the first 90% for training, the rest for validation."""
     if not text:
         raise BadInput(f"{name} is empty; a corpus needs some text")
-    require_memory(f"the {len(text)} characters of {name} and their token ids", len(text) * BYTES)
     tokenizer = CharTokenizer.fit(text, with_mask)
     ids = tokenizer.encode(text)
     n_train = int(TRAIN_SHARE * len(ids))

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any
 
 from babygpt.data.stories import END, Item, Question, Rule, Slot, Story, Template, read_template
 from babygpt.errors import BadInput
@@ -29,7 +29,6 @@ START_RULE = "story"
 Bindings = dict[tuple[str, str], str]  # (kind, var) -> word
 Pairs = Counter[tuple[str, str]]  # expected number of times one character follows another
 Chars = Counter[str]  # a distribution over characters
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -307,9 +306,9 @@ class Bigrams:
         return isinstance(item, Slot) and item.kind == "name"
 
 
-def _mean(parts: list[Counter[T]]) -> Counter[T]:
+def _mean(parts: list[Counter[Any]]) -> Counter[Any]:
     """Return the mean of several counters."""
-    total: Counter[T] = Counter()
+    total: Counter[Any] = Counter()
     for part in parts:
         for key, n in part.items():
             total[key] += n / len(parts)  # type: ignore[assignment]  # counts may be means

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
+from babygpt.config import require_countable
 from babygpt.encodings.base import Encoding, distances, require_bounded
-from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
@@ -17,8 +17,7 @@ def slopes(n_head: int) -> Tensor:
     Source: Press et al. 2022, arXiv:2108.12409, section 3. The paper interpolates when H is not a
     power of two. Here every H has the same geometric sequence.
     """
-    if n_head < 1:
-        raise BadInput(f"n_head ({n_head}) must be at least 1")
+    require_countable("n_head", n_head)
     return 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
 
 

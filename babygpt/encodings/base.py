@@ -71,9 +71,6 @@ class Encoding(nn.Module):
         """Return the encoding of layer number `layer`, counted from 0: this one, in every layer."""
         return self
 
-    def require_layers(self, n: int) -> None:
-        """Raise BadInput unless this is an encoding for a model of n layers."""
-
     # ---------------------------------------------------------------- numbers that a slider sets
 
     def steerable(self) -> list[str]:

@@ -14,7 +14,6 @@ from babygpt.encodings.learned import look_up, require_known, require_table
 from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.errors import BadInput
-from babygpt.memory import require_memory
 from babygpt.positions import Positions
 
 
@@ -175,7 +174,6 @@ def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict
     for name, number in (("width", width), ("stride", stride), ("branches", branches)):
         if not 1 <= number < 2**53:
             raise BadInput(f"{name} ({number}) must be at least 1, and below 2^53")
-    require_memory(f"codes of width {width} for {branches} branches", 8 * branches * (width + branches))
     position = torch.arange(branches, dtype=torch.float64) * stride
     ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
     turned = rotate(ones, position, theta)[0, 0]

@@ -173,7 +173,5 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
             raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
     for alpha in alphas:
         require_bounded("alpha", alpha)
-        if alpha < 0:
-            raise BadInput(f"alpha ({alpha}) must be a finite number of at least 0")
-        if alpha == 0 and (learnable or not any(alphas)):  # the logarithm of 0 has no gradient
-            raise BadInput("alpha (0) cannot be trained, nor may both be 0; choose more, or learnable=False")
+        if alpha < 0 or (alpha == 0 and (learnable or not any(alphas))):  # log 0 has no gradient
+            raise BadInput(f"alpha ({alpha}) must be above 0; one of them may be 0 with learnable=False")

@@ -18,14 +18,12 @@ class PerLayer(Encoding):
     Only the first layer's encoding may add to the embeddings, because that happens once, before all layers.
 
     encodings  one for each layer, the first layer's first
-    Raises BadInput for no encoding, and if a later layer's encoding adds to the embeddings.
+    Raises BadInput if a later layer's encoding adds to the embeddings.
     Source: note 000, section 4.3 (each attention has a phase of its own).
     """
 
     def __init__(self, encodings: Sequence[Encoding]) -> None:
         super().__init__()
-        if not encodings:
-            raise BadInput("there are no encodings: each layer needs one")
         for i, encoding in enumerate(encodings[1:], start=1):
             if type(encoding).embed is not Encoding.embed:
                 raise BadInput(
@@ -47,10 +45,6 @@ class PerLayer(Encoding):
 
     def of_layer(self, layer: int) -> Encoding:
         return cast(Encoding, self.layers[layer])
-
-    def require_layers(self, n: int) -> None:
-        if n != len(self.layers):
-            raise BadInput(f"{len(self.layers)} encodings for {n} layers: each layer needs one")
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         return self.of_layer(0).embed(x, positions)

@@ -54,15 +54,10 @@ def unmasked(n: int, start: int = 0, device: torch.device | None = None) -> Posi
     return Positions.arange(n, start, device, masked=torch.zeros(n, dtype=torch.bool, device=device))
 
 
-def logits_at(model: LanguageModel, idx: Tensor, positions: Positions) -> Tensor:
-    """Return the logits of one sequence at given positions: (T,) token ids -> (T, vocab_size)."""
-    return model(idx[None], positions)[0]
-
-
 def text_logits(model: LanguageModel, idx: Tensor) -> Tensor:
     """Return the logits of a text that begins at position 0: (T,) token ids -> (T, vocab_size).
 
     The last token of the vocabulary counts as MASK. Models that do not fill in ignore that.
     """
     masked = idx == mask_token_id(model)
-    return logits_at(model, idx, Positions.arange(len(idx), device=idx.device, masked=masked))
+    return model(idx[None], Positions.arange(len(idx), device=idx.device, masked=masked))[0]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
-from babygpt.invariants.base import Promise, logits_at, text_logits, unmasked
+from babygpt.invariants.base import Promise, text_logits, unmasked
 from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions, causal_mask
@@ -63,7 +63,7 @@ def _change_by_cache(
     """Return the largest change of a logit when a text is read in pieces (indices or masks) with a cache."""
     cache = KVCache(len(idx))
     steps = [model(idx[at][None], positions.select(at), cache)[0] for at in pieces]
-    return float((torch.cat(steps) - logits_at(model, idx, positions)).abs().max())
+    return float((torch.cat(steps) - model(idx[None], positions)[0]).abs().max())
 
 
 @torch.inference_mode()
@@ -111,10 +111,10 @@ def nothing_leaks(model: LanguageModel, idx: Tensor, positions: Positions) -> Pr
     positions  (T,)  their times and branches
     Raises ValueError if positions has no branches.
     """
-    branch, here, worst = _known_branches(positions), logits_at(model, idx, positions), 0.0
+    branch, here, worst = _known_branches(positions), model(idx[None], positions)[0], 0.0
     for own in (branch == b for b in branch.unique()):
         other = torch.where(own, idx, (idx + 1) % model.config.vocab_size)
-        worst = max(worst, float((logits_at(model, other, positions) - here)[own].abs().max()))
+        worst = max(worst, float((model(other[None], positions)[0] - here)[own].abs().max()))
     return Promise("what other branches say changes nothing", worst, 0.0)
 
 
@@ -124,12 +124,12 @@ def sees_the_past_alone(model: LanguageModel, idx: Tensor, positions: Positions)
 
     The arguments are those of `nothing_leaks`, but positions of one text need no branches.
     """
-    here, worst = logits_at(model, idx, positions), 0.0
+    here, worst = model(idx[None], positions)[0], 0.0
     visible = causal_mask(positions, positions)[0]  # (Tq, Tk)
     for t in range(len(idx)):
         other = idx.clone()
         other[t] = (idx[t] + 1) % model.config.vocab_size
-        change = (logits_at(model, other, positions) - here).abs().amax(dim=-1)  # (T,)
+        change = (model(other[None], positions)[0] - here).abs().amax(dim=-1)  # (T,)
         worst = max(worst, float(change.masked_fill(visible[:, t], 0.0).max()))
     return Promise("sees itself and strictly earlier times, no more", worst, 1e-5)
 
@@ -140,12 +140,12 @@ def branches_permute(model: LanguageModel, idx: Tensor, positions: Positions, se
 
     seed  draws the orders; the other arguments are those of `nothing_leaks`
     """
-    branch, here, worst = _known_branches(positions), logits_at(model, idx, positions), 0.0
+    branch, here, worst = _known_branches(positions), model(idx[None], positions)[0], 0.0
     draw, n = torch.Generator().manual_seed(seed), int(branch.max()) + 1
     for _ in range(4):
         rank = torch.randperm(n, generator=draw)[branch.cpu()].to(branch.device)
         order = (positions.time * n + rank).argsort()
-        moved = logits_at(model, idx[order], positions.select(order))
+        moved = model(idx[order][None], positions.select(order))[0]
         worst = max(worst, float((moved - here[order]).abs().max()))
     return Promise("the order of branches does not matter, only their codes", worst, 1e-4)
 
@@ -171,7 +171,7 @@ def one_branch_is_one_text(model: LanguageModel, plain: LanguageModel, idx: Tens
     plain  such as v4
     """
     time = Positions.arange(len(idx), device=idx.device).time
-    alone, text = logits_at(model, idx, Positions(time, torch.zeros_like(time))), plain(idx[None])[0]
+    alone, text = model(idx[None], Positions(time, torch.zeros_like(time)))[0], plain(idx[None])[0]
     change = (alone - text).abs().max() / text.abs().max().clamp(min=1.0)
     return Promise("one branch is one text", float(change), 1e-6)
 

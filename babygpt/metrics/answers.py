@@ -12,7 +12,6 @@ from torch import Tensor
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
@@ -94,24 +93,19 @@ def greedy_answers(
     """
     if not questions:
         raise BadInput("0 questions: nothing to answer")
-    groups = [questions[i : i + ROWS] for i in range(0, len(questions), ROWS)]
-    return [text for some in groups for text in _write(model, tokenizer, some)]
-
-
-def _write(model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]) -> list[str]:
-    """Return the greedy answers to the questions of one batch."""
-    sizes = torch.tensor([len(q.prompt) for q in questions])
-    limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in questions])
-    ids = _padded(model, tokenizer, [q.prompt for q in questions], int((sizes + limits).max()))
-    device = next(model.parameters()).device
-    for step in range(int(limits.max())):
-        rows = (step < limits).nonzero()[:, 0]  # those that still write
-        at = sizes[rows] + step
-        for some, here, last in portions(model, ids[rows, : int(at.max())].to(device), rows, at):
-            ids[here, last] = model(some)[torch.arange(len(here)), last - 1].argmax(dim=-1).cpu()
-    answers = []
-    for q, row, size, limit in zip(questions, ids, sizes, limits, strict=True):
-        answers.append(tokenizer.decode(row[size : size + limit]).split(q.end, 1)[0])
+    device, answers = next(model.parameters()).device, []
+    for i in range(0, len(questions), ROWS):
+        some = questions[i : i + ROWS]
+        sizes = torch.tensor([len(q.prompt) for q in some])
+        limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in some])
+        ids = _padded(model, tokenizer, [q.prompt for q in some], int((sizes + limits).max()))
+        for step in range(int(limits.max())):
+            rows = (step < limits).nonzero()[:, 0]  # those that still write
+            at = sizes[rows] + step
+            logits = model(ids[rows, : int(at.max())].to(device))
+            ids[rows, at] = logits[torch.arange(len(rows)), at - 1].argmax(dim=-1).cpu()
+        for q, row, size, limit in zip(some, ids, sizes, limits, strict=True):
+            answers.append(tokenizer.decode(row[size : size + limit]).split(q.end, 1)[0])
     return answers
 
 
@@ -141,8 +135,7 @@ def _ending_losses(
         longest = max(len(prompt + end) for prompt, end in some)
         ids = _padded(model, tokenizer, [prompt + end for prompt, end in some], longest)
         ids = ids.to(next(model.parameters()).device)
-        parts = portions(model, ids[:, :-1], ids[:, 1:])
-        losses = torch.cat([cross_entropy(model(inputs), targets) for inputs, targets in parts])
+        losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:])
         for row, (prompt, end) in zip(losses.cpu().double().numpy(), some, strict=True):
             found.append(row[len(prompt) - 1 : len(prompt + end) - 1])
     return found

@@ -125,14 +125,21 @@ def _masked_windows(
     for name, value in (("repeats", repeats), ("length", length), ("tokens", len(ids))):
         if value < 1:
             raise BadInput(f"{name} ({value}) must be at least 1")
-    generator = torch.Generator().manual_seed(seed)
+    generator, device = torch.Generator().manual_seed(seed), next(model.parameters()).device
     whole = len(ids) // length * length
     found = []
     for starts, width in ((range(0, whole, length), length), ([whole], len(ids) - whole)):
         if width and len(starts):
             windows = cut(ids, torch.tensor(starts).repeat(repeats), width)
-            sums, counts = _masked_sums(model, windows, generator)
-            found.append((sums, counts, torch.full_like(sums, width)))
+            n = len(windows)
+            # 1 to T, each equally often; in float32 one minus the smallest rates is 1: that would make T + 1
+            count = (1 + ((1 - masking_rates(n, generator)) * width).long()).clamp(max=width)
+            lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
+            sizes = torch.full((n,), width)
+            for some, masked, size in portions(model, windows, lots < count[:, None], sizes, at_most=64):
+                logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
+                losses = cross_entropy(logits, some.to(device)).cpu().double()
+                found.append(((losses * masked).sum(dim=1), masked.sum(dim=1), size))
     sums, counts, sizes = map(torch.cat, zip(*found, strict=True))
     return sums, counts, sizes
 
@@ -156,17 +163,3 @@ def answer_bounds(
         return -exact_nelbo(model, tokenizer.encode(text), list(range(first, first + len(name))))
 
     return np.array([[bound(q, name) for name in (q.answer, q.rival)] for q in questions]).reshape(-1, 2)
-
-
-def _masked_sums(model: LanguageModel, windows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return the summed loss and the number of each window's masked tokens: (N, T) -> 2 x (N,)."""
-    device, (n, length) = next(model.parameters()).device, windows.shape
-    # 1 to T, each equally often; in float32 one minus the smallest rates is 1, which would make it T + 1
-    count = (1 + ((1 - masking_rates(n, generator)) * length).long()).clamp(max=length)
-    lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
-    found = []
-    for some, masked in portions(model, windows, lots < count[:, None], at_most=64):
-        logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
-        losses = cross_entropy(logits, some.to(device)).cpu().double()
-        found.append((losses * masked).sum(dim=1))
-    return torch.cat(found), count

@@ -1,9 +1,9 @@
-"""Insides of a trained model: attention weights, silenced heads, hidden distances, tables, kernels, gates."""
+"""Insides of a trained model: attention weights, silenced heads, tables, kernels, gates."""
 
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +15,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
-from babygpt.metrics.losses import loss_by_position
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
-from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
 
@@ -138,75 +136,6 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
     return torch.stack(found).float().cpu().numpy()
 
 
-# ---------------------------------------------------------------- distances
-
-
-class Horizon(Encoding):
-    """Another encoding, with -inf added to every score of a key more than `distance` tokens away.
-
-    encoding  does all the rest
-    distance  the furthest that may be seen, in tokens; at 0 a token sees only itself
-    dtype     of the model's queries
-    Raises ValueError for a distance below 0.
-    """
-
-    def __init__(self, encoding: Encoding, distance: int, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__()
-        if distance < 0:
-            raise BadInput(f"distance ({distance}) must be at least 0 tokens")
-        self.encoding, self.distance, self.dtype = encoding, distance, dtype
-        self.max_positions = encoding.max_positions
-
-    def of_layer(self, layer: int) -> Encoding:
-        own = self.encoding.of_layer(layer)
-        return self if own is self.encoding else Horizon(own, self.distance, self.dtype)
-
-    def embed(self, x: Tensor, positions: Positions) -> Tensor:
-        return self.encoding.embed(x, positions)
-
-    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        return self.encoding.transform_qk(q, k, positions)
-
-    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        away = (queries.time[..., None, :, None] - keys.time[..., None, None, :]).abs()  # (B|, 1, Tq, Tk)
-        # PyTorch's attention misreads a float32 mask beside float64 queries, and raises no error.
-        zeros = torch.zeros(away.shape, dtype=self.dtype, device=away.device)
-        hidden = zeros.masked_fill(away > self.distance, -torch.inf)
-        bias = self.encoding.score_bias(queries, keys)
-        return hidden if bias is None else bias + hidden
-
-
-def short_sighted(model: Transformer, distance: int) -> Transformer:
-    """Return the model with attention limited: no head sees further back than `distance` tokens.
-
-    returns  a model that shares all weights with the first, which is left as it is. Through L layers a
-             token may still hear of what stands L times as far, if a token between passes it on.
-    Raises ValueError for a distance below 0.
-    """
-    dtype = next(model.parameters()).dtype
-    return with_encoding(model, Horizon(model.encoding, distance, dtype))
-
-
-def cost_of_hiding(
-    model: Transformer, ids: Tensor, distances: Sequence[int], length: int, n_windows: int = 64
-) -> np.ndarray:
-    """Measure how much the loss rises when tokens further back than a distance are hidden.
-
-    ids        (N,)  text
-    distances  each in tokens; one of length - 1 hides nothing
-    length     tokens in a window; the loss is the mean over its second half
-    n_windows  windows, evenly over the text, the same for every distance
-    returns    (len(distances),)  nats per token; 0 where the model did not use what is hidden
-    Raises ValueError for a distance below 0, and as `loss_by_position` does.
-    """
-
-    def second_half(seen: Transformer) -> float:
-        return float(loss_by_position(seen, ids, length, n_windows)[length // 2 :].mean())
-
-    whole = second_half(model)
-    return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
-
-
 # ---------------------------------------------------------------- tables, kernels, gates
 
 
@@ -252,13 +181,10 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
         raise BadInput(f"share ({share}) must be above 0 and at most 1")
     device = encoding.get("log_alphas").device
 
-    def log_kernel(distance: int) -> Tensor:  # K itself may be too small a number
-        return encoding.log_kernel(torch.tensor(distance, device=device))
+    peak, least = encoding.log_kernel(torch.tensor(0, device=device)), math.log(share)
 
-    peak, least = log_kernel(0), math.log(share)
-
-    def below(distance: int) -> bool:
-        return bool((log_kernel(distance) - peak < least).all())
+    def below(distance: int) -> bool:  # in logarithms, because K itself may be too small a number
+        return bool((encoding.log_kernel(torch.tensor(distance, device=device)) - peak < least).all())
 
     return bisect_left(range(furthest), True, key=below)
 

@@ -7,14 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import (
-    BranchBatch,
-    branch_batches,
-    cut,
-    interleave,
-    require_branches,
-    require_window,
-)
+from babygpt.data import batches
 from babygpt.errors import BadInput
 from babygpt.metrics.inspection import Hook, hooked
 from babygpt.models.transformer import Block, Transformer
@@ -24,8 +17,8 @@ from babygpt.positions import Positions
 
 def evenly_spaced_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
     """Take texts at even distances from a long row of token ids: (N,) -> (n_texts, length + 1)."""
-    require_window(ids, length)
-    return cut(ids, torch.linspace(0, len(ids) - length - 1, n_texts).long(), length + 1)
+    batches.require_window(ids, length)
+    return batches.cut(ids, torch.linspace(0, len(ids) - length - 1, n_texts).long(), length + 1)
 
 
 def parallel_loss(
@@ -41,7 +34,7 @@ def parallel_loss(
     Raises ValueError if n is below 1, or a text longer than the window or than ids.
     """
     texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
-    return mean_loss(model, branch_batches(texts, n, model.config.block_size, draw), branch_losses)
+    return mean_loss(model, batches.branch_batches(texts, n, model.config.block_size, draw), branch_losses)
 
 
 def interference_gap(
@@ -79,16 +72,16 @@ def split_gap(
     """
     alone, beside = (parallel_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
     texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
-    groups = branch_batches(texts, n, model.config.block_size, draw)
+    groups = batches.branch_batches(texts, n, model.config.block_size, draw)
     single = mean_loss(model, (one for group in groups for one in _one_by_one(group, n)), branch_losses)
     return GapParts(single - alone, beside - single)
 
 
-def _one_by_one(batch: BranchBatch, n: int) -> Iterator[BranchBatch]:
+def _one_by_one(batch: batches.BranchBatch, n: int) -> Iterator[batches.BranchBatch]:
     """Yield each branch of a batch without the others: n batches of (B, T / n), nothing else changed."""
     for branch in range(n):
         here = batch.branch == branch
-        yield BranchBatch(*(part[here].view(len(part), -1) for part in batch))
+        yield batches.BranchBatch(*(part[here].view(len(part), -1) for part in batch))
 
 
 @torch.inference_mode()
@@ -104,14 +97,15 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     """
     if n < 2:
         raise BadInput(f"{n} branches: for a leak there must be at least 2")
-    require_branches(n, n, length, model.config.block_size)
+    batches.require_branches(n, n, length, model.config.block_size)
     texts = evenly_spaced_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0
     for group in texts:
         found = []
         for others in (group[1:n], group[n:]):  # one by one: the rows of a batch may round differently
-            row = BranchBatch(*(part.to(device) for part in interleave([group[0], *others], [0] * n)))
-            found.append(model(row.tokens, row.positions)[0, row.branch[0] == 0].float().log_softmax(dim=-1))
+            row = batches.interleave([group[0], *others], [0] * n)
+            logits = model(row.tokens.to(device), row.positions.to(device))[0].cpu()
+            found.append(logits[row.branch[0] == 0].float().log_softmax(dim=-1))
         before, after = found  # (T, vocab_size) each
         total += float((before.exp() * (before - after)).sum(dim=-1).mean())
     return total / n_samples
@@ -150,7 +144,7 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
     """
     found: list[Tensor] = []
     device = next(model.parameters()).device
-    columns = interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
+    columns = batches.interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
     blocks = [module for module in model.modules() if isinstance(module, Block)]
     hooks: list[Hook] = [(blocks[0].register_forward_pre_hook, lambda _, inputs: found.append(inputs[0]))]
     hooks += [(block.register_forward_hook, lambda _, __, out: found.append(out)) for block in blocks]

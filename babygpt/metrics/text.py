@@ -9,9 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-import torch
-
-from babygpt.errors import BadInput
+from babygpt.config import require_countable
 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
@@ -23,8 +21,7 @@ def words(text: str) -> list[str]:
 
 def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
     """Count each n units that stand beside each other. Raises ValueError if n is below 1."""
-    if n < 1:
-        raise BadInput(f"n ({n}) must be at least 1")
+    require_countable("n", n)
     return Counter(tuple(units[i : i + n]) for i in range(len(units) - n + 1))
 
 
@@ -48,12 +45,3 @@ def repeated(units: Sequence[Hashable], n: int) -> float:
     """
     found = grams(units, n)
     return sum(c for c in found.values() if c > 1) / found.total() if found else math.nan
-
-
-def entropy(units: Sequence[Hashable]) -> float:
-    """Return the entropy of how often each unit comes, in nats; nan for an empty text.
-
-    From few units it comes out too low: n units have at most log(n).
-    """
-    counts = torch.tensor(list(Counter(units).values()), dtype=torch.float64)
-    return float(torch.distributions.Categorical(counts).entropy()) if len(counts) else math.nan

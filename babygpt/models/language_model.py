@@ -16,8 +16,6 @@ class KVCache:
     """
 
     def __init__(self, capacity: int) -> None:
-        if capacity < 1:
-            raise BadInput(f"capacity ({capacity}) must be at least 1 token")
         self.capacity = capacity
         self.length = 0
         self.positions: Positions | None = None

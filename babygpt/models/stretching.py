@@ -24,9 +24,7 @@ def with_encoding(model: Transformer, encoding: Encoding, block_size: int | None
     """Return the model under another encoding. It shares all weights with the first, which stays as it is.
 
     block_size  the new model's window; that of the first by default
-    Raises BadInput for a `PerLayer` of another number of layers.
     """
-    encoding.require_layers(model.config.n_layer)
     other = copy.copy(model)
     other._modules = dict(model._modules)  # or the next line would change the first model too
     other.encoding = encoding

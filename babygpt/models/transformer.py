@@ -107,8 +107,7 @@ class Transformer(LanguageModel):
     encoding  one for all blocks, or a `PerLayer` with one for each
     causal    whether a token sees only itself and tokens at earlier times
     isolated  whether it sees nothing of other branches
-    Raises BadInput for isolated branches without causality, which nothing here needs, and for a `PerLayer`
-    of another number of layers.
+    Raises BadInput for isolated branches without causality, which nothing here needs.
     """
 
     def __init__(
@@ -117,7 +116,6 @@ class Transformer(LanguageModel):
         super().__init__(config, encoding)
         if isolated and not causal:
             raise BadInput("isolated branches are for causal models: causal is False")
-        encoding.require_layers(config.n_layer)
         self.causal, self.isolated = causal, isolated
         self.token_embedding = nn.Embedding(config.vocab_size, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))

@@ -5,20 +5,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import (
-    BranchBatch,
-    branch_batches,
-    collate,
-    consecutive_windows,
-    cut,
-    interleave,
-    line_starts,
-    require_branches,
-    require_window,
-)
+from babygpt.data import batches
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.memory import BatchShape
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives.objective import Batch, Objective, cross_entropy, next_token_losses
 from babygpt.positions import Positions
@@ -36,37 +25,33 @@ class NextToken(Objective):
     """
 
     def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
-        require_window(corpus.train, block_size)
-        require_window(corpus.val, block_size)
+        batches.require_window(corpus.train, block_size)
+        batches.require_window(corpus.val, block_size)
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
         self.starts = self.val_starts = None
         if aligned:
             newline = int(corpus.tokenizer.encode("\n"))
-            self.starts = line_starts(self.train, newline, block_size + 1)
-            self.val_starts = line_starts(self.val, newline, block_size + 1)
+            self.starts = batches.line_starts(self.train, newline, block_size + 1)
+            self.val_starts = batches.line_starts(self.val, newline, block_size + 1)
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw windows at random: (B, T) inputs and (B, T) targets."""
         n = len(self.train) - self.block_size if self.starts is None else len(self.starts)
         picks = torch.randint(n, (batch_size,), generator=generator)
         starts = picks if self.starts is None else self.starts[picks]
-        window = cut(self.train, starts, self.block_size + 1)
+        window = batches.cut(self.train, starts, self.block_size + 1)
         return window[:, :-1], window[:, 1:]
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         require_causal(model)
         return next_token_losses(model, batch)
 
-    def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Return the mean loss of a batch, in nats per token: a scalar with a gradient."""
-        return self.losses(model, batch).mean()  # every token is a target: nothing to count
-
     def val_batches(self) -> Iterator[Batch]:
         if self.val_starts is None:
-            yield from consecutive_windows(self.val, self.block_size)
+            yield from batches.consecutive_windows(self.val, self.block_size)
             return
         for starts in self.val_starts.split(64):
-            window = cut(self.val, starts, self.block_size + 1)
+            window = batches.cut(self.val, starts, self.block_size + 1)
             yield window[:, :-1], window[:, 1:]
 
 
@@ -100,11 +85,11 @@ class Branches(Objective):
         by_samples: bool = False,
     ) -> None:
         self.length = block_size * 3 // 4 if length is None else length
-        require_branches(*n_branches, self.length, block_size)
+        batches.require_branches(*n_branches, self.length, block_size)
         if numbers is not None and numbers < n_branches[1]:
             raise BadInput(f"{numbers} numbers are too few for {n_branches[1]} branches")
-        require_window(corpus.train, self.length)
-        require_window(corpus.val, self.length)
+        batches.require_window(corpus.train, self.length)
+        batches.require_window(corpus.val, self.length)
         if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
             raise BadInput(
                 f"the validation text makes {whole} texts of {self.length} tokens: "
@@ -116,7 +101,7 @@ class Branches(Objective):
     def texts(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw n texts of the training part: (n, length + 1)."""
         starts = torch.randint(len(self.train) - self.length, (n,), generator=generator)
-        return cut(self.train, starts, self.length + 1)
+        return batches.cut(self.train, starts, self.length + 1)
 
     def counts(self, batch_size: int, generator: torch.Generator) -> Tensor:
         """Draw how many texts each sample of a batch has: (samples,)."""
@@ -125,11 +110,6 @@ class Branches(Objective):
             return torch.randint(low, high + 1, (batch_size,), generator=generator)
         n = int(torch.randint(low, high + 1, (1,), generator=generator))
         return torch.full((max(1, batch_size // n),), n)
-
-    def largest(self, batch_size: int) -> BatchShape:
-        most = self.n_branches[1]
-        rows = batch_size if self.by_samples else max(1, batch_size // most)
-        return BatchShape(rows, most * self.length, own_positions=True)
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw texts and interleave them: a BranchBatch."""
@@ -141,14 +121,15 @@ class Branches(Objective):
             numbers = None
             if self.numbers is not None:
                 numbers = torch.randperm(self.numbers, generator=generator)[: len(some)].tolist()
-            samples.append(interleave(list(some), starts.tolist(), numbers))
-        return collate(samples)
+            samples.append(batches.interleave(list(some), starts.tolist(), numbers))
+        return batches.collate(samples)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         return branch_losses(model, batch)
 
-    def val_batches(self) -> Iterator[BranchBatch]:
+    def val_batches(self) -> Iterator[batches.BranchBatch]:
         """Return the validation text in samples of the most branches, without an incomplete last sample."""
         whole = (len(self.val) - 1) // self.length * self.length
-        texts = cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
-        return branch_batches(texts, self.n_branches[1], self.block_size, torch.Generator().manual_seed(0))
+        texts = batches.cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
+        draw = torch.Generator().manual_seed(0)
+        return batches.branch_batches(texts, self.n_branches[1], self.block_size, draw)

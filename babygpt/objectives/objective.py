@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from babygpt.data.batches import IGNORED
-from babygpt.memory import BatchShape, portions
+from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
@@ -31,13 +31,10 @@ class Objective:
         """Return the validation batches, the same ones in every call."""
         raise TypeError(f"{type(self).__name__} does not say what it is validated on")
 
-    def largest(self, batch_size: int) -> BatchShape:
-        """Return the size of the largest batch, so that one without room is refused before training."""
-        return BatchShape(batch_size, self.block_size)
-
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the mean loss over the targets of a batch, in nats: a scalar with a gradient."""
-        return self.losses(model, batch).sum() / (batch[1] != IGNORED).sum().clamp(min=1)
+        found = self.losses(model, batch)  # (B, S), of the last S targets if the model cuts its input
+        return found.sum() / (batch[1][:, -found.shape[1] :] != IGNORED).sum().clamp(min=1)
 
     def count(self, batch: Batch) -> int:
         """Return the number of losses whose mean `loss` takes, so that processes can share a batch."""

@@ -9,7 +9,6 @@ from babygpt.sampling.diffusion import fill_in as fill_in
 from babygpt.sampling.diffusion import in_random_order as in_random_order
 from babygpt.sampling.next_token import generate as generate
 from babygpt.sampling.next_token import generate_parallel as generate_parallel
-from babygpt.sampling.next_token import sample_token as sample_token
 from babygpt.sampling.remasking import SecondThoughts as SecondThoughts
 from babygpt.sampling.remasking import drafts as drafts
 from babygpt.sampling.remasking import rewrite as rewrite

@@ -4,19 +4,17 @@ Which ones is an `Order`: the surest first, or by chance. What appeared stays as
 holes takes at least one step and at most n. (In `remasking` it does not stay.)
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from babygpt.config import require_countable
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.sampling.next_token import Draw, require_request, sample_token
+from babygpt.sampling.next_token import require_request, sample_token
 
 Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, (B, T, V) chances -> what appears
 Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
@@ -138,8 +136,6 @@ def fill_in(
 ) -> Filled:
     """Fill in every MASK of some texts, and leave all else as it is.
 
-    Where memory is short, some texts are filled in after the others.
-
     model        trained by masked diffusion
     idx          (B, T)  token ids, T at most block_size
     order        which tokens appear when; by_confidence() by default
@@ -147,9 +143,19 @@ def fill_in(
     Raises ValueError for an empty text, one longer than the window, a negative temperature, a top_k below 1.
     """
     require_fitting(model, idx, temperature, top_k)
-    draw = partial(sample_token, temperature=temperature, top_k=top_k, generator=generator)
-    how = (order or by_confidence(), draw, generator)
-    return joined([_fill_in(model, some, *how) for (some,) in portions(model, idx)])
+    text = idx.to(next(model.parameters()).device, copy=True)
+    masked = text == mask_token_id(model)
+    when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
+    choose = (order or by_confidence())(masked, generator)
+    while masked.any():
+        logits = denoise(model, text).float()  # (B, T, V)
+        chances = logits.softmax(dim=-1)
+        now = choose(masked, chances)
+        drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
+        text[now], confidence[now] = drawn, chances[now, drawn]
+        step = when.amax(dim=1, keepdim=True) + 1
+        when, masked = torch.where(now, step, when), masked & ~now
+    return Filled(text, when, confidence)
 
 
 def require_fitting(model: LanguageModel, idx: Tensor, temperature: float, top_k: int | None) -> None:
@@ -157,30 +163,6 @@ def require_fitting(model: LanguageModel, idx: Tensor, temperature: float, top_k
     require_request(idx, 0, temperature, top_k)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
-
-
-def joined(parts: Sequence[Filled]) -> Filled:
-    """Return the rows of several results as one."""
-    return Filled(*(torch.cat([getattr(one, f.name) for one in parts]) for f in fields(Filled)))
-
-
-def _fill_in(
-    model: LanguageModel, idx: Tensor, order: Order, draw: Draw, generator: torch.Generator | None
-) -> Filled:
-    """Fill in texts that are read together."""
-    text = idx.to(next(model.parameters()).device, copy=True)
-    masked = text == mask_token_id(model)
-    when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
-    choose = order(masked, generator)
-    while masked.any():
-        logits = denoise(model, text).float()  # (B, T, V)
-        chances = logits.softmax(dim=-1)
-        now = choose(masked, chances)
-        drawn = draw(logits[now].cpu()).to(text.device)
-        text[now], confidence[now] = drawn, chances[now, drawn]
-        step = when.amax(dim=1, keepdim=True) + 1
-        when, masked = torch.where(now, step, when), masked & ~now
-    return Filled(text, when, confidence)
 
 
 def continue_text(

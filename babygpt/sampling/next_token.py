@@ -1,19 +1,15 @@
 """Writing one text, or several texts at once, one token of each after another."""
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import KVCache, LanguageModel, require_causal
 from babygpt.positions import Positions
-
-Draw = Callable[[Tensor], Tensor]  # (B, V) logits -> (B,) tokens
 
 
 def sample_token(
@@ -55,8 +51,7 @@ def generate(
     """Continue a text token by token.
 
     The model never sees more than block_size tokens: when its window is full it starts a new one with
-    the later half of the old, positions counted from 0 again. Where memory is short, some texts are written
-    after the others.
+    the later half of the old, positions counted from 0 again.
 
     idx          (B, T)  the prompt, T at least 1
     n_tokens     how many to add
@@ -70,26 +65,18 @@ def generate(
     """
     require_causal(model)
     require_request(idx, n_tokens, temperature, top_k)
-    draw = partial(sample_token, temperature=temperature, top_k=top_k, generator=generator)
-    parts = portions(model, idx, length=min(idx.shape[1] + n_tokens, model.config.block_size))
-    return torch.cat([_continue(model, some, n_tokens, draw, use_cache) for (some,) in parts])
-
-
-def _continue(model: LanguageModel, text: Tensor, n_tokens: int, draw: Draw, use_cache: bool) -> Tensor:
-    """Continue texts that are read together."""
     block_size, device = model.config.block_size, next(model.parameters()).device
-    text = text.to(device)
+    text = idx.to(device)
     start = max(0, text.shape[1] - block_size)  # where the window begins
     cache, read = KVCache(block_size), start
     for _ in range(n_tokens):
         if text.shape[1] - start > block_size:
             start = text.shape[1] - (block_size + 1) // 2
             cache, read = KVCache(block_size), start
-        if use_cache:
-            logits, read = model(text[:, read:], cache=cache), text.shape[1]
-        else:
-            logits = model(text[:, start:])
-        token = draw(logits[:, -1].float().cpu())  # (B,), drawn on the CPU: alike on every device
+        first = read if use_cache else start
+        logits, read = model(text[:, first:], cache=cache if use_cache else None), text.shape[1]
+        # Tokens are drawn on the CPU, alike on every device.
+        token = sample_token(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
         text = torch.cat([text, token[:, None].to(device)], dim=1)
     return text
 

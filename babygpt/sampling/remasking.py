@@ -15,10 +15,9 @@ from torch import Tensor
 
 from babygpt.config import require_countable
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.sampling.diffusion import Filled, joined, require_fitting
+from babygpt.sampling.diffusion import Filled, require_fitting
 from babygpt.sampling.next_token import sample_token
 
 
@@ -130,13 +129,9 @@ def rewrite(
 ) -> Filled:
     """Write texts with second thoughts: every MASK is filled in, and all else left as it is.
 
-    Where memory is short, some texts are written after the others. The arguments are those of `drafts`, which
-    shows each step.
+    The arguments are those of `drafts`, which shows each step.
 
     returns  when and confidence are those of a token's last appearance
     Raises BadInput for what `drafts` refuses.
     """
-    how = (thoughts, temperature, top_k, generator)
-    require_fitting(model, idx, temperature, top_k)
-    found = [deque(drafts(model, some, *how), maxlen=1)[0] for (some,) in portions(model, idx)]
-    return joined(found)
+    return deque(drafts(model, idx, thoughts, temperature, top_k, generator), maxlen=1)[0]

@@ -57,7 +57,7 @@ class Training:
     ) -> None:
         use_allowed_threads()
         require_vocabulary(model, objective)
-        require_memory_to_train(model, config, objective.largest(config.batch_size), team.world_size)
+        require_memory_to_train(model, config, objective.block_size, team.world_size)
         self.model, self.objective, self.config, self.team = model, objective, config, team
         self.device = next(model.parameters()).device
         self.loss = team.share(model, objective)

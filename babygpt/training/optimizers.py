@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from babygpt.config import TrainConfig
-from babygpt.errors import BadInput
 
 # a x + b x³ + c x⁵ is steep at 0, so that small singular values grow fast; five rounds bring them near 1.
 QUINTIC = (3.4445, -4.7750, 2.0315)
@@ -69,7 +68,6 @@ class Muon(Uncompiled):
     lr            learning rate; a matrix with more rows than columns moves sqrt(rows / columns) times as far
     weight_decay  decoupled
     momentum      of the running mean of the gradients, Nesterov's kind
-    Raises BadInput for a parameter that is not a matrix.
     Source: Jordan et al. 2024, Muon.
     """
 
@@ -77,9 +75,6 @@ class Muon(Uncompiled):
         self, params: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0, momentum: float = 0.95
     ) -> None:
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
-        for p in self.param_groups[0]["params"]:
-            if p.ndim != 2:
-                raise BadInput(f"Muon moves matrices; a parameter of shape {tuple(p.shape)} is none")
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]

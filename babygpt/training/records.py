@@ -63,15 +63,3 @@ def follow(
                 last = done + len(history)
                 shown.write(f"interrupted after step {last}; the model is kept as it is", screen)
     return history
-
-
-def finish(steps: Iterator[Step], total: int, title: str = "") -> list[Step]:
-    """Run a training loop behind a progress bar to its end, for a measurement that needs all of it.
-
-    returns   all records; the arguments are those of `follow`
-    Raises KeyboardInterrupt if the run was interrupted.
-    """
-    history = follow(steps, total, title, leave=False)
-    if len(history) < total:
-        raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
-    return history

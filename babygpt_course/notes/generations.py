@@ -5,7 +5,8 @@ yardstick: a number is good if it is near theirs, not if it is high or low.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -21,7 +22,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.metrics.text import distinct, entropy, repeated, words
+from babygpt.metrics.text import distinct, repeated, words
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import by_confidence, continue_text
@@ -52,6 +53,15 @@ class GenerationConfig:
         for name in ("temp", "confidence_threshold"):
             if not 0 <= getattr(self, name) < math.inf:  # refuses nan too
                 raise BadInput(f"{name} ({getattr(self, name)}) must be a finite number, and not negative")
+
+
+def entropy(units: Sequence[Hashable]) -> float:
+    """Return the entropy of how often each unit comes, in nats; nan for an empty text.
+
+    From few units it comes out too low: n units have at most log(n).
+    """
+    counts = torch.tensor(list(Counter(units).values()), dtype=torch.float64)
+    return float(torch.distributions.Categorical(counts).entropy()) if len(counts) else math.nan
 
 
 def load_denoiser(path: Path, config: GenerationConfig) -> Checkpoint:

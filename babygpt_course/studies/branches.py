@@ -17,11 +17,10 @@ from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
-from babygpt.training import finish
 from babygpt_course.studies.paired import format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
-from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep
+from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with

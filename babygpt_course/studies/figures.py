@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib
+import torch
 from matplotlib.figure import Figure
 
 from babygpt import plots
-from babygpt.device import hardware
+from babygpt.device import device_name, pick_device
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
@@ -62,6 +63,15 @@ FIGURES: dict[str, Study] = {
     "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (16.0, 4.8), remasking.table),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
+
+
+def hardware() -> dict[str, str | int]:
+    """Return what a result depends on beside its seed: device, number of threads, instruction set."""
+    return {
+        "device": device_name(pick_device()),
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 def make_figure(

@@ -11,10 +11,13 @@ from torch import Tensor
 
 from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
 from babygpt.data.corpus import Corpus
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import Encoding, distances
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
-from babygpt.metrics.inspection import attention_weights, cost_of_hiding, kernel_values, reach
+from babygpt.errors import BadInput
+from babygpt.metrics.inspection import attention_weights, kernel_values, reach
+from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Transformer
+from babygpt.positions import Positions
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
@@ -41,6 +44,47 @@ SCALE = Scale(steps=1200)  # and a quarter; each run is one of its own, whose le
 def rounded(values: Sequence[float] | np.ndarray) -> list[float]:
     """Return numbers with four digits after the point, as they are stored."""
     return [round(float(x), 4) for x in values]
+
+
+def short_sighted(model: Transformer, distance: int) -> Transformer:
+    """Return the model with attention limited: no head sees further back than `distance` tokens.
+
+    returns  a model that shares all weights with the first, which is left as it is. Through L layers a
+             token may still hear of what stands L times as far, if a token between passes it on.
+    Raises ValueError for a distance below 0.
+    """
+    if distance < 0:
+        raise BadInput(f"distance ({distance}) must be at least 0 tokens")
+    other = with_encoding(model, model.encoding)
+
+    def hidden(queries: Positions, keys: Positions, unbiased: bool) -> Tensor:
+        far = distances(queries, keys).abs().unsqueeze(-3) > distance  # (B|, 1, Tq, Tk)
+        mask = model.hidden(queries, keys, unbiased=False)  # no mask of attention's own, which knows no `far`
+        mask = torch.zeros(far.shape, device=far.device) if mask is None else mask
+        return mask.masked_fill(far, -torch.inf)
+
+    other.hidden = hidden  # type: ignore[method-assign]
+    return other
+
+
+def cost_of_hiding(
+    model: Transformer, ids: Tensor, distances: Sequence[int], length: int, n_windows: int = 64
+) -> np.ndarray:
+    """Measure how much the loss rises when tokens further back than a distance are hidden.
+
+    ids        (N,)  text
+    distances  each in tokens; one of length - 1 hides nothing
+    length     tokens in a window; the loss is the mean over its second half
+    n_windows  windows, evenly over the text, the same for every distance
+    returns    (len(distances),)  nats per token; 0 where the model did not use what is hidden
+    Raises ValueError for a distance below 0, and as `loss_by_position` does.
+    """
+
+    def second_half(seen: Transformer) -> float:
+        return float(metrics.loss_by_position(seen, ids, length, n_windows)[length // 2 :].mean())
+
+    whole = second_half(model)
+    return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
 
 
 def train_variant(

@@ -26,10 +26,9 @@ from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.models.stretching import METHODS, stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import Batch, cross_entropy
-from babygpt.training import finish
 from babygpt_course.studies.paired import format_mean_sd, mean_sd, percent
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training
 VALIDATION_SEED = 2**31  # no training uses it

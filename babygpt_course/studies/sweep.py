@@ -22,7 +22,7 @@ from babygpt.files import write_atomically
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import Objective
-from babygpt.training import Step, finish, train
+from babygpt.training import Step, follow, train
 
 SEEDS = (1337, 2027, 9001)
 Variant = TypeVar("Variant", bound=Hashable)
@@ -131,6 +131,18 @@ def code_digest() -> str:
 
 
 # ---------------------------------------------------------------- one run
+
+
+def finish(steps: Iterator[Step], total: int, title: str = "") -> list[Step]:
+    """Run a training loop behind a progress bar to its end, for a measurement that needs all of it.
+
+    returns   all records; the arguments are those of `follow`
+    Raises KeyboardInterrupt if the run was interrupted.
+    """
+    history = follow(steps, total, title, leave=False)
+    if len(history) < total:
+        raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
+    return history
 
 
 def small_config(corpus: Corpus, block_size: int) -> ModelConfig:

@@ -190,10 +190,9 @@ def test_texts_that_make_no_sample_are_refused() -> None:
         (lambda: batches(2, 0), "a branch of 0 tokens does not fit"),
         (lambda: batches(7, 4), "6 texts do not make one sample of 7 branches"),
         (lambda: require_branches(3, 2, 4, 8), "at most 2 branches are fewer than at least 3"),
-        (lambda: join([], []), "0 branches.* at least 1"),
         (lambda: join([5, 1], [0, 0]), "branch 1 has 1 tokens"),
-        (lambda: join([4, 3], [0]), "1 offsets for 2 texts"),
-        (lambda: join([4, 3], [0, 0], [0, 1, 2]), "3 branches for 2 texts"),
+        (lambda: join([4, 3], [0]), "shorter"),
+        (lambda: join([4, 3], [0, 0], [0, 1, 2]), "longer"),
         (lambda: join([4, 3], [0, 0], [1, 1]), r"branches \[1, 1\] must be different"),
         (lambda: join([4, 3], [0, 0], [-1, 0]), r"branches \[-1, 0\] must be different"),
     ):

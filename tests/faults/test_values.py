@@ -38,14 +38,14 @@ from tests.faults.conftest import SHAPE, contents, run_here, training_words
 # ---------------------------------------------------------------- options
 
 WRONG = [  # words after `train VERSION`, and what the one line names
-    ("v4", "--steps 0", "steps (0) must be above 0"),
+    ("v4", "--steps 0", "steps (0) must be at least 1"),
     ("v4", "--steps x", "'x' is not a valid integer"),
     ("v4", "--steps 1.5", "'1.5' is not a valid integer"),
-    ("v4", "--batch-size -1", "batch_size (-1) must be above 0"),
+    ("v4", "--batch-size -1", "batch_size (-1) must be at least 1"),
     ("v4", "--n-embd 30 --n-head 4", "n_embd (30) must be divisible by n_head (4)"),
     ("v4", "--n-embd 6 --n-head 2", "width (3) must be even"),
     ("v4", "--block-size 100000", "needs at least 100001"),
-    ("v4", f"--n-layer {10**30}", "must be below 2^63"),
+    ("v4", f"--n-layer {10**30}", "below 2^63"),
     ("v4", "--lr-other nan", "lr_other (nan) must be a finite number"),
     ("v4", "--lr-matrix inf", "lr_matrix (inf) must be a finite number"),
     ("v4", "--final-lr 2", "final_lr (2.0) must lie between 0 and 1"),

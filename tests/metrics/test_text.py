@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from babygpt.metrics.text import distinct, entropy, repeated, words
+from babygpt.metrics.text import distinct, repeated, words
+from babygpt_course.notes.generations import entropy
 
 
 def test_grams_by_hand():

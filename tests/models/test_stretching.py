@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from babygpt.encodings import ALiBi, Encoding, Interpolated, PerLayer, Rotary, YaRN
+from babygpt.encodings import Encoding, Interpolated, PerLayer, Rotary, YaRN
 from babygpt.errors import BadInput
 from babygpt.models.language_model import KVCache
-from babygpt.models.stretching import METHODS, stretched, with_encoding
+from babygpt.models.stretching import METHODS, stretched
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.positions import Positions
@@ -81,5 +81,3 @@ def test_layers_without_a_code_stay_without(awake) -> None:
 def test_what_is_refused(awake, version: str, method: str, factor: float, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         stretched(awake(version), method, factor)
-    with pytest.raises(BadInput, match="1 encodings for 2 layers"):
-        with_encoding(awake("v4"), PerLayer([ALiBi(2)]))

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from babygpt.config import ModelConfig
 from babygpt.data.batches import interleave
 from babygpt.encodings import ALiBi, Encoding, Rotary
-from babygpt.metrics.inspection import short_sighted
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
+from babygpt_course.studies.gaussian_training import short_sighted
 
 V, C, H, D, BLOCK = 11, 16, 2, 8, 16
 CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from babygpt.models.language_model import LanguageModel
-from babygpt.sampling import generate, sample_token
+from babygpt.sampling import generate
+from babygpt.sampling.next_token import sample_token
 
 BLOCK = 16
 

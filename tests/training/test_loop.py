@@ -17,8 +17,9 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, Training, finish, follow, replay, snapshot, train
+from babygpt.training import Step, Training, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
+from babygpt_course.studies.sweep import finish
 
 BLOCK = 24
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)

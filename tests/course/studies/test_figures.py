@@ -10,6 +10,7 @@ import torch
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
+from babygpt.device import pick_device
 from babygpt_course.commands.figures import figures as command
 from babygpt_course.studies import figures, remasking
 from babygpt_course.studies.names import draw_roles, measure_roles
@@ -18,6 +19,14 @@ from babygpt_course.studies.sweep import Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
 QUICK = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
+
+
+def test_the_hardware_names_all_that_a_result_depends_on() -> None:
+    assert figures.hardware() == {
+        "device": pick_device().type if pick_device().type != "cuda" else torch.cuda.get_device_name(),
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 @pytest.fixture
