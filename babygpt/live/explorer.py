@@ -178,7 +178,7 @@ class Explorer(View):
         rows = [grid([*self.controls.values(), reset])]
         super().__init__(f"explorer: {title}", rows, Canvas(widths, height))
         for widget in self.controls.values():  # on whichever thread: the painter reads the widget's value
-            widget.observe(lambda _: self.painter.wake(), names="value")
+            widget.observe(self.wake, names="value")
 
     def reset(self, _: Any = None) -> None:
         """Set every control to its first value."""

@@ -67,7 +67,7 @@ def stops(widget):
 def move(explorer, **values):
     for name, value in values.items():
         explorer.controls[name].value = value
-    assert explorer.painter.wait(LONG)
+    assert explorer.wait(LONG)
 
 
 def pixels(explorer):

@@ -51,17 +51,15 @@ class Recorder:
                 continue
             if isinstance(view, Explorer):
                 self.views[name] = record_explorer(view, self.pictures)
-            elif isinstance(view, Dashboard) and (run := view.run()) is not None and run.state.over:
-                view.painter.wait()
-                replay = record_replay(view, self.pictures)
-                if replay is not None:
-                    self.views[name] = replay
+            elif isinstance(view, Dashboard) and view.run.state.over:
+                view.wait()
+                self.views[name] = record_replay(view, self.pictures)
 
     def write(self, path: Path) -> None:
         """Write what was noted as JSON, when nothing trains any more."""
         for view in list(View.on_display):
-            if isinstance(view, Dashboard) and (run := view.run()) is not None:
-                run.wait()
+            if isinstance(view, Dashboard):
+                view.run.wait()
         self.record_views()
         guesses = {guess.box.model_id: guess_facts(guess) for guess in GUESSES.values()}
         outcomes = {guess.result.model_id: guess.question for guess in GUESSES.values()}
