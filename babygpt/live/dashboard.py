@@ -14,7 +14,7 @@ from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.canvas import Canvas
 from babygpt.live.explorer import DESCRIPTION, WIDE, Control, grid
-from babygpt.live.run import Run, State, Trainer
+from babygpt.live.run import Run, State
 from babygpt.live.view import View
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
@@ -62,12 +62,12 @@ def train(
     for control in controls:
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
-    trainer = Trainer(run)
-    if not any(other.is_training(model) for other in trainer.earlier):
+    earlier = list(Run.unfinished)
+    if not any(other.is_training(model) for other in earlier):
         run.measure_untrained()
-    run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
+    run.panel = Dashboard(run, floors or {}, controls, earlier)
     display(run.panel)
-    trainer.start()
+    run.start(earlier)
     return run
 
 

@@ -23,7 +23,7 @@ from PIL import Image
 
 from babygpt import live, plots
 from babygpt.config import TrainConfig
-from babygpt.live.run import Run, State, Trainer
+from babygpt.live.run import Run, State
 from babygpt.live.view import View
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
@@ -220,7 +220,7 @@ def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatc
     class Validated(NextToken):
         def losses(self, model, batch):
             if torch.is_inference_mode_enabled():
-                run = threading.current_thread().watched_run
+                (run,) = Run.unfinished
                 assert run.panel.wait(LONG)
                 seen.append((title(run), run.panel.status.value))
             return super().losses(model, batch)
@@ -268,8 +268,7 @@ def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(m
 
     with pytest.raises(ZeroDivisionError):
         start(make(), objective, watches=[live.Watch(lambda model: 0, draw)])
-    trainers = (thread for thread in threading.enumerate() if isinstance(thread, Trainer))
-    assert all(trainer.watched_run.state.over for trainer in trainers)
+    assert Run.unfinished == []
 
 
 # ---------------------------------------------------------------- controls
@@ -306,7 +305,7 @@ def test_a_slider_that_names_no_number_is_refused_before_anything_is_shown(
 def forget():
     """Wait until the threads of runs and of still copies have ended, and collect what is left."""
     for thread in threading.enumerate():
-        if isinstance(thread, Trainer | threading.Timer):
+        if isinstance(thread, threading.Timer) or thread.name.startswith("babygpt trainer"):
             thread.join(LONG)
             assert not thread.is_alive()
     gc.collect()
@@ -315,7 +314,7 @@ def forget():
 def alive():
     """The numbers of objects that a run consists of, in this process."""
     forget()
-    kinds = (LanguageModel, Run, View, Figure, torch.optim.Optimizer, Trainer)
+    kinds = (LanguageModel, Run, View, Figure, torch.optim.Optimizer)
     found = dict.fromkeys(kinds, 0)
     for kind in map(type, gc.get_objects()):
         for one in kinds:
