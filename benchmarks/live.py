@@ -14,7 +14,7 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.live.run import Run, Trainer
+from babygpt.live.run import Run
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from benchmarks.timing import run_in_rounds
@@ -141,7 +141,7 @@ def train_v4(steps: int) -> Run:
 def train_unseen(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
     """Train in the background with nothing to measure and nothing to show."""
     run = Run(model, NextToken(corpus, BLOCK_SIZE), TrainConfig(steps=steps), "v4")
-    Trainer(run).start()
+    run.start([])
     return run
 
 

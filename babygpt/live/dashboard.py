@@ -1,7 +1,6 @@
 """Dashboard of a run: loss, watches, buttons, sliders that steer it; and `train`, which shows one."""
 
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from html import escape
@@ -15,8 +14,8 @@ from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.canvas import Canvas
 from babygpt.live.explorer import DESCRIPTION, WIDE, Control, grid
-from babygpt.live.run import Run, State, Trainer
-from babygpt.live.view import View, close_all, weak_callback
+from babygpt.live.run import Run, State
+from babygpt.live.view import View
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
@@ -31,7 +30,6 @@ COLOURS = {
     State.FINISHED: "success",
     State.FAILED: "danger",
 }
-REWINDABLE = (State.PAUSED, State.STOPPED, State.FINISHED, State.FAILED)
 
 
 def train(
@@ -64,17 +62,17 @@ def train(
     for control in controls:
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
-    trainer = Trainer(run)
-    if not any(other.is_training(model) for other in trainer.earlier):
+    earlier = list(Run.unfinished)
+    if not any(other.is_training(model) for other in earlier):
         run.measure_untrained()
-    run.panel = Dashboard(run, floors or {}, controls, trainer.earlier)
+    run.panel = Dashboard(run, floors or {}, controls, earlier)
     display(run.panel)
-    trainer.start()
+    run.start(earlier)
     return run
 
 
 class Dashboard(View):
-    """View of a run. It does not keep alive a run that nothing else refers to.
+    """View of a run.
 
     run       to show
     floors    name -> a loss that no model can pass
@@ -85,20 +83,17 @@ class Dashboard(View):
     def __init__(
         self, run: Run, floors: Mapping[str, float], controls: Sequence[Control], earlier: Sequence[Run] = ()
     ) -> None:
-        self.run, self.floors, self.earlier = weakref.ref(run), dict(floors), earlier
-        self.shown_state: State | None = None  # the state that the buttons show
+        self.run, self.floors, self.earlier = run, dict(floors), earlier
         self.next_text = self.next_picture = 0.0  # seconds
         self.controls = {control.name: control.widget() for control in controls}
         widths = [1.0, *(watch.width for watch in run.frames)]
         height = max([3.3, *(watch.height for watch in run.frames)])
-        super().__init__(f"training: {run.title}", self._make_widgets(run), Canvas(widths, height))
-        self._update_text(run)
+        super().__init__(f"training: {run.title}", self._make_widgets(), Canvas(widths, height))
+        self._update_text()
 
-    def _make_widgets(self, run: Run) -> list[Any]:
-        """Make the rows above the picture: progress and buttons, controls, replay.
-
-        None of them keeps the run alive, and they close when it is gone.
-        """
+    def _make_widgets(self) -> list[Any]:
+        """Make the rows above the picture: progress and buttons, controls, replay."""
+        run = self.run
         self.bar = ipywidgets.IntProgress(max=run.total, layout={"width": "16em"})
         self.status = ipywidgets.HTML()
         self.status.add_class("babygpt-words")
@@ -110,30 +105,25 @@ class Dashboard(View):
         )
         head = [self.bar, self.pause, self.stop, self.stop_others, self.status]
         row = ipywidgets.HBox(head, layout={"flex_flow": "row wrap", "align_items": "center"})
-        closing = (self.pause, self.stop, self.stop_others, self.replay, *self.controls.values())
-        weakref.finalize(run, close_all, closing).atexit = False
-        self.pause.on_click(
-            weak_callback(run, lambda run, _: run.resume() if run.state is State.PAUSED else run.pause())
-        )
-        self.stop.on_click(weak_callback(run, lambda run, _: run.stop()))
-        self.replay.observe(weak_callback(self, lambda dashboard, _: dashboard.painter.wake()), names="value")
+        self.pause.on_click(lambda _: run.resume() if run.state is State.PAUSED else run.pause())
+        self.stop.on_click(lambda _: run.stop())
+        self.stop_others.on_click(self.stop_earlier)
+        self.replay.observe(self.wake, names="value")
         for name, widget in self.controls.items():
-            widget.observe(weak_callback(self, partial(steer, name)), names="value")
-        for other in self.earlier:
-            self.stop_others.on_click(weak_callback(other, lambda other, _: other.stop()))
+            widget.observe(partial(self.steer, name), names="value")
         return [row, *([grid(list(self.controls.values()))] if self.controls else []), self.replay]
 
     # ------------------------------------------------------------ called by the run
 
     def update(self, at_once: bool) -> None:
         """Show the run's news now, or when the text and the picture are due."""
-        now, run = time.monotonic(), self.run()
-        if run is not None and (at_once or now >= self.next_text):
+        now = time.monotonic()
+        if at_once or now >= self.next_text:
             self.next_text = now + TEXT_SECONDS
-            self._update_text(run)
+            self._update_text()
         if at_once or now >= self.next_picture:
             self.next_picture = now + PICTURE_SECONDS
-            self.painter.wake()
+            self.wake()
 
     def finish(self, seconds: float) -> bool:
         """Wait for the last picture and leave it for readers without a kernel. Raises the painter's error.
@@ -141,7 +131,7 @@ class Dashboard(View):
         seconds  to wait at most
         returns  whether that was enough
         """
-        if not self.painter.wait(seconds):
+        if not self.wait(seconds):
             return False
         if self in self.on_display:
             self.show_still(update=True)
@@ -149,40 +139,46 @@ class Dashboard(View):
             raise self.error
         return True
 
-    def _update_text(self, run: Run) -> None:
-        """Bring buttons, bar and status up to date."""
-        state, made = run.state, len(run.history)
-        if state is not self.shown_state:
-            self._show_state(state, made)
-            self.shown_state = state
-        self.bar.value = made
-        awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
-        self.stop_others.description = f"stop {awaited}, start this one"
-        self.stop_others.layout.display = "" if awaited else "none"
-        self.status.value = describe(run, awaited)
-
-    def _show_state(self, state: State, made: int) -> None:
-        """Enable the actions of a state."""
-        self.bar.bar_style = COLOURS.get(state, "")
+    def _update_text(self) -> None:
+        """Bring buttons, sliders, bar and status up to date."""
+        run, state, made = self.run, self.run.state, len(self.run.history)
         resumes = state is State.PAUSED
         self.pause.description, self.pause.icon = ("resume", "play") if resumes else ("pause", "pause")
         self.pause.disabled = state not in (State.RUNNING, State.PAUSED)
         self.stop.disabled = state.over
-        self.replay.value = made
-        self.replay.disabled = state not in REWINDABLE
         for control in self.controls.values():
             control.disabled = state.over
+        if resumes or state.over:  # the run tells of such a state once; then the learner may rewind
+            self.replay.value = made
+        self.replay.disabled = not (resumes or state.over)
+        self.bar.value, self.bar.bar_style = made, COLOURS.get(state, "")
+        awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
+        self.stop_others.description = f"stop {awaited}, start this one"
+        self.stop_others.layout.display = "" if awaited else "none"
+        self.status.value = describe(run, awaited)
         self.image.announcement = f"{self.title}: {state}"
+
+    def stop_earlier(self, _: Any) -> None:
+        """Stop the runs that this one waits for."""
+        for other in tuple(self.earlier):
+            other.stop()
+
+    def steer(self, name: str, change: Any) -> None:
+        """Set a number of the run to a control's new value, or show why that is impossible."""
+        try:
+            self.run.steer(name, float(change["new"]))
+            self.message.value = ""
+        except ValueError as error:  # a learner's own encoding need not know BadInput
+            self.message.value = escape(str(error))
 
     # ------------------------------------------------------------ in the painter's thread
 
     def draw(self) -> None:
-        if (run := self.run()) is not None:
-            rewound = self.shown_state in REWINDABLE
-            self.draw_step(run, self.replay.value if rewound else len(run.history))
+        self.draw_step(len(self.run.history) if self.replay.disabled else self.replay.value)
 
-    def draw_step(self, run: Run, upto: int) -> None:
+    def draw_step(self, upto: int) -> None:
         """Draw the run as it was after so many steps."""
+        run = self.run
         first, *others = self.canvas.axes
         losses = [step.loss for step in run.history[:upto]]
         now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
@@ -216,13 +212,3 @@ def describe(run: Run, awaited: str) -> str:
     if run.error is not None:
         words.append(escape(f"{type(run.error).__name__}: {run.error}"))
     return " · ".join(words)
-
-
-def steer(name: str, dashboard: Dashboard, change: Any) -> None:
-    """Set the run's number to a control's new value, or show under the controls why that is impossible."""
-    if (run := dashboard.run()) is not None:
-        try:
-            run.steer(name, float(change["new"]))
-            dashboard.message.value = ""
-        except ValueError as error:  # a learner's own encoding need not know BadInput
-            dashboard.message.value = escape(str(error))

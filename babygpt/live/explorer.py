@@ -40,43 +40,12 @@ def format_number(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def require_between(control: str, value: float, low: float, high: float) -> None:
-    """Raise a BadInput naming the control unless low < high and low <= value <= high."""
-    if not low < high:
-        raise BadInput(f"{control} ends at {high}, which must lie above its beginning, {low}")
-    if not low <= value <= high:
-        raise BadInput(f"{control} starts at {value}, outside its ends {low} and {high}")
-
-
 @dataclass(frozen=True)
-class Slider(Control):
-    """Whole number between two ends, both included.
+class Range(Control):
+    """Number between two ends, both included.
 
     value  at first
-    step   from one stop to the next
     Raises BadInput if value lies outside its ends.
-    """
-
-    name: str
-    value: int
-    low: int
-    high: int
-    label: str = ""
-    step: int = 1
-
-    def __post_init__(self) -> None:
-        require_between(self.name, self.value, self.low, self.high)
-
-    def widget(self) -> Any:
-        return ipywidgets.IntSlider(self.value, self.low, self.high, self.step, **self.look())
-
-
-@dataclass(frozen=True)
-class Scale(Control):
-    """Number above zero on a logarithmic scale, ten stops for each power of ten.
-
-    value  at first
-    Raises BadInput if value lies outside its ends, or the ends are not finite and above 0.
     """
 
     name: str
@@ -86,11 +55,36 @@ class Scale(Control):
     label: str = ""
 
     def __post_init__(self) -> None:
+        if not self.low <= self.value <= self.high or self.low == self.high:
+            ends = f"its ends {self.low} and {self.high}"
+            raise BadInput(f"{self.name} starts at {self.value}, which must lie between {ends}")
+
+
+@dataclass(frozen=True)
+class Slider(Range):
+    """Whole number between two ends.
+
+    step  from one stop to the next
+    """
+
+    step: int = 1
+
+    def widget(self) -> Any:
+        return ipywidgets.IntSlider(self.value, self.low, self.high, self.step, **self.look())
+
+
+class Scale(Range):
+    """Number above zero on a logarithmic scale, ten stops for each power of ten.
+
+    Raises BadInput if the ends are not finite and above 0.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not (self.low > 0 and math.isfinite(self.high)):
             raise BadInput(
-                f"{self.name} goes from {self.low} to {self.high}; both must be above 0 and finite"
+                f"{self.name} goes from {self.low} to {self.high}; each must be above 0 and finite"
             )
-        require_between(self.name, self.value, self.low, self.high)
 
     def widget(self) -> Any:
         options = [(format_number(stop), stop) for stop in self.stops()]
@@ -103,9 +97,6 @@ class Scale(Control):
             stops.add(max(stop, self.low))
             i += 1
         return sorted(stops)
-
-
-THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")  # of RoPE's and the sinusoid's frequencies
 
 
 @dataclass(frozen=True)
@@ -178,7 +169,7 @@ class Explorer(View):
         rows = [grid([*self.controls.values(), reset])]
         super().__init__(f"explorer: {title}", rows, Canvas(widths, height))
         for widget in self.controls.values():  # on whichever thread: the painter reads the widget's value
-            widget.observe(lambda _: self.painter.wake(), names="value")
+            widget.observe(self.wake, names="value")
 
     def reset(self, _: Any = None) -> None:
         """Set every control to its first value."""

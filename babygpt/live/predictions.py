@@ -9,102 +9,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import ipywidgets
 
 from babygpt.errors import BadInput
-from babygpt.live.explorer import format_number
+from babygpt.live.explorer import WIDE, format_number
 from babygpt.live.view import Output, Page
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept in the kernel, not in the notebook."
 GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of the first asking
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Choice among texts. Raises BadInput unless there are two or more different ones, none of them empty."""
-
-    options: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        texts = all(isinstance(option, str) and option.strip() for option in self.options)
-        if not texts or len(set(self.options)) < max(2, len(self.options)):
-            raise BadInput(f"choices should be two or more different texts, and are {list(self.options)}")
-
-    def widget(self) -> Any:
-        look = {"description": "Your guess", "layout": {"width": "auto"}}
-        return ipywidgets.RadioButtons(options=self.options, value=None, **look)
-
-    def read(self, value: Any) -> str | None:
-        """Return the widget's choice, or None for none."""
-        return None if value is None else self.outcome(value)
-
-    def outcome(self, value: Any) -> str:
-        """Return the outcome. Raises BadInput unless it is one of the choices."""
-        if value not in self.options:
-            raise BadInput(f"{value!r} is not among the choices {list(self.options)}")
-        return str(value)
-
-    def right(self, guess: str, outcome: str) -> bool:
-        return guess == outcome
-
-    def words(self, value: str) -> str:
-        return value
-
-    def asked(self) -> str:
-        return " / ".join(self.options)
-
-
-@dataclass(frozen=True)
-class Number:
-    """Number between two ends.
-
-    unit  written behind it
-    near  distance from the outcome up to which a guess counts as right
-    Raises BadInput unless low lies below high, and near is not below 0; all are finite.
-    """
-
-    low: float
-    high: float
-    unit: str
-    near: float
-
-    def __post_init__(self) -> None:
-        if not (-math.inf < self.low < self.high < math.inf and 0 <= self.near < math.inf):
-            raise BadInput(f"a guess should lie between two ends, within near >= 0, not in {self}")
-
-    def widget(self) -> Any:
-        # A line of text: a box for numbers is never empty, and its first number would pass for a guess.
-        return ipywidgets.Text(description="Your guess", placeholder=self.asked(), continuous_update=False)
-
-    def read(self, value: Any) -> float | None:
-        """Return the widget's number, or None for an empty text. Raises BadInput for junk."""
-        if not value.strip():
-            return None
-        number = parse_number(value.replace(self.unit, ""))
-        if number is None or not self.low <= number <= self.high:
-            raise BadInput(f"a number from {self.asked()}, not {value!r}")
-        return number
-
-    def outcome(self, value: Any) -> float:
-        """Return the outcome as a number, which may lie outside the ends."""
-        return float(value)
-
-    def right(self, guess: float, outcome: float) -> bool:
-        return abs(guess - outcome) <= self.near * (1 + 1e-9)
-
-    def words(self, value: float) -> str:
-        gap = "" if self.unit in ("", "%") else " "
-        sign = "−" if value < 0 else ""
-        return f"{sign}{format_number(abs(value))}{gap}{self.unit}"
-
-    def asked(self) -> str:
-        return f"{self.words(self.low)} to {self.words(self.high)}"
 
 
 def parse_number(text: str) -> float | None:
@@ -121,26 +38,38 @@ def parse_number(text: str) -> float | None:
 class Guess(Output):
     """Question with a learner's guess, and later the outcome.
 
-    question  one sentence
-    kind      choices or a number
-    value     the present guess, or None
-    counted   the guess when the outcome was first shown, or None
-    outcome   None until `compare`
+    question   one sentence
+    options    the possible answers; none for a number
+    low, high  ends of a number
+    unit       written behind a number
+    near       distance from the outcome up to which a number counts as right
+    asked      the possible answers, in words
+    value      the present guess, or None
+    counted    the guess when the outcome was first shown, or None
+    outcome    None until `compare`
     """
 
-    def __init__(self, question: str, kind: OneOf | Number) -> None:
-        self.question, self.kind = question, kind
+    def __init__(
+        self, question: str, options: tuple[str, ...], low: float, high: float, unit: str, near: float
+    ) -> None:
+        self.question, self.options = question, options
+        self.low, self.high, self.unit, self.near = low, high, unit, near
         self.value: Any = None
         self.counted: Any = None
         self.outcome: Any = None
-        self.field = kind.widget()
-        self.field.tooltip = question  # a name for those who do not see the words above it
+        look = {"description": "Your guess", "tooltip": question}  # a name for those who do not see the words
+        if options:
+            self.asked = " / ".join(options)
+            self.field = ipywidgets.RadioButtons(options=options, value=None, layout=WIDE, **look)
+        else:  # a line of text: a box for numbers is never empty, and its first number would pass for a guess
+            self.asked = f"{self.in_words(low)} to {self.in_words(high)}"
+            self.field = ipywidgets.Text(placeholder=self.asked, continuous_update=False, **look)
         self.message, self.result = ipywidgets.HTML(), ipywidgets.HTML()
         words = ipywidgets.HTML(f"<b>Predict.</b> {escape(question)}")
         self.box = ipywidgets.VBox([words, self.field, self.message, Page()])
         self.box.add_class("babygpt-guess")  # for tests, and for your own style
         self.field.observe(self._changed, names="value")
-        super().__init__(self.box, f"Predict. {question}\n[{kind.asked()}]")
+        super().__init__(self.box, f"Predict. {question}\n[{self.asked}]")
 
     def compare(self, outcome: Any) -> Output:
         """Show the guess beside the outcome; later guesses are not counted.
@@ -148,7 +77,9 @@ class Guess(Output):
         outcome  one of the choices, or a number
         Raises BadInput for anything else.
         """
-        found = self.kind.outcome(outcome)
+        if self.options and outcome not in self.options:
+            raise BadInput(f"{outcome!r} is not among the choices {list(self.options)}")
+        found = outcome if self.options else float(outcome)
         if self.outcome is None:
             self.counted = self.value
         self.outcome = found
@@ -158,7 +89,10 @@ class Guess(Output):
 
     def in_words(self, value: Any) -> str:
         """Write a guess or an outcome, or a dash for None."""
-        return "–" if value is None else str(self.kind.words(value))
+        if value is None or self.options:
+            return value or "–"
+        gap, sign = "" if self.unit in ("", "%") else " ", "−" if value < 0 else ""
+        return f"{sign}{format_number(abs(value))}{gap}{self.unit}"
 
     def verdict(self) -> str:
         """Return guess and outcome in a sentence or two."""
@@ -167,7 +101,7 @@ class Guess(Output):
             return f"{came} {NO_GUESS}"
         guessed = self.value if self.counted is None else self.counted
         verdict = f"You guessed: {self.in_words(guessed)}. {came} {self.mark(guessed)}"
-        if isinstance(self.kind, Number):
+        if not self.options:
             verdict += f" ({self.in_words(abs(guessed - self.outcome))} away)"
         return verdict + (" Guessed after the outcome was shown." if self.counted is None else "")
 
@@ -175,7 +109,10 @@ class Guess(Output):
         """Return ✓ or ✗ for a guess, or nothing where guess or outcome is missing."""
         if guess is None or self.outcome is None:
             return ""
-        return MARKS["holds" if self.kind.right(guess, self.outcome) else "fails"]
+        right = guess == self.outcome
+        if not self.options:
+            right = abs(guess - self.outcome) <= self.near * (1 + 1e-9)
+        return MARKS["holds" if right else "fails"]
 
     def _keep(self, value: Any) -> None:
         self.value = value
@@ -184,11 +121,14 @@ class Guess(Output):
             self.result.value = f"<p>{escape(self.verdict())}</p>"
 
     def _changed(self, change: Any) -> None:
-        try:
-            self._keep(self.kind.read(change["new"]))
-        except BadInput as error:
-            self._keep(None)
-            self.message.value = f"This should be {escape(str(error))}."
+        typed = change["new"]
+        if self.options or not typed.strip():
+            return self._keep(typed or None)
+        number = parse_number(typed.replace(self.unit, ""))
+        if number is not None and self.low <= number <= self.high:
+            return self._keep(number)
+        self._keep(None)
+        self.message.value = escape(f"This should be a number from {self.asked}, not {typed!r}.")
 
 
 class Tally(Output):
@@ -241,15 +181,22 @@ def predict(
     """
     if not isinstance(question, str) or not question.strip():
         raise BadInput(f"a question should be a sentence, and is {question!r}")
-    kind: OneOf | Number
-    if choices and low is None and high is None:
-        kind = OneOf((choices,) if isinstance(choices, str) else tuple(choices))
+    if choices and low is high is None:
+        options = (choices,) if isinstance(choices, str) else tuple(choices)
+        texts = all(isinstance(option, str) and option.strip() for option in options)
+        if not texts or len(set(options)) < max(2, len(options)):
+            raise BadInput(f"choices should be two or more different texts, and are {list(options)}")
+        terms: tuple[Any, ...] = (options, 0.0, 0.0, "", 0.0)
     elif not choices and low is not None and high is not None:
-        kind = Number(low, high, unit, 0.1 * (high - low) if near is None else near)
+        near = 0.1 * (high - low) if near is None else near
+        if not (-math.inf < low < high < math.inf and 0 <= near < math.inf):
+            raise BadInput(f"{question!r} should have low < high and near >= 0, not {low=}, {high=}, {near=}")
+        terms = ((), low, high, unit, near)
     else:
         raise BadInput(f"{question!r} should have choices, or else low and high")
-    if question not in GUESSES or GUESSES[question].kind != kind:
-        GUESSES[question] = Guess(question, kind)
+    have = GUESSES.get(question)
+    if have is None or (have.options, have.low, have.high, have.unit, have.near) != terms:
+        GUESSES[question] = Guess(question, *terms)
     return GUESSES[question]
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from joblib import cpu_count
@@ -65,7 +65,10 @@ class Run:
     frames      watch -> the steps after which it measured, each with the measurement
     validating  while a validation loss is measured: windows read so far, and in all; else None
     error       of a run that failed, else None
+    unfinished  all runs that were started and are not over, the first one first
     """
+
+    unfinished: ClassVar[list[Run]] = []
 
     def __init__(
         self,
@@ -100,6 +103,15 @@ class Run:
                 frames.append((0, watch.measure(self._work[0])))
 
     # ------------------------------------------------------------ from any thread
+
+    def start(self, earlier: list[Run]) -> None:
+        """Train in a thread of its own as soon as the earlier runs are over.
+
+        earlier  emptied as they end
+        """
+        self.unfinished.append(self)
+        name = f"babygpt trainer {self.title}"
+        threading.Thread(target=self.train_after, args=(earlier,), name=name, daemon=True).start()
 
     def pause(self) -> None:
         """Stop before the next step, until `resume`. Only a run that trains can be paused."""
@@ -165,10 +177,7 @@ class Run:
     # ------------------------------------------------------------ in the trainer's thread
 
     def train_after(self, earlier: list[Run]) -> None:
-        """Wait for the earlier runs, train, and keep the error if there is one.
-
-        earlier  emptied as they end
-        """
+        """Wait for the earlier runs, train, and keep the error if there is one."""
         try:
             while earlier and not self._stopping.is_set():
                 if earlier[0].wait(0.05):
@@ -182,6 +191,8 @@ class Run:
         finally:
             earlier.clear()
             self._work = None
+            if self in self.unfinished:
+                self.unfinished.remove(self)
             self._over.set()
 
     def _train(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
@@ -250,16 +261,3 @@ class Run:
     def _notify(self, at_once: bool) -> None:
         if self.panel is not None:
             self.panel.update(at_once)
-
-
-class Trainer(threading.Thread):
-    """Thread of a run. There may be several; all but the first wait for the runs started earlier."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(name=f"babygpt trainer {run.title}", daemon=True)
-        self.watched_run = run
-        others = [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
-        self.earlier = [other.watched_run for other in others if not other.watched_run.state.over]
-
-    def run(self) -> None:
-        self.watched_run.train_after(self.earlier)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import AbstractContextManager, suppress
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 from uuid import uuid4
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 import anywidget
 import ipywidgets
@@ -22,8 +24,8 @@ from babygpt.errors import BadInput
 from babygpt.live.canvas import DRAWING_LOCK, Canvas, first_drawing
 
 HERE = Path(__file__).parent
-IDLE_SECONDS = 1.0  # without a wake, after which a painter is idle
-Target = TypeVar("Target")
+PAINTER = ThreadPoolExecutor(1, "babygpt painter")  # of all views: Matplotlib draws one figure at a time
+IDLE_SECONDS = 1.0  # without a painting, after which a view leaves a still copy of its picture
 # Hides a still copy while its widget is on the page, and the message above a copy that the widget is gone.
 STILL_CSS = (
     "body:has(.{0}) :is(.still-{0}, .jp-OutputArea-child:has(.still-{0})),"
@@ -35,63 +37,6 @@ LATE = (  # shown by page.css in a view whose page.js does not come up
     f"<style>{(HERE / 'page.css').read_text(encoding='utf-8')}</style>"
     "The page’s script did not start: this is a plain picture. To try again, save the notebook and reload."
 )
-
-
-class Painter:
-    """Thread that calls `paint` soon after every `wake`: one painting at a time, one for wakes that pile up.
-
-    The thread lives only while there is something to paint, and a moment longer: a notebook with twenty
-    idle views has no more threads than one without any.
-
-    paint    draws the present state
-    on_idle  called after a painting that no other followed for a moment
-    """
-
-    def __init__(self, paint: Callable[[], None], on_idle: Callable[[], None]) -> None:
-        self.paint, self.on_idle = paint, on_idle
-        self.wanted = self.painting = False
-        self.thread: threading.Thread | None = None
-        self.change = threading.Condition()
-
-    def wake(self) -> None:
-        """Request a painting that begins after this call; return at once."""
-        with self.change:
-            if self.thread is None:
-                thread = threading.Thread(target=self._work, name="babygpt painter", daemon=True)
-                thread.start()  # if the system refuses another thread, nothing is requested
-                self.thread = thread
-            self.wanted = True
-            self.change.notify_all()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until all requests are painted; return False if that took longer than `timeout` seconds."""
-        with self.change:
-            return self.change.wait_for(lambda: not (self.wanted or self.painting), timeout)
-
-    def _work(self) -> None:
-        try:
-            while True:
-                while self._wait_for_wake():
-                    self.paint()
-                self.on_idle()
-                with self.change:
-                    if not self.wanted:  # else somebody woke it while on_idle was at work
-                        self.thread = None
-                        return
-        except BaseException:
-            with self.change:  # else everybody would wait for ever for a thread that has failed
-                self.wanted, self.painting, self.thread = False, False, None
-                self.change.notify_all()
-            raise
-
-    def _wait_for_wake(self) -> bool:
-        """Wait a moment for a request; return whether there is one."""
-        with self.change:
-            self.painting = False
-            self.change.notify_all()
-            self.painting = self.change.wait_for(lambda: self.wanted, IDLE_SECONDS)
-            self.wanted = False
-            return self.painting
 
 
 class Picture(ipywidgets.Image):
@@ -174,7 +119,7 @@ class Output:
 
 
 class View(Output):
-    """Picture under some widgets. After the first drawing only its painter draws; others wake it.
+    """Picture under some widgets. After the first drawing only the painter draws; others wake it.
 
     When a cell runs again, the view of its earlier run is closed: that view has left the page.
 
@@ -189,6 +134,7 @@ class View(Output):
     def __init__(self, title: str, widgets: list[Any], canvas: Canvas) -> None:
         self.title, self.canvas = title, canvas
         self.error: BaseException | None = None
+        self.resting = threading.Timer(IDLE_SECONDS, self.show_still)  # never started
         self.message, self.image, late = ipywidgets.HTML(), Picture(), ipywidgets.HTML(LATE)
         late.add_class("babygpt-late")
         self.page = Page(picture=self.image.model_id)
@@ -196,13 +142,23 @@ class View(Output):
         self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
         self.refresh(first=True)  # a state that cannot be drawn is an error of the cell
-        self.painter = Painter(self._paint, self._on_idle)
-        resized = weak_callback(self, lambda view, _: view.painter.wake())
-        self.page.observe(resized, names="size")
+        self.waking, self.painting = threading.Lock(), Future[None]()  # the latest request
+        self.painting.set_result(None)
+        self.page.observe(self.wake, names="size")
 
     def draw(self) -> None:
         """Draw the present state on the canvas."""
         raise NotImplementedError
+
+    def wake(self, _: Any = None) -> None:
+        """Request a painting that begins after this call; return at once. Requests that pile up are one."""
+        with self.waking, suppress(RuntimeError):  # which an interpreter that is ending raises
+            if self.painting.running() or self.painting.done():
+                self.painting = PAINTER.submit(self._paint)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all requests are painted; return False if that took longer than `timeout` seconds."""
+        return not wait_for([self.painting], timeout).not_done
 
     def refresh(self, first: bool = False) -> None:
         """Draw and show in the caller's thread, where errors are raised too.
@@ -228,6 +184,10 @@ class View(Output):
         else:
             if self.error is not None:
                 self.error, self.message.value = None, ""
+        if self.cell:
+            self.resting.cancel()
+            self.resting = threading.Timer(IDLE_SECONDS, self.show_still, kwargs={"update": True})
+            self.resting.start()
 
     def still(self) -> str:
         png, look = b64encode(self.image.value).decode(), "max-width: 100%; background: white"
@@ -238,13 +198,10 @@ class View(Output):
         for other in list(self.on_display):
             same_place = self.cell and other.cell and other.cell[0] == self.cell[0]
             if same_place and other.cell != self.cell:  # shown by an earlier run of this cell
+                other.page.unobserve_all()  # anywidget keeps pages, and they would keep their view
                 close_all([other.root])
                 self.on_display.discard(other)
         self.on_display.add(self)
-
-    def _on_idle(self) -> None:
-        if self.cell:
-            self.show_still(update=True)
 
 
 def current_cell() -> tuple[str, str] | None:
@@ -268,14 +225,3 @@ def close_all(widgets: Sequence[Any]) -> None:
         for part in (getattr(widget, "layout", None), getattr(widget, "style", None), widget):
             if part is not None:
                 part.close()
-
-
-def weak_callback(target: Target, act: Callable[[Target, Any], None]) -> Callable[[Any], None]:
-    """Make a callback that calls `act(target, change)` while the target lives, and does not keep it alive."""
-    target_or_none = ref(target)
-
-    def call(change: Any) -> None:
-        if (alive := target_or_none()) is not None:
-            act(alive, change)
-
-    return call

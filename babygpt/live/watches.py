@@ -43,7 +43,6 @@ class Watch:
     times    how often, at even distances over the run; at fixed steps, so that a rerun has the same frames
     width    of its Axes, relative to that of the loss
     height   of its Axes, inches; the dashboard is as high as the highest
-    Raises BadInput if times is below 1.
     """
 
     measure: Callable[[Any], Any]
@@ -51,12 +50,6 @@ class Watch:
     times: int = 40
     width: float = 1.0
     height: float = 3.3
-
-    def __post_init__(self) -> None:
-        if self.times < 1:
-            raise BadInput(
-                f"times ({self.times}) must be at least 1: before the first step and after the last"
-            )
 
     def steps(self, total: int) -> set[int]:
         """Return the steps after which it measures; 0 is before the first."""
@@ -70,9 +63,12 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
     """Watch the share of right answers. Two dozen questions take about as long as a step of training."""
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        steps, accuracies = [step for step, _ in frames], [right for _, right in frames]
-        now = f"Who did it? {accuracies[-1]:.0%} right"
-        plots.draw_accuracy_curves(ax, {title: (steps, accuracies)}, now, total)
+        steps, accuracies = np.array(frames).T  # (n,) each
+        labels = (f"Who did it? {accuracies[-1]:.0%} right", "step", "right answers (%)")
+        spans = (0.0, float(total)), (0.0, 105.0)
+        plots.draw_curves(ax, steps, {title: 100 * accuracies}, *labels, *spans, marker="o", ms=4)
+        artists.horizontal_line(ax, "mark", 50, color="black", lw=1, ls="--")
+        artists.text(ax, "chance", (float(total), 49.0), "chance", va="top", ha="right")
 
     return Watch(lambda model: role_accuracy(model, tokenizer, questions), draw, times)
 
@@ -247,19 +243,16 @@ def gates(times: int = 40, length: int = 32) -> Watch:
     positions = Positions(torch.arange(length), masked=masked[None])
 
     @torch.inference_mode()
-    def measure(model: Any) -> dict[str, Any]:
+    def measure(model: Any) -> tuple[np.ndarray, np.ndarray, float | None]:
         encoding, device = model.encoding, next(model.parameters()).device
         values = gates_of(encoding, positions.to(device)).cpu().numpy()  # (H or 1, T, channels)
         phases = phases_of(encoding)  # (H or 1, D) radians
-        return {
-            "values": values.astype(np.float16),
-            "phases": np.zeros((len(values), 0)) if phases is None else phases.cpu().numpy().copy(),
-            "alpha": encoding.alpha if isinstance(encoding, Gated) else None,  # factor of MASK tokens
-        }
+        angles = np.zeros((len(values), 0)) if phases is None else phases.cpu().numpy().copy()
+        alpha = encoding.alpha if isinstance(encoding, Gated) else None  # factor of MASK tokens
+        return values.astype(np.float16), angles, alpha
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        first, now = frames[0][1]["phases"], frames[-1][1]["phases"]
-        values, alpha = frames[-1][1]["values"], frames[-1][1]["alpha"]
+        (_, first, _), (values, now, alpha) = frames[0][1], frames[-1][1]
         moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(moved.argmax())
         if now.size:

@@ -54,24 +54,6 @@ def draw_losses(
     artists.set_legend(ax, loc="upper right")
 
 
-def draw_accuracy_curves(
-    ax: Axes, curves: Mapping[str, tuple[Sequence[int], Sequence[float]]], title: str, total: int
-) -> None:
-    """Draw the share of right answers over the steps, with a line at chance, which is one half.
-
-    curves  name -> steps, and accuracy after each of them, between 0 and 1
-    total   steps of the whole run
-    """
-    for name, (steps, accuracies) in curves.items():
-        look = {"marker": "o", "ms": 4, "color": ENCODING_COLOURS.get(name)}
-        artists.line(ax, name, steps, 100 * np.asarray(accuracies), label=name, **look)
-    artists.horizontal_line(ax, "chance", 50, color="black", lw=1, ls="--")
-    artists.text(ax, "chance", (float(total), 49.0), "chance", va="top", ha="right")
-    artists.set_limits(ax, (0.0, float(total)), (0.0, 105.0))
-    artists.set_labels(ax, title, "step", "right answers (%)")
-    artists.set_legend(ax, loc="lower right")
-
-
 def draw_curves(
     ax: Axes,
     x: np.ndarray,
@@ -84,22 +66,25 @@ def draw_curves(
     legend: str = "best",
     columns: int = 1,
     colours: Mapping[str, str] = ENCODING_COLOURS,
+    **look: Any,
 ) -> None:
-    """Draw several curves over one x axis.
+    """Draw several curves over one x axis. Other lines stay if their names begin with "mark".
 
     curves   name -> (len(x),)
     x_span   where the x axis begins and ends; by default it follows the curves, and so does y
     legend   where it stands, in Matplotlib's words; "best" follows the curves of the first drawing
     columns  of the legend
     colours  name -> colour; a name without one takes the next colour of the course
+    look     Matplotlib's settings of the curves
     """
     # With a new curve all begin anew, so that each gets the colour and the depth that it has on fresh Axes.
     if any(artists.find_artist(ax, Line2D, name) is None for name in curves):
         artists.keep_only(ax, Line2D, ())
         ax.set_prop_cycle(None)
     for name, values in curves.items():
-        artists.line(ax, name, x, values, label=name, color=colours.get(name))
-    artists.keep_only(ax, Line2D, [*curves, "here", "mark"])
+        artists.line(ax, name, x, values, label=name, color=colours.get(name), **look)
+    names = [str(artist.get_gid()) for artist in artists.moving_artists(ax)]
+    artists.keep_only(ax, Line2D, [*curves, *(name for name in names if name.startswith("mark"))])
     if x_span is None or y_span is None:
         artists.autoscale(ax)
     artists.set_limits(ax, x_span, y_span)
@@ -122,32 +107,48 @@ def draw_before_and_after(
     artists.set_legend(ax, loc="upper right", ncols=2)
 
 
-def draw_seed_rows(
+def draw_seed_dots(
     ax: Axes,
     values: Mapping[str, Sequence[float]],
     title: str,
     x_label: str,
     marks: Mapping[str, float] | None = None,
     span: tuple[float, float] | None = None,
+    rings: Mapping[str, Sequence[float]] | None = None,
+    notes: Mapping[str, str] | None = None,
+    means: bool = False,
 ) -> None:
-    """Draw a row for each name, with a dot for each seed and a bar at their mean.
+    """Draw a row for each name, with a dot for each seed.
 
-    values  name -> a number for each seed; the first name is on top
+    values  name -> a number for each seed, or none; the first name is on top
     marks   name -> a number that all rows are compared with, drawn as an upright line
     span    of the horizontal axis; None to fit it
+    rings   name -> a second measurement of each seed, drawn as rings
+    notes   name -> words at the right end of a row
+    means   whether a bar stands at each row's mean, which says little about runs of two kinds
     """
-    names = list(values)
-    artists.keep_only(ax, Line2D, {*names, *(f"mean of {name}" for name in names), *(marks or {})})
+    marks, rings, notes = marks or {}, rings or {}, notes or {}
+    bars = list(values) if means else []
+    lines = (("", values), ("rings of ", rings), ("mean of ", bars), ("mark ", marks))
+    artists.keep_only(ax, Line2D, {kind + name for kind, names in lines for name in names})
+    artists.keep_only(ax, Annotation, notes)
     for row, (name, seeds) in enumerate(values.items()):
-        colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
-        dots: Any = {"color": colour, "ls": "", "marker": "o", "ms": 7, "alpha": 0.7, "zorder": 2.1}
-        artists.line(ax, name, list(seeds), [row] * len(seeds), **dots)
-        mean = [float(np.mean(seeds))] * 2
-        artists.line(ax, f"mean of {name}", mean, [row - 0.3, row + 0.3], color=colour, lw=2.5, zorder=2.2)
-    for name, at in (marks or {}).items():
-        artists.vertical_line(ax, name, at, color="black", lw=1, ls="--", zorder=2)
-    artists.set_ticks(ax.yaxis, range(len(names)), names)
-    artists.set_limits(ax, span, (len(names) - 0.4, -0.6))
+        colour, second = ENCODING_COLOURS.get(name, COLOURS["blue"]), list(rings.get(name, ()))
+        dots: Any = {"color": colour, "ls": "", "marker": "o"}
+        artists.line(ax, name, list(seeds), [row] * len(seeds), ms=7, alpha=0.7, zorder=2.1, **dots)
+        if second:
+            ring: Any = {"ms": 8, "mfc": "none", "mew": 1.5, "zorder": 2.2}
+            artists.line(ax, f"rings of {name}", second, [row] * len(second), **dots, **ring)
+        if means:
+            bar = [float(np.mean(seeds))] * 2, [row - 0.3, row + 0.3]
+            artists.line(ax, f"mean of {name}", *bar, color=colour, lw=2.5, zorder=2.2)
+        if name in notes:
+            where: Any = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+            artists.text(ax, name, (1.0, row), notes[name], color=colour, **where)
+    for name, at in marks.items():
+        artists.vertical_line(ax, f"mark {name}", at, color="black", lw=1, ls="--", zorder=2)
+    artists.set_ticks(ax.yaxis, range(len(values)), list(values))
+    artists.set_limits(ax, span, (len(values) - 0.4, -0.6))
     if span is None:
         artists.autoscale(ax)
     artists.set_labels(ax, title, x_label, "")
@@ -183,36 +184,6 @@ def draw_wavelengths(
     artists.set_limits(ax, (0.2, len(before) + 0.8), (before.min() / 2, 3 * slowest))
     artists.set_labels(ax, title, "pair of channels", "tokens for a turn, powers of ten")
     artists.set_legend(ax, loc="upper left")
-
-
-def draw_reading_on(
-    ax: Axes,
-    position: np.ndarray,
-    curves: Mapping[str, np.ndarray],
-    inside: float,
-    window: int,
-    reach: int,
-    title: str,
-    top: float,
-) -> None:
-    """Draw losses over the positions of a long text, with the window of training marked.
-
-    position  (S,)  in tokens
-    curves    name -> (S,) losses, nats per character
-    inside    loss of a reader of the last `window` tokens alone: a line
-    reach     the length that is read for: a second mark
-    top       where the axis of losses ends
-    """
-    colours = (COLOURS["blue"], COLOURS["red"], COLOURS["green"], COLOURS["pink"])
-    for (name, values), colour in zip(curves.items(), colours, strict=False):
-        artists.line(ax, name, position, values, label=name, color=colour, marker="o", ms=4)
-    look = {"color": "black", "lw": 1, "ls": ":"}
-    artists.horizontal_line(ax, "inside", inside, label=f"the last {window} alone: {inside:.2f}", **look)
-    artists.vertical_line(ax, "window", window, color="black", lw=1, ls="--")
-    artists.vertical_line(ax, "reach", reach, color=COLOURS["red"], lw=1.5)
-    artists.set_limits(ax, (0.0, float(position[-1] + position[0])), (0.0, top))
-    artists.set_labels(ax, title, "position (tokens)", "loss (nats per character)")
-    artists.set_legend(ax, loc="upper left", ncols=3)
 
 
 LABEL_GAP = 0.42  # radians between two labels, so that each can be read

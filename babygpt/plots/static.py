@@ -1,7 +1,6 @@
 """Figures that are drawn once, each on empty Axes: a second call would draw over the first."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,7 +8,7 @@ from matplotlib.figure import Figure
 
 from babygpt.plots.artists import set_labels
 from babygpt.plots.matrices import draw_matrix
-from babygpt.plots.style import COLOURS, ENCODING_COLOURS
+from babygpt.plots.style import ENCODING_COLOURS
 
 
 def draw_by_position(
@@ -28,41 +27,6 @@ def draw_by_position(
     ax.axvline(block_size, color="black", lw=1, ls="--", label=f"trained up to {block_size}")
     set_labels(ax, title, "position (tokens)", "loss (nats per character)")
     ax.legend()
-
-
-def draw_seed_dots(
-    ax: Axes,
-    values: Mapping[str, Sequence[float]],
-    title: str,
-    x_label: str,
-    marks: Mapping[str, float] | None = None,
-    span: tuple[float, float] | None = None,
-    rings: Mapping[str, Sequence[float]] | None = None,
-    notes: Mapping[str, str] | None = None,
-) -> None:
-    """Draw a row for each name, with a dot for each seed, and no mean: runs may be of two kinds.
-
-    values  name -> a number for each seed, or none; the first name is on top
-    marks   name -> a number that all rows are compared with, drawn as an upright line
-    span    of the horizontal axis; None to fit it
-    rings   name -> a second measurement of each seed, drawn as rings
-    notes   name -> words at the right end of a row
-    """
-    for row, (name, seeds) in enumerate(values.items()):
-        colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
-        ax.plot(seeds, [row] * len(seeds), "o", color=colour, ms=7, alpha=0.7, zorder=2.1)
-        second = (rings or {}).get(name, ())
-        ax.plot(second, [row] * len(second), "o", color=colour, ms=8, mfc="none", mew=1.5, zorder=2.2)
-        if name in (notes or {}):
-            where: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-            ax.annotate((notes or {})[name], (1.0, row), color=colour, **where)
-    for at in (marks or {}).values():
-        ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
-    ax.set_yticks(range(len(values)), list(values))
-    ax.set_ylim(len(values) - 0.4, -0.6)
-    if span is not None:
-        ax.set_xlim(span)
-    set_labels(ax, title, x_label, "")
 
 
 def answer_figure(yours: np.ndarray, wanted: np.ndarray, differ: str, x: str, y: str) -> Figure:

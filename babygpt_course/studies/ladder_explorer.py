@@ -54,7 +54,7 @@ def draw(ax: Axes, found: dict[str, Any]) -> None:
     margin = 0.06 * (max(ends) - min(ends)) or 1.0
     span = (min(ends) - margin, max(ends) + margin)
     label = f"{found['column']}: difference from {rival} ({found['unit']})"
-    plots.draw_seed_rows(ax, rows, title, label, {"rival": 0.0}, span)
+    plots.draw_seed_dots(ax, rows, title, label, {"rival": 0.0}, span, means=True)
 
 
 def explore_ladder(results: dict[str, Any]) -> Explorer:

@@ -64,7 +64,7 @@ def draw_polar(figure: Figure, results: Results) -> None:
     average = {version: np.mean(seeds) for version, seeds in found.items()}
     title = "As written {v7-polar:.2f}, repaired {v7:.2f}, RoPE {v7-rope:.2f}".format(**average)
     rows = {names[version]: seeds for version, seeds in found.items()}
-    plots.draw_seed_rows(left, rows, title, "loss of masked characters (nats)")
+    plots.draw_seed_dots(left, rows, title, "loss of masked characters (nats)", means=True)
     shown = {v: np.array(results["curves"][v]) for v in ("v7-polar", "v7-quadrature", "v7", "v7-rope")}
     steps, lines = shown["v7"][:, 0], {names[v]: points[:, 1] for v, points in shown.items()}
     sine, phase = -np.diff([average[v] for v in ("v7-keys", "v7-quadrature", "v7")])

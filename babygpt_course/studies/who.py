@@ -142,4 +142,5 @@ def draw_who(figure: Figure, results: Results) -> None:
     rows = percent({ARMS[arm][1]: seeds for arm, seeds in last.items()})
     title = f"After {results['asked'][-1] / 1e6:.1f} million losses each"
     marks = {"chance": 50.0}
-    plots.draw_seed_rows(figure.subplots(), rows, title, "right answers (%)", marks, (30.0, 103.0))
+    span = (30.0, 103.0)
+    plots.draw_seed_dots(figure.subplots(), rows, title, "right answers (%)", marks, span, means=True)

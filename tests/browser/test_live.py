@@ -30,7 +30,7 @@ def start(title, steps=100_000):
     'run = start("v4")',
     "history = run.result()",
     """
-assert explorer.painter.wait(10)
+assert explorer.wait(10)
 assert explorer.error is None
 shown = explorer.image.value
 explorer.refresh()
@@ -38,7 +38,7 @@ assert explorer.image.value == shown
 same = live.rotary()
 for name, control in explorer.controls.items():
     same.controls[name].value = control.value
-assert same.painter.wait(10)
+assert same.wait(10)
 assert same.image.alt == explorer.image.alt
 """,
 )

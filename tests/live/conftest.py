@@ -18,7 +18,7 @@ BLOCK = 16
 
 @pytest.fixture(autouse=True)
 def lab(monkeypatch):
-    """The course's style, as in every notebook; and painters that soon rest, or tests take a second more."""
+    """The course's style, as in every notebook; and views that soon rest, or tests take a second more."""
     monkeypatch.setattr("babygpt.live.view.IDLE_SECONDS", 0.02)
     with matplotlib.rc_context():
         plots.set_style()

@@ -6,9 +6,9 @@ import gc
 import sys
 import threading
 import time
-import weakref
 from dataclasses import replace
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +23,7 @@ from PIL import Image
 
 from babygpt import live, plots
 from babygpt.config import TrainConfig
-from babygpt.live.run import Run, State, Trainer
+from babygpt.live.run import Run, State
 from babygpt.live.view import View
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
@@ -55,7 +55,7 @@ def start(model, objective, **more):
 def wait_for_state(run, state):
     """Wait until the run is in this state and its panel has painted that."""
     deadline = time.monotonic() + LONG
-    while not (run.state is state and run.panel.painter.wait(0.1) and run.panel.shown_state is state):
+    while not (run.state is state and run.panel.wait(0.1) and run.panel.image.announcement.endswith(state)):
         assert time.monotonic() < deadline
         time.sleep(0.002)
     return run.panel
@@ -167,14 +167,14 @@ def test_the_replay_slider_rewinds_a_run_that_is_over_or_paused(make, gated, rec
     panel = wait_for_state(run, State.PAUSED)
     assert (panel.replay.disabled, panel.replay.value) == (False, 7)
     panel.replay.value = 4
-    assert panel.painter.wait(LONG)
+    assert panel.wait(LONG)
     assert [step for step, _ in drawn] == [0, 3]
     run.resume()
     history = run.result()
     assert panel.replay.value == 12
     for upto, frames in ((12, [0, 3, 6, 9, 12]), (7, [0, 3, 6]), (0, [0])):
         panel.replay.value = upto
-        assert panel.painter.wait(LONG)
+        assert panel.wait(LONG)
         assert panel.error is None
         steps, mean = plots.running_mean([step.loss for step in history[:upto]], 10)
         np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
@@ -195,7 +195,7 @@ def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, 
     run = start(make(), objective)
     run.result()
     wakes, texts, now = [], [], [1000.0]
-    monkeypatch.setattr(run.panel.painter, "wake", lambda: wakes.append(now[0]))
+    monkeypatch.setattr(run.panel, "wake", lambda: wakes.append(now[0]))
     monkeypatch.setattr("babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0]))
     run.panel.status.observe(lambda change: texts.append(now[0]), names="value")
     run.panel.next_text = run.panel.next_picture = 0.0
@@ -220,8 +220,8 @@ def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatc
     class Validated(NextToken):
         def losses(self, model, batch):
             if torch.is_inference_mode_enabled():
-                run = threading.current_thread().watched_run
-                assert run.panel.painter.wait(LONG)
+                (run,) = Run.unfinished
+                assert run.panel.wait(LONG)
                 seen.append((title(run), run.panel.status.value))
             return super().losses(model, batch)
 
@@ -268,8 +268,7 @@ def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(m
 
     with pytest.raises(ZeroDivisionError):
         start(make(), objective, watches=[live.Watch(lambda model: 0, draw)])
-    trainers = (thread for thread in threading.enumerate() if isinstance(thread, Trainer))
-    assert all(trainer.watched_run.state.over for trainer in trainers)
+    assert Run.unfinished == []
 
 
 # ---------------------------------------------------------------- controls
@@ -304,37 +303,18 @@ def test_a_slider_that_names_no_number_is_refused_before_anything_is_shown(
 
 
 def forget():
-    """Wait until the threads of runs and painters have ended, and collect what is left."""
-    while left := [thread for thread in threading.enumerate() if thread.name.startswith("babygpt")]:
-        left[0].join(LONG)
-        assert not left[0].is_alive()
+    """Wait until the threads of runs and of still copies have ended, and collect what is left."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer) or thread.name.startswith("babygpt trainer"):
+            thread.join(LONG)
+            assert not thread.is_alive()
     gc.collect()
-
-
-def test_a_run_that_nobody_refers_to_closes_its_controls_and_leaves_its_picture(make, gated):
-    run = start(make(), gated, controls=[live.Scale("theta", 100.0, 10.0, 1000.0)])
-    gated.reach(2)
-    ref, panel = weakref.ref(run), run.panel
-    controls = [panel.pause, panel.stop, panel.stop_others, panel.replay, *panel.controls.values()]
-    del run
-    gc.collect()
-    assert ref() is not None  # it trains on
-    assert all(widget.comm is not None for widget in controls)
-    gated.let_go()
-    forget()
-    assert ref() is None
-    assert all(widget.comm is None for widget in controls)
-    assert all(widget.comm is not None for widget in (panel.root, panel.image, panel.status, panel.bar))
-    picture = panel.image.value
-    panel.painter.wake()  # somebody moves a widget on the page all the same
-    assert panel.painter.wait(LONG)
-    assert (panel.error, panel.image.value) == (None, picture)
 
 
 def alive():
     """The numbers of objects that a run consists of, in this process."""
     forget()
-    kinds = (LanguageModel, Run, View, Figure, torch.optim.Optimizer, Trainer)
+    kinds = (LanguageModel, Run, View, Figure, torch.optim.Optimizer)
     found = dict.fromkeys(kinds, 0)
     for kind in map(type, gc.get_objects()):
         for one in kinds:
@@ -350,11 +330,14 @@ def megabytes():
 
 
 @pytest.fixture
-def go(make, objective, small_corpus, published):
+def go(make, objective, small_corpus, published, monkeypatch):
     """Run a cell of a notebook n times: a new model under a new dashboard, to its end."""
+    runs = count()
 
     def train(n=1):
         for _ in range(n):
+            cell = ("cell", str(next(runs)))
+            monkeypatch.setattr("babygpt.live.view.current_cell", lambda cell=cell: cell)
             watch = live.heads(small_corpus.tokenizer, "ann met bob", times=3)
             run = start(make(), objective, watches=[watch])
             run.result()
@@ -372,9 +355,9 @@ def test_twenty_runs_leave_no_more_than_one(go):
     assert alive() == before
     assert run is not None
     assert megabytes() - memory < 25  # one canvas alone has 3
-    kept = go()
-    assert kept is not run
+    assert (kept := go()) is not run
     assert alive() != before  # a second run that somebody keeps is counted
+    assert kept.panel.root.comm is not None
 
 
 def test_a_hundred_pictures_leave_no_more_than_one(go):
@@ -428,10 +411,10 @@ def painted(alone, make, gated):
         refresh()
         pictures.append(run.panel.image.value)
         time.sleep(0.01)  # the reader's turn
-        run.panel.painter.wake()
+        run.panel.wake()
 
     run.panel.refresh = refresh_again
-    run.panel.painter.wake()
+    run.panel.wake()
     yield pictures
     run.panel.refresh = refresh
     gated.let_go()

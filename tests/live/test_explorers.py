@@ -67,7 +67,7 @@ def stops(widget):
 def move(explorer, **values):
     for name, value in values.items():
         explorer.controls[name].value = value
-    assert explorer.painter.wait(LONG)
+    assert explorer.wait(LONG)
 
 
 def pixels(explorer):
@@ -355,19 +355,25 @@ def test_the_curves_are_the_losses_of_the_model_and_of_the_stretched_one(monkeyp
     move(explorer, method="ntk", factor=2)
     means = explorer.measure("ntk", 2)["means"]
     expected = f"Tokens 17 to 32: {means['as it is']:.2f} as it is, {means['stretched']:.2f} stretched"
-    assert title(explorer.canvas.axes[1]) == expected
+    ax = explorer.canvas.axes[1]
+    assert title(ax) == expected
+    marks = [find_artist(ax, Line2D, name).get_xdata()[0] for name in ("mark window", "mark")]
+    assert (marks, ax.get_xlim()) == ([16, 32], (0, 128))
+    legend = [words.get_text() for words in ax.get_legend().get_texts()]
+    assert legend[:2] == ["as it is", "stretched"]
+    assert legend[2].startswith("the last 16 alone: ")
 
 
 def test_angles_are_new_where_they_are_reached_for_the_first_time():
     """By counting: the angles of a text, in degrees, that no token of the window had."""
-    window, length = 64, 256
-    before = np.array([10.0, 63.0, 70.0, 200.0, 1000.0])
-    for slower in (1.0, 2.0, 5.0):
-        reached = [set(np.floor(np.arange(0, length, 0.01) / (slower * t) % 1 * 360)) for t in before]
-        known = [set(np.floor(np.arange(0, window, 0.01) / t % 1 * 360)) for t in before]
+    explorer = live.stretching(noisy_model(block_size=64), TEXT.repeat(3))
+    for method, factor in (("none", 1), ("none", 4), ("interpolation", 4), ("ntk", 4), ("ntk", 8)):
+        found, tokens = explorer.measure(method, factor), np.arange(0, 64 * factor, 0.01)
+        reached = [set(np.floor(tokens / t % 1 * 360)) for t in found["after"]]
+        known = [set(np.floor(tokens[: 64 * 100] / t % 1 * 360)) for t in found["before"]]
         by_counting = [bool(now - once) for now, once in zip(reached, known, strict=True)]
-        found = trained_models.has_new_angles(before, slower * before, window, length)
-        assert found.tolist() == by_counting, slower
+        assert found["new"].tolist() == by_counting, (method, factor)
+        assert found["new"].any() == (method in ("none", "ntk") and factor > 1)
 
 
 def test_a_turn_takes_as_many_tokens_as_the_stretched_frequencies_say():

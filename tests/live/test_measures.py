@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from babygpt.encodings import Polar
 from babygpt.encodings.rotary import rotate
-from babygpt.live.explorers import scores as gates
-from babygpt.live.explorers.scores import measure_alibi, measure_gates, measure_kernel
-from babygpt.live.explorers.waves import measure_branches, measure_rope, measure_sinusoid
+from babygpt.live.explorers import formulas as gates
+from babygpt.live.explorers.formulas import (
+    measure_alibi,
+    measure_branches,
+    measure_gates,
+    measure_kernel,
+    measure_rope,
+    measure_sinusoid,
+)
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
 

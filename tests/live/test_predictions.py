@@ -114,8 +114,9 @@ def test_near_is_a_tenth_of_the_way_from_end_to_end(guess, mark):
     share().field.value = str(guess)
     share().compare(48)
     assert mark in share().result.value
-    exact = predict("?", low=-10, high=10, near=0).kind
-    assert (exact.right(-2.0, -2.0), exact.right(-2.0, -2.1), exact.words(-2.0)) == (True, False, "−2")
+    exact = predict("?", low=-10, high=10, near=0)
+    exact.compare(-2.0)
+    assert (exact.mark(-2.0), exact.mark(-2.1), exact.in_words(-2.0)) == ("✓", "✗", "−2")
 
 
 def test_an_impossible_outcome_is_refused():

@@ -16,7 +16,7 @@ from babygpt import live
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 from babygpt.live import Watch
-from babygpt.live.run import Run, State, Trainer
+from babygpt.live.run import Run, State
 from babygpt.models.versions import build
 from babygpt.objectives import Branches, NextToken
 from babygpt.training import replay, train
@@ -58,19 +58,17 @@ def start():
 
     def begin(model, objective, plan=PLAN, title="model", watches=()):
         run = Run(model, objective, plan, title, watches)
-        trainer = Trainer(run)
         Listener(run)
-        begun.append((run, trainer, objective))
-        trainer.start()
+        begun.append((run, objective))
+        run.start(list(Run.unfinished))
         return run
 
     yield begin
-    for run, trainer, objective in begun:
+    for run, objective in begun:
         run.stop()
         if hasattr(objective, "let_go"):
             objective.let_go()
-        trainer.join(LONG)
-        assert not trainer.is_alive()
+        assert run.wait(LONG)
 
 
 def curve(history):
@@ -147,7 +145,7 @@ def test_a_run_that_is_over_keeps_its_records_and_not_its_model(make, objective,
     assert run.panel.finished == 1
     del model
     for thread in threading.enumerate():
-        if isinstance(thread, Trainer):
+        if thread.name.startswith("babygpt trainer"):
             thread.join(LONG)
     gc.collect()
     assert ref() is None
@@ -266,7 +264,7 @@ def test_a_model_or_watch_that_does_not_fit_is_an_error_of_the_cell(make, object
     heads = live.heads(small_corpus.tokenizer, "ann")
     with pytest.raises(BadInput, match="has no attention"):
         live.train(make("v1"), objective, PLAN, "v1", watches=[heads])
-    assert not [thread for thread in threading.enumerate() if isinstance(thread, Trainer)]
+    assert Run.unfinished == []
 
 
 def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective, monkeypatch):
@@ -282,7 +280,7 @@ def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective
     assert first.wait(LONG)
     assert second.wait(LONG)
     measured_in, seen = second.frames[watch][0][1]
-    assert isinstance(measured_in, Trainer)
+    assert measured_in.name == "babygpt trainer second"
     again = make()
     list(train(again, objective, PLAN))
     assert torch.equal(seen, again.head.weight)
@@ -328,16 +326,6 @@ def test_a_waiting_run_can_be_stopped_and_has_one_record_of_the_untrained_model(
     assert second.panel.states == [State.STOPPED]
     assert same(weights(model), before)
     assert first.state is State.RUNNING
-
-
-def test_a_run_does_not_wait_for_one_whose_thread_is_just_ending(make, objective, monkeypatch):
-    """Its run is over, the thread not quite: so it is right after `result()`."""
-    ended = Trainer(Run(make(), objective, PLAN, "model"))
-    ended.watched_run.stop()
-    ended.start()
-    ended.join(LONG)
-    monkeypatch.setattr("babygpt.live.run.threading.enumerate", lambda: [ended])
-    assert Trainer(Run(make(), objective, PLAN, "model")).earlier == []
 
 
 # ---------------------------------------------------------------- steering

@@ -13,31 +13,30 @@ from PIL import Image
 
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
-from babygpt.live.view import Page, Painter, View, close_all
+from babygpt.live.canvas import Canvas
+from babygpt.live.view import Page, View
 from babygpt.plots.artists import find_artist, horizontal_line
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 
 
-class Easel:
-    """A painting that takes as long as the test wants, and remembers the number shown when it began."""
+class Easel(View):
+    """View whose painting takes as long as the test wants, and which keeps the number that it began with."""
 
     def __init__(self):
-        self.number, self.painted, self.threads, self.rests = 0, [], [], 0
+        self.number, self.painted, self.threads = -1, [], set()
         self.begun, self.may_end = threading.Semaphore(0), threading.Event()
-        self.lock, self.at_work = threading.Lock(), 0
-        self.painter = Painter(self.paint, self.on_idle)
+        self.may_end.set()
+        super().__init__("easel", [], Canvas([1.0], 1.0))
+        self.may_end.clear()
+        self.number, self.painted = 0, []
+        assert self.begun.acquire(timeout=LONG)
 
-    def on_idle(self):
-        self.rests += 1
-
-    def paint(self):
-        assert self.lock.acquire(blocking=False)  # never two at a time
-        self.threads.append(threading.current_thread())
+    def draw(self):
         self.painted.append(self.number)
+        self.threads.add(threading.current_thread().name)
         self.begun.release()
         assert self.may_end.wait(LONG)
-        self.lock.release()
 
 
 @pytest.fixture
@@ -45,70 +44,31 @@ def easel():
     easel = Easel()
     yield easel
     easel.may_end.set()
-    assert easel.painter.wait(LONG)
+    assert easel.wait(LONG)
 
 
 def test_wakes_that_pile_up_are_one_painting_that_begins_after_the_last(easel):
-    assert easel.painter.wait(LONG)
-    assert easel.painter.thread is None  # nothing is painted unless asked for
-    easel.painter.wake()
+    assert easel.wait(LONG)  # nothing is painted unless asked for
+    easel.wake()
     assert easel.begun.acquire(timeout=LONG)  # the first painting has begun and waits
     for easel.number in range(1, 101):
-        easel.painter.wake()
-    assert not easel.painter.wait(timeout=0.01)
+        easel.wake()
+    assert not easel.wait(timeout=0.01)
     assert not easel.begun.acquire(timeout=0.1)
     easel.may_end.set()
-    assert easel.painter.wait(LONG)
+    assert easel.wait(LONG)
     assert easel.painted == [0, 100]
-    assert all(thread is not threading.current_thread() and thread.daemon for thread in easel.threads)
 
 
-def test_after_a_quiet_moment_no_thread_is_left(easel):
-    easel.may_end.set()
-    for n in range(1, 4):
-        easel.painter.wake()
-        assert easel.painter.wait(LONG)
-        easel.threads[-1].join(LONG)
-        assert easel.painter.thread is None
-        assert easel.rests == n
-    assert len(easel.painted) == len(set(easel.threads)) == 3
-
-
-@pytest.mark.parametrize("where", ["paint", "on_idle"])
-def test_a_wake_while_it_paints_or_comes_to_rest_is_painted(easel, where):
-    easel.may_end.set()
-    act = getattr(easel.painter, where)
-
-    def wake_once():
-        if easel.number == 0:
-            easel.number = 1
-            easel.painter.wake()
-        act()
-
-    setattr(easel.painter, where, wake_once)
-    easel.painter.wake()
-    for _ in range(2):
-        assert easel.begun.acquire(timeout=LONG)
-    assert easel.painter.wait(LONG)
-    assert easel.painted[-1] == 1
-
-
-@pytest.mark.parametrize("where", ["paint", "on_idle"])
-def test_nobody_waits_for_a_painter_that_has_failed(where, monkeypatch):
-    failed = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(args.exc_type))
-
-    def fail():
-        raise KeyboardInterrupt
-
-    painter = Painter(**{"paint": lambda: None, "on_idle": lambda: None} | {where: fail})
-    for _ in range(2):  # the next wake starts another thread
-        painter.wake()
-        assert painter.wait(LONG)
-        for thread in threading.enumerate():
-            if thread.name == "babygpt painter":
-                thread.join(LONG)
-    assert failed == 2 * [KeyboardInterrupt]
+def test_one_thread_paints_all_views(easel):
+    other = Easel()
+    for view in (easel, other):
+        view.may_end.set()
+        view.wake()
+    assert easel.wait(LONG)
+    assert other.wait(LONG)
+    (painter,) = (easel.threads | other.threads) - {threading.current_thread().name}
+    assert painter.startswith("babygpt painter")
 
 
 # ---------------------------------------------------------------- a view's place on the page
@@ -158,7 +118,7 @@ def closed(view):
 
 
 def level(view):
-    assert view.painter.wait(LONG)
+    assert view.wait(LONG)
     assert view.error is None
     return view.canvas.axes[0].lines[0].get_ydata()[0]
 
@@ -190,16 +150,14 @@ def test_a_view_shown_again_stays_open(place):
     assert not closed(view)
 
 
-def test_a_view_that_nobody_refers_to_is_not_kept(place):
+def test_a_view_whose_cell_ran_again_is_not_kept(place):
     place("cell a", "run 1")
-    view = show(make())
-    assert view.painter.wait(LONG)
-    ref = weakref.ref(view)
-    close_all([view.root])
-    del view
+    ref = weakref.ref(show(make()))
+    place("cell a", "run 2")
+    now = show(make())
     gc.collect()
     assert ref() is None
-    assert len(View.on_display) == 0
+    assert list(View.on_display) == [now]
 
 
 def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, published):
@@ -213,7 +171,8 @@ def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, pu
     assert f"body:has(.{view.name}) :is(.still-{view.name}" in still["text/html"]
     assert view.name in view.root._dom_classes  # by which the widget hides it
     view.controls["n"].value = 7
-    view.painter.thread.join(LONG)  # at rest the copy is the live picture
+    assert view.wait(LONG)
+    view.resting.join(LONG)  # at rest the copy is the live picture
     data, how = published[-1]
     assert how == {"display_id": view.name, "update": True, "metadata": {}}
     assert b64encode(view.image.value).decode() in data["text/html"]
@@ -237,7 +196,7 @@ def test_a_page_that_sends_its_width_gets_a_picture_for_it(monkeypatch):
     monkeypatch.setattr(Page, "last_size", [])
     view = make()
     view.page.size = [700, 2.0]
-    assert view.painter.wait(LONG)
+    assert view.wait(LONG)
     assert Image.open(BytesIO(view.image.value)).width == 1400
     assert Image.open(BytesIO(make().image.value)).width == 1400  # the next one begins with it
 

@@ -177,7 +177,6 @@ def curves(n, names):
 
 # For every function that moves what it drew: what to draw first (n = 1) and what to move it to (n = 2).
 MOVES = {
-    "draw_accuracy_curves": lambda n: ({"v4": (range(9 * n), noise(9 * n))}, f"{n}", 18),
     "draw_attention_heads": lambda n: (noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"),
     "draw_attention_row": lambda n: (noise(9 * n), "abc def g" * n, f"{n}"),
     "draw_before_and_after": lambda n: (np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"),
@@ -187,13 +186,15 @@ MOVES = {
     "draw_gates": lambda n: (noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x"),
     "draw_losses": lambda n: run(20 * n),
     "draw_matrix": lambda n: (n * noise(4, 4), f"{n}", "x", "y", "abcd"),
-    "draw_reading_on": lambda n: (ENDS, {"a": noise(8), "b": n * noise(8)}, 0.5, 64, 64 * n, f"{n}", 3.0),
-    "draw_seed_rows": lambda n: ({"a": noise(3) + n, "b": noise(3) + n}, f"{n}", "x", {"zero": 0.5}, (0, 3)),
+    "draw_seed_dots": lambda n: (
+        *({"a": noise(3) + n, "b": noise(3) + n}, f"{n}", "x", {"zero": 0.5}, (0, 3)),
+        *({"a": noise(3) * n}, {"b": f"{n}"}, True),
+    ),
     "draw_similarities": lambda n: (noise(2, 2, 2) / n, "ab", f"{n}"),
     "draw_text": lambda n: (["abc def", "fed cba"][n - 1], noise(7) / n, f"{n}", f"{n}"),
     "draw_wavelengths": lambda n: (TURNS, n * TURNS, np.arange(4) > 3 - n, 64, f"{n}", 1e4),
 }
-ENDS, TURNS = 32.0 * np.arange(1, 9), 10.0 ** np.arange(4)
+TURNS = 10.0 ** np.arange(4)
 # Where a second call draws more or fewer artists than the first.
 CHANGES = {
     "draw_losses: none at first": lambda n: run(20 * (n - 1)),
@@ -207,8 +208,8 @@ CHANGES = {
     "draw_curves: one fewer": lambda n: (*curves(n, "abcd"[: 4 - n]), *SPANS),
     # A curve that comes takes the colour, the depth and the row of the legend that it has in a fresh figure.
     "draw_curves: one more": lambda n: (*curves(n, [*"abc"[: 1 + n], "RoPE"]), *SPANS),
-    "draw_seed_rows: one fewer": lambda n: ({name: noise(3) + n for name in "abc"[n - 1 : 2]}, f"{n}", "x"),
-    "draw_seed_rows: one more": lambda n: ({f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
+    "draw_seed_dots: one fewer": lambda n: ({name: noise(3) + n for name in "abc"[n - 1 : 2]}, f"{n}", "x"),
+    "draw_seed_dots: one more": lambda n: ({f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
     "draw_text: longer": lambda n: ("abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", 2),
     "draw_text: given": lambda n: ("abc def", noise(7), f"{n}", "", 4, 13, np.arange(7) > 4 - n),
     "draw_clock: one more": lambda n: ([n, 2 * n][:n], ["q", "k"][:n], f"{n}"),
@@ -257,15 +258,6 @@ def test_a_pair_that_does_not_turn_has_a_ring_and_no_dot(ax):
     assert (named["angles seen"], named["angles never seen"]) == ([[1, 6]], [[2, 120]])
     assert set(find_artist(ax, Line2D, "window").get_ydata()) == {64}
     assert ax.get_yscale() == "log"
-    assert labelled(ax)
-
-
-def test_reading_on_marks_the_window_and_the_length_that_is_meant(ax):
-    plots.draw_reading_on(ax, np.array([16.0, 48.0]), {"a": np.array([1.0, 2.0])}, 0.7, 16, 32, "on", 2.5)
-    assert find_artist(ax, Line2D, "a").get_xydata().tolist() == [[16, 1], [48, 2]]
-    assert [find_artist(ax, Line2D, name).get_xdata()[0] for name in ("window", "reach")] == [16, 32]
-    assert "0.70" in find_artist(ax, Line2D, "inside").get_label()
-    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 64), (0, 2.5))
     assert labelled(ax)
 
 
@@ -319,9 +311,8 @@ def test_labels_of_hands_that_nearly_meet_stand_apart(ax, angles):
 
 
 def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
-    plots.draw_seed_rows(
-        ax, {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}, "a finding", "nats", {"floor": 0.5}
-    )
+    values = {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}
+    plots.draw_seed_dots(ax, values, "a finding", "nats", {"floor": 0.5}, means=True)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v3"]
     lines = {line.get_gid(): line for line in ax.lines}
     assert list(lines["v4"].get_xdata()) == [1.0, 2.0, 6.0]

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
-from babygpt.live.predictions import GUESSES, Guess, OneOf, Tally
+from babygpt.live.predictions import GUESSES, Guess, Tally
 from babygpt.live.view import View
 from babygpt.plots.artists import find_artist
 from babygpt_course.exercises import Exercise
@@ -51,17 +51,15 @@ class Recorder:
                 continue
             if isinstance(view, Explorer):
                 self.views[name] = record_explorer(view, self.pictures)
-            elif isinstance(view, Dashboard) and (run := view.run()) is not None and run.state.over:
-                view.painter.wait()
-                replay = record_replay(view, self.pictures)
-                if replay is not None:
-                    self.views[name] = replay
+            elif isinstance(view, Dashboard) and view.run.state.over:
+                view.wait()
+                self.views[name] = record_replay(view, self.pictures)
 
     def write(self, path: Path) -> None:
         """Write what was noted as JSON, when nothing trains any more."""
         for view in list(View.on_display):
-            if isinstance(view, Dashboard) and (run := view.run()) is not None:
-                run.wait()
+            if isinstance(view, Dashboard):
+                view.run.wait()
         self.record_views()
         guesses = {guess.box.model_id: guess_facts(guess) for guess in GUESSES.values()}
         outcomes = {guess.result.model_id: guess.question for guess in GUESSES.values()}
@@ -73,10 +71,11 @@ class Recorder:
 def guess_facts(guess: Guess) -> dict[str, Any]:
     """Return what a page needs to ask for a guess, and to compare it."""
     facts: dict[str, Any] = {"question": guess.question, "outcome": guess.outcome}
-    if isinstance(guess.kind, OneOf):
-        return {**facts, "options": list(guess.kind.options)}
-    words = None if guess.outcome is None else guess.kind.words(guess.outcome)
-    return {**facts, **asdict(guess.kind), "came": words, "asked": guess.kind.asked()}
+    if guess.options:
+        return {**facts, "options": list(guess.options)}
+    facts |= {"low": guess.low, "high": guess.high, "unit": guess.unit, "near": guess.near}
+    came = None if guess.outcome is None else guess.in_words(guess.outcome)
+    return {**facts, "came": came, "asked": guess.asked}
 
 
 def exercise_facts(exercise: Exercise) -> dict[str, Any]:

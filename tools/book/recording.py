@@ -99,14 +99,13 @@ def record_explorer(explorer: Explorer, folder: Path) -> Recording:
     return recording
 
 
-def record_replay(dashboard: Dashboard, folder: Path) -> Recording | None:
-    """Draw how a training went, from its untrained model to its last step; None if its run is gone.
+def record_replay(dashboard: Dashboard, folder: Path) -> Recording:
+    """Draw how a training went, from its untrained model to its last step.
 
     dashboard  of a run that is over
     folder     where the files go
     """
-    if (run := dashboard.run()) is None:
-        return None
+    run = dashboard.run
     last = len(run.history)
     steps = sorted({round(i * last / (STEPS - 1)) for i in range(STEPS)})
     control = {"name": STEP, "label": "after step", "kind": "range", "rest": len(steps) - 1}
@@ -117,7 +116,7 @@ def record_replay(dashboard: Dashboard, folder: Path) -> Recording | None:
         recording.beyond += f" There {names} can be turned meanwhile."
 
     def draw(chosen: Mapping[str, Any]) -> None:
-        dashboard.draw_step(run, chosen[STEP])
+        dashboard.draw_step(chosen[STEP])
 
     record(recording, dashboard.canvas, draw, [(STEP,)], {STEP: steps}, folder)
     return recording

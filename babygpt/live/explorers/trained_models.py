@@ -5,6 +5,7 @@ Each copies its model: the picture does not change while the model trains on.
 
 import copy
 import math
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.stretching import METHODS, stretched
 from babygpt.models.transformer import Transformer
+from babygpt.plots import artists
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
 from babygpt.sampling.remasking import SecondThoughts, drafts
 
@@ -130,24 +132,22 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     Source: note 000 (threshold, temperature and top-k), and those of `by_entropy` and `SecondThoughts`.
     """
     model = copy.deepcopy(model)
-    holes = int(encode_masked(tokenizer, text).eq(len(tokenizer.characters)).sum())
+    mask = len(tokenizer.characters)
+    holes = int(encode_masked(tokenizer, text).eq(mask).sum())
 
     @lru_cache(maxsize=32)
     def drafts_of(
         text: str, sampler: str, threshold: int, temperature: float, top_k: int, number: int
     ) -> tuple[Filled, ...]:  # the text at first and after each step
-        idx, mask = encode_masked(tokenizer, text), model.config.vocab_size - 1
+        idx = encode_masked(tokenizer, text)
         own = torch.Generator().manual_seed(number)  # never the one that a training draws from
         if sampler == "changes its mind":
             thoughts = SecondThoughts(int(idx.eq(mask).sum()), threshold / 100, DOUBT)
             return tuple(drafts(model, idx, thoughts, temperature, top_k, own))
         order = (by_confidence if sampler == "surest first" else by_entropy)(threshold / 100)
         filled = fill_in(model, idx, order, temperature, top_k, own)
-        hidden = (filled.when > step for step in range(int(filled.steps) + 1))
-        return tuple(
-            Filled(filled.tokens.masked_fill(h, mask), filled.when.masked_fill(h, 0), filled.confidence)
-            for h in hidden
-        )
+        steps = range(int(filled.steps) + 1)
+        return tuple(replace(filled, when=filled.when * (filled.when <= step)) for step in steps)
 
     def measure(step: int, **settings: Any) -> dict[str, Any]:
         shown = drafts_of(**settings)  # at first and after each step
@@ -206,18 +206,6 @@ def wavelengths(encoding: Encoding, n_pairs: int) -> np.ndarray:
     return (2 * math.pi / encoding.frequencies()).numpy()
 
 
-def has_new_angles(before: np.ndarray, after: np.ndarray, window: int, length: int) -> np.ndarray:
-    """Return whether each pair, read up to `length`, meets angles that it never had in its window.
-
-    A pair that finished a turn in the window has had all angles.
-
-    before, after  (P,)  tokens for a turn, in training and now
-    returns        (P,)  bool
-    """
-    turns, now = window / before, length / after
-    return (turns < 1) & (now > turns * (1 + 1e-9))
-
-
 def block_means(losses: np.ndarray) -> np.ndarray:
     """Return means of BLOCK losses each, without the rest at the end: (T,) -> (T // BLOCK,)."""
     return losses[: len(losses) // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
@@ -231,9 +219,16 @@ def draw_stretching(pairs: Axes, losses: Axes, found: dict[str, Any]) -> None:
     plots.draw_wavelengths(pairs, found["before"], found["after"], new, window, title, slowest)
     means = ", ".join(f"{loss:.2f} {name}" for name, loss in found["means"].items())
     title = f"Tokens {first + 1} to {last}: {means}"
-    plots.draw_reading_on(
-        losses, found["position"], found["curves"], inside, window, reach, title, found["top"]
-    )
+    labels = (title, "position (tokens)", "loss (nats per character)")
+    colours = {"as it is": plots.COLOURS["blue"], "stretched": plots.COLOURS["red"]}
+    look: Any = {"colours": colours, "marker": "o", "ms": 4}
+    spans = (0.0, float(MOST * window)), (0.0, found["top"])
+    plots.draw_curves(losses, found["position"], found["curves"], *labels, *spans, **look)
+    alone = f"the last {window} alone: {inside:.2f}"
+    artists.horizontal_line(losses, "mark alone", inside, label=alone, color="black", lw=1, ls=":")
+    artists.vertical_line(losses, "mark window", window, color="black", lw=1, ls="--")
+    artists.vertical_line(losses, "mark", reach, color=plots.COLOURS["red"], lw=1.5)
+    artists.set_legend(losses, loc="upper left", ncols=3)
 
 
 def stretching(model: Transformer, ids: Tensor) -> Explorer:
@@ -263,11 +258,12 @@ def stretching(model: Transformer, ids: Tensor) -> Explorer:
         reach = factor * window
         first = window if factor > 1 else 0
         after = wavelengths(stretched(model, method, factor).encoding, len(before))
+        turns, now = window / before, reach / after  # of each pair; less than one leaves angles unseen
         losses = {"as it is": losses_of("none", 1), "stretched": losses_of(method, factor)}
         return {
             "before": before,
             "after": after,
-            "new": has_new_angles(before, after, window, reach),
+            "new": (turns < 1) & (now > turns * (1 + 1e-9)),
             "curves": {name: block_means(values) for name, values in losses.items()},
             "position": BLOCK * (np.arange(length // BLOCK) + 0.5),
             "means": {name: float(values[first:reach].mean()) for name, values in losses.items()},

@@ -137,6 +137,6 @@ def test_the_explorer_shows_the_stored_results():
     explorer = explore_ladder(load_results("ladder"))
     title = explorer.canvas.axes[0].get_title(loc="left")
     explorer.controls["column"].value = "right answers"
-    assert explorer.painter.wait(60)
+    assert explorer.wait(60)
     assert explorer.error is None
     assert explorer.canvas.axes[0].get_title(loc="left") != title
