@@ -67,7 +67,7 @@ def test_windows_and_macos_run_tests_that_are_there() -> None:
 
 def test_a_system_without_a_hang_up_signal_will_do() -> None:
     script = (
-        "import signal; vars(signal).pop('SIGHUP', None); import babygpt.terminal as s; print(s.HANG_UP.name)"
+        "import signal; vars(signal).pop('SIGHUP', None); import babygpt.signals as s; print(s.HANG_UP.name)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8")
     assert done.stdout.split() == ["SIGTERM"], done.stderr

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from babygpt.config import SAVE_EVERY, require_seed
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
-from babygpt.terminal import ENDING, Ended, echo, end_at_once, handled
+from babygpt.signals import ENDING, Ended, end_at_once, handled
 
 Command = Callable[..., None]
 Table = Mapping[str, tuple[str, str]]  # name of a command -> its module, and the sentence that --help shows
@@ -74,7 +74,7 @@ class CommandGroup(click.Group):
             with handled(ENDING, end_at_once):
                 return super().invoke(ctx)
         except Ended as end:
-            echo(end.line, error=True)
+            click.echo(end.line, err=True)
             raise
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise  # click ends these by itself
@@ -149,7 +149,7 @@ def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
     """Warn in one line of those of these flags that were given, because they change nothing there."""
     given = [flag_of(name) for name in typed(ctx, names)]
     if given:
-        echo(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", error=True)
+        click.echo(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", err=True)
 
 
 def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], path: Path) -> None:

@@ -18,7 +18,6 @@ from babygpt.cli import options as shell
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
-from babygpt.terminal import echo
 
 if TYPE_CHECKING:
     from babygpt.data.corpus import Corpus
@@ -145,7 +144,7 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
             if team.is_main:
                 losses = run.complete(lambda: measure(run, corpus))
                 floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
-                echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
+                click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
 
 
 def start(

@@ -187,6 +187,7 @@ class View(Output):
         if self.cell:
             self.resting.cancel()
             self.resting = threading.Timer(IDLE_SECONDS, self.show_still, kwargs={"update": True})
+            self.resting.daemon = True
             self.resting.start()
 
     def still(self) -> str:

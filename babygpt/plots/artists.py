@@ -49,21 +49,12 @@ def line(ax: Axes, name: str, x: Any, y: Any, **style: Any) -> Line2D:
 
 def horizontal_line(ax: Axes, name: str, y: float, **style: Any) -> Line2D:
     """Draw or move a horizontal line across the Axes."""
-    have = find_artist(ax, Line2D, name)
-    if have is None:
-        return ax.axhline(y, gid=name, **style)
-    have.set_ydata([y, y])
-    have.set_label(style.get("label", have.get_label()))
-    return have
+    return line(ax, name, (0.0, 1.0), (y, y), transform=ax.get_yaxis_transform(), **style)
 
 
 def vertical_line(ax: Axes, name: str, x: float, **style: Any) -> Line2D:
     """Draw or move a vertical line across the Axes."""
-    have = find_artist(ax, Line2D, name)
-    if have is None:
-        return ax.axvline(x, gid=name, **style)
-    have.set_xdata([x, x])
-    return have
+    return line(ax, name, (x, x), (0.0, 1.0), transform=ax.get_xaxis_transform(), **style)
 
 
 def image(

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from tqdm import tqdm
 
-from babygpt.terminal import Screen
-
 
 @dataclass(frozen=True)
 class Step:
@@ -39,8 +37,6 @@ def follow(
 ) -> list[Step]:
     """Run a training loop behind a progress bar; Ctrl-C ends it early and keeps what was done.
 
-    A bar that cannot be shown, on a screen that is closed or full, is no reason to stop.
-
     steps     what `train` yields
     total     number of steps
     title     shown before the bar
@@ -50,9 +46,8 @@ def follow(
     returns   all records; after Ctrl-C those made so far
     """
     history: list[Step] = []
-    screen = Screen(sys.stderr)
     bar = {"total": total, "initial": done, "desc": title, "leave": leave, "disable": not show}
-    with tqdm(**bar, file=screen, mininterval=0.5) as shown:
+    with tqdm(**bar, mininterval=0.5) as shown:
         try:
             for step in steps:
                 history.append(step)
@@ -61,5 +56,5 @@ def follow(
         except KeyboardInterrupt:
             if show:
                 last = done + len(history)
-                shown.write(f"interrupted after step {last}; the model is kept as it is", screen)
+                shown.write(f"interrupted after step {last}; the model is kept as it is", sys.stderr)
     return history

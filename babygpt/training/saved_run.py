@@ -18,7 +18,7 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import is_out_of_memory
 from babygpt.objectives import ReadsInOrder
-from babygpt.terminal import Ended, deferred_signals
+from babygpt.signals import Ended, deferred_signals
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.loop import Training

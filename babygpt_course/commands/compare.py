@@ -24,7 +24,6 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.terminal import echo
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes import comparison_report as report
@@ -79,13 +78,13 @@ def encodings(
     config = AblationConfig(**fields_of(AblationConfig, flags))
     ablation = Ablation(text, model, training, config, out_dir, save_every)
     try:
-        results = run_ablation(ablation, variants, seeds, echo, command_line())
+        results = run_ablation(ablation, variants, seeds, click.echo, command_line())
     except KeyboardInterrupt:
         raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
     for line in report.report_lines(results):
-        echo(line)
+        click.echo(line)
     for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
-        echo(f"wrote {path}")
+        click.echo(f"wrote {path}")
 
 
 @compare.command()
@@ -122,9 +121,9 @@ def generation(
         about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
         results = {**about, "weights": dict(zip(models, map(str, paths), strict=True)), **found}
         for line in generations.table_lines(results):
-            echo(line)
+            click.echo(line)
         write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
-        echo(f"wrote {output}")
+        click.echo(f"wrote {output}")
 
 
 def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
@@ -137,7 +136,7 @@ def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str,
         raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
     for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
         if (name := parse_variant(one.version)) != flag:
-            echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", error=True)
+            click.echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", err=True)
     return dict(zip(names, loaded, strict=True))
 
 

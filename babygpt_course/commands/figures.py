@@ -6,7 +6,6 @@ import click
 
 from babygpt.cli.options import PATH
 from babygpt.errors import BadInput
-from babygpt.terminal import echo
 from babygpt_course.studies.figures import FIGURES, make_figure
 from babygpt_course.studies.sweep import in_turn
 from babygpt_course.studies.workers import cluster as jobs
@@ -56,6 +55,6 @@ def figures(
         raise BadInput(f"{error.name} is not installed: pip install 'babygpt[sweep]'") from None
     for name in names or FIGURES:
         try:
-            echo(f"{name}: {make_figure(name, folder, redraw, results, how)}")
+            click.echo(f"{name}: {make_figure(name, folder, redraw, results, how)}")
         except KeyboardInterrupt:
             raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None

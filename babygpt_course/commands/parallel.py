@@ -27,7 +27,6 @@ from babygpt.errors import BadInput
 from babygpt.memory import require_memory
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
-from babygpt.terminal import echo
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
 from babygpt.training.saved_run import load_unfinished, require_same_text
@@ -47,7 +46,7 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
         raise BadInput(f"--learning-rate ({rate}) sets both: leave out {' and '.join(map(flag_of, both))}")
     share = rate / TrainConfig.lr_other
     muon = share * TrainConfig.lr_matrix
-    echo(f"rates: AdamW at {rate:g}, Muon at {muon:g}, both {share:g} times their defaults", error=True)
+    click.echo(f"rates: AdamW at {rate:g}, Muon at {muon:g}, both {share:g} times their defaults", err=True)
     return {"lr_other": rate, "lr_matrix": muon}
 
 
@@ -118,7 +117,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
         run = stage.saved_run(path, {"corpus": flags["corpus"], "flags": as_json}, saved)
         run.train(save_every)
         print_stage(stage, run.training.step, run.complete(stage.measure))
-        echo(f"wrote {path}")
+        click.echo(f"wrote {path}")
 
 
 def prepare(ctx: click.Context, flags: dict[str, Any]) -> Stage:
@@ -153,7 +152,7 @@ def locate(path: Path) -> Path:
     """Return the checkpoint that a path or the note's name stands for; print which file it is."""
     found = curriculum.find_checkpoint(path)
     if found != path:
-        echo(f"{path}: reading {found}", error=True)
+        click.echo(f"{path}: reading {found}", err=True)
     return found
 
 
@@ -161,11 +160,11 @@ def print_stage(stage: Stage, steps: int, losses: dict[str, float]) -> None:
     """Print what was trained, and how much the loss rises with other texts in the sequence."""
     (low, high), floor = stage.objective.n_branches, stage.corpus.floor
     many = f"{low} to {high} branches" if low < high else f"{low} branch{'es' * (low > 1)}"
-    echo(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
+    click.echo(f"{stage.version}: {steps} steps, {stage.objective.epochs_read:.2f} epochs, {many} a sample")
     known = f" (floor {floor:.3f})" if floor else ""
-    echo(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
+    click.echo(f"validation loss alone {losses['alone']:.3f} nats per character{known}")
     if high > 1:
-        echo(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
+        click.echo(f"with {high} branches {losses['beside']:.3f}, interference gap {losses['gap']:.3f}")
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""A full disk, too little memory, a terminal that is gone, and targets that cannot be written."""
+"""A full disk, too little memory, and targets that cannot be written."""
 
 import errno
 import os
@@ -72,20 +72,6 @@ def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work):
 
 
 # ---------------------------------------------------------------- the terminal
-
-
-@pytest.mark.parametrize("streams", ["unread", pytest.param("full", marks=pytest.mark.slow)])
-def test_training_goes_on_when_nobody_reads_what_it_prints(start, desk, undisturbed, tmp_path, streams):
-    if streams == "full":
-        screen = os.open("/dev/full", os.O_WRONLY)
-    else:
-        reader, screen = os.pipe()
-        os.close(reader)
-    folder = tmp_path / "work"
-    process = start(folder, *training_words("train", desk), stdout=screen, stderr=screen)
-    os.close(screen)
-    assert process.wait(120) == 0
-    assert contents(folder) == undisturbed("train")
 
 
 def test_a_text_that_nobody_reads_ends_in_silence(start, desk, tmp_path):

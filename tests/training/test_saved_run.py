@@ -14,7 +14,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import Batch, NextToken
-from babygpt.terminal import Ended, deferred_signals
+from babygpt.signals import Ended, deferred_signals
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint

@@ -1,47 +1,13 @@
-"""The terminal of a process: print though it may be gone, and note signals such as Ctrl-C.
+"""Signals such as Ctrl-C: SIGINT, SIGTERM and SIGHUP are noted at once and obeyed between two steps."""
 
-SIGINT, SIGTERM and SIGHUP are noted at once and obeyed between two training steps.
-"""
-
-import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 HANG_UP = getattr(signal, "SIGHUP", signal.SIGTERM)  # Windows has none
 ENDING = {signal.SIGTERM, HANG_UP}  # by default they kill the process
-
-
-class Screen:
-    """A stream that falls silent once it cannot be written to: its terminal is closed, or its disk full."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> None:
-        """Write a text at once, if that can be done."""
-        try:
-            self.stream.write(text)
-            self.stream.flush()
-        except (OSError, ValueError):  # ValueError: it was closed
-            # Redirect it to nowhere, because Python writes to it once more when it ends.
-            with suppress(OSError, ValueError), open(os.devnull, "w", encoding="utf-8") as nowhere:
-                os.dup2(nowhere.fileno(), self.stream.fileno())
-
-    def __getattr__(self, name: str) -> Any:  # its encoding, its width: a progress bar needs them
-        return getattr(self.stream, name)
-
-
-def echo(text: str, error: bool = False) -> None:
-    """Print a line to stdout or stderr if that can be done, about work that is stored already."""
-    Screen(sys.stderr if error else sys.stdout).write(f"{text}\n")
-
-
-# ---------------------------------------------------------------- signals
 
 
 class Ended(SystemExit):
