@@ -12,7 +12,8 @@ from babygpt.data.corpus import load_corpus
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.sampling import by_confidence, continue_text, generate
-from babygpt.training import finish, train
+from babygpt.training import train
+from babygpt_course.studies.sweep import finish
 from benchmarks.machine import CPU
 from benchmarks.timing import device_clock, require_rounds, time_in_rounds
 
