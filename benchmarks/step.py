@@ -182,7 +182,7 @@ class MeteredObjective(Objective):
 
     def __init__(self, objective: Objective, meter: PartMeter) -> None:
         self.objective, self.meter = objective, meter
-        own = {name: getattr(objective, name) for name in ("largest", "count", "validate")}
+        own = {name: getattr(objective, name) for name in ("block_size", "count", "validate")}
         vars(self).update(own)  # all else is the objective's own
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:

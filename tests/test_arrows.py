@@ -12,7 +12,7 @@ PACKAGE, COURSE = ROOT / "babygpt", ROOT / "babygpt_course"
 # From the leaves to the root: a module imports from rungs before its own, and from its own folder.
 RUNGS = [
     {"errors"},
-    {"config", "positions", "device", "tables", "files", "terminal"},
+    {"config", "positions", "device", "tables", "files", "signals"},
     {"memory"},
     {"data", "encodings"},
     {"models"},

@@ -200,7 +200,7 @@ Table(("word", "costs Hasty", "NELBO"), list(zip(spelt, *columns, strict=True)),
 if torch.allclose(loose, costs, atol=1e-5):
     hasty = "equal, as before"
 else:
-    hasty = hasty_guess.kind.options[1 if (loose > costs).all() else 2]
+    hasty = hasty_guess.options[1 if (loose > costs).all() else 2]
 hasty_guess.compare(hasty)
 
 # %%
@@ -294,9 +294,9 @@ kind = kinds(tokenizer.decode(some.flatten())).view_as(some)
 
 # %% tags=["answer", "nbval-ignore-output"]
 by_kind = [float(sure[(half == tokenizer.mask_id) & (kind == n)].mean()) for n in range(3)]
-lines = (f"{name}: {x:.0%}" for name, x in zip(sure_guess.kind.options, by_kind, strict=True))
+lines = (f"{name}: {x:.0%}" for name, x in zip(sure_guess.options, by_kind, strict=True))
 print("how sure, in the mean:", *lines, sep="\n")
-sure_guess.compare(sure_guess.kind.options[int(np.argmax(by_kind))])
+sure_guess.compare(sure_guess.options[int(np.argmax(by_kind))])
 
 # %% [markdown]
 # Of spaces, dots and line ends there are few, and they stand where words end; verbs are only 24. The letters of names are mostly guesses, and not all alike: every name ends in *a*, its third letter is *l* or *r*, and its first may be any of sixteen.
@@ -437,7 +437,7 @@ def astray(strength):
 stays, changes = astray(0.0), astray(0.5)
 print(f"without remasking {stays:.3f}, with it {changes:.3f}")
 mind_guess.compare(
-    mind_guess.kind.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1]
+    mind_guess.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1]
 )
 
 # %%
@@ -488,7 +488,7 @@ Table(("text", "distinct-2", "repeated 3-grams", "begins"), rows, stable=1)
 
 # %% tags=["answer"]
 other = [scored[name] != scored["tales"] for name in ("cipher", "backwards")]
-count_guess.compare(count_guess.kind.options[2 if all(other) else other.index(True) if any(other) else 3])
+count_guess.compare(count_guess.options[2 if all(other) else other.index(True) if any(other) else 3])
 
 # %%
 assert scored["tales"] == scored["cipher"] == scored["backwards"]
@@ -527,7 +527,7 @@ for arm, curves in evening["roles"].items():
 arms = ("letters, RoPE", "words, RoPE", "next letter")
 filled, filled_words, following = (evening["roles"][arm][0] for arm in arms)
 answering = sum(shares[-1] > 0.9 for shares in (filled, filled_words, following))
-who_guess.compare(who_guess.kind.options[3 - answering if following[-1] > 0.9 else 3])
+who_guess.compare(who_guess.options[3 - answering if following[-1] > 0.9 else 3])
 
 # %%
 assert round(1 / who.share_of_asking(4, 4)) == 630

@@ -220,7 +220,7 @@ def mirror(version, changed=None):
 # %% tags=["answer"]
 changes = {version: mirror(version) for version in ("v7-polar", "v7-quadrature")}
 print("by how much answers change:", *(f"{v} {by:.3f}" for v, by in changes.items()), sep="\n")
-same = backwards_guess.kind.options[1 if changes["v7-quadrature"] < 1e-3 else 0]
+same = backwards_guess.options[1 if changes["v7-quadrature"] < 1e-3 else 0]
 backwards_guess.compare(same)
 
 # %%
@@ -295,7 +295,7 @@ untrained = runs["v7"].uniform_loss  # of a run that was stopped before its firs
 loss = {title: steps[-1].val_loss if steps else untrained for title, steps in trained.items()}
 print("nats per masked character:", {title: round(x, 3) for title, x in loss.items()}, sep="\n")
 found = ", ".join(sorted(loss, key=loss.get))
-order_guess.compare(found if found in order_guess.kind.options else "another order")
+order_guess.compare(found if found in order_guess.options else "another order")
 
 # %% tags=["nbval-ignore-output"]
 assert (models["v7-polar"].encoding.phi == 0).all()
@@ -339,7 +339,7 @@ fig, ax = plt.subplots(figsize=(7, 3.6))
 title = f"Moved after {at} steps: {leap:+.2f} nats at once, {end:+.2f} at the end"
 plots.draw_losses(ax, {"left alone": untouched, "steered": losses}, {}, title)
 plt.show()
-alpha_guess.compare(alpha_guess.kind.options[2 if stays else 1 if leapt else 0])
+alpha_guess.compare(alpha_guess.options[2 if stays else 1 if leapt else 0])
 
 # %% [markdown]
 # The loss leaps, and with α = 10 it does **not** come back within the steps that are left. Longer keys make larger scores, so wherever a hole fits at all it drowns what stands in the text. Training might turn the keys of holes away, but it cannot make them shorter: queries and keys are normalised before the gates, and α comes after. (That is our reading; what is measured is the distance of the two curves.) Phases are another matter: they are parameters, and training goes on from where you set them; try it with δ.
@@ -419,7 +419,7 @@ print("answers to a text read backwards change by", {k: round(x, 3) for k, x in 
 print("nats per masked character", {k: round(x, 3) for k, x in ends.items()})
 gained = (ends["quadrature"] - ends.get("both sides", math.nan)) / (ends["quadrature"] - ends["v7"])
 number = 0 if backwards["both sides"] < 1e-3 else 2 if gained > 0.5 else 1
-design_guess.compare(design_guess.kind.options[number])
+design_guess.compare(design_guess.options[number])
 
 # %% tags=["nbval-ignore-output"]
 assert at_first < 1e-3 < 0.1 < min(backwards.values())
@@ -472,7 +472,7 @@ lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), riddle)
 plt.show()
 solved = {name: sum(share > 0.9 for share in found) for name, found in riddle["accuracy"].items()}
 others = [number for number, name in enumerate(("v4", "signed", "v3")) if solved[name]]
-riddle_guess.compare(riddle_guess.kind.options[others[0] if others else 3])
+riddle_guess.compare(riddle_guess.options[others[0] if others else 3])
 
 # %% [markdown]
 # On the left, every code was given the same four learning rates, from a seed that is not reported. PoPE solves the riddle at all of them, RoPE stays below half at each. On the right, each at its own best rate, from three fresh seeds: PoPE learns it from two and is on its way in the third (82%), RoPE and PoPE without the softplus, which is one word of code, from none. So far it is the paper's story. But v3's sinusoids learn it from one seed as well (the string ends at a fixed place, which they know), and a thousand steps are short: some of the other lines still rise. So in this budget PoPE is *likelier to find the way*. That it alone can, nobody has shown here.

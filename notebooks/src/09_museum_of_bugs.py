@@ -227,7 +227,7 @@ run = live.train(third.model(), museum.objective, museum.plan, "case 3", {"entro
 # %% tags=["answer", "nbval-ignore-output"]
 end = ending([step.loss for step in run.result()])
 which = [end > floor + 0.05, end > floor - 0.05, True].index(True)
-line.compare(line.kind.options[which])
+line.compare(line.options[which])
 
 # %% [markdown]
 # A loss below what a text allows is no triumph. Whoever knows the floor needs no twin; on your own data you do not know it, and the first reaction is joy. One question is enough.
@@ -296,7 +296,7 @@ dearest
 cost_table(costs)
 
 # %% tags=["answer"]
-dearest.compare(max(dearest.kind.options, key=lambda name: sum(by_name[name])))
+dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
 # Turned by the number of its head, a token is turned like all others of that head: the model has no code at all, and its loss says so only to those who know what a code is worth. Codes added twice are a bug that *helps*, at this size and after 100 steps, perhaps because what is added was too faint beside the tokens. No rule of thumb is left: of fourteen bugs eight make the loss higher, two make it lower, and four leave it alone. Only one of them, the mask, would strike somebody who has nothing to compare with.

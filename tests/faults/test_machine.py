@@ -138,7 +138,7 @@ def test_what_a_file_system_cannot_do_is_told_at_once_or_left_out(
 
     (work / ".m.safetensors.babygpt-lock").write_text("the dead")
     monkeypatch.setattr(call, fail)
-    assert re.search(line, run(*training_words("train", desk)).output.splitlines()[-1])
+    assert re.search(line, run(*training_words("train", desk)).output.strip().splitlines()[-1])
 
 
 def test_a_text_of_the_system_whose_reading_may_never_end_is_not_read(run, desk, work):
