@@ -436,9 +436,7 @@ def astray(strength):
 # %% tags=["answer", "nbval-ignore-output"]
 stays, changes = astray(0.0), astray(0.5)
 print(f"without remasking {stays:.3f}, with it {changes:.3f}")
-mind_guess.compare(
-    mind_guess.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1]
-)
+mind_guess.compare(mind_guess.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1])
 
 # %%
 assert 0.03 < stays < 0.055  # 1/8 of the 0.34 that both letters at once are astray
