@@ -5,30 +5,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from torch import Tensor
 
-from babygpt import plots
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA, Gated, GatesLast, KeysOnly, LearnedPhase, Polar, Quadrature
 from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live.explorer import Choice, Explorer, Scale, Slider, format_number
+from babygpt.live.explorer import Choice, Explorer, Scale, Slider
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.metrics.parallel_texts import cosines
 from babygpt.models.transformer import SHARPNESS, norm, score_scale
-from babygpt.plots import artists
+from babygpt.plots import explorers as draw
 from babygpt.positions import Positions
 
 HEAD_DIM = 32
 FURTHEST = 64  # tokens; rows of the sinusoid's table too
-AWAY, SPAN = np.arange(FURTHEST + 1), (0.0, float(FURTHEST))
+AWAY = np.arange(FURTHEST + 1)
 LATER = 37  # tokens from one pair of hands to the other, which has the same distance between q and k
 THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")  # of RoPE's and the sinusoid's frequencies
-
-# ------------------------------------------------------------ the sinusoid
 
 
 def measure_sinusoid(position: int, width: int, theta: float) -> dict[str, Any]:
@@ -43,20 +39,6 @@ def measure_sinusoid(position: int, width: int, theta: float) -> dict[str, Any]:
     return {"table": table.numpy(), "likeness": likeness.numpy(), "turning": turning, "position": position}
 
 
-def draw_sinusoid(codes: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """Draw the table with one row marked, and the likeness of that row to all."""
-    position, pairs = found["position"], found["table"].shape[1] // 2
-    title = f"{found['turning']} of {pairs} pairs turn at least once in {FURTHEST}"
-    plots.draw_matrix(codes, found["table"], title, "channel", "position (tokens)", diverging=True, top=1.0)
-    artists.horizontal_line(codes, "position", position, color=plots.COLOURS["red"], lw=1.5)
-    near = min(position + 8, FURTHEST - 1)
-    title = f"Likeness of {position} and {near}: {found['likeness'][near]:.2f}"
-    labels = (title, "position (tokens)", "likeness (share of code · code)")
-    spans = (0.0, float(FURTHEST - 1)), (-0.6, 1.1)
-    plots.draw_curves(curve, np.arange(FURTHEST), {"likeness": found["likeness"]}, *labels, *spans)
-    artists.dot(curve, "mark", (position, 1.0), plots.COLOURS["red"])
-
-
 def sinusoidal() -> Explorer:
     """Explore the code of each position, and how quickly positions stop looking alike.
 
@@ -68,10 +50,7 @@ def sinusoidal() -> Explorer:
         THETA,
     ]
     together = [("width", "theta")]
-    return Explorer("sinusoid", measure_sinusoid, draw_sinusoid, controls, (1.3, 1), together=together)
-
-
-# ------------------------------------------------------------ RoPE
+    return Explorer("sinusoid", measure_sinusoid, draw.sinusoid, controls, (1.3, 1), together=together)
 
 
 def measure_rope(position: int, distance: int, pair: int, theta: float) -> dict[str, Any]:
@@ -88,21 +67,8 @@ def measure_rope(position: int, distance: int, pair: int, theta: float) -> dict[
         for q in (position, position + LATER)
     )
     scores = (rotated @ rotated[0] / HEAD_DIM).numpy()
-    between = distance * omega
-    return {"hands": here, "later": later, "scores": scores, "distance": distance, "between": between}
-
-
-def draw_rope(here: Axes, later: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """Draw two hands on a circle, two more further on, and the score over the distance."""
-    angle = f"{found['between']:.2f} rad"
-    titles = f"From k to q: {angle}", f"{LATER} tokens on: again {angle}"
-    for clock, hands, title in zip((here, later), (found["hands"], found["later"]), titles, strict=True):
-        plots.draw_clock(clock, list(hands.values()), list(hands), title, arcs=[(1, 0)])
-    at, score = found["distance"], found["scores"][found["distance"]]
-    title = f"Score at distance {at}: {score:.2f} of the most"
-    labels = (title, "distance m − n (tokens)", "score (share of q·k)")
-    plots.draw_curves(curve, AWAY, {"all pairs": found["scores"]}, *labels, SPAN, (-0.6, 1.1))
-    artists.dot(curve, "mark", (at, score), plots.COLOURS["red"])
+    found = {"hands": here, "later": later, "scores": scores, "distance": distance, "shift": LATER}
+    return found | {"between": distance * omega}
 
 
 def rotary() -> Explorer:
@@ -117,10 +83,7 @@ def rotary() -> Explorer:
         THETA,
     ]
     together = [("position", "distance"), ("pair", "theta")]
-    return Explorer("RoPE", measure_rope, draw_rope, controls, (1.15, 1.15, 1.5), 3.5, together)
-
-
-# ------------------------------------------------------------ ALiBi
+    return Explorer("RoPE", measure_rope, draw.rope, controls, (1.15, 1.15, 1.5), 3.5, together)
 
 
 def measure_alibi(n_head: int, steepness: float, theta: float, distance: int) -> dict[str, Any]:
@@ -142,17 +105,6 @@ def measure_alibi(n_head: int, steepness: float, theta: float, distance: int) ->
     }
 
 
-def draw_alibi(score: Axes, share: Axes, found: dict[str, Any]) -> None:
-    """Draw the scores over the distance, and the share of attention spent up to each distance."""
-    labels = ("What distance takes from a score", "distance (tokens)", "score")
-    plots.draw_curves(score, AWAY, found["scores"], *labels, SPAN, (-20.0, 6.0), "upper right", 4)
-    near, first = found["near"], next(iter(found["near"]))
-    title = f"Within {found['distance']} tokens: head 1 {near[first]:.0%}, RoPE {near['RoPE']:.0%}"
-    labels = (title, "distance (tokens)", "attention up to there")
-    plots.draw_curves(share, AWAY, found["weights"], *labels, SPAN, (0.0, 1.05), "lower right", 2)
-    artists.vertical_line(share, "mark", found["distance"], color=plots.COLOURS["red"], lw=1.5)
-
-
 def alibi() -> Explorer:
     """Explore how far each head of ALiBi looks, beside RoPE with a query that equals its keys.
 
@@ -165,14 +117,10 @@ def alibi() -> Explorer:
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
     ]
     together = [("n_head", "steepness")]
-    return Explorer("ALiBi", measure_alibi, draw_alibi, controls, (1, 1), together=together)
+    return Explorer("ALiBi", measure_alibi, draw.alibi, controls, (1, 1), together=together)
 
-
-# ------------------------------------------------------------ the Gaussian kernel
 
 POSITIONS = Positions.arange(FURTHEST + 1)
-POWERS = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)  # ticks of K
-NEAR = 8  # tokens
 
 
 def scores_of(encoding: Rotary) -> Tensor:
@@ -210,30 +158,6 @@ def measure_kernel(
     }
 
 
-def draw_kernel(fall: Axes, square: Axes, row: Axes, found: dict[str, Any]) -> None:
-    """Draw K over the distance, scores with one query marked, and that query's attention."""
-    if fall.get_yscale() != "log":
-        fall.set_yscale("log")
-    artists.set_ticks(fall.yaxis, POWERS, [f"{power:g}" for power in POWERS])
-    half, hundredth = found["reach"].values()
-    labels = (f"K: half at {half:,}, 1/100 at {hundredth:,}", "m (tokens)", "K(m), powers of ten")
-    floored = {name: np.maximum(values, 1e-12) for name, values in found["K"].items()}
-    plots.draw_curves(fall, AWAY, floored, *labels, SPAN, (1e-4, 1000.0), "upper right", 2)
-
-    title = f"Along a diagonal it changes by {found['step']:.2f}"
-    labels = (title, "position of the key n", "position of the query m")
-    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=6.0)
-    position = found["position"]
-    artists.horizontal_line(square, "position", position, color=plots.COLOURS["red"], lw=1.5)
-
-    near = {name: weights[-NEAR - 1 :].sum() for name, weights in found["rows"].items()}
-    title = f"{near['with K']:.0%} within {NEAR} tokens; RoPE {near['RoPE']:.0%}"
-    labels = (title, "position of the key n", "share of attention")
-    later = (0, FURTHEST - position)  # no query looks ahead: nan draws nothing there
-    shown = {name: np.pad(weights, later, constant_values=np.nan) for name, weights in found["rows"].items()}
-    plots.draw_curves(row, AWAY, shown, *labels, SPAN, (0.0, 1.25), "upper right", 2)
-
-
 def gaussian() -> Explorer:
     """Explore what the two scales of K do to scores: by the note's formula, or repaired.
 
@@ -249,11 +173,8 @@ def gaussian() -> Explorer:
     ]
     together = [("kernel", "sigma1", "sigma2"), ("kernel", "position"), ("kernel", "alpha1", "alpha2")]
     return Explorer(
-        "Gaussian kernel", measure_kernel, draw_kernel, controls, (1, 1.1, 1.15), together=together
+        "Gaussian kernel", measure_kernel, draw.kernel, controls, (1, 1.1, 1.15), together=together
     )
-
-
-# ------------------------------------------------------------ codes for parallel texts
 
 
 def measure_branches(n: int, stride: float, theta: float, width: int) -> dict[str, Any]:
@@ -274,19 +195,6 @@ def measure_branches(n: int, stride: float, theta: float, width: int) -> dict[st
     }
 
 
-def draw_branches(added: Axes, rotated: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """Draw two matrices that differ if the codes do, and the cosines of branch 0 with the others."""
-    n = len(found["fourier"])
-    look = ("branch", "branch", [str(b) for b in range(n)], True, 1.0, True)
-    near = f"{found['fourier'][0, 1]:.0%} alike, {found['distance']:.1f} apart"
-    plots.draw_matrix(added, found["fourier"], f"Fourier: {near}", *look)
-    difference = np.abs(found["fourier"] - found["rope"]).max()
-    plots.draw_matrix(rotated, found["rope"], f"2-D RoPE: the same to {difference:.0e}", *look)
-    names = ("What the slowest pair hides", "branch", "cosine with branch 0")
-    spans = (0.0, n - 1.0), (-1.05, 1.6)
-    plots.draw_curves(curve, np.arange(n), found["to first"], *names, *spans, "upper right")
-
-
 def branches() -> Explorer:
     """Explore how far apart Fourier codes and 2-D RoPE put parallel texts.
 
@@ -299,10 +207,8 @@ def branches() -> Explorer:
         THETA,
     ]
     together = [("stride", "n"), ("width", "theta")]
-    return Explorer("branches", measure_branches, draw_branches, controls, (1.15, 1.15, 1), together=together)
+    return Explorer("branches", measure_branches, draw.branches, controls, (1.15, 1.15, 1), together=together)
 
-
-# ------------------------------------------------------------ polar gates
 
 LAST = 48  # position
 HIDDEN = torch.arange(LAST + 1) % 16 >= 13  # MASK tokens: three of sixteen
@@ -366,6 +272,7 @@ def measure_gates(gate: str, order: str, alpha: float, phi: int, theta: float) -
     return {
         "alpha": alpha,
         "phi": phi,
+        "masked": HIDDEN.numpy(),
         "gates": gated(gate, order, alpha, math.radians(phi), theta, True)[1].numpy(),
         "scores": scores.numpy(),
         "moved": float((scores - scores_of(1.0, True)).abs().max()),
@@ -375,23 +282,6 @@ def measure_gates(gate: str, order: str, alpha: float, phi: int, theta: float) -
         "apart": float(np.ptp(list(across.values()), axis=0).max()),
         "ends": {"gates": 1.0 if order == ORDERS[1] else 2.0, "scores": 12.0 * 2.0**doubled},
     }
-
-
-def draw_polar(gates: Axes, square: Axes, curve: Axes, found: dict[str, Any]) -> None:
-    """Draw gates over position and dimension, the score map, and scores across it."""
-    title = f"α = {format_number(found['alpha'])} moves scores by {found['moved']:.2f}"
-    plots.draw_gates(gates, found["gates"], HIDDEN.numpy(), title, "channel", top=found["ends"]["gates"])
-
-    step, top = found["step"], found["ends"]["scores"]
-    change = "constant along diagonals" if step < 1e-9 else f"diagonals change by {step:.2f}"
-    labels = (f"φ = {found['phi']}°: {change}", "position of the key j", "position of the query i")
-    plots.draw_matrix(square, found["scores"], *labels, diverging=True, top=top)
-
-    title = f"Change: i + j {found['apart']:.1f}, i ↔ j {found['uneven']:.1f}"
-    labels = (title, "i − j (tokens)", "score")
-    spans = (-float(SUMS[0]), float(SUMS[0])), (-top, 1.9 * top)  # with room for the legend
-    look: Any = ("upper right", 1, dict(zip(found["across"], plots.SHADES, strict=True)))
-    plots.draw_curves(curve, np.arange(-SUMS[0], SUMS[0] + 1, 2), found["across"], *labels, *spans, *look)
 
 
 def polar() -> Explorer:
@@ -407,4 +297,4 @@ def polar() -> Explorer:
         THETA,
     ]
     together = [("gate", "order", name) for name in ("alpha", "phi", "theta")]
-    return Explorer("polar gates", measure_gates, draw_polar, controls, (1, 1.15, 1), together=together)
+    return Explorer("polar gates", measure_gates, draw.polar, controls, (1, 1.15, 1), together=together)

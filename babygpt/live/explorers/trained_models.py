@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from torch import Tensor
 
-from babygpt import plots
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings import Encoding, Rotary
 from babygpt.errors import BadInput
@@ -25,26 +23,13 @@ from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.stretching import METHODS, stretched
 from babygpt.models.transformer import Transformer
-from babygpt.plots import artists
+from babygpt.plots import explorers as draw
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
 from babygpt.sampling.remasking import SecondThoughts, drafts
 
 LONGEST_SENTENCE = 256  # letters: the number of attention weights is its square
 
 # ------------------------------------------------------------ attention
-
-
-def draw_attention(heads: Axes, row: Axes, found: dict[str, Any]) -> None:
-    """Draw one head with the letters along both sides, all heads, and the attention of one letter."""
-    layer, head, letter = found["chosen"]
-    weights: np.ndarray = found["weights"][layer, head]
-    before = weights.diagonal(-1).mean() if len(weights) > 1 else 0.0
-    title = f"Layer {layer + 1}, head {head + 1}: {before:.0%} of the weight is on the letter before"
-    letters = plots.visible(found["text"])
-    plots.draw_attention_heads(heads, found["weights"], letters, (layer, head), title)
-    most = int(weights[letter].argmax())
-    finding = f"Letter {letter + 1}, “{letters[letter]}”: {weights[letter, most]:.0%} on “{letters[most]}”"
-    plots.draw_attention_row(row, weights[letter], letters, finding)
 
 
 def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explorer:
@@ -82,7 +67,7 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
         number("head", model.config.n_head),
     ]
     together = [("layer", "head", "letter")]
-    explorer = Explorer("attention", measure, draw_attention, controls, (2.3, 1), 4.0, together)
+    explorer = Explorer("attention", measure, draw.attention, controls, (2.3, 1), 4.0, together)
 
     def limit_letter(change: Any) -> None:
         explorer.controls["letter"].max = max(2, min(len(change["new"]), LONGEST_SENTENCE))
@@ -100,22 +85,6 @@ SAMPLERS = {
     "changes its mind": "strength {:.0%}",
 }  # name -> its setting
 DOUBT = 5.0  # of the sampler that changes its mind
-
-
-def draw_filling(page: Axes, steps: Axes, found: dict[str, Any]) -> None:
-    """Draw the text after a step, and the steps at which its characters appear."""
-    when, confidence, step, total = (found[name] for name in ("when", "confidence", "step", "total"))
-    hidden, again = when > step, found["again"]
-    marks = zip(found["text"], hidden, again, strict=True)
-    characters = [AGAIN if back else MASK if hides else char for char, hides, back in marks]
-    left = f"{hidden.sum()} character{'' if hidden.sum() == 1 else 's'} left"
-    left += f", {again.sum()} once more" if again.any() else ""
-    shown = np.where(hidden, np.nan, confidence)
-    holes = when > 0
-    plots.draw_text(page, characters, shown, f"Step {step} of {total}: {left}", found["note"], given=~holes)
-    pace = f"{holes.sum() / total:.1f} characters a step"
-    ends = (step, found["longest"], found["threshold"])
-    plots.draw_fill_order(steps, when[holes], confidence[holes], *ends, pace)
 
 
 def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: int = 5) -> Explorer:
@@ -156,14 +125,17 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
         now, hidden = shown[step], (shown[step].when == 0) & (last.when > 0)
         before = torch.stack([draft.when > 0 for draft in shown[: step + 1]]).any(dim=0)
         sure = torch.where(hidden, last.confidence, now.confidence).masked_fill(last.when == 0, torch.nan)
+        text, again = tokenizer.decode(torch.where(hidden, last.tokens, now.tokens)[0]), (hidden & before)[0]
+        marks = zip(text, hidden[0], again, strict=True)
+        marked = [AGAIN if back else MASK if hides else char for char, hides, back in marks]
         sampler, setting = settings["sampler"], settings["threshold"] / 100
         drawn = f"temperature {format_number(settings['temperature'])}, top-k {settings['top_k']}"
         how = f"{SAMPLERS[sampler].format(setting)}, {drawn}, draw {settings['number']}"
         return {
-            "text": tokenizer.decode(torch.where(hidden, last.tokens, now.tokens)[0]),
+            "characters": marked,
             "when": torch.where(hidden, last.when, now.when)[0].cpu().numpy(),  # those to come, too
             "confidence": sure[0].cpu().numpy(),
-            "again": (hidden & before)[0].cpu().numpy(),  # hidden, and had appeared before
+            "again": again.cpu().numpy(),  # hidden, and had appeared before
             "step": step,
             "total": total,
             "threshold": setting if sampler == "surest first" else None,
@@ -183,7 +155,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
         Line("text", text, "text"),
     ]
     together = [("sampler", "step")]
-    return Explorer("diffusion", measure, draw_filling, controls, widths=(1.9, 1), together=together)
+    return Explorer("diffusion", measure, draw.filling, controls, widths=(1.9, 1), together=together)
 
 
 # ------------------------------------------------------------ a long text
@@ -209,26 +181,6 @@ def wavelengths(encoding: Encoding, n_pairs: int) -> np.ndarray:
 def block_means(losses: np.ndarray) -> np.ndarray:
     """Return means of BLOCK losses each, without the rest at the end: (T,) -> (T // BLOCK,)."""
     return losses[: len(losses) // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
-
-
-def draw_stretching(pairs: Axes, losses: Axes, found: dict[str, Any]) -> None:
-    """Draw the tokens that each pair takes for a turn, and the loss along a long text."""
-    (first, last), (inside, window, reach) = found["span"], found["marks"]
-    new, slowest = found["new"], MOST * found["before"].max()
-    title = f"Up to {reach}, new angles: {new.sum()} of {len(new)} pairs"
-    plots.draw_wavelengths(pairs, found["before"], found["after"], new, window, title, slowest)
-    means = ", ".join(f"{loss:.2f} {name}" for name, loss in found["means"].items())
-    title = f"Tokens {first + 1} to {last}: {means}"
-    labels = (title, "position (tokens)", "loss (nats per character)")
-    colours = {"as it is": plots.COLOURS["blue"], "stretched": plots.COLOURS["red"]}
-    look: Any = {"colours": colours, "marker": "o", "ms": 4}
-    spans = (0.0, float(MOST * window)), (0.0, found["top"])
-    plots.draw_curves(losses, found["position"], found["curves"], *labels, *spans, **look)
-    alone = f"the last {window} alone: {inside:.2f}"
-    artists.horizontal_line(losses, "mark alone", inside, label=alone, color="black", lw=1, ls=":")
-    artists.vertical_line(losses, "mark window", window, color="black", lw=1, ls="--")
-    artists.vertical_line(losses, "mark", reach, color=plots.COLOURS["red"], lw=1.5)
-    artists.set_legend(losses, loc="upper left", ncols=3)
 
 
 def stretching(model: Transformer, ids: Tensor) -> Explorer:
@@ -277,4 +229,4 @@ def stretching(model: Transformer, ids: Tensor) -> Explorer:
         Slider("factor", 4, 1, MOST, "factor"),
     ]
     together = [("method", "factor")]
-    return Explorer("stretching", measure, draw_stretching, controls, (1, 1.5), 3.8, together)
+    return Explorer("stretching", measure, draw.stretching, controls, (1, 1.5), 3.8, together)
