@@ -16,7 +16,7 @@ OFTEN = ("00", "05", "06")  # run in every test run; the others every night
 WITHOUT_EXPLORERS = ("01", "02", "09")
 ALIVE = ("00", "05", "06", "07")  # with runs as long as a learner's: their dashboards must move
 FEWEST = 5  # different pictures of a run before its end
-LATEST = 2.0  # seconds from "running" to a trained model's picture
+LATEST = 1 / 3  # of a run's seconds, from "running" to its first picture: a busy machine slows both
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def address() -> Iterator[str]:
 
 def too_still(runs: list[DashboardRun]) -> list[str]:
     """The runs that showed too few pictures, or the first one too late, in words."""
-    return [str(run) for run in runs if run.pictures < FEWEST or run.first_picture_s > LATEST]
+    return [str(run) for run in runs if run.pictures < FEWEST or run.first_picture_s > LATEST * run.seconds]
 
 
 def marks(path: Path) -> list[pytest.MarkDecorator]:
