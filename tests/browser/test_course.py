@@ -16,7 +16,7 @@ OFTEN = ("00", "05", "06")  # run in every test run; the others every night
 WITHOUT_EXPLORERS = ("01", "02", "09")
 ALIVE = ("00", "05", "06", "07")  # with runs as long as a learner's: their dashboards must move
 FEWEST = 5  # different pictures of a run before its end
-LATEST = 1 / 3  # of a run's seconds, from "running" to its first picture: a busy machine slows both
+LATEST = 1 / 5  # of a run's seconds, from "running" to its first picture: a busy machine slows both
 
 
 @pytest.fixture(scope="module")
