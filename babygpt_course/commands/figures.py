@@ -17,6 +17,8 @@ from babygpt_course.studies.workers import processes
 @click.option("--folder", default="figures", show_default=True, type=PATH, help="where pictures go")
 @click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
 @click.option("--redraw", is_flag=True, help="train nothing: draw the numbers there, or else the package's")
+@click.option("--seeds", default="", help="such as 1001,1002  [default: those of the study]")
+@click.option("--only", default="", help="make the runs whose names match, and draw nothing")
 @click.option(
     "--workers", type=int, help="runs made at once, each in a process  [default: one after the other]"
 )
@@ -32,6 +34,8 @@ def figures(
     folder: Path,
     results: Path | None,
     redraw: bool,
+    seeds: str,
+    only: str,
     workers: int | None,
     cluster: str | None,
     options: tuple[str, ...],
@@ -44,8 +48,12 @@ def figures(
     """
     if wrong := [option for option in options if not cluster or "=" not in option]:
         raise BadInput(f"cluster-option ({wrong[0]}) must be NAME=VALUE, and belongs to a --cluster")
-    if redraw and (workers is not None or cluster):
-        raise BadInput("--redraw trains nothing: leave out --workers and --cluster")
+    if redraw and (workers is not None or cluster or seeds or only):
+        raise BadInput("--redraw trains nothing: leave out --workers, --cluster, --seeds and --only")
+    try:
+        chosen = [int(seed) for seed in seeds.split(",")] if seeds else []
+    except ValueError:
+        raise BadInput(f"seeds ({seeds}) must be whole numbers with commas between: 1001,1002") from None
     pairs = [option.split("=", 1) for option in options]
     given = {name: int(value) if value.isdecimal() and len(value) < 10 else value for name, value in pairs}
     try:
@@ -55,6 +63,6 @@ def figures(
         raise BadInput(f"{error.name} is not installed: pip install 'babygpt[sweep]'") from None
     for name in names or FIGURES:
         try:
-            click.echo(f"{name}: {make_figure(name, folder, redraw, results, how)}")
+            click.echo(f"{name}: {make_figure(name, folder, redraw, results, how, chosen, only)}")
         except KeyboardInterrupt:
             raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None

@@ -3,8 +3,10 @@
 import io
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +32,7 @@ from babygpt_course.studies import (
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.sweep import Workers, in_turn, keep_runs
+from babygpt_course.studies.sweep import Scale, Workers, in_turn, keep_runs
 
 
 class Study(NamedTuple):
@@ -42,7 +44,7 @@ class Study(NamedTuple):
     table    returns the results as a Markdown table; None if there is no table
     """
 
-    measure: Callable[[Workers], Results]
+    measure: Callable[..., Results]
     draw: Callable[[Figure, Results], None]
     size: tuple[float, float]
     table: Callable[[Results], str] | None = None
@@ -65,6 +67,14 @@ FIGURES: dict[str, Study] = {
 }
 
 
+def study_scale(study: Study) -> Scale:
+    """Return the size of a study. Raises BadInput if it has none: nothing is trained from a seed."""
+    scale = signature(study.measure).parameters.get("scale")
+    if scale is None:
+        raise BadInput("this study trains nothing: leave out --seeds")
+    return scale.default
+
+
 def hardware() -> dict[str, str | int]:
     """Return what a result depends on beside its seed: device, number of threads, instruction set."""
     return {
@@ -75,7 +85,13 @@ def hardware() -> dict[str, str | int]:
 
 
 def make_figure(
-    name: str, folder: Path, redraw: bool = False, results: Path | None = None, workers: Workers = in_turn
+    name: str,
+    folder: Path,
+    redraw: bool = False,
+    results: Path | None = None,
+    workers: Workers = in_turn,
+    seeds: Sequence[int] = (),
+    only: str = "",
 ) -> Path:
     """Measure a figure's numbers, store them, and draw them: return the picture's path.
 
@@ -85,6 +101,8 @@ def make_figure(
     results   where NAME.json goes; the same folder by default
     workers   make the runs of a study; each is kept in NAME.partial.json until all are drawn, so that a study
               that was stopped goes on with the next run
+    seeds     of the runs; by default those of the study
+    only      regular expression: make the runs in whose name it is found, and draw nothing
     Raises BadInput if there is nothing stored to redraw it from, or something else; if a file cannot be
     written, or another process writes it.
     """
@@ -98,11 +116,18 @@ def make_figure(
             numbers = load_results(name, store.parent if store.exists() else None)
         else:
             start = time.perf_counter()
-            measured = study.measure(keep_runs(partial, workers))
+            scale = {"scale": replace(study_scale(study), seeds=tuple(seeds))} if seeds else {}
+            measured = study.measure(keep_runs(partial, workers, only), **scale)
             minutes = round((time.perf_counter() - start) / 60, 1)
-            about = {"command": f"python -m babygpt figures {name}", "minutes": minutes, **hardware()}
+            chosen = (f" --seeds {','.join(map(str, seeds))}" if seeds else "") + (
+                f" --only '{only}'" if only else ""
+            )
+            about = {"command": f"python -m babygpt figures {name}{chosen}", "minutes": minutes, **hardware()}
             numbers = {**about, **measured}
             write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())
+        if only:
+            partial.unlink()
+            return store
         try:
             content = draw_figure(study, numbers)
             table = study.table(numbers) if study.table else None

@@ -10,6 +10,13 @@ import numpy as np
 from babygpt.errors import BadInput
 
 UNDECIDED = "undecided"
+FEWEST_SEEDS = 6
+LEAST_LOSS, LEAST_SHARE = 0.02, 0.05  # effects that count: nats per character; share of right answers
+RULE = (
+    "Differences are paired by seed. A side is decided if all seeds are on it and the mean is further from 0 "
+    "than Student's 95%, else undecided; six seeds decide in fewer than 1 of 35 comparisons of equal models. "
+    f"An effect counts from {LEAST_LOSS} nats or {100 * LEAST_SHARE:.0f} points of right answers."
+)
 Variant = TypeVar("Variant", bound=Hashable)
 
 
@@ -34,20 +41,35 @@ def decided_side(differences: Sequence[float]) -> str:
     """Return on which side of zero paired differences are, if they are enough to decide.
 
     They decide if all have one sign, and their mean is further from zero than chance takes it in 95 of 100
-    cases. Between equal models, five seeds have one sign in 1 of 16 cases, and decide in fewer than 1 of 20.
+    cases. Between equal models, six seeds have one sign in 1 of 32 cases, and decide in fewer than 1 of 35.
 
     differences  one model's number minus its rival's, one a seed
-    returns      "below", "above" or "undecided"; one seed never decides
+    returns      "below", "above" or "undecided"; fewer than FEWEST_SEEDS never decide
     Raises BadInput for a difference that is nan or infinite, as of a run that diverged.
     """
     if not all(map(isfinite, differences)):
         raise BadInput(f"differences ({', '.join(map(str, differences))}) must be finite")
-    if len(differences) < 2 or min(differences) <= 0 <= max(differences):
+    if len(differences) < FEWEST_SEEDS or min(differences) <= 0 <= max(differences):
         return UNDECIDED
     error = stdev(differences) / sqrt(len(differences))
     if abs(mean(differences)) <= critical_t(len(differences)) * error:
         return UNDECIDED
     return "below" if mean(differences) < 0 else "above"
+
+
+def exceeds(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
+    """Return whether paired differences lie above zero by an effect that counts.
+
+    differences  one model's number minus its rival's, one a seed
+    least        smallest effect that counts, above 0
+    returns      "holds" if they are decided above 0 and their mean is at least `least`; "fails" if they are
+                 decided below `least` and not above 0: no effect that counts, or the opposite; otherwise
+                 "undecided", as for an effect that is decided and too small to count
+    """
+    side = decided_side(differences)
+    if side == "above":
+        return "holds" if mean(differences) >= least else UNDECIDED
+    return "fails" if decided_side([gap - least for gap in differences]) == "below" else UNDECIDED
 
 
 def mean_sd(

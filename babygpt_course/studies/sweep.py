@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ from babygpt.models.versions import build
 from babygpt.objectives import Objective
 from babygpt.training import Step, follow, train
 
-SEEDS = (1337, 2027, 9001)
+SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # of every stored result
+MORE_SEEDS = (*SEEDS, 7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
+FRESH_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)  # found nothing: they confirm what the others found
 Variant = TypeVar("Variant", bound=Hashable)
 Measured = Mapping[str, Any]
 Run = Callable[[], Measured]
@@ -70,7 +73,8 @@ def sweep(
 
     variants  names of what is compared
     run       trains a variant from a seed, and returns what it measured, by name
-    workers   make the runs: `in_turn`, those of `studies.workers`, or `keep_runs` around one of them
+    workers   make the runs: `in_turn`, those of `studies.workers`, or `keep_runs` around one of them; a
+              variant that they leave out is left out of the result
     returns   variant -> name of the measurement -> one value a seed
     """
     variants, seeds = list(variants), list(seeds)
@@ -78,15 +82,19 @@ def sweep(
     finished = dict(workers(runs))
     found: dict[Variant, dict[str, list[Any]]] = {}
     for variant in variants:
-        each = [finished[f"{variant!r}, seed {seed}"] for seed in seeds]
-        found[variant] = {name: [one[name] for one in each] for name in (each[0] if each else ())}
+        names = [f"{variant!r}, seed {seed}" for seed in seeds]
+        each = [finished[name] for name in names if name in finished]
+        if not each:
+            continue
+        found[variant] = {name: [one[name] for one in each] for name in each[0]}
     return found
 
 
-def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
+def keep_runs(path: Path, workers: Workers = in_turn, only: str = "") -> Workers:
     """Return workers that store each run as soon as it is finished, and do not repeat a stored run.
 
     path  of the file; the caller locks it, and removes it when all is stored
+    only  regular expression; runs in whose name it is not found are left out
     Raises BadInput if the runs in the file were made by other code, or if it holds something else.
     """
     kept: dict[str, Measured] = {}
@@ -102,6 +110,7 @@ def keep_runs(path: Path, workers: Workers = in_turn) -> Workers:
             raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
     def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
+        runs = {name: run for name, run in runs.items() if re.search(only, name)}
         missing = {name: run for name, run in runs.items() if name not in kept}
         with closing(workers(missing)) as finished:  # type: ignore[type-var]
             for name, measured in finished:

@@ -39,6 +39,7 @@ def test_a_command_leaves_the_environment_of_its_caller_alone(run):
     [
         (["--workers", "0"], "workers (0) must be at least 1"),
         (["--workers", "2", "--redraw"], "--redraw trains nothing"),
+        (["--seeds", "1,x"], "seeds (1,x) must be whole numbers"),
         (["--cluster-option", "timeout_min=3"], "and belongs to a --cluster"),
         (["--cluster", "local", "--cluster-option", "timeout_min"], "(timeout_min) must be NAME=VALUE"),
         (["--cluster", "local", "--cluster-option", "no_such=1"], "cluster (local): "),

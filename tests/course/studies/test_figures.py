@@ -98,6 +98,16 @@ def test_every_study_measures_what_it_draws(name):
     assert not study.table or study.table(found)
 
 
+def test_some_runs_from_seeds_of_ones_own_are_stored_and_not_drawn(tmp_path, monkeypatch):
+    measure = partial(measure_roles, scale=QUICK, versions=("learned", "alibi"))
+    monkeypatch.setitem(figures.FIGURES, "roles", figures.FIGURES["roles"]._replace(measure=measure))
+    store = figures.make_figure("roles", tmp_path, seeds=(3, 4), only="alibi")
+    found = json.loads(store.read_text())
+    assert [path.name for path in tmp_path.iterdir()] == ["roles.json"]
+    assert found["command"] == "python -m babygpt figures roles --seeds 3,4 --only 'alibi'"
+    assert {name: len(seeds) for name, seeds in found["val_loss"].items()} == {"alibi": 2}
+
+
 def test_redrawing_trains_nothing_and_prefers_the_folder_to_the_package(tmp_path, measured):
     packaged = figures.make_figure("roles", tmp_path / "packaged", redraw=True).read_bytes()
     assert measured == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt_course.studies.paired import beside, critical_t, decided_side
+from babygpt_course.studies.paired import RULE, beside, critical_t, decided_side, exceeds
 
 
 @pytest.mark.parametrize(("n", "printed"), [(2, 12.706), (3, 4.303), (5, 2.776), (11, 2.228), (31, 2.042)])
@@ -21,13 +21,13 @@ def test_one_difference_has_no_error():
     ("differences", "side"),
     [
         ([0.3], "undecided"),
-        ([0.1, 0.2], "undecided"),  # the mean is 3 errors off, and two seeds need 12.7
-        ([0.10, 0.11, 0.12, 0.10, 0.13], "above"),
-        ([-0.10, -0.11, -0.12, -0.10, -0.13], "below"),
-        ([0.10, 0.11, 0.12, 0.10, -0.001], "undecided"),  # a sign apart, though 4 errors off
-        ([0.01, 0.01, 0.01, 0.01, 0.9], "undecided"),  # one sign, though one seed makes all of the mean
-        ([0.0, 0.0, 0.0], "undecided"),
-        ([-0.2, -0.2], "below"),
+        ([0.10, 0.11, 0.12, 0.10, 0.13], "undecided"),  # five seeds never decide
+        ([0.10, 0.11, 0.12, 0.10, 0.13, 0.11], "above"),
+        ([-0.10, -0.11, -0.12, -0.10, -0.13, -0.11], "below"),
+        ([0.10, 0.11, 0.12, 0.10, 0.11, -0.001], "undecided"),  # a sign apart, though 4 errors off
+        ([0.01, 0.01, 0.01, 0.01, 0.01, 0.9], "undecided"),  # one sign, though one seed makes all of the mean
+        ([0.0] * 6, "undecided"),
+        ([-0.2] * 6, "below"),
     ],
 )
 def test_sides_by_hand(differences, side):
@@ -40,8 +40,24 @@ def test_a_run_that_diverged_is_refused():
 
 
 def test_equal_models_are_seldom_told_apart():
-    draws = np.random.default_rng(0).normal(size=(4000, 5)).tolist()
-    assert 0.02 < np.mean([decided_side(some) != "undecided" for some in draws]) < 0.05
+    draws = np.random.default_rng(0).normal(size=(20_000, 6)).tolist()
+    share = np.mean([decided_side(some) != "undecided" for some in draws])
+    assert 1 / 45 < share < 1 / 35
+    assert "fewer than 1 of 35" in RULE
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([0.05, 0.06, 0.05, 0.04, 0.05, 0.06], "holds"),
+        ([0.011, 0.012, 0.010, 0.011, 0.012, 0.011], "undecided"),  # above 0, and too little to count
+        ([0.001, -0.002, 0.001, 0.0, 0.002, -0.001], "fails"),  # nothing
+        ([-0.05, -0.06, -0.05, -0.04, -0.05, -0.06], "fails"),  # the opposite
+        ([0.3, -0.3, 0.2, -0.2, 0.1, 0.1], "undecided"),  # too wide to tell
+    ],
+)
+def test_an_effect_holds_fails_or_is_undecided(differences, verdict):
+    assert exceeds(differences) == verdict
 
 
 @pytest.mark.parametrize(
