@@ -20,7 +20,7 @@ from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import decided_side, format_mean_sd, mean_sd, percent
+from babygpt_course.studies.paired import RULE, decided_side, format_mean_sd, mean_sd, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position
@@ -29,7 +29,7 @@ WORLD = "plain-tales"
 WINDOWS = (1, 2, 4)  # lengths, in windows of training
 FLOOR_DRAWS = 8  # of windows, from as many seeds, for the floor
 Corpora = dict[bool, Corpus]  # with a MASK token, and without
-SCALE = Scale(steps=600, seeds=(1337, 2027, 9001, 4711, 31))
+SCALE = Scale(steps=600)
 
 
 @dataclass(frozen=True)
@@ -83,19 +83,17 @@ def measure_ladder(
     workers: Workers,
     scale: Scale = SCALE,
     rungs: Sequence[Rung] = RUNGS,
-    n_fill: int = 3,
     floor_windows: int = 250,
     rounds: int = 24,
 ) -> Results:
     """Train and measure every model of the ladder, and of those beside it, from several seeds.
 
-    n_fill         seeds of the models that fill in: the first of the others, so that runs are paired
     floor_windows  of each of FLOOR_DRAWS, for the floor of windows that begin anywhere
     rounds         of training, to measure speeds
     returns  settings, floors, and {"board": name -> what `evaluate` returns, one a seed; "parameters";
              "speed": steps a second as a share of v4's; "masks": whether its losses are NELBOs}
     """
-    block_size, fill_seeds = scale.block_size, scale.seeds[:n_fill]
+    block_size = scale.block_size
     corpora = {masks: load_corpus(WORLD, scale.n_chars, with_mask=masks) for masks in (False, True)}
     asked = questions(corpora[False], block_size, scale.n_questions)
     by_name = {rung.name: rung for rung in rungs}
@@ -107,8 +105,7 @@ def measure_ladder(
         model, _ = train_from_seed(rung.version, config, objective, plan, title, **rung.options)
         return evaluate(rung, model, corpus, asked)
 
-    found = sweep([rung.name for rung in rungs if not rung.masks], scale.seeds, run, workers)
-    found |= sweep([rung.name for rung in rungs if rung.masks], fill_seeds, run, workers)
+    found = sweep(by_name, scale.seeds, run, workers)
     speed = relative_speeds(rungs, corpora, block_size, rounds)
     board: dict[str, dict[str, Any]] = {}
     for name, rung in by_name.items():
@@ -120,7 +117,6 @@ def measure_ladder(
     floors = [float(by_position.mean()) for by_position in draws]
     return {
         **scale.settings(),
-        "fill_seeds": list(fill_seeds),
         "floor": plain.floor,
         "bigram_floor": plain.bigram_floor,
         "window_floor": round(mean(floors), 4),
@@ -250,15 +246,14 @@ def each_seed(shares: Sequence[float | None]) -> str:
 
 def table(results: Results) -> str:
     """Return the board as Markdown, with the command that made it and the time it took."""
-    seeds, fill_seeds = len(results["seeds"]), len(results["fill_seeds"])
     head = (
         f"`{results['command']}`, {results['minutes']:.0f} minutes; 2 layers, 4 heads, width 96, windows "
         f"of {results['block_size']} characters, {results['steps']} steps, mean ± standard deviation "
-        f"over {seeds} seeds, over {fill_seeds} of models that fill in. Losses in nats per character; "
+        f"over {len(results['seeds'])} seeds. Losses in nats per character; "
         f"no model can pass {results['window_floor']:.3f} on windows that begin anywhere, as these do, "
         f"and {results['floor']:.3f} on whole stories. Change past the window: four windows far, minus "
         "the same targets within one window. Right answers: of two names; whole names: written letter "
-        "by letter. Speed: training steps a second as a share of v4's.\n\n"
+        f"by letter. Speed: training steps a second as a share of v4's. {RULE}\n\n"
     )
     return head + markdown(COLUMNS, [table_row(results, name) for name in results["board"]])
 

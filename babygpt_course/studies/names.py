@@ -18,11 +18,19 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import cross_entropy
 from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt_course.studies.sweep import (
+    MORE_SEEDS,
+    Scale,
+    Workers,
+    questions,
+    small_config,
+    sweep,
+    train_from_seed,
+)
 
 TEXT_SEED = 3  # of the text whose loss is split into parts
 VERSION, WORLD = "v4", "plain-tales"
-SCALE = Scale(steps=1800)
+SCALE = Scale(steps=1800, seeds=MORE_SEEDS)
 KNOWS = 0.8  # share of right answers from which a model counts as one that knows who did it
 ROLES_SCALE = Scale(steps=600, n_chars=1_000_000, block_size=192)
 

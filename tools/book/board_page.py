@@ -17,7 +17,7 @@ PAGE = """# The board
 
 {models} small models, each a version of the course's GPT or a rival of one, on equal terms: the same
 stories, the same body of {n_layer} layers, {n_head} heads and {n_embd} channels, {steps} steps, and the same
-{seeds} seeds, or {fill_seeds} of them for models that fill in. What a larger model does, or a longer
+{seeds} seeds. What a larger model does, or a longer
 training, this board does not say.
 
 ![{alt}](figures/ladder.png)
@@ -87,7 +87,6 @@ def board_page(results: Results, root: Path = ROOT) -> str:
         models=len(results["board"]),
         steps=results["steps"],
         seeds=len(results["seeds"]),
-        fill_seeds=len(results["fill_seeds"]),
         alt=picture_in_words(results),
         table=table(results),
         columns="\n".join(f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS),
