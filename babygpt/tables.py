@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-MARKS = {"holds": "✓", "fails": "✗", "depends": "≈"}
+MARKS = {"holds": "✓", "fails": "✗", "depends": "≈", "undecided": "?"}
 
 
 @dataclass(frozen=True)

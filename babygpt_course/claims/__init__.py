@@ -1,7 +1,8 @@
 """The claims of the source notes, each measured.
 
 A claim holds, fails, or depends on something that the reason names. What takes a second is measured on
-the spot; what takes many training runs is read from the stored results (`babygpt_course.studies.results`).
+the spot; what takes many training runs is read from the stored results (`babygpt_course.studies.results`),
+which decide by one rule (`babygpt_course.studies.paired`), or leave the claim undecided.
 
 note_000.toml  the note's sentences: its own words, a translation, and the reading that is asked
 note_000.py    for each sentence, the function of its name measures it
@@ -15,9 +16,11 @@ from types import ModuleType
 from babygpt.errors import BadInput
 from babygpt.tables import MARKS, Table
 from babygpt_course.claims import note_000, note_001, note_002, note_003, note_004
+from babygpt_course.claims.claim import VERDICTS as VERDICTS
 from babygpt_course.claims.claim import Claim as Claim
 from babygpt_course.claims.claim import Finding as Finding
 from babygpt_course.claims.claim import VerdictCounts as VerdictCounts
+from babygpt_course.claims.claim import by_luck as by_luck
 from babygpt_course.claims.claim import count_verdicts as count_verdicts
 
 

@@ -3,21 +3,26 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import mean, stdev
+
+from babygpt_course.studies.paired import LEAST_LOSS, UNDECIDED, decided_side, exceeds
+
+VERDICTS = ("holds", "depends", UNDECIDED, "fails")
 
 
 @dataclass(frozen=True)
 class Finding:
     """Result of measuring a claim.
 
-    verdict  "holds", "fails" or "depends"
-    value    the number that decides
-    reason   one line
+    verdict      one of VERDICTS
+    value        the number that decides
+    reason       one line
+    comparisons  how many times trained models were compared, paired by seed, for this verdict
     """
 
     verdict: str
     value: float
     reason: str
+    comparisons: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,11 @@ def measured_on(scope: str, fault: str = "") -> Callable[[Callable[[], Finding]]
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """Numbers of claims that hold, depend and fail, and of the different faults by which they fail."""
+    """Numbers of claims by verdict, and of the different faults by which claims fail."""
 
     holds: int
     depends: int
+    undecided: int
     fails: int
     faults: int
 
@@ -74,15 +80,45 @@ def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
     pairs = list(verdicts)
     number = Counter(verdict for _, verdict in pairs)
     faults = {claim.fault or claim.text for claim, verdict in pairs if verdict == "fails"}
-    return VerdictCounts(number["holds"], number["depends"], number["fails"], len(faults))
+    return VerdictCounts(faults=len(faults), **{verdict: number[verdict] for verdict in VERDICTS})
+
+
+def combine(*verdicts: str) -> str:
+    """Combine the verdicts on the readings or the parts of one sentence.
+
+    returns  "depends" if one holds and another fails; otherwise "undecided" if one is, or what all are
+    """
+    if {"holds", "fails"} <= {*verdicts}:
+        return "depends"
+    return UNDECIDED if UNDECIDED in verdicts else verdicts[0]
 
 
 def decide(*outcomes: bool) -> str:
     """Decide: "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
-    return "holds" if all(outcomes) else "depends" if any(outcomes) else "fails"
+    return combine(*("holds" if outcome else "fails" for outcome in outcomes))
 
 
-def clearly_lower(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Return whether the first mean is lower by more than twice the standard error of the difference."""
-    error = float((stdev(one) ** 2 / len(one) + stdev(other) ** 2 / len(other)) ** 0.5)
-    return mean(other) - mean(one) > 2 * error
+def opposite(verdict: str) -> str:
+    """Return the verdict on the opposite of a sentence."""
+    return {"holds": "fails", "fails": "holds"}.get(verdict, verdict)
+
+
+def gaps(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """Return one model's numbers minus its rival's, paired by seed, for the seeds that both have."""
+    return [x - y for x, y in zip(one, other, strict=False)]
+
+
+def negligible(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
+    """Return whether paired differences stay below an effect that counts.
+
+    returns  "holds" if they are decided below `least`, "fails" if they exceed it (`exceeds`), or "undecided"
+    """
+    if decided_side([gap - least for gap in differences]) == "below":
+        return "holds"
+    return "fails" if exceeds(differences, least) == "holds" else UNDECIDED
+
+
+def by_luck(comparisons: int) -> str:
+    """Return the sentence that says how many of some comparisons luck would decide between equal models."""
+    decided = -(-comparisons // 35)
+    return f"Between equal models luck would decide fewer than {decided} of these {comparisons} comparisons."

@@ -2,32 +2,35 @@
 
 import math
 from functools import partial
+from itertools import pairwise
 from statistics import mean
 
 import torch
 
 from babygpt.encodings.fourier import Fourier, fourier
+from babygpt.encodings.rotary import angles
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 from babygpt_course.claims import note_002
-from babygpt_course.claims.claim import Finding, clearly_lower, decide, measured_on
+from babygpt_course.claims.claim import Finding, combine, decide, gaps, measured_on, negligible, opposite
 from babygpt_course.claims.note_002 import HEAD_DIM, SCOPE, TRAINED, WIDTH, code_cosine, code_distance
 
 NOTE = "003_1be152b6561f0619.txt"
-ONE_PAIR = "one pair, slower than the slowest there is, is taken for all of them"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride
 
 
-def cosine_by_all_pairs(stride: int, by_note: float) -> Finding:
-    """Measure the cosine of two branches by all pairs; the note takes cos(stride / 10000), one slow pair."""
-    reason = f"by all pairs that turn with the branch; the note's one pair gives {math.cos(stride / 1e4):.4f}"
-    return note_002.rounds_to(by_note, note_002.rope_cosine(stride), 2, reason)
+@measured_on("arithmetic; all pairs: heads of 64 channels, half of which turn with the branch")
+def one_pair_leaves_branches_alike() -> Finding:
+    """Measure the cosine of one pair with k = 1, which the note assumes, at strides 128 and 4096."""
+    near, far = (math.cos(stride / 1e4) for stride in (128, WIDEST))
+    both = [note_002.rope_cosine(stride) for stride in (128, WIDEST)]
+    reason = f"{near:.4f} and {far:.4f}, of one pair that turns slower than the slowest there is; by all "
+    reason += "pairs that turn, as the note compares Fourier codes, {:.2f} and {:.2f}".format(*both)
+    verdicts = (note_002.about(*pair, 2).verdict for pair in ((0.99, near), (0.95, far)))
+    return Finding(combine(*verdicts), far, reason)
 
 
-alike_at_128 = measured_on(SCOPE, ONE_PAIR)(partial(cosine_by_all_pairs, 128, 0.99))
-alike_at_4096 = measured_on(SCOPE, ONE_PAIR)(partial(cosine_by_all_pairs, WIDEST, 0.95))
-neighbours_alike = measured_on(SCOPE)(lambda: note_002.rounds_to(0.85, code_cosine(1), 2))
-rows_0_and_128 = measured_on(SCOPE, note_002.OTHER_STRIDE)(note_002.similarity_is_31_percent.measure)
+neighbours_alike = measured_on(SCOPE)(lambda: note_002.about(0.85, code_cosine(1), 2))
 
 
 @measured_on(SCOPE)
@@ -41,18 +44,14 @@ def all_rows_differ() -> Finding:
 @measured_on(SCOPE)
 def spacing_does_not_matter_to_codes() -> Finding:
     """Measure how much less alike two codes are at stride 128 than at stride 1."""
-    change = code_cosine(1) - code_cosine(128)
-    return Finding(
-        decide(abs(change) < 0.01), change, "the formula decides by the distance, and nothing else"
+    near, far = code_cosine(1), code_cosine(128)
+    reason = (
+        f"told apart at any spacing, for all differ (by {code_distance(1):.1f} at 1); but {near:.0%} alike "
     )
-
-
-@measured_on(TRAINED)
-def it_is_the_formula() -> Finding:
-    """Measure the gap at eight branches of random codes, minus that of Fourier codes."""
-    runs = note_002.stored_results()["runs"]
-    random, ours = (runs[f"up to eight: {code}"]["gap 8"] for code in ("random", "Fourier"))
-    return note_002.lower_loss(ours, random, "vectors drawn at random, never trained, are the control")
+    reason += f"at 1 and {far:.0%} at 128, so how well depends on it, as the note's own 0.85 and 0.31 say"
+    return Finding(
+        decide(min(map(code_distance, range(1, 129))) > 0, abs(near - far) < 0.01), near - far, reason
+    )
 
 
 def divided_code(branch: int, stride: int) -> torch.Tensor:
@@ -74,18 +73,33 @@ def needs_a_stride(code: str, claimed: bool = True) -> Finding:
 
     claimed  whether the note says that this code needs a stride, or that it needs none
     """
-    loss, gap = note_002.losses_by_stride(code), note_002.seed_mean(f"stride 1: {code}", "gap 2")
-    worse, mixed_up = clearly_lower(loss[128], loss[1]), gap > 0.01
-    verdict = "depends" if worse and not mixed_up else "holds" if worse == claimed else "fails"
+    loss, gap = note_002.losses_by_stride(code), note_002.found_in(f"stride 1: {code}", "gap 2")
+    rise = gaps(loss[1], loss[128])
+    verdicts = [negligible(rise), negligible(gap)]
     by_stride = ", ".join(f"{stride}: {mean(values):.3f}" for stride, values in loss.items())
-    reason = f"loss by stride {by_stride}; at stride 1 the gap is {gap:.3f}"
-    return Finding(verdict, mean(loss[1]) - mean(loss[128]), reason)
+    reason = (
+        f"loss by stride {by_stride}; at stride 1 a second text costs {mean(gap):.3f} ({len(rise)} seeds)"
+    )
+    verdict = combine(*(opposite(each) if claimed else each for each in verdicts))
+    return Finding(verdict, mean(rise), reason, len(verdicts))
 
 
 fourier_needs_none = measured_on(TRAINED)(partial(needs_a_stride, "Fourier", claimed=False))
-learnable_needs_none = measured_on(TRAINED)(partial(needs_a_stride, "Fourier, learnable", claimed=False))
 rope_2d_needs_one = measured_on(TRAINED)(partial(needs_a_stride, "2-D RoPE"))
-larger_stride_less_alike = measured_on(SCOPE)(note_002.larger_stride_less_alike.measure)
+
+
+@measured_on(SCOPE)
+def larger_stride_less_alike() -> Finding:
+    """Measure the largest rise of the cosine under 2-D RoPE when a stride doubles, from 1 to 8192."""
+    strides = 2 ** torch.arange(14)
+    cosines = [note_002.rope_cosine(stride) for stride in strides.tolist()]
+    rise = max(later - sooner for sooner, later in pairwise(cosines))
+    larger = bool((angles(strides, HEAD_DIM // 2).diff(dim=0) > 0).all())
+    reason = (
+        "the angles of a pair differ by stride times frequency, which grows; but a cosine comes round: by "
+    )
+    reason += "the 16 pairs of a head {:.2f} at 128, {:.2f} at 256".format(*cosines[7:9])
+    return Finding(decide(larger, rise <= 0), rise, reason)
 
 
 @measured_on(SCOPE)

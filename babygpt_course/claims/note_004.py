@@ -1,25 +1,18 @@
 """Measurements of note 004: learned positions, v1 and v2."""
 
-from statistics import mean
 from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt.config import ModelConfig
 from babygpt.errors import BadInput
 from babygpt.models.language_model import BagOfTokens, BagWithPositions
-from babygpt.models.versions import build
-from babygpt.objectives import NextToken
-from babygpt.training import train
 from babygpt_course.claims.claim import Finding, decide, measured_on
-from babygpt_course.studies.paired import decided_side
 
 NOTE = "004_efa10201a3cae12e.txt"
 UNTRAINED = "an untrained model with random weights; for this it takes no training"
 COUNTED = "the note's code at V = 65, T = 8, D = 32"
-CODES_FOR_SENTENCES = "what is true of a character's code is taken to be true of the sentence"
 Bag = TypeVar("Bag", bound=BagOfTokens | BagWithPositions)
 
 
@@ -34,17 +27,23 @@ def parameters(model: torch.nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-@measured_on(UNTRAINED, CODES_FOR_SENTENCES)
-def v1_cannot_tell_sentences_apart() -> Finding:
-    """Compare the log-probabilities that a v1 gives to two orders of the same three characters."""
-    model = untrained(BagOfTokens, 4, 3, 2)
-    ada, loves, ben = 0, 1, 2
-    one, other = (
-        F.cross_entropy(model(torch.tensor([s[:-1]]))[0], torch.tensor(s[1:]), reduction="sum").item()
-        for s in ([ada, loves, ben], [ben, loves, ada])
-    )
-    reason = "v1 is a bigram model: each pair of neighbours has its own probability, and the pairs differ"
-    return Finding(decide(one == other), abs(one - other), reason)
+def tells_sentences_apart(kind: type[BagOfTokens | BagWithPositions], claimed: bool) -> Finding:
+    """Measure how far apart the log-probabilities are that a model gives to 我爱你 and to 你爱我.
+
+    claimed  whether the note says that the model tells the two apart, or that it cannot
+    """
+    ids = torch.tensor([[0, 1, 2], [2, 1, 0]])
+    logits = untrained(kind, 4, 3, 2)(ids[:, :-1]).detach()
+    loss = F.cross_entropy(logits.mT, ids[:, 1:], reduction="none").sum(dim=1)
+    apart, after = float((loss[0] - loss[1]).abs()), float((logits[0, -1] - logits[1, -1]).abs().max())
+    reason = f"their log-probabilities differ by {apart:.2f}, for their pairs of neighbours differ; what "
+    reason += f"follows 我爱 and 你爱 is predicted {'otherwise' if after else 'alike'}: "
+    reason += "no token sees the one before it"
+    return Finding(decide((apart > 0) == claimed, (after > 0) == claimed), apart, reason)
+
+
+v1_cannot_tell_sentences_apart = measured_on(UNTRAINED)(lambda: tells_sentences_apart(BagOfTokens, False))
+v2_tells_sentences_apart = measured_on(UNTRAINED)(lambda: tells_sentences_apart(BagWithPositions, True))
 
 
 def knows_position(kind: type[BagOfTokens | BagWithPositions], claimed: bool, reason: str) -> Finding:
@@ -59,7 +58,7 @@ v1_codes_do_not_know_their_position = measured_on(UNTRAINED)(
 )
 v2_codes_know_their_position = measured_on(UNTRAINED)(
     lambda: knows_position(
-        BagWithPositions, True, "another row is added at the other place, and the head reads the sum"
+        BagWithPositions, True, "another row is added at the other position, and the head reads the sum"
     )
 )
 
@@ -73,44 +72,6 @@ def the_sums_are_right() -> Finding:
     one, other = [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]], [[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
     error = float((codes - torch.tensor([one, other])).abs().max())
     return Finding(decide(error < 1e-6), error, "the note's sums are right")
-
-
-@measured_on(UNTRAINED, CODES_FOR_SENTENCES)
-def v2_tells_who_stood_before() -> Finding:
-    """Measure the change of v2's prediction after "love" when the character before it is another one."""
-    one, other = untrained(BagWithPositions, 4, 3, 2)(torch.tensor([[0, 1], [2, 1]]))[:, -1].detach()
-    gap = float((one - other).abs().max())
-    reason = "a code for the place is not enough: without attention no token sees who stood before it"
-    return Finding(decide(gap > 0), gap, reason)
-
-
-def position_gains(aligned: bool) -> list[float]:
-    """Return how many nats per character v2 ends below v1 on the tales, from three seeds.
-
-    aligned  whether windows begin where a line begins, or anywhere
-    """
-    corpus = load_corpus("tales", n_chars=200_000)
-    config = ModelConfig(corpus.tokenizer.vocab_size, block_size=32, n_embd=64)
-    objective = NextToken(corpus, config.block_size, aligned)
-
-    def loss(version: str, seed: int) -> float:
-        torch.manual_seed(seed)
-        model = build(version, config)
-        for _ in train(model, objective, TrainConfig(steps=150, batch_size=64, lr_other=0.03, seed=seed)):
-            pass
-        return objective.validate(model)
-
-    return [loss("v1", seed) - loss("v2", seed) for seed in range(3)]
-
-
-@measured_on("tales, windows of 32 characters, width 64, 150 steps, 3 seeds")
-def position_helps_prediction() -> Finding:
-    """Measure the gain of v2 over v1 on windows that begin with a line, and on windows anywhere."""
-    aligned, anywhere = position_gains(True), position_gains(False)
-    reason = f"nats per character that v2 is ahead of v1: aligned at a line's start {mean(aligned):+.3f}, "
-    reason += f"cut anywhere {mean(anywhere):+.3f}"
-    verdict = decide(*(decided_side(gains) == "above" for gains in (aligned, anywhere)))
-    return Finding(verdict, mean(aligned), reason)
 
 
 @measured_on(COUNTED)
@@ -136,7 +97,7 @@ def long_inputs_are_cut() -> Finding:
     model, ids = untrained(BagWithPositions), torch.randint(65, (1, 10))
     logits, expected = model(ids).detach(), model(ids[:, -8:]).detach()
     gap = float((logits - expected).abs().max()) if logits.shape == expected.shape else float("inf")
-    return Finding(decide(gap == 0), gap, "the last eight of ten tokens are read, at places 0 to 7")
+    return Finding(decide(gap == 0), gap, "the last eight of ten tokens are read, at positions 0 to 7")
 
 
 @measured_on(UNTRAINED)
@@ -160,5 +121,7 @@ def adding_mixes_token_and_position() -> Finding:
     rows = torch.stack([model(torch.full((1, 4), t))[0] for t in range(5)]).double()  # (token, position, V)
     main = rows.mean(0, keepdim=True) + rows.mean(1, keepdim=True) - rows.mean((0, 1), keepdim=True)
     interaction = float((rows - main).abs().max().detach())
-    reason = "under one linear head a sum is no fusion: token and place vote separately, as if concatenated"
-    return Finding(decide(interaction > 1e-5), interaction, reason)
+    reason = "their sum has the width of one, so they share a space; but one linear head reads it, and there "
+    reason += "token and position each add a part of their own, as if concatenated"
+    one_space = model.head.in_features == model.config.n_embd
+    return Finding(decide(one_space, interaction > 1e-5), interaction, reason)

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import Claim, Finding, VerdictCounts, claims_of, count_verdicts
+from babygpt_course.claims import Claim, Finding, VerdictCounts, by_luck, claims_of, count_verdicts
+from babygpt_course.studies.paired import RULE
 
 WIDTH = 100  # columns of a terminal that are filled
 HEADING = "| | the note says |\n|---|---|\n"  # of every table of verdicts on a note's page
@@ -30,15 +31,17 @@ def claims(notes: tuple[str, ...], write: Path | None) -> None:
 
     Of each claim you see the verdict and the number that decides, the note's own sentence with a translation,
     what else the sentence may mean, what it was measured on, and why the verdict is what it is. Claims that
-    fail by one and the same mistake of the note are counted as one fault.
+    fail by one and the same mistake of the note are counted as one fault. Trained models are compared by one
+    rule, which is printed at the end; where it decides nothing, the claim is undecided.
     """
     chosen = [claims_of(note) for note in notes or sorted({c.note[:3] for c in claims_of()})]
-    verdicts = []
+    verdicts, comparisons = [], 0
     for of_note in chosen:
         click.echo(f"==== {of_note[0].note}\n")
         for claim in of_note:
             finding = claim.measure()
             verdicts.append((claim, finding.verdict))
+            comparisons += finding.comparisons
             click.echo("\n".join(describe(claim, finding)) + "\n")
         note, of_note_verdicts = of_note[0].note[:3], verdicts[-len(of_note) :]
         click.echo(f"{note}: {count(count_verdicts(of_note_verdicts))}\n")
@@ -46,6 +49,8 @@ def claims(notes: tuple[str, ...], write: Path | None) -> None:
             write_verdicts(write, note, of_note_verdicts)
     if len(chosen) > 1:
         click.echo(f"{len(chosen)} notes: {count(count_verdicts(verdicts))}")
+    if comparisons:
+        click.echo("\n" + textwrap.fill(f"{RULE} {by_luck(comparisons)}", WIDTH))
 
 
 def write_verdicts(folder: Path, note: str, verdicts: list[tuple[Claim, str]]) -> None:
@@ -91,4 +96,5 @@ def describe(claim: Claim, finding: Finding) -> Iterator[str]:
 def count(found: VerdictCounts) -> str:
     """Return the counts in words."""
     faults = f"{found.faults} fault{'s' * (found.faults != 1)}"
-    return f"{found.holds} hold, {found.depends} depend, {found.fails} fail, by {faults}"
+    parts = f"{found.holds} hold, {found.depends} depend, {found.undecided} undecided, {found.fails} fail"
+    return f"{parts}, by {faults}"

@@ -7,25 +7,25 @@ from dataclasses import asdict
 from pathlib import Path
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import CLAIMS, Claim, Finding, count_verdicts
+from babygpt_course.claims import CLAIMS, VERDICTS, Claim, Finding, by_luck, count_verdicts
+from babygpt_course.studies.paired import RULE
 from tools.book.docstrings import inline
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTES = "docs/notes"
-VERDICTS = ("holds", "depends", "fails")
 Measured = tuple[Claim, Finding]
 
 PAGE = """# Claims
 
 The course is built on {notes} notes by people who were trying things out. Here are all {claims} sentences in
 them that can be true or false, each beside the number that decides. {holds} hold, {depends} depend on
-something that the reason names, {fails} fail; several fail by one mistake, so that there are {faults}
-faults.
+something that the reason names, {undecided} are undecided, {fails} fail; several fail by one mistake, so that
+there are {faults} faults.
 
 {table}
 
 A number decides what was asked, on what it was measured on, and no more: mathematics alone, or small models
-after hundreds of steps. [How to read a verdict](docs/notes/README.md#how-to-read-a-verdict).
+after hundreds of steps. [How to read a verdict](docs/notes/README.md#how-to-read-a-verdict). {rule} {luck}
 
 To measure them again, all in less than a minute, or those of one note:
 
@@ -55,6 +55,8 @@ def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
         notes=len(by_note),
         claims=len(measured),
         **count(measured),
+        rule=RULE,
+        luck=by_luck(sum(finding.comparisons for _, finding in measured)),
         table=table(by_note),
         filters=filters(by_note),
         sections="\n".join(section(note, found, root) for note, found in by_note.items()),
@@ -62,7 +64,7 @@ def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
 
 
 def count(measured: Iterable[Measured]) -> dict[str, int]:
-    """Return how many hold, depend and fail, and by how many different faults."""
+    """Return how many claims have each verdict, and by how many different faults they fail."""
     return asdict(count_verdicts((claim, finding.verdict) for claim, finding in measured))
 
 
@@ -70,7 +72,7 @@ def count(measured: Iterable[Measured]) -> dict[str, int]:
 
 
 def table(by_note: Mapping[str, Sequence[Measured]]) -> str:
-    """Return how many claims of each note hold, depend and fail; each number leads to its claims."""
+    """Return how many claims of each note have each verdict; each number leads to its claims."""
     head = "".join(f'<th scope="col">{verdict_html(verdict)}</th>' for verdict in VERDICTS)
     rows = ""
     for note, measured in by_note.items():

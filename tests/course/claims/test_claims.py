@@ -7,16 +7,30 @@ from pathlib import Path
 import pytest
 
 from babygpt_course import claims as package
-from babygpt_course.claims import CLAIMS, Claim, Finding, claims_of, count_verdicts, findings
-from babygpt_course.claims.claim import Measurement
+from babygpt_course.claims import (
+    CLAIMS,
+    VERDICTS,
+    Claim,
+    Finding,
+    by_luck,
+    claims_of,
+    count_verdicts,
+    findings,
+)
+from babygpt_course.claims.claim import Measurement, combine, decide, gaps, negligible, opposite
 
 ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT.parent / "shared" / "source-notes"
 
 
 @pytest.fixture(scope="module")
-def verdicts():
-    return [(claim, claim.measure().verdict) for claim in CLAIMS]
+def measured():
+    return [(claim, claim.measure()) for claim in CLAIMS]
+
+
+@pytest.fixture(scope="module")
+def verdicts(measured):
+    return [(claim, finding.verdict) for claim, finding in measured]
 
 
 def test_every_verdict_is_that_of_its_notes_page(verdicts):
@@ -24,7 +38,7 @@ def test_every_verdict_is_that_of_its_notes_page(verdicts):
     by_note: dict[str, dict[str, str]] = {}
     for claim, verdict in verdicts:
         by_note.setdefault(claim.note[:3], {})[claim.text] = verdict
-    row = re.compile(r"^\| (holds|depends|fails) \| (.*) \|$", re.MULTILINE)
+    row = re.compile(rf"^\| ({'|'.join(VERDICTS)}) \| (.*) \|$", re.MULTILINE)
     for note, measured in by_note.items():
         page = (ROOT / "docs" / "notes" / f"{note}.md").read_text(encoding="utf-8")
         assert measured == {text: verdict for verdict, text in row.findall(page)}
@@ -52,16 +66,74 @@ def test_every_measurement_has_its_sentence():
 def test_every_quote_stands_in_its_note():
     texts = {path.name: "".join(path.read_text(encoding="utf-8").split()) for path in NOTES.glob("*.txt")}
     assert {c.note for c in CLAIMS} == texts.keys()
-    assert [c.quote for c in CLAIMS if "".join(c.quote.split()) not in texts[c.note]] == []
+    parts = [(c.note, part) for c in CLAIMS for part in "".join(c.quote.split()).split("…")]
+    assert [part for note, part in parts if part not in texts[note]] == []
 
 
 def test_verdicts_are_counted_and_each_fault_once():
     """By hand: a and b fail by one fault, c by its own; d names a fault and holds."""
-    rows = {"a": "fails", "b": "fails", "c": "fails", "d": "holds", "e": "depends"}
+    rows = {"a": "fails", "b": "fails", "c": "fails", "d": "holds", "e": "depends", "f": "undecided"}
     faults = {"a": "layouts", "b": "layouts", "d": "layouts"}
     made = {t: Claim("n", t, lambda: Finding("holds", 0.0, ""), fault=faults.get(t, "")) for t in rows}
     found = count_verdicts((made[text], verdict) for text, verdict in rows.items())
-    assert (found.holds, found.depends, found.fails, found.faults) == (1, 1, 3, 2)
+    assert (found.holds, found.depends, found.undecided, found.fails, found.faults) == (1, 1, 1, 3, 2)
+
+
+def test_every_verdict_is_one_of_four_and_only_trained_models_leave_one_undecided(measured):
+    assert {finding.verdict for _, finding in measured} <= set(VERDICTS)
+    assert [c.text for c, found in measured if found.verdict == "undecided" and not found.comparisons] == []
+
+
+def test_luck_alone_would_decide_no_comparison(measured):
+    """As docs/notes/README.md says: there are fewer than 35, and luck decides fewer than 1 of 35."""
+    comparisons = sum(finding.comparisons for _, finding in measured)
+    assert 0 < comparisons < 35
+    assert "fewer than 1 of these 35" in by_luck(35)
+    assert "fewer than 2 of these 36" in by_luck(36)
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        (["holds", "holds"], "holds"),
+        (["fails"], "fails"),
+        (["holds", "undecided", "fails"], "depends"),
+        (["holds", "undecided"], "undecided"),
+        (["undecided", "fails"], "undecided"),
+    ],
+)
+def test_readings_are_combined(parts, verdict):
+    assert combine(*parts) == verdict
+    assert combine(*map(opposite, parts)) == opposite(verdict)
+
+
+def test_outcomes_decide():
+    assert [decide(*outcomes) for outcomes in ((True, True), (True, False), (False,))] == [
+        "holds",
+        "depends",
+        "fails",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        (
+            [0.001, 0.002, 0.003, 0.001, 0.002, 0.004],
+            "holds",
+        ),  # above 0 in every seed, and too small to count
+        ([-0.03, 0.0, 0.01, -0.02, 0.015, -0.01], "holds"),
+        ([0.1, 0.12, 0.09, 0.11, 0.1, 0.13], "fails"),
+        ([0.01, 0.03, 0.02, 0.01, 0.025, 0.015], "undecided"),
+        ([0.001, 0.002, 0.003], "undecided"),  # too few seeds
+    ],
+)
+def test_an_effect_is_negligible_if_it_is_decided_below_what_counts(differences, verdict):
+    assert negligible(differences) == verdict
+
+
+def test_runs_are_paired_by_the_seeds_that_both_have():
+    assert gaps([3.0, 5.0, 9.0], [1.0, 2.0]) == [2.0, 3.0]
 
 
 def test_findings_show_verdict_and_scope():

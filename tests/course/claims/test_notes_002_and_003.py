@@ -7,16 +7,22 @@ import torch
 
 from babygpt.encodings import Fourier, Rotary, Rotary2D
 from babygpt.encodings.fourier import fourier
-from babygpt_course.claims import note_002, note_003
+from babygpt_course.claims import Finding, note_002, note_003
 
 CODES = ("Fourier", "2-D RoPE")
 
 
 def run(alone, gap=0.0, leak=0.0, **more):
-    """Return what the runs of one name stored, for three seeds."""
-    gaps = {f"gap {n}": [gap - 0.001, gap, gap + 0.001] for n in (2, 4, 8)}
-    found = {"alone": alone, "leak": leak, "leak, isolated": 0.0, "own 4": gap} | more
-    return gaps | {key: [value] * 3 for key, value in found.items()}
+    """Return what the runs of one name stored, from six seeds that differ by thousandths."""
+    found = {
+        "alone": alone,
+        "leak": leak,
+        "leak, isolated": 0.0,
+        **{f"gap {n}": gap for n in (2, 4, 8)},
+        **more,
+    }
+    noise = (-0.001, 0.0, 0.001, 0.002, -0.002, 0.001)
+    return {key: [value + e * (key == "gap 2") for e in noise] for key, value in found.items()}
 
 
 def words(beside):
@@ -28,7 +34,7 @@ def warmed_up(loss):
 
 
 def at_a_time(*losses):
-    return {f"{n} at a time: Fourier": run(loss) for n, loss in zip((1, 2, 4, 8), losses, strict=True)}
+    return {f"{n} at a time: Fourier": run(loss) for n, loss in zip((1, 2, 4, 8), losses, strict=False)}
 
 
 def streams(inside):
@@ -36,23 +42,9 @@ def streams(inside):
     return {f"stride 4096: {code}": found for code in CODES}
 
 
-def new_branches(trained, new):
-    runs = {"two: Fourier": run(0.5, new), "up to eight: Fourier": run(0.5, trained)}
-    return runs | {"two: 2-D RoPE": run(0.5, 0.1)}
-
-
-def learnable(loss):
-    kinds = {"Fourier": 0.5, "Fourier, learnable": loss}
-    return {f"{where}: {kind}": run(kinds[kind]) for where in ("stride 1", "two") for kind in kinds}
-
-
 def strides(loss, gap):
     wide = {f"{where}: {code}": run(0.5) for where in ("stride 8", "stride 1024", "two") for code in CODES}
     return wide | {f"stride 1: {code}": run(loss, gap) for code in CODES}
-
-
-def codes(random):
-    return {"up to eight: random": run(0.5, random), "up to eight: Fourier": run(0.5)}
 
 
 def rope_against_fourier(loss):
@@ -61,41 +53,66 @@ def rope_against_fourier(loss):
 
 OTHERWISE = [  # claim, stored runs, verdict
     (note_002.warm_up_is_a_must, warmed_up(0.4), "holds"),
+    (note_002.warm_up_is_a_must, warmed_up(0.49), "undecided"),
     (note_002.warm_up_is_a_must, warmed_up(0.6), "fails"),
-    (note_002.several_are_much_harder_than_one, at_a_time(0.5, 0.5, 0.5, 0.55), "fails"),
+    (note_002.several_are_much_harder_than_one, at_a_time(0.5, 0.5, 0.505, 0.51), "fails"),
     (note_002.several_are_much_harder_than_one, at_a_time(0.5, 0.5, 0.55, 0.7), "depends"),
-    (note_002.several_are_much_harder_than_one, at_a_time(0.5, 0.7, 0.8, 0.9), "holds"),
+    (note_002.several_are_much_harder_than_one, at_a_time(0.5, 0.53, 0.55), "holds"),
     (note_002.rope_2d_leaves_branches_alike, streams(0.99), "depends"),
     (note_002.rope_2d_leaves_branches_alike, streams(0.8), "fails"),
-    (note_002.no_gibberish, {"two: Fourier": run(0.5, **words(0.1))}, "holds"),
+    (note_002.no_gibberish, {"two: Fourier": run(0.5, **words(0.12))}, "holds"),
     (note_002.no_gibberish, {"two: Fourier": run(0.5, **words(0.3))}, "fails"),
     (note_002.weights_do_not_carry_over, {"two: 2-D RoPE": run(0.5, **{"alone, as Fourier": 0.5})}, "fails"),
     (note_002.weights_do_not_carry_over, {"two: 2-D RoPE": run(0.5, **{"alone, as Fourier": 2.0})}, "holds"),
     (note_002.rope_2d_is_stuck, rope_against_fourier(0.9), "holds"),
-    (note_002.rope_2d_is_stuck, rope_against_fourier(0.5), "fails"),
+    (note_002.rope_2d_is_stuck, rope_against_fourier(0.515), "undecided"),
     (note_002.rope_2d_is_stuck, rope_against_fourier(0.4), "fails"),
-    (note_002.outputs_are_independent, {"two: Fourier": run(0.5)}, "holds"),
-    (note_002.outputs_are_independent, {"two: Fourier": run(0.5, leak=1e-6)}, "fails"),
-    (note_002.telling_apart_is_all, new_branches(0.0, 0.0), "holds"),
-    (note_002.telling_apart_is_all, new_branches(0.0, 0.9), "depends"),
-    (note_002.telling_apart_is_all, new_branches(0.9, 0.9), "fails"),
-    (note_002.a_learnable_code_helps, learnable(0.4), "holds"),
-    (note_002.a_learnable_code_helps, learnable(0.5), "fails"),
+    (note_002.outputs_are_independent, {"two: Fourier": run(0.5, leak=1e-4)}, "holds"),
+    (note_002.outputs_are_independent, {"two: Fourier": run(0.5, leak=0.05)}, "fails"),
     (note_003.rope_2d_needs_one, strides(0.5, 0.0), "fails"),
     (note_003.rope_2d_needs_one, strides(0.6, 0.0), "depends"),
     (note_003.rope_2d_needs_one, strides(0.6, 0.2), "holds"),
     (note_003.fourier_needs_none, strides(0.5, 0.0), "holds"),
     (note_003.fourier_needs_none, strides(0.6, 0.0), "depends"),
     (note_003.fourier_needs_none, strides(0.6, 0.2), "fails"),
-    (note_003.it_is_the_formula, codes(0.5), "holds"),
-    (note_003.it_is_the_formula, codes(0.0), "fails"),
 ]
 
 
 @pytest.mark.parametrize(("claim", "runs", "verdict"), OTHERWISE)
 def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, runs, verdict):
+    """With the same numbers from three seeds nothing that rests on them is decided."""
     monkeypatch.setattr(note_002, "stored_results", lambda: {"runs": runs})
     assert claim.measure().verdict == verdict
+    few = {name: {key: seeds[:3] for key, seeds in found.items()} for name, found in runs.items()}
+    monkeypatch.setattr(note_002, "stored_results", lambda: {"runs": few})
+    assert claim.measure().verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "other", "verdict"),
+    [
+        (note_002.stride_256_is_less_alike, "code_cosine", lambda position: position / 1000, "depends"),
+        (note_002.theta_suits_the_stride, "code_cosine", lambda position, theta: position / theta, "depends"),
+        (
+            note_002.theta_suits_the_stride,
+            "code_cosine",
+            lambda position, theta: 1e4 / (1e4 + theta),
+            "depends",
+        ),
+        (note_002.branch_and_time_are_decoupled, "Rotary2D", lambda D, **_: Rotary(D), "fails"),
+        (note_002.distance_of_codes, "code_distance", lambda position: 17.6, "fails"),
+        (note_003.larger_stride_less_alike, "rope_cosine", lambda position: 1 / position, "holds"),
+        (note_003.one_pair_leaves_branches_alike, "about", lambda *_: Finding("holds", 0.0, ""), "holds"),
+    ],
+)
+def test_other_codes_would_decide_otherwise(monkeypatch, claim, name, other, verdict):
+    monkeypatch.setattr(note_002, name, other)
+    assert claim.measure().verdict == verdict
+
+
+@pytest.mark.parametrize(("by_note", "verdict"), [(0.85, "fails"), (0.97, "holds"), (0.96, "fails")])
+def test_a_number_holds_if_it_is_off_by_one_in_its_last_digit(by_note, verdict):
+    assert note_002.about(by_note, 0.975, 2).verdict == verdict
 
 
 def test_the_cosine_is_that_of_the_sum_over_frequencies():
