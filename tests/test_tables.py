@@ -23,7 +23,7 @@ def test_findings_run_the_claims_they_show():
 
 
 def test_rows_that_are_not_first_fold_out():
-    wanted = "knowing the place helps prediction"
+    wanted = "v2 tells 我爱你 from 你爱我"
     only = ["v2 adds block_size × n_embd parameters to v1", "so v2 can write on past block_size"]
     table = findings("004", only, first=only[1:])
     assert [row[1] for row in table.rows] == only[::-1]

@@ -375,7 +375,7 @@ invariants.promises(of_every_gpt)
 # %% [markdown]
 # The first says that changing the last character changes no earlier prediction: the model does not peek. The second says that writing with a [memory](../docs/glossary.md#cache) of what was computed before, which is faster, gives the same numbers as starting over.
 #
-# The course grew out of five **source notes**, written in Chinese, on systems that their authors had sketched. The notes make claims: *this encoding extrapolates, that one keeps texts apart*. We measure them. Some hold (✓), some fail (✗), some depend on what you ask (≈), and the notebooks show you the number either way. A claim that fails is not an embarrassment here; it is usually where the lesson is.
+# The course grew out of five **source notes**, written in Chinese, on systems that their authors had sketched. The notes make claims: *this encoding extrapolates, that one keeps texts apart*. We measure them. Some hold (✓), some fail (✗), some depend on what you ask (≈), and some our seeds do not decide (?). The notebooks show you the number either way. A claim that fails is not an embarrassment here; it is usually where the lesson is.
 
 # %% [markdown]
 # ## The ladder

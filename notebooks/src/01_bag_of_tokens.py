@@ -107,7 +107,7 @@ assert differ
 assert not by_place
 
 # %% [markdown]
-# 我爱 and 爱你 are other steps than 你爱 and 爱我, and each has a probability of its own. **The note's claim, as it stands, is false.** (That both sentences are made of the same three codes is another claim, and true; but a model is more than a bag of codes.)
+# 我爱 and 爱你 are other steps than 你爱 and 爱我, and each has a probability of its own. **In this sense the note's claim is false.** Both sentences are made of the same three codes, and yet v1 tells them apart.
 #
 # Since a row depends on its own token only, there are only as many different rows as there are tokens! We can write them all down once and for all: one row for each token we may be at, one column for each token that may follow. Whatever happens inside, **v1 is a table of V × V numbers**. Such a table has a name that is much older than GPT: a [**bigram model**](../docs/glossary.md#bigram).
 
@@ -420,13 +420,13 @@ assert in_truth == by_formula + V
 # %% tags=["nbval-ignore-output"]
 claims = [
     "v1 cannot tell 我爱你 from 你爱我",
-    "in v1 a character has the same code at every place",
+    "in v1 a character has the same code at every position",
     "v1 has VD + DV parameters, v2 VD + TD + DV",
 ]
 findings("004", claims)
 
 # %% [markdown]
-# The first two rows belong together. It is *true* that a character has one code at every place, and it does *not* follow that sentences cannot be told apart. The step from *codes* to *sentences* is where the note stumbles: a sentence is made of pairs. What v1 lacks is not the difference between two sentences. It is memory.
+# The first two rows belong together. A character has one code at every position. It does not follow that the two *sentences* cannot be told apart: v1 gives each pair of neighbours its own probability, so it gives 我爱你 and 你爱我 different ones. But after 我爱 and after 你爱 it predicts the same, because it has forgotten the first character. That is why the first row reads ≈: v1 tells the two sentences apart, and lacks the memory to continue them differently.
 
 # %% [markdown]
 # How good were your guesses in this lesson?
@@ -532,7 +532,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A sentence is a chain of pairs and not a bag of codes. Tempting is *a*, which is what the source note says.
+# **b.** A sentence is a chain of pairs and not a bag of codes. Tempting is *a*, because the codes are the same.
 #
 # </details>
 #

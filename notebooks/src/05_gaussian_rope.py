@@ -438,16 +438,16 @@ assert torch.allclose(K(torch.tensor([20.0, 100.0])).log(), torch.tensor([-1.7, 
 #
 # ## What note 001 says, and what was measured
 #
-# Six of the note's claims, run just now or read from the stored runs; the others fold out below. Each with its own sentence is printed by `python -m babygpt claims 001`, and [a page](../docs/notes/001.md) tells what the note says. Where formula and text disagree, both readings were asked: ≈ says that they came out differently, or that the answer depends on something else that the reason names.
+# Here are six of the note's claims, run just now or read from the stored runs; the others fold out below. `python -m babygpt claims 001` prints each with its own sentence, and [a page](../docs/notes/001.md) tells what the note says. Where formula and text disagree, both readings were asked: ≈ says that they came out differently, or that the answer depends on something else that the reason names. Trained models are compared by the rule of [lesson 08](08_the_ladder.ipynb); ? says that our seeds do not decide.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = (
     "K(m) controls the sensitivity at relative positions",
     "the code runs on its own example",
-    "K brings back attention to the far that RoPE neglects",
-    "a model learns better with K (K of the distance)",
-    "a model learns better with K (the formula)",
-    "a model adjusts the range of K to what it needs",
+    "RoPE is fixed and cannot adapt its focus to the distance",
+    "a model does better with K (K of the distance)",
+    "a model does better with K (the formula)",
+    "a model is able to adjust the range of K by itself",
 )
 findings("001", first=SHOWN)
 

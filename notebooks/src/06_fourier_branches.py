@@ -461,18 +461,21 @@ echo_guess.compare(heard[False][1])
 #
 # ## What the notes claim
 #
-# Each row is a sentence of a note; all are told in full in [docs/notes](../docs/notes/002.md) with the readings that were asked. What training decides was measured on models of 2 layers and width 96.
+# Each row is a sentence of a note. [docs/notes](../docs/notes/002.md) tells all of them in full, with the readings that were asked. What training decides was measured on models of 2 layers and width 96, by the rule of [lesson 08](08_the_ladder.ipynb); ? says that our seeds do not decide.
 
 # %%
 shown = [
     "2-D RoPE leaves branches 93–99% alike, even at stride 4096",
     "at stride 128 Fourier codes are 31% alike",
 ]
-shown += ["the outputs of two branches are independent", "what counts is telling apart, not generalising"]
+shown += ["the outputs of two branches are independent", "several branches are harder than one"]
 findings("002", first=shown)
 
 # %%
-shown = ["it is the Fourier formula that tells branches apart", "trained, Fourier codes need no stride"]
+shown = [
+    "how far apart the indices are does not matter to telling them apart",
+    "Fourier codes need no stride",
+]
 findings("003", first=shown)
 
 # %% [markdown]

@@ -479,16 +479,15 @@ riddle_guess.compare(riddle_guess.options[others[0] if others else 3])
 #
 # ## What note 000 says, and what was measured
 #
-# Six of its claims; the others fold out.
+# Here are five of its claims; the others fold out.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
     "α lowers the attention to MASK tokens, under control",
     "φ is a phase that is learned",
     "cos(iω) cos(φ) approximates a phase",
-    "they are simpler than RoPE",
-    "gates are an alternative to RoPE (as written)",
-    "gates are an alternative to RoPE (repaired)",
+    "gates are simpler to implement than RoPE",
+    "gates are an alternative to RoPE",
 ]
 findings("000", first=SHOWN)
 

@@ -351,7 +351,7 @@ for name, encoding in encodings.items():
 #
 # ## What became of the notes
 #
-# The course began with five source notes. What they say that can be measured on a processor has become a function with a verdict, and notebooks 01, 02, 05, 06 and 07b showed the most telling of them. Here they are together, counted: *holds* as written, *fails*, or *depends* on what is asked.
+# The course began with five source notes. What they say that can be measured on a processor has become a function with a verdict, and notebooks 01, 02, 05, 06 and 07b showed the most telling of them. Here they are together, counted: *holds* as written, *fails*, *depends* on what is asked, or is *undecided* by our seeds.
 
 # %%
 of_ten = live.predict(
@@ -371,11 +371,11 @@ of_ten.compare(10 * total.holds / len(measured))
 notes = sorted({claim.note for claim, _ in measured})
 rows = [(name[:3], count_verdicts([pair for pair in measured if pair[0].note == name])) for name in notes]
 rows.append(("all", total))
-lines = [(name, *map(str, (t.holds, t.depends, t.fails, t.faults))) for name, t in rows]
-Table(("note", "holds", "depends", "fails", "different faults"), lines, stable=1)
+lines = [(name, *map(str, (t.holds, t.depends, t.undecided, t.fails, t.faults))) for name, t in rows]
+Table(("note", "holds", "depends", "undecided", "fails", "different faults"), lines, stable=1)
 
 # %% [markdown]
-# About a third holds. What fails is no verdict on its author: the ideas that fail are often one line away from ideas that work, and it took the measurement to find the line. A kernel of the position became a kernel of the distance. A gate that forgot its sine got it back. An idea that is written down so exactly that it can be refuted is worth more than one that cannot. Nor is a verdict the last word: each has a scope, which `python -m babygpt claims` prints beside the note's own sentence, and where a model was trained it was a small one. What each note says, section by section, stands in `docs/notes/`.
+# A little less than half holds. What fails is no verdict on its author: the ideas that fail are often one line away from ideas that work, and it took the measurement to find the line. A kernel of the position became a kernel of the distance. A gate that forgot its sine got it back. An idea that is written down so exactly that it can be refuted is worth more than one that cannot. Nor is a verdict the last word: each has a scope, which `python -m babygpt claims` prints beside the note's own sentence, and where a model was trained it was a small one. What each note says, section by section, stands in `docs/notes/`.
 
 # %% [markdown]
 # Your guesses, and what came out:
@@ -446,7 +446,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # 2. Runs that read the same windows hardly share their luck: the differences of a pair spread as much as those of strangers, so only more seeds help.
 # 3. Right answers are a switch: most runs are near 100% or near 50%, so one counts the seeds that found it, and a mean may describe none of them; and to prefer the right name is not yet to write it.
 # 4. Past the window nobody gains here, since no story is longer than one: the Gaussians do not look that far, ALiBi pays a twentieth of a nat, PoPE and v6 about a tenth, RoPE and no code about half a nat, the sinusoid more than two.
-# 5. About a third of what the five notes say, and can be measured here, holds as written, and those that fail do so by fewer mistakes than there are failures.
+# 5. A little less than half of what the five notes say, and can be measured here, holds as written; those that fail do so by fewer mistakes than there are failures.
 
 # %% [markdown]
 # ## Self-test

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import babygpt
-from babygpt_course.claims import CLAIMS, Finding
+from babygpt_course.claims import CLAIMS, VERDICTS, Finding
 from babygpt_course.studies.board import COLUMNS
+from babygpt_course.studies.paired import RULE
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
 from tools.book.board_page import board_page
@@ -18,8 +19,7 @@ from tools.book.documents import CodeHost, rewrite_links, site
 ROOT = Path(__file__).resolve().parents[2]
 FILTERS = ROOT / "book" / "static" / "filters.js"
 HOST = CodeHost("https://host/owner/name", "abc")
-VERDICTS = ("holds", "fails", "depends")
-MEASURED = [(claim, Finding(VERDICTS[n % 3], -0.5, "a < b")) for n, claim in enumerate(CLAIMS)]
+MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in enumerate(CLAIMS)]
 
 
 # ---------------------------------------------------------------- links
@@ -154,7 +154,10 @@ def test_the_page_of_claims_has_all_of_each_at_an_address_of_its_own():
         assert "\n\n" not in html  # an empty line would end the block of HTML
         assert f"(docs/notes/{claim.note[:3]}.md)" in page
     count = Counter(finding.verdict for _, finding in MEASURED)
-    assert f"{count['holds']} hold, {count['depends']} depend" in " ".join(page.split())
+    text = " ".join(page.split())
+    assert f"{count['holds']} hold, {count['depends']} depend" in text
+    assert f"{count['undecided']} are undecided, {count['fails']} fail" in text
+    assert f"{RULE} Between equal models luck would decide fewer than 2 of these {len(CLAIMS)}" in text
 
 
 def test_the_page_of_the_board_has_every_model_and_every_column():

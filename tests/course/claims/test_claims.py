@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from babygpt_course import claims as package
-from babygpt_course.claims import (
-    CLAIMS,
-    VERDICTS,
-    Claim,
-    Finding,
-    by_luck,
-    claims_of,
-    count_verdicts,
-    findings,
-)
-from babygpt_course.claims.claim import Measurement, combine, decide, gaps, negligible, opposite
+from babygpt_course.claims import CLAIMS, VERDICTS, Claim, Finding, claims_of, count_verdicts, findings
+from babygpt_course.claims.claim import Measurement, by_luck, combine, gaps, negligible, opposite
 
 ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT.parent / "shared" / "source-notes"
+
+
+EXACT = {
+    "000": "hhhfffhfh.",
+    "001": "hhdddfdhhfff..d",
+    "002": ".hfhdhh......",
+    "003": "dfhdh..dhhh",
+    "004": "dhhhdfhhhd",
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,15 @@ def test_every_verdict_is_that_of_its_notes_page(verdicts):
     for note, measured in by_note.items():
         page = (ROOT / "docs" / "notes" / f"{note}.md").read_text(encoding="utf-8")
         assert measured == {text: verdict for verdict, text in row.findall(page)}
+
+
+def test_what_needs_no_training_is_decided_for_good(measured):
+    """First letters of the verdicts in the order of the sentences; a dot where trained models decide."""
+    letters: dict[str, str] = {}
+    for claim, found in measured:
+        letter = "." if found.comparisons else found.verdict[0]
+        letters[claim.note[:3]] = letters.get(claim.note[:3], "") + letter
+    assert letters == EXACT
 
 
 def test_a_fault_has_a_name_where_several_claims_fail_by_it(verdicts):
@@ -79,61 +88,33 @@ def test_verdicts_are_counted_and_each_fault_once():
     assert (found.holds, found.depends, found.undecided, found.fails, found.faults) == (1, 1, 1, 3, 2)
 
 
-def test_every_verdict_is_one_of_four_and_only_trained_models_leave_one_undecided(measured):
-    assert {finding.verdict for _, finding in measured} <= set(VERDICTS)
+def test_only_trained_models_leave_a_claim_undecided_and_luck_would_decide_none(measured):
+    """As docs/notes/README.md says: of fewer than 35 comparisons of equal models it decides fewer than 1."""
+    assert {found.verdict for _, found in measured} <= set(VERDICTS)
     assert [c.text for c, found in measured if found.verdict == "undecided" and not found.comparisons] == []
-
-
-def test_luck_alone_would_decide_no_comparison(measured):
-    """As docs/notes/README.md says: there are fewer than 35, and luck decides fewer than 1 of 35."""
-    comparisons = sum(finding.comparisons for _, finding in measured)
-    assert 0 < comparisons < 35
+    assert 0 < sum(found.comparisons for _, found in measured) < 35
     assert "fewer than 1 of these 35" in by_luck(35)
     assert "fewer than 2 of these 36" in by_luck(36)
 
 
-@pytest.mark.parametrize(
-    ("parts", "verdict"),
-    [
-        (["holds", "holds"], "holds"),
-        (["fails"], "fails"),
-        (["holds", "undecided", "fails"], "depends"),
-        (["holds", "undecided"], "undecided"),
-        (["undecided", "fails"], "undecided"),
-    ],
-)
-def test_readings_are_combined(parts, verdict):
-    assert combine(*parts) == verdict
-    assert combine(*map(opposite, parts)) == opposite(verdict)
+PARTS = {"h": "holds", "hh": "holds", "hfu": "depends", "hf": "depends", "hu": "undecided", "uf": "undecided"}
 
 
-def test_outcomes_decide():
-    assert [decide(*outcomes) for outcomes in ((True, True), (True, False), (False,))] == [
-        "holds",
-        "depends",
-        "fails",
-    ]
+@pytest.mark.parametrize("parts", PARTS)
+def test_readings_are_combined(parts):
+    verdicts = [{"h": "holds", "f": "fails", "u": "undecided"}[part] for part in parts]
+    assert combine(*verdicts) == PARTS[parts]
+    assert combine(*map(opposite, verdicts)) == opposite(PARTS[parts])
 
 
-@pytest.mark.parametrize(
-    ("differences", "verdict"),
-    [
-        (
-            [0.001, 0.002, 0.003, 0.001, 0.002, 0.004],
-            "holds",
-        ),  # above 0 in every seed, and too small to count
-        ([-0.03, 0.0, 0.01, -0.02, 0.015, -0.01], "holds"),
-        ([0.1, 0.12, 0.09, 0.11, 0.1, 0.13], "fails"),
-        ([0.01, 0.03, 0.02, 0.01, 0.025, 0.015], "undecided"),
-        ([0.001, 0.002, 0.003], "undecided"),  # too few seeds
-    ],
-)
-def test_an_effect_is_negligible_if_it_is_decided_below_what_counts(differences, verdict):
-    assert negligible(differences) == verdict
-
-
-def test_runs_are_paired_by_the_seeds_that_both_have():
-    assert gaps([3.0, 5.0, 9.0], [1.0, 2.0]) == [2.0, 3.0]
+def test_an_effect_is_negligible_if_it_is_decided_below_what_counts():
+    """Even where it is above 0 from every seed; three seeds decide nothing."""
+    assert negligible([0.001, 0.002, 0.003, 0.001, 0.002, 0.004]) == "holds"
+    assert negligible([-0.03, 0.0, 0.01, -0.02, 0.015, -0.01]) == "holds"
+    assert negligible([0.1, 0.12, 0.09, 0.11, 0.1, 0.13]) == "fails"
+    assert negligible([0.01, 0.03, 0.02, 0.01, 0.025, 0.015]) == "undecided"
+    assert negligible([0.001, 0.002, 0.003]) == "undecided"
+    assert gaps([3.0, 5.0, 9.0], [1.0, 2.0]) == [2.0, 3.0]  # of the seeds that both have
 
 
 def test_findings_show_verdict_and_scope():

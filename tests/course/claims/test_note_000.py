@@ -89,18 +89,12 @@ def test_it_could_come_out_otherwise(monkeypatch, claim, name, other, verdict):
 )
 def test_gates_against_rope(monkeypatch, tmp_path, gates, verdict):
     """As good; nearly as good; better than no code at all; or not even that. Three seeds decide none."""
-    losses, noise = (
-        {"v7-polar": gates, "v7-rope": 2.0, "v7-nope": 3.0},
-        (0.0, 0.004, -0.004, 0.001, -0.001, 0.0),
-    )
-    stored = {
-        "val_loss": {v: [x + e * (v != "v7-rope") for e in noise] for v, x in losses.items()},
-        "steps": 7,
-    }
+    losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))
     for seeds, expected in ((6, verdict), (3, "undecided")):
-        found = {"steps": 7, "val_loss": {v: each[:seeds] for v, each in stored["val_loss"].items()}}
-        (tmp_path / "polar.json").write_text(json.dumps(found))
+        found = {version: [loss] * seeds for version, loss in losses.items()}
+        found["v7-polar"] = [gates + away for away in noise[:seeds]]
+        (tmp_path / "polar.json").write_text(json.dumps({"steps": 7, "val_loss": found}))
         finding = claims.as_written.measure()
         assert finding.verdict == expected
         assert f"{seeds} seeds of 7 steps" in finding.reason

@@ -77,7 +77,9 @@ class Turning(AbsoluteGaussian):
 
 
 def more_with_a_kernel(encoding, m, back):
-    return float(not isinstance(encoding, Rotary) or isinstance(encoding, (AbsoluteGaussian, RelativeGaussian)))
+    return float(
+        not isinstance(encoding, Rotary) or isinstance(encoding, (AbsoluteGaussian, RelativeGaussian))
+    )
 
 
 CODE = ("code_runs", "code_scales_by_place", "code_rotates")

@@ -4,6 +4,7 @@ import pytest
 
 from babygpt_course import claims as package
 from babygpt_course.claims import Claim, Finding
+from babygpt_course.studies.paired import RULE
 
 
 @pytest.fixture
@@ -36,13 +37,13 @@ def test_all_that_is_known_of_a_claim_is_printed(run, two_notes):
     told = ("K 下降", "K falls off", "of position, not of distance", "a head of 8", "it rises")
     assert all(part in result.stdout for part in told)
     assert "gates" not in result.stdout
-    assert result.stdout.rstrip().endswith("001: 0 hold, 0 depend, 2 fail, by 1 fault")
+    assert result.stdout.rstrip().endswith("001: 0 hold, 0 depend, 0 undecided, 2 fail, by 1 fault")
 
 
 def test_all_notes_are_counted_together(run, two_notes):
     lines = run("claims").stdout.splitlines()
-    assert "000: 1 hold, 0 depend, 0 fail, by 0 faults" in lines
-    assert lines[-1] == "2 notes: 1 hold, 0 depend, 2 fail, by 1 fault"
+    assert "000: 1 hold, 0 depend, 0 undecided, 0 fail, by 0 faults" in lines
+    assert lines[-1] == "2 notes: 1 hold, 0 depend, 0 undecided, 2 fail, by 1 fault"
     assert [line for line in lines if line.startswith("====")] == ["==== 000_a.txt", "==== 001_b.txt"]
 
 
@@ -56,9 +57,17 @@ def test_a_new_claim_joins_the_table_of_the_claim_before_it(run, two_notes, tmp_
     page = tmp_path / "001.md"
     page.write_text(f"First.\n\n{heading}| holds | K falls |\n\nThen.\n\n{heading}| holds | K is gone |\n")
     index = tmp_path / "README.md"
-    index.write_text("7 claims\n\n| [000](000.md) | 1 | 0 | 0 | 0 |\n| [001](001.md) | 2 | 0 | 0 | 0 |\n")
+    row = "| [000](000.md) | 1 | 0 | 0 | 0 | 0 |\n"
+    index.write_text(f"7 claims\n\n{row}| [001](001.md) | 2 | 0 | 0 | 0 | 0 |\n")
     assert run("claims", "001", "--write", str(tmp_path)).exit_code == 0
     rows = "| fails | K falls |\n| fails | K ends |\n"
     assert page.read_text() == f"First.\n\n{heading}{rows}\nThen.\n\n{heading}"
-    numbers = "| [000](000.md) | 1 | 0 | 0 | 0 |\n| [001](001.md) | 0 | 0 | 2 | 1 |\n"
-    assert index.read_text() == f"3 claims\n\n{numbers}"
+    assert index.read_text() == f"3 claims\n\n{row}| [001](001.md) | 0 | 0 | 0 | 2 | 1 |\n"
+
+
+def test_the_rule_is_printed_where_trained_models_are_compared(run, monkeypatch):
+    claim = Claim("000_a.txt", "gates gain", lambda: Finding("undecided", 0.01, "three seeds", 36))
+    monkeypatch.setattr(package, "CLAIMS", (claim,))
+    printed = " ".join(run("claims").stdout.split())
+    assert "? undecided: gates gain [0.01]" in printed
+    assert f"1 undecided, 0 fail, by 0 faults {RULE} Between equal models luck would decide" in printed
