@@ -2,12 +2,21 @@
 
 import copy
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 from torch import Tensor
 
-from babygpt_course.exercises.compare import NO_RETURN, as_numbers, describe, difference, truth, unchanged
+from babygpt_course.exercises.compare import (
+    NO_RETURN,
+    as_numbers,
+    describe,
+    difference,
+    plain,
+    things,
+    truth,
+    unchanged,
+    whole,
+)
 
 
 class Wrong(Exception):
@@ -38,8 +47,7 @@ def require_equal(
     if not text:
         return
     for sentence, wrong in mistakes.items():
-        both_nan = describe(got) == describe(wrong) == "nan"  # both may be the mean of no numbers
-        if both_nan or not difference(got, wrong, atol):
+        if not difference(got, wrong, atol):
             hint = f". {sentence}"
             break
     raise Wrong(f"for {what} {text}{hint}")
@@ -77,11 +85,10 @@ def expect(
 def ask_parts(attempt: Any, *given: Any, what: str, wanted: str, number: int = 2) -> tuple[Any, ...]:
     """Call an answer that should return so many things. Raises Wrong if it does not; `wanted` names them."""
     got = ask(attempt, *given, what=what)
-    some = isinstance(got, tuple | list) and len(got) == number
-    require(
-        some, f"for {what} {NO_RETURN if got is None else f'came out: {describe(got)}; should be {wanted}'}"
-    )
-    return tuple(got)
+    if (parts := things(got)) is None or len(parts) != number:
+        came = f"came out: {describe(got)}; should be {wanted}"
+        raise Wrong(f"for {what} {NO_RETURN if got is None else came}")
+    return tuple(parts)
 
 
 def ask_tensor(attempt: Any, *given: Any, what: str, shape: tuple[int, ...]) -> Tensor:
@@ -116,27 +123,28 @@ def ask_bool(attempt: Any, *given: Any, what: str) -> bool:
 
 def whole_number(value: Any, least: int, most: int) -> int:
     """Return an answer that is a whole number. Raises Unusable if it is none, or out of bounds."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    require(whole, f"this should be a whole number, and is {describe(value)}", Unusable)
-    inside = least <= int(value) <= most
-    require(inside, f"this should lie between {least} and {most}, and is {value}", Unusable)
-    return int(value)
+    if (number := whole(value)) is None:
+        raise Unusable(f"this should be a whole number, and is {describe(value)}")
+    require(least <= number <= most, f"this should lie between {least} and {most}, and is {number}", Unusable)
+    return number
 
 
 def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
     """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
     wanted = f"this should be {number or 'some'} texts in a tuple or list, and"
-    some = isinstance(value, tuple | list) and all(type(text) is str for text in value)
+    parts = list(map(plain, things(value) or []))
+    some = things(value) is not None and all(isinstance(text, str) for text in parts)
     require(some, f"{wanted} is {describe(value)}", Unusable)
-    require(len(value) == number if number else value, f"{wanted} there are {len(value)}", Unusable)
-    return tuple(value)
+    require(len(parts) == number if number else parts, f"{wanted} there are {len(parts)}", Unusable)
+    return tuple(parts)
 
 
 def equal_texts(value: Any, most: int, shortest: int, longest: int) -> tuple[str, ...]:
     """Return an answer that is a list of equally long texts. Raises Unusable if it is none, or too long."""
-    lengths = sorted({len(text) for text in texts(value)})
+    given = texts(value)
+    lengths = sorted(set(map(len, given)))
     right = len(lengths) == 1 and shortest <= lengths[0] <= longest
     wanted = f"the texts should be equally long, {shortest} to {longest} characters"
     require(right, f"{wanted}; lengths are {lengths}", Unusable)
-    require(len(value) <= most, f"there should be at most {most} texts, and there are {len(value)}", Unusable)
-    return tuple(value)
+    require(len(given) <= most, f"there should be at most {most} texts, and there are {len(given)}", Unusable)
+    return given

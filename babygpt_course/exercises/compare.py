@@ -1,29 +1,57 @@
 """Compare an answer with the reference, and put the difference in words."""
 
+from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 SHOWN = 6  # numbers of a tensor that are printed
 NO_RETURN = "came out: None. Is a `return` missing?"
 
 
+def plain(value: Any) -> Any:
+    """Return a number or text of NumPy, or an array or tensor without axes, as Python's own value."""
+    lone = isinstance(value, np.ndarray | Tensor) and value.ndim == 0
+    return value.item() if lone or isinstance(value, np.generic) else value
+
+
+def things(value: Any) -> list[Any] | None:
+    """Return what a list, tuple, range, array or tensor holds; None for anything else, and for a text."""
+    if isinstance(value, np.ndarray | Tensor):
+        return list(value) if value.ndim else None
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else None
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number of any type as an int; None for anything else, and for a truth value."""
+    number = as_numbers(value)
+    if number is None or number.dim() or number.dtype == torch.bool or number.is_complex():
+        return None
+    return int(number) if float(number).is_integer() else None
+
+
 def as_numbers(value: Any) -> Tensor | None:
     """Return a number, or an array or list of numbers, as a detached tensor; None for anything else."""
+    if isinstance(value, list | tuple) and not all(isinstance(part, int | float) for part in value):
+        rows = [row for part in value if (row := as_numbers(part)) is not None]  # it may be a list of tensors
+        right = len(rows) == len(value) and len({row.shape for row in rows}) == 1
+        return torch.stack(rows) if right else None
     try:
         return torch.as_tensor(value).detach().cpu()
-    except (TypeError, ValueError, RuntimeError):  # no number, too large a one, rows of different lengths
-        return None
+    except (TypeError, ValueError, RuntimeError):  # no number, too large a one, or one that PyTorch lacks
+        exotic = isinstance(value, Number) and not isinstance(value, int | float | complex)
+        return torch.as_tensor(float(value)) if exotic else None
 
 
-def describe(value: Any) -> str:
+def describe(value: Any, digits: int = 4) -> str:
     """Return a value as text of at most one line; one whose own `repr` fails is named by its type."""
     tensor = as_numbers(value) if isinstance(value, Tensor | np.ndarray) else None
     if tensor is not None:
         numbers = tensor.flatten()[:SHOWN].tolist()
-        listed = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in numbers)
+        listed = ", ".join(f"{x:.{digits}g}" if isinstance(x, float) else str(x) for x in numbers)
         if tensor.dim() == 0:
             return listed
         short = tensor.dim() == 1 and len(tensor) <= SHOWN
@@ -31,10 +59,29 @@ def describe(value: Any) -> str:
             f"[{listed}]" if short else f"{tuple(tensor.shape)} [{listed}{', …' * (tensor.numel() > SHOWN)}]"
         )
     try:
-        text = f"{value:.4g}" if isinstance(value, float) else " ".join(repr(value).split())
+        text = f"{value:.{digits}g}" if isinstance(value, float) else " ".join(repr(value).split())
     except Exception:  # a learner's own class may raise anything
         return f"something of type {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "…"
+
+
+def beyond(value: float, limit: float, unit: str = "") -> str:
+    """Return a number that misses a limit, with enough decimals to tell it from the limit.
+
+    unit  "%" for a share, which is given in per cent
+    """
+    scale, few = (100, 0) if unit else (1, 2)
+    texts = [f"{scale * value:.{decimals}f}" for decimals in range(few, 17)]
+    return next((text for text in texts if float(text) != scale * limit), texts[-1]) + unit
+
+
+def came_out(got: Any, want: Any) -> str:
+    """Return both values in words, with as many digits as tell them apart, or else with their types."""
+    for digits in (4, 6, 9, 17):
+        one, other = describe(got, digits), describe(want, digits)
+        if one != other:
+            return f"came out: {one}; should be: {other}"
+    return f"came out: {one}, a {type(got).__name__}; should be: {other}, a {type(want).__name__}"
 
 
 def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
@@ -47,21 +94,23 @@ def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
     if got is None and want is not None:
         return NO_RETURN
     if isinstance(want, bool | str):
-        agree = truth(got) is want if isinstance(want, bool) else type(got) is str and got == want
-        return "" if agree else f"came out: {describe(got)}; should be: {describe(want)}"
+        text = plain(got)
+        agree = truth(got) is want if isinstance(want, bool) else isinstance(text, str) and text == want
+        return "" if agree else came_out(got, want)
     if not isinstance(want, tuple | list):
         return difference_of_numbers(got, torch.as_tensor(want).detach().cpu(), atol)
-    if not isinstance(got, tuple | list) or len(got) != len(want):
+    parts = things(got)
+    if parts is None or len(parts) != len(want):
         return f"came out: {describe(got)}; should be {len(want)} things: {describe(want)}"
-    parts = [difference(g, w, atol) for g, w in zip(got, want, strict=True)]
-    return next((f"number {i + 1} of {len(want)} {text}" for i, text in enumerate(parts) if text), "")
+    found = [difference(g, w, atol) for g, w in zip(parts, want, strict=True)]
+    return next((f"number {i + 1} of {len(want)} {text}" for i, text in enumerate(found) if text), "")
 
 
 def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:
     """Return how a number or a tensor differs from the reference: shape, type, then the first entry."""
     numbers = as_numbers(got)
     if numbers is None:
-        return f"came out: {describe(got)}; should be: {describe(want)}"
+        return came_out(got, want)
     if numbers.shape != want.shape:
         return f"came out: shape {tuple(numbers.shape)}; should be shape {tuple(want.shape)}"
     if numbers.is_complex() != want.is_complex() or numbers.dtype == torch.bool != want.dtype:
@@ -73,26 +122,27 @@ def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:
     if numbers.dim() and numbers.isnan().any():
         return f"came out: {int(numbers.isnan().sum())} numbers that are nan; should be: {describe(want)}"
     if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):
-        return f"came out: {describe(numbers)}; should be: {describe(want)}"
+        return came_out(numbers, want)
     first = tuple(wrong.nonzero()[0].tolist())
     index = ", ".join(map(str, first))
-    return f"at [{index}] came out: {describe(numbers[first])}; should be: {describe(want[first])}"
+    return f"at [{index}] {came_out(numbers[first], want[first])}"
 
 
 def truth(value: Any) -> bool | None:
     """Return a truth value, also one of NumPy or a tensor of one; None for anything else."""
-    one = isinstance(value, Tensor) and value.dtype == torch.bool and value.dim() == 0
-    return bool(value) if one or isinstance(value, bool | np.bool_) else None
+    return one if isinstance(one := plain(value), bool) else None
 
 
 def unchanged(one: Any, other: Any) -> bool:
-    """Whether a tensor, a module, or a list or dict of these still holds what its copy holds."""
-    if isinstance(one, torch.nn.Module):
+    """Whether a value still holds what its copy holds. Functions and objects are taken for unchanged."""
+    if isinstance(one, nn.Module):
         one, other = dict(one.state_dict()), dict(other.state_dict())
+    if type(one) is not type(other):
+        return False
     if isinstance(one, Tensor):
-        return torch.equal(one, other)
+        return one.shape == other.shape and bool(((one == other) | (one != one)).all())  # nan stays nan
     if isinstance(one, dict):
         return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
-    if isinstance(one, list):
+    if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(unchanged, one, other))
-    return True
+    return one == other or one != one if isinstance(one, Number | str) else True

@@ -5,6 +5,7 @@ import ctypes
 import importlib
 import io
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 
 OUTPUT_LIMIT = 600  # characters that are kept of what the learner's code prints
 PATIENCE = 0.5  # seconds that an interrupted thread gets to end
+IMPORT_SECONDS = 60  # that an import may take longer than the check; then its thread is left behind
 ALONE = threading.Lock()  # two checks at once would each take the other's output for the notebook's
 
 
@@ -45,13 +47,21 @@ def preserved_state() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
+def is_importing(thread: threading.Thread) -> bool:
+    """Whether a thread is inside an import. Interrupted, that would leave half a module to the kernel."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame and "importlib._bootstrap" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None
+
+
 def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, BaseException | None, str]:
     """Run `work` in a thread of its own, and interrupt it when its time is over.
 
     seconds  after which OutOfTime is raised in the thread; one long call of a library is left behind instead
     returns  the value of `work`, the exception (OutOfTime if it did not end), the beginning of its output
     """
-    # PyTorch imports this at the first optimizer. An interrupted import would leave half a module behind.
+    # PyTorch imports this at the first optimizer, which would take seconds of the check's.
     importlib.import_module("torch._dynamo")
     values, errors, output = list[Any](), list[BaseException](), Beginning()
 
@@ -65,7 +75,10 @@ def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, Base
     with ALONE, preserved_state(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         thread.start()
         thread.join(seconds)
-        if thread.is_alive():
+        for _ in range(20 * IMPORT_SECONDS):
+            if is_importing(thread):
+                thread.join(0.05)
+        if thread.is_alive() and not is_importing(thread):
             ident = ctypes.c_ulong(thread.ident or 0)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(OutOfTime))
             thread.join(PATIENCE)

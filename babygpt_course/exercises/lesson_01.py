@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.compare import beyond, describe
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -60,11 +60,12 @@ def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
     if kind == "certain":
         asked = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
     elif kind == "two characters":
-        patterns = [(p, dice(draw).sample("abcdefgh", 2)) for p in ("001", "00110", "0100110")]
+        patterns = [(p, dice(draw).sample("abcdefgh", 2)) for p in ("0001", "00110", "0100110")]
         asked = ["".join(letters[int(i)] for i in pattern) for pattern, letters in patterns]
     else:
-        rng, kinds = dice(draw), ((9, "abc"), (30, "efgh "), (300, "我你他爱。"))
+        rng, kinds = dice(draw), ((9, "abc"), (30, "\nefgh "), (300, "我你他AaBb。"))
         asked = ["".join(rng.choices(some, range(1, len(some) + 1), k=n)) for n, some in kinds]
+        asked.append(f" {asked[1]}\n")
     for text in asked:
         expect(attempt, text, want=v1_loss(text), what=repr(text[:40]), mistakes=LOSS_MISTAKES)
 
@@ -106,7 +107,7 @@ def first_is_certain(answer: Any, _: Generator) -> None:
 
 def second_is_not(answer: Any, _: Generator) -> None:
     loss = v1_loss(text := texts(answer, 2)[1])
-    require(loss >= DOUBT, f"v1 loses only {loss:.3f} nats per prediction on {text!r}")
+    require(loss >= DOUBT, f"v1 loses only {beyond(loss, DOUBT)} nats per prediction on {text!r}")
 
 
 CERTAIN_TEXT = Exercise(

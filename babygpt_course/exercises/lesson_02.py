@@ -1,6 +1,7 @@
 """Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, expect, require
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.compare import beyond, describe
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -45,10 +46,11 @@ def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
     """Ask for the windows of a drawn text with so many words in each line."""
     rng = dice(draw)
     drawn = [["".join(rng.choices("xyz", k=rng.randint(1, 4))) for _ in range(n)] for n in words]
-    text = "".join(" ".join(line) + "|" for line in drawn)
+    whole = "".join(" ".join(line) + "|" for line in drawn)
     letters = rng.sample("xyz |", 5)
-    ids = torch.tensor([letters.index(c) for c in text])
-    for length in (1, 3, 6):
+    last = len(" ".join(drawn[-1][1:]))  # a window so long ends with the text, if that has no last line end
+    for text, length in product((whole, whole[:-1]), (1, 3, 6, 12, last, last + 1)):
+        ids = torch.tensor([letters.index(c) for c in text])
         what = f"the text {text!r} (| is its line end) and length {length}"
         given = ids, letters.index("|"), letters.index(" "), length
         expect(attempt, *given, want=second_word_answer(*given), what=what, mistakes=WINDOW_MISTAKES)
@@ -57,9 +59,9 @@ def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
 SECOND_WORD = Exercise(
     TASKS["Windows from the second word"],
     checks={
-        "lines of two words": partial(windows_of, words=(2, 2, 2, 2)),
+        "lines of two words": partial(windows_of, words=(2,) * 9),
         "lines of more words": partial(windows_of, words=(4, 2, 3, 5, 2)),
-        "lines of one word have no window": partial(windows_of, words=(1, 3, 1, 1, 2, 1, 3)),
+        "lines of one word have no window": partial(windows_of, words=(1, 3, 1, 0, 1, 2, 1, 3)),
     },
     mistakes=WINDOW_MISTAKES,
     answer=second_word_answer,
@@ -130,9 +132,9 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     """Ask whether v2 can have tables (T, V, V) of probabilities, the smallest first."""
     for T, V in [(2, 2), (3, 4), (integer(draw, 4, 9), integer(draw, 4, 7))]:
         place, token = torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
-        logits, want = place + token, kind in ("sums", "one alone")
+        want, tables = kind in ("sums", "one alone"), dict[str, Tensor]()
         if kind == "sums":
-            tables = {"the softmax of a place's and a token's votes": logits}
+            tables = {"the softmax of a place's and a token's votes": place + token}
         elif kind == "one alone":
             tables = {
                 "a bigram table, the same at every place": token + 0 * place,
@@ -141,10 +143,11 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
         elif kind == "mean":
             mean = (3 * place).softmax(-1) + (3 * token).softmax(-1)
             tables = {"the mean of a place's and a token's probabilities": mean.log()}
-        else:
-            t, a, following = (integer(draw, 0, size) for size in logits.shape)
-            logits[t, a, following] += 1.0
-            tables = {f"a sum, with one exception at place {t} after token {a}": logits}
+        for size in (0.05, -0.05, 1.0, -3.0) if kind == "exception" else ():
+            for at in (integer(draw, 0, T), integer(draw, 0, V), integer(draw, 0, V)), (-1, -1, -1):
+                name = f"a sum, with an exception of {size} nats at place {at[0] % T} after token {at[1] % V}"
+                tables[name] = place + token
+                tables[name][at] += size
         for name, table in ((name, of_it.softmax(-1).double()) for name, of_it in tables.items()):
             if not want and v2_can_answer(table):  # by chance, if T = 2
                 continue
@@ -188,9 +191,8 @@ def v2_fails(answer: Any, _: Generator) -> None:
 
     solver.step(loss)
     lowest = loss().item()
-    require(
-        lowest >= GAP, f"the best v2 loses {lowest:.2f} nats per prediction on it; should be {GAP} or more"
-    )
+    loses = f"the best v2 loses {beyond(lowest, GAP)} nats per prediction on it"
+    require(lowest >= GAP, f"{loses}; should be {GAP} or more")
 
 
 def leaves_no_doubt(answer: Any, _: Generator) -> None:

@@ -34,15 +34,16 @@ def ask_attention(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor
     shapes = {"mix": tuple(v.shape), "weights": (*q.shape[:-1], k.shape[-2])}
     mix, weights = ask_tensors(attempt, q, k, v, what=what, shapes=shapes)
     all_numbers = not (mix.isnan().any() or weights.isnan().any())
-    require(all_numbers, f"for {what} some numbers are nan: a row of scores that are all −∞ has no softmax")
+    why = "a row of scores that are all −∞ has no softmax, and exp of a large score is no number"
+    require(all_numbers, f"for {what} some numbers are nan: {why}")
     return mix, weights, what
 
 
 def attends(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask about heads of growing size, and look at one thing in the learner's mix or weights."""
-    for B, H, T, D in ((1, 1, 3, 1), (1, 2, 4, 3), (3, 2, 7, 8)):
+    for B, H, T, D, size in ((1, 1, 3, 1, 2), (1, 2, 4, 3, 2), (3, 2, 7, 8, 2), (1, 1, 6, 4, 50_000)):
         q, k = torch.randn(2, B, H, T, D, generator=draw)
-        k, v = 2 * k, torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw)
+        k, v = size * k, torch.randn(B, H, T, D + integer(draw, 1, 4), generator=draw)
         k = 0 * k if asked == "earlier" else k
         mix, weights, what = ask_attention(attempt, q, k, v)
         wanted = attention_answer(q, k, v)[1]
@@ -86,6 +87,8 @@ def sees_no_later(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> None:
             why = "a token sees those after it: where is the mask?"
         elif weights.triu(1).abs().max() <= 1e-6:
             why = "later tokens have a say, though their weights are 0: mask before the softmax"
+        if k.abs().max() > 1000 or 1e-6 < weights.triu(1).abs().max() < 0.01:
+            why = "where scores fall far below 0, a hidden token needs −∞: nothing lies below that"
         moves = f"a change of token {t} moves what token {first} takes home"
         require(not changed.any(), f"for {what} {moves}; {why}")
 

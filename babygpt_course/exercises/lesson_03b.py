@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.compare import beyond, describe, things, whole
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -32,7 +32,7 @@ LIKENESS_MISTAKES = {
 
 def is_likeness(attempt: Any, draw: Generator, sign: int) -> None:
     """Compare with the cosine of two codes at places that are `sign` times a drawn distance apart."""
-    cases = [(1, 2, 100.0), (integer(draw, 2, 9), 8, 10_000.0)]
+    cases = [(1, 2, 100.0), (3, 2, 100.0), (1000, 8, 100.0), (integer(draw, 2, 9), 8, 10_000.0)]
     cases.append((integer(draw, 10, 90), 2 * integer(draw, 5, 40), float(integer(draw, 20, 5000))))
     for distance, n_embd, theta in cases:
         given = sign * distance, n_embd, theta
@@ -102,7 +102,10 @@ def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, a
             hint = f". Without the mask it looks {n} *ahead*: turn the other way round" * ahead
             require(found == m - n, f"{token} looks {m - found} tokens back, should be {n}{hint}")
             why = "the scores lie too close together: make them larger, and the softmax gets sharper"
-            require(share >= least, f"{token} gives the right one only {share:.0%} of its weight; {why}")
+            require(
+                share >= least,
+                f"{token} gives the right one only {beyond(share, least, '%')} of its weight; {why}",
+            )
 
 
 LOOK_BACK = Exercise(
@@ -127,16 +130,22 @@ WINDOW, PAIRS, SHARPNESS, MOST, LEAST = 64, 48, 20.0, 2, 0.9
 
 def kept_pairs(answer: Any) -> list[int]:
     """Return the pairs that the learner keeps. Raises Unusable if they are none."""
-    some = isinstance(answer, list | tuple | set) and answer and all(type(i) is int for i in answer)
-    require(some, f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}", Unusable)
-    pairs, numbers = sorted(answer), f"pairs are different numbers from 0 to {PAIRS - 1}"
+    given = list(answer) if isinstance(answer, set) else things(answer)
+    pairs = sorted(i for part in given or [] if (i := whole(part)) is not None)
+    require(
+        given and len(pairs) == len(given),
+        f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}",
+        Unusable,
+    )
+    numbers = f"pairs are different numbers from 0 to {PAIRS - 1}"
     different = len(set(pairs)) == len(pairs) and 0 <= pairs[0] <= pairs[-1] < PAIRS
     require(different, f"{numbers}, and these are {describe(pairs)}", Unusable)
     return pairs
 
 
 def few_pairs(answer: Any, _: Generator) -> None:
-    require(len(kept_pairs(answer)) <= MOST, f"you keep {len(answer)} pairs; {MOST} are enough")
+    number = len(kept_pairs(answer))
+    require(number <= MOST, f"you keep {number} pairs; {MOST} are enough")
 
 
 def finds_previous(answer: Any, draw: Generator) -> None:
@@ -152,7 +161,10 @@ def finds_previous(answer: Any, draw: Generator) -> None:
     far = "the one right beside it: these pairs turn too slowly"
     if (away := abs(m - 1 - rival)) > 1:
         far = f"token {rival}, {away} away from it, where these pairs are back where they were"
-    require(share >= LEAST, f"token {m} gives only {share:.0%} to the one before; its rival is {far}")
+    require(
+        share >= LEAST,
+        f"token {m} gives only {beyond(share, LEAST, '%')} to the one before; its rival is {far}",
+    )
 
 
 FEWEST_PAIRS = Exercise(

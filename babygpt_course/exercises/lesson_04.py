@@ -18,7 +18,7 @@ from babygpt.metrics import without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt_course.exercises.checks import ask, ask_bool, ask_tensor, expect, require, require_equal
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.compare import describe, things, whole
 from babygpt_course.exercises.draws import dice, integer, randomize_
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -34,23 +34,34 @@ def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> 
     return torch.cat(turned, dim=-1)
 
 
+def two_layouts(x: Tensor, angle: Tensor) -> Tensor:
+    """Turn x by the angles of half-split pairs, but with a neighbour as partner: the fault of note 001."""
+    partner = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+    return x * angle.cos() + partner * angle.sin()
+
+
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for rotations of growing size, at positions and with a theta that the text never names."""
-    for shape in ((1, 1, 1, 2), (1, 1, 2, 4), (2, 3, 5, 8), (1, 2, 4, 6)):  # (B, H, T, D)
+    sizes = (((1, 1, 1, 2), 40), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), ((1, 2, 9, 6), 3000))
+    for shape, most in sizes:  # (B, H, T, D), and the positions' limit
         x = torch.randn(shape, generator=draw)
-        positions = torch.randint(0, 40, (shape[2],), generator=draw)
+        positions = torch.randint(-most, most, (shape[2],), generator=draw)
         theta = float(integer(draw, 50, 5000))
         what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
+        angle = (positions[:, None] * frequencies(shape[3], theta)).repeat(1, 2)  # (T, D), in halves
+        mixed = two_layouts(x, angle.to(x))
+        mixture = "Angles and partners are of two layouts: channel i's partner is channel i + D/2"
         if asked == "lengths":
             lengths = ask_tensor(attempt, x, positions, theta, what=what, shape=shape).norm(dim=-1)
             what = f"{what} lengths of the vectors:"
-            require_equal(lengths, x.norm(dim=-1), what, hint=". A rotation keeps them")
+            mistakes = {mixture: mixed.norm(dim=-1)}
+            require_equal(lengths, x.norm(dim=-1), what, mistakes, hint=". A rotation keeps them", atol=1e-3)
         elif asked == "position 0":
             expect(attempt, x, 0 * positions, theta, want=x, what=f"{what} times 0, where nothing turns,")
         else:
             halves = torch.arange(x.shape[-1]).view(2, -1).T.flatten()  # 0, D/2, 1, D/2 + 1, ...
             want = rotate(x[..., halves], positions, theta)[..., halves.argsort()]
-            expect(attempt, x, positions, theta, want=want, what=what)
+            expect(attempt, x, positions, theta, want=want, what=what, mistakes={mixture: mixed}, atol=1e-3)
 
 
 def rotation_matrix(attempt: Any) -> Tensor:
@@ -96,9 +107,8 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
     def turn(x: Tensor, position: int) -> Tensor:
         return rotate_pairs(x.double(), position * frequencies(len(x), theta))
 
-    def mixed(x: Tensor, position: int) -> Tensor:  # note 001: angles of one layout, partners of the other
-        angle = (position * frequencies(len(x), theta)).repeat(2)
-        return x * angle.cos() + torch.stack((-x[1::2], x[::2]), dim=-1).flatten() * angle.sin()
+    def mixed(x: Tensor, position: int) -> Tensor:
+        return two_layouts(x, (position * frequencies(len(x), theta)).repeat(2))
 
     def rope(q: Tensor, k: Tensor, m: int, n: int) -> float:
         return dot(turn(q, m), turn(k, n))
@@ -123,6 +133,7 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
             "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
         }
     of_q = "RoPE, and a code of the place for q that is not constant"
+    faint = "RoPE, and 0.004 times the sine of a ninth of q's place"
     later = "RoPE for keys that are not later; for later ones, the place of q alone"
     return {
         "positions beyond 200 taken for 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
@@ -131,29 +142,38 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
         of_q: lambda q, k, m, n: rope(q, k, m, n) + float(q.double().std()) * math.sin(m / 9),
         "positions rounded to even numbers": lambda q, k, m, n: rope(q, k, m // 2 * 2, n // 2 * 2),
         later: lambda q, k, m, n: rope(q, k, m, n if n <= m else 0),
+        "positions beyond 700 taken for 700": lambda q, k, m, n: rope(q, k, min(m, 700), min(n, 700)),
+        faint: lambda q, k, m, n: rope(q, k, m, n) + 0.004 * math.sin(m / 9),
+        "RoPE up to 60 apart, and else the place of q": lambda q, k, m, n: rope(
+            q, k, m, n * (abs(m - n) <= 60)
+        ),
     }
 
 
 def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     for name, score in black_boxes(float(integer(draw, 100, 5000)), kind).items():
+
+        def given(q: Any, k: Any, m: Any, n: Any, score: Score = score) -> float:
+            return score(torch.as_tensor(q), torch.as_tensor(k), int(m), int(n))
+
         for head_dim in (4, 8):
             what = f"{name} (head_dim {head_dim})"
             why = f"you let this one through: {what}. {counterexample(score, head_dim)}"
             if kind == "relative":
                 digits = "The last digits of two equal sums may differ: allow for 0.001"
                 why = f"you refuse this one, which knows the distance only: {what}. {digits}"
-            require(ask_bool(attempt, score, head_dim, what=what) == (kind == "relative"), why)
+            require(ask_bool(attempt, given, head_dim, what=what) == (kind == "relative"), why)
 
 
 def counterexample(score: Score, head_dim: int) -> str:
     """Return a sentence with one distance at two places, and two scores."""
     q, k = torch.randn(2, head_dim, generator=Generator().manual_seed(0), dtype=torch.float64)
-    for m, n in ((3, 1), (4, 1), (3, 2), (150, 100), (1, 4)):
-        for s in (1, 7, 100, 333):
+    for m, n in ((3, 1), (4, 1), (3, 2), (150, 100), (1, 4), (90, 0)):
+        for s in (1, 7, 100, 333, 800):
             one, other = score(q, k, m, n), score(q, k, m + s, n + s)
-            if abs(one - other) > 0.01:
-                first = f"at ({m}, {n}) one q and k score {one:.3f}"
-                return f"At one distance, {first}, at ({m + s}, {n + s}) {other:.3f}"
+            if abs(one - other) > 0.002:
+                first = f"at ({m}, {n}) one q and k score {one:.4f}"
+                return f"At one distance, {first}, at ({m + s}, {n + s}) {other:.4f}"
     return "Try more distances, and places further along"
 
 
@@ -203,9 +223,9 @@ def ranks(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], in_or
     for n_layer, n_head in sizes:
         model, score, what = drawn_model(draw, n_layer, n_head)
         got = ask(attempt, model, score, what=what)
-        got = list(got) if isinstance(got, tuple) else got
+        order = [tuple(map(whole, things(head) or [])) for head in things(got) or []]
         came, heads = f"for {what} came out: {describe(got)}", list(np.ndindex(n_layer, n_head))
-        complete = isinstance(got, list) and len(got) == len(heads) and all(head in got for head in heads)
+        complete = len(order) == len(heads) and set(order) == set(heads)
         require(in_order or complete, f"{came}; should hold each of {describe(heads)} once")
         alone, spoilt = dict[Any, float](), dict[Any, float]()  # spoilt: no head is given back
         for i, head in enumerate(heads):
@@ -213,12 +233,12 @@ def ranks(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], in_or
                 with without_heads(model, some):
                     scores[head] = score(model)
         hint, want = "", sorted(heads, key=alone.__getitem__)
-        if got == want[::-1]:
+        if order == want[::-1]:
             hint = ". That begins with the head that matters least"
-        elif got == sorted(heads, key=spoilt.__getitem__):
-            hint = ". Give each head back before you silence the next"
+        elif order == sorted(heads, key=spoilt.__getitem__):
+            hint = ". Do you give each head back before you silence the next?"
         each = ", ".join(f"{head} {alone[head]:.3f}" for head in want)
-        require(not in_order or got == want, f"{came}; scores without each: {each}{hint}")
+        require(not in_order or order == want, f"{came}; scores without each: {each}{hint}")
 
 
 def leaves_the_model(attempt: Any, draw: Generator) -> None:
@@ -269,11 +289,13 @@ class Speller(nn.Module):
         return 3.0 * nn.functional.one_hot(torch.stack(ids), self.tokenizer.vocab_size)
 
 
-def spells(attempt: Any, draw: Generator, sizes: Sequence[int], writes: str, hint: str = "") -> None:
+def spells(
+    attempt: Any, draw: Generator, sizes: Sequence[int], writes: Sequence[str], hint: str = ""
+) -> None:
     """Let models write after questions of a tiny world, and compare the share of right names.
 
     sizes   numbers of questions, one for each model
-    writes  what it writes after most of them
+    writes  what they write after most of them, in turn
     hint    what to tell those who find all names right
     """
     tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
@@ -281,14 +303,17 @@ def spells(attempt: Any, draw: Generator, sizes: Sequence[int], writes: str, hin
         rng, questions, plan = dice(draw), list[Question](), dict[str, str]()
         for i in range(n):
             name, rival = rng.sample(("ana", "tom", "benno", "lisa", "kim", "udo", "ruth"), 2)
-            prompt, end = f"\n{'a' * i}{name} met {rival}. who met? ", ". !"[rng.randint(0, 2)]
+            prompt, (end, other) = f"\n{'a' * i}{name} met {rival}. who met? ", rng.sample(". !", 2)
             questions.append(Question(prompt, name, rival, end))
+            at = number % len(name)
             plan[prompt] = {
                 "the name": name + end,
                 "the rival": (rival if i else name) + end,
-                "a slip": f"{name[:number]}z{name[number + 1 :]}{end}" if i else name + end,
+                "a slip": f"{name[:at]}z{name[at + 1 :]}{end}" if i else name + end,
+                "its letters in another order": name[::-1] + end,
                 "a longer name": name + (end if i == 1 else "na."),
-            }[writes]
+                "another end": name + (end if i == 1 else other),
+            }[writes[number % len(writes)]]
         pairs = [(q.answer + q.end, plan[q.prompt]) for q in questions]
         listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
         what = f"{n} questions, what is right and what the model writes being {listed},"
@@ -305,10 +330,14 @@ NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana
 WHOLE_NAMES = Exercise(
     TASKS["Whole names"],
     checks={
-        "a model that is always right": partial(spells, sizes=(5,), writes="the name"),
-        "the other name is wrong": partial(spells, sizes=(2, 5), writes="the rival"),
-        "one wrong letter is one too many": partial(spells, sizes=(4, 4, 4), writes="a slip", hint=SLIP),
-        "and the name must end": partial(spells, sizes=(4,), writes="a longer name", hint=NO_END),
+        "a model that is always right": partial(spells, sizes=(5,), writes=("the name",)),
+        "the other name is wrong": partial(spells, sizes=(2, 5), writes=("the rival",)),
+        "one wrong letter is one too many": partial(
+            spells, sizes=(4,) * 6, writes=(*("a slip",) * 5, "its letters in another order"), hint=SLIP
+        ),
+        "and the name must end": partial(
+            spells, sizes=(4, 4), writes=("a longer name", "another end"), hint=NO_END
+        ),
     },
     answer=whole_names_answer,
 )

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from numbers import Integral
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -15,7 +14,7 @@ from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
-from babygpt_course.exercises.compare import describe, difference, truth
+from babygpt_course.exercises.compare import describe, difference, things, truth, whole
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -33,7 +32,8 @@ def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) ->
 def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool) -> None:
     """Ask about all pairs of some times and branches, within a branch or between two."""
     for isolated in masks:
-        times, branches = (sorted({integer(draw, 0, 9) for _ in range(4)}) for _ in range(2))
+        near_and_far = [0, *[9] * 4, 900]
+        times, branches = (sorted({integer(draw, 0, most + 1) for most in near_and_far}) for _ in range(2))
         tokens = product(times, [*branches, branches[-1] + 3])
         for query, key in ((q, k) for q, k in product(tokens, repeat=2) if (q[1] == k[1]) == own):
             at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
@@ -87,15 +87,16 @@ def ask_targets(attempt: Any, draw: Generator, rows: Sequence[Any], staggered: b
     """Ask about texts of these lengths; staggered ones begin at any time, under any branch numbers."""
     for lengths in rows:
         rng = dice(draw)
-        offsets = [rng.randint(0, 5) if staggered else 0 for _ in lengths]
-        numbers = rng.sample(range(9 if staggered else len(lengths)), len(lengths))
+        first = rng.randint(0, 90)
+        offsets = [first + rng.randint(0, 5) if staggered else 0 for _ in lengths]
+        numbers = rng.sample(range(300 if staggered else len(lengths)), len(lengths))
         row = interleave([torch.arange(length + 1) for length in lengths], offsets, numbers)
         time, branch = row.time[0], row.branch[0]
         later = time[:, None] < time  # (T, T)
         own = (branch[:, None] == branch) & (time[:, None] + 1 == time)
         want, next_time = (torch.where(some.any(1), some.int().argmax(1), -1) for some in (own, later))
         count = torch.arange(len(time))
-        none = "None is found. Two tensors are never the same key of a dictionary: branch.tolist()"
+        none = "None is found. Is a tensor the key of a dictionary? No two are the same: branch.tolist()"
         mistakes = {
             none: torch.full_like(want, -1),
             "That is the next token of the row, of whatever text": torch.cat([count[1:], -torch.ones(1)]),
@@ -110,9 +111,9 @@ TARGETS = Exercise(
     TASKS["The next token of one's own text"],
     checks={
         "a single text": partial(ask_targets, rows=((1,), (4,))),
-        "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3))),
+        "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3), (2,) * 12)),
         "texts that begin and end as they like": partial(
-            ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6)), staggered=True
+            ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6), (3,) * 12), staggered=True
         ),
     },
     answer=targets_answer,
@@ -125,18 +126,19 @@ def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
     return alone - loss((0,)), loss(tuple(range(n))) - alone
 
 
-def made_up_loss(plain: float, of_tag: Sequence[float], of_company: float, tags: tuple[int, ...]) -> float:
+def made_up_loss(plain: float, of_tag: Sequence[float], of_company: Sequence[float], tags: Any) -> float:
     """Return the loss of a made-up model that pays for tags, for other texts in the row, or for both."""
-    if not isinstance(tags, tuple) or not tags or len(set(tags)) < len(tags):
-        raise BadInput(f"tags ({tags}) must be a tuple of different numbers, such as (0, 2)")
-    return plain + fmean(of_tag[tag] for tag in tags) + of_company * (len(tags) - 1)
+    given = {tag for part in things(tags) or [] if (tag := whole(part)) in range(len(of_tag))}
+    if not given or len(given) < len(tags):
+        raise BadInput(f"tags ({describe(tags)}) must be a tuple of different numbers, such as (0, 2)")
+    return plain + fmean(of_tag[tag] for tag in given if tag is not None) + of_company[len(given) - 1]
 
 
 def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
     for n in (2, 3, integer(draw, 4, 9)):
         plain = 0.5 + float(torch.rand((), generator=draw))
         of_tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
-        of_company = 0.1 + float(torch.rand((), generator=draw)) if company else 0.0
+        of_company = [0.0, *(0.1 + torch.rand(9, generator=draw)).tolist()] if company else [0.0] * 10
         loss = partial(made_up_loss, plain, of_tag, of_company)
         got = ask_parts(attempt, loss, n, what=f"n = {n}", wanted="two numbers: of the tags, of the company")
         alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
@@ -183,12 +185,13 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, list[Any]]
 
     def train(stride: Any, seed: Any, steps: Any) -> float:
         for name, value, least in (("stride", stride, 1), ("seed", seed, 0), ("steps", steps, 1)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            if (whole(value) or 0) < least or whole(value) is None:
                 raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
         if len(runs) >= RUNS:
             raise BadInput(f"all {RUNS} runs are used up")
-        runs.append((int(stride), int(seed), int(steps)))
-        luck = {(int(seed),): LUCK_OF_SEED, runs[-1]: LUCK_OF_RUN}  # equal for equal runs
+        stride, seed, steps = run = int(stride), int(seed), int(steps)
+        runs.append(run)
+        luck = {(seed,): LUCK_OF_SEED, run: LUCK_OF_RUN}  # equal for equal runs
         noise = sum(Random(f"{key} {of}").uniform(-most, most) for of, most in luck.items())
         nearness = max(0.0, 1 - stride / FAR) / (1 - NEAR / FAR)
         return 1.0 + 60 / steps + minds * EFFECT * nearness + noise
@@ -223,6 +226,8 @@ def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
         hint = "Does it look at the mean over all pairs, and ask whether that is nearer to 0.06 or to 0?"
         if pairs == 0:
             hint = "No two runs differ in the stride alone"
+        elif max(len(experiment(attempt, dice(draw), m)[1]) for m in (False, True) * 4) > len(runs):
+            hint = f"It stopped after {pairs} of its pairs. One pair may be lucky: let the mean of all decide"
         elif pairs < 15:
             hint = f"{pairs} pair{'s' if pairs > 1 else ''} of runs may all have been lucky; train more seeds"
         require(got == minds, f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")

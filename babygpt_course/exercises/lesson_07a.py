@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.compare import as_numbers, beyond, describe
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -39,8 +39,8 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 def look_up(table: Mapping[Any, float], masked: frozenset[int], i: int) -> float:
     """Return a model's log-probability of the right token at i, from a table: (masked, i) -> number."""
-    if (key := (tuple(sorted(masked)), i)) not in table:
-        raise BadInput(f"token {i} is not masked in {sorted(masked)}, so there is nothing to find out")
+    if (key := (tuple(sorted(map(int, masked))), int(i))) not in table:
+        raise BadInput(f"token {key[1]} is not masked in {list(key[0])}, so there is nothing to find out")
     return table[key]
 
 
@@ -53,7 +53,9 @@ def ask_bounds(attempt: Any, draw: Generator, lengths: tuple[int, ...]) -> None:
         want, losses = nelbo_answer(log_prob, n), {some: -sum(table[some, i] for i in some) for some in ways}
         shared, mean = "Sets of the same size share their weight: divide by C(n, l)", fmean(losses.values())
         per_token = "The mean over the masked tokens of a way is its loss divided by l; each size l "
+        no_l = "Where is the 1/l? A set of l tokens weighs 1/(l · C(n, l))"
         mistakes = {
+            no_l: sum(loss / math.comb(n, len(some)) for some, loss in losses.items()),
             "That is all tokens masked at once; the NELBO asks for every way to mask some": losses[ways[-1]],
             "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": mean,
             f"{per_token}then counts once, and n of these means make a text": want / n,
@@ -105,7 +107,10 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
     columns = list(zip(*given, strict=True))
     chances = [math.prod(map(tuple.count, columns, text)) / len(given) ** len(columns) for text in given]
     wrong = 1 - sum(chances)
-    require(wrong >= IMPOSSIBLE, f"{wrong:.0%} of what is filled in at once is none of {describe(given)}")
+    require(
+        wrong >= IMPOSSIBLE,
+        f"{beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(given)}",
+    )
 
 
 AT_ONCE = Exercise(
@@ -142,20 +147,22 @@ def fills(attempt: Any, draw: Generator, shapes: Sequence[Any], share: float, su
         small = f"masked {masked.int().tolist()}, confidence {rounded}"
         what = f"{small if masked.numel() <= 12 else f'texts of shape {shape}'} and most = {given[2]}"
         got, want, hint = ask(attempt, *given, what=what), leftmost_answer(*given), ""
-        if isinstance(got, Tensor) and got.shape == shape:
-            now = got.bool()
+        if (numbers := as_numbers(got)) is not None and numbers.shape == shape:
+            now = numbers.bool()
             always = "The leftmost hole of a text always appears, or the writing never ends"
             rules = {
                 "What is no hole cannot appear": now & ~masked,
-                always: masked.any(1) & ~now.any(1),
+                always: (masked & (masked.cumsum(1) == 1) & ~now).any(1),
                 f"More than {given[2]} in one text": now.sum(1) > given[2],
                 "Whatever stands to the right of an unsure hole must wait": now & ~want,
+                f"The next ones appear too if they are at least 0.9 sure, {given[2]} in all": want & ~now,
             }
             hint = next((f". {rule}" for rule, broken in rules.items() if broken.any()), "")
         require_equal(got, want, what, hint=hint)
 
 
 MANY = sorted(((1, 4), (2, 6), (6, 20)) * 4)
+CONFIDENCES = torch.tensor([0.6, 0.89, 0.9, 0.91, 0.95, 0.99], dtype=torch.float64)
 LEFTMOST = Exercise(
     TASKS["An order of your own: from the left"],
     checks={
@@ -163,10 +170,10 @@ LEFTMOST = Exercise(
             fills, shapes=((1, 3), (2, 4), (5, 9)), share=0.6, sure=lambda x: 0.5 * x, most=(1, 4)
         ),
         "at most so many": partial(
-            fills, shapes=((1, 4), (2, 5), (4, 12)), share=0.7, sure=lambda x: 0.95 + 0.05 * x, most=(1, 4)
+            fills, shapes=MANY, share=0.7, sure=lambda x: 0.95 + 0.05 * x, most=(1, 12)
         ),
         "an unsure hole stops those to its right": partial(
-            fills, shapes=MANY, share=0.8, sure=lambda x: 0.95 - 0.1 * (x < 0.4), most=(3, 7)
+            fills, shapes=MANY, share=0.8, sure=lambda x: CONFIDENCES[(6 * x).long()], most=(3, 7)
         ),
         "texts without holes stay": partial(
             fills, shapes=((1, 3), (3, 8)), share=0.5, sure=lambda x: x, most=None

@@ -50,7 +50,7 @@ MUTANTS = [
     known(BIGRAM_LOSS, "of pairs", [CERTAIN, TWO, ANY], "probability of a pair"),
     known(BIGRAM_LOSS, "of characters", [CERTAIN, TWO, ANY], "no character before"),
     Mutant(CERTAIN_TEXT, "one letter", ("a" * 12, "a" * 12), [TEXTS, MUCH], "of 1 kinds"),
-    Mutant(CERTAIN_TEXT, "backwards", ("abc" * 4, "cba" * 4), [MUCH], "only 0.000"),
+    Mutant(CERTAIN_TEXT, "backwards", ("abc" * 4, "cba" * 4), [MUCH], "only 0.00"),
     Mutant(CERTAIN_TEXT, "once each", ("abcdefghijkl", "lakbjcidhegf"), [MUCH]),
     Mutant(CERTAIN_TEXT, "other characters", ("abc" * 5, "aabbccddeeffgaeacebed"), [SAME], "more"),
     Mutant(CERTAIN_TEXT, "exchanged", ("aabbccacbabcbca", "abc" * 5), [NOTHING, MUCH], "after 'a' come"),

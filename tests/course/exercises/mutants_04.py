@@ -131,6 +131,6 @@ MUTANTS = [
     Mutant(HALF_SPLIT, "exponent −i/D", partial(split, exponent=1.0), [TURNS]),
     Mutant(HALF_SPLIT, "theta forgotten", lambda x, p, t: split(x, p, 1e4), [TURNS]),
     Mutant(HALF_SPLIT, "put back in the other layout", partial(split, mixed=True), [ZERO, TURNS]),
-    Mutant(HALF_SPLIT, "two layouts mixed", note_001, [LENGTHS, TURNS], "A rotation keeps them"),
+    Mutant(HALF_SPLIT, "two layouts mixed", note_001, [LENGTHS, TURNS], "of two layouts"),
     Mutant(HALF_SPLIT, "places counted, not read", places_counted, [ZERO, TURNS]),
 ]

@@ -55,7 +55,7 @@ REPAIRED_MISTAKES = [
     ("layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
     ("lengths change", specimen, [SCALES, TURNS], "does your rotation keep lengths"),
     ("half-split", lambda x, K: specimen(x, K, layout="halves"), [TURNS], "neighbours"),
-    ("no kernel", lambda x, K: repaired_answer(x, torch.ones_like), [SCALES], "no K in it"),
+    ("no kernel", lambda x, K: repaired_answer(x, torch.ones_like), [SCALES, TURNS], "no K in it"),
     ("kernel alone", lambda x, K: K(torch.arange(x.shape[-2]))[:, None] * x, [TURNS]),
 ]
 HEAD_BIAS_MISTAKES = [

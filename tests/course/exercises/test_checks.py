@@ -56,7 +56,7 @@ def test_shapes_are_compared_whatever_the_numbers():
 def test_values_are_read_whatever_they_come_in():
     assert [truth(x) for x in (True, np.bool_(True), torch.tensor(True))] == [True] * 3
     assert [truth(x) for x in (1, "True", None, torch.tensor([True]), torch.tensor(1))] == [None] * 5
-    for value in (True, 1.5, "3", None, torch.tensor(3), 0, 11):
+    for value in (True, 1.5, "3", None, torch.tensor([3]), 0, 11, np.inf, 1j):
         with pytest.raises(Unusable):
             whole_number(value, 1, 10)
     for value in ("ab", ["a", 1], [], ["a", "b", "c"], None, 3):
