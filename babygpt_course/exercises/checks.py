@@ -4,19 +4,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from babygpt_course.exercises.compare import (
-    NO_RETURN,
-    as_numbers,
-    describe,
-    difference,
-    plain,
-    things,
-    truth,
-    unchanged,
-    whole,
-)
+from babygpt_course.exercises.compare import as_numbers, came_out, describe, difference, things, truth, whole
 
 
 class Wrong(Exception):
@@ -53,6 +43,21 @@ def require_equal(
     raise Wrong(f"for {what} {text}{hint}")
 
 
+def unchanged(one: Any, other: Any) -> bool:
+    """Whether a value still holds what its copy holds. Functions and objects are taken for unchanged."""
+    if isinstance(one, nn.Module):
+        one, other = dict(one.state_dict()), dict(other.state_dict())
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Tensor):
+        return one.shape == other.shape and bool(((one == other) | (one != one)).all())  # nan stays nan
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(unchanged, one, other))
+    return one == other or one != one if isinstance(one, int | float | str) else True
+
+
 def ask(attempt: Any, *given: Any, what: str) -> Any:
     """Call the learner's function on copies of some inputs, and return what it returned.
 
@@ -86,8 +91,7 @@ def ask_parts(attempt: Any, *given: Any, what: str, wanted: str, number: int = 2
     """Call an answer that should return so many things. Raises Wrong if it does not; `wanted` names them."""
     got = ask(attempt, *given, what=what)
     if (parts := things(got)) is None or len(parts) != number:
-        came = f"came out: {describe(got)}; should be {wanted}"
-        raise Wrong(f"for {what} {NO_RETURN if got is None else came}")
+        raise Wrong(f"for {what} {came_out(got, f'should be {wanted}')}")
     return tuple(parts)
 
 
@@ -106,9 +110,8 @@ def ask_tensors(attempt: Any, *given: Any, what: str, shapes: Mapping[str, tuple
 
 def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
     """Return what an answer returned as a detached tensor. Raises Wrong unless it has this shape."""
-    found, came = as_numbers(got), f"came out: {describe(got)}; should be a tensor of shape {shape}"
-    if found is None:
-        raise Wrong(f"for {what} {NO_RETURN if got is None else came}")
+    if (found := as_numbers(got)) is None:
+        raise Wrong(f"for {what} {came_out(got, f'should be a tensor of shape {shape}')}")
     right = tuple(found.shape) == shape
     require(right, f"for {what} came out: shape {tuple(found.shape)}; should be shape {shape}")
     return found
@@ -117,7 +120,7 @@ def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
 def ask_bool(attempt: Any, *given: Any, what: str) -> bool:
     """Call an answer that should return a truth value. Raises Wrong if it returns something else."""
     value = truth(got := ask(attempt, *given, what=what))
-    require(value is not None, f"for {what} came out: {describe(got)}; should be True or False")
+    require(value is not None, f"for {what} {came_out(got, 'should be True or False')}")
     return bool(value)
 
 
@@ -132,9 +135,9 @@ def whole_number(value: Any, least: int, most: int) -> int:
 def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
     """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
     wanted = f"this should be {number or 'some'} texts in a tuple or list, and"
-    parts = list(map(plain, things(value) or []))
-    some = things(value) is not None and all(isinstance(text, str) for text in parts)
-    require(some, f"{wanted} is {describe(value)}", Unusable)
+    parts = things(value)
+    if parts is None or not all(isinstance(text, str) for text in parts):
+        raise Unusable(f"{wanted} is {describe(value)}")
     require(len(parts) == number if number else parts, f"{wanted} there are {len(parts)}", Unusable)
     return tuple(parts)
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 SHOWN = 6  # numbers of a tensor that are printed
-NO_RETURN = "came out: None. Is a `return` missing?"
 
 
 def plain(value: Any) -> Any:
@@ -19,10 +18,10 @@ def plain(value: Any) -> Any:
 
 
 def things(value: Any) -> list[Any] | None:
-    """Return what a list, tuple, range, array or tensor holds; None for anything else, and for a text."""
-    if isinstance(value, np.ndarray | Tensor):
-        return list(value) if value.ndim else None
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else None
+    """Return what a list, tuple, range, array or tensor holds, or None for anything else, such as a text."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray | Tensor):
+        return None
+    return None if getattr(value, "ndim", 1) == 0 else list(map(plain, value))
 
 
 def whole(value: Any) -> int | None:
@@ -54,10 +53,8 @@ def describe(value: Any, digits: int = 4) -> str:
         listed = ", ".join(f"{x:.{digits}g}" if isinstance(x, float) else str(x) for x in numbers)
         if tensor.dim() == 0:
             return listed
-        short = tensor.dim() == 1 and len(tensor) <= SHOWN
-        return (
-            f"[{listed}]" if short else f"{tuple(tensor.shape)} [{listed}{', …' * (tensor.numel() > SHOWN)}]"
-        )
+        shape = "" if tensor.dim() == 1 and len(tensor) <= SHOWN else f"{tuple(tensor.shape)} "
+        return f"{shape}[{listed}{', …' * (tensor.numel() > SHOWN)}]"
     try:
         text = f"{value:.{digits}g}" if isinstance(value, float) else " ".join(repr(value).split())
     except Exception:  # a learner's own class may raise anything
@@ -65,23 +62,28 @@ def describe(value: Any, digits: int = 4) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def beyond(value: float, limit: float, unit: str = "") -> str:
-    """Return a number that misses a limit, with enough decimals to tell it from the limit.
-
-    unit  "%" for a share, which is given in per cent
-    """
-    scale, few = (100, 0) if unit else (1, 2)
-    texts = [f"{scale * value:.{decimals}f}" for decimals in range(few, 17)]
-    return next((text for text in texts if float(text) != scale * limit), texts[-1]) + unit
+def beyond(value: float, limit: float, decimals: int = 2) -> str:
+    """Return a number that misses a limit, with so many decimals, or as many as tell it from the limit."""
+    texts = [f"{value:.{number}f}" for number in range(decimals, 17)]
+    return next((text for text in texts if float(text) != limit), texts[-1])
 
 
-def came_out(got: Any, want: Any) -> str:
-    """Return both values in words, with as many digits as tell them apart, or else with their types."""
-    for digits in (4, 6, 9, 17):
-        one, other = describe(got, digits), describe(want, digits)
-        if one != other:
-            return f"came out: {one}; should be: {other}"
-    return f"came out: {one}, a {type(got).__name__}; should be: {other}, a {type(want).__name__}"
+def percent(share: float, limit: float) -> str:
+    """Return a share that misses a limit in per cent, with enough decimals to tell it from the limit."""
+    return beyond(100 * share, 100 * limit, decimals=0) + "%"
+
+
+def came_out(got: Any, wanted: str) -> str:
+    """Return what came out and what should, in words."""
+    return "came out: None. Is a `return` missing?" if got is None else f"came out: {describe(got)}; {wanted}"
+
+
+def apart(got: Any, want: Any) -> str:
+    """Return two values in words, with as many digits as tell them apart, or else with their types."""
+    texts = [(describe(got, digits), describe(want, digits)) for digits in (4, 6, 9, 17)]
+    types = [f"{text} ({type(value).__name__})" for text, value in zip(texts[0], (got, want), strict=True)]
+    one, other = next((two for two in texts if two[0] != two[1]), types)
+    return came_out(got, "") if got is None else f"came out: {one}; should be: {other}"
 
 
 def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
@@ -91,17 +93,13 @@ def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
     want  a tensor, a number, a truth value, a text, or a tuple or list of these
     atol  by how much numbers may differ
     """
-    if got is None and want is not None:
-        return NO_RETURN
     if isinstance(want, bool | str):
-        text = plain(got)
-        agree = truth(got) is want if isinstance(want, bool) else isinstance(text, str) and text == want
-        return "" if agree else came_out(got, want)
+        agree = type(want) is type(plain(got)) and plain(got) == want
+        return "" if agree else apart(got, want)
     if not isinstance(want, tuple | list):
         return difference_of_numbers(got, torch.as_tensor(want).detach().cpu(), atol)
-    parts = things(got)
-    if parts is None or len(parts) != len(want):
-        return f"came out: {describe(got)}; should be {len(want)} things: {describe(want)}"
+    if (parts := things(got)) is None or len(parts) != len(want):
+        return came_out(got, f"should be {len(want)} things: {describe(want)}")
     found = [difference(g, w, atol) for g, w in zip(parts, want, strict=True)]
     return next((f"number {i + 1} of {len(want)} {text}" for i, text in enumerate(found) if text), "")
 
@@ -110,7 +108,7 @@ def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:
     """Return how a number or a tensor differs from the reference: shape, type, then the first entry."""
     numbers = as_numbers(got)
     if numbers is None:
-        return came_out(got, want)
+        return apart(got, want)
     if numbers.shape != want.shape:
         return f"came out: shape {tuple(numbers.shape)}; should be shape {tuple(want.shape)}"
     if numbers.is_complex() != want.is_complex() or numbers.dtype == torch.bool != want.dtype:
@@ -122,27 +120,12 @@ def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:
     if numbers.dim() and numbers.isnan().any():
         return f"came out: {int(numbers.isnan().sum())} numbers that are nan; should be: {describe(want)}"
     if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):
-        return came_out(numbers, want)
+        return apart(numbers, want)
     first = tuple(wrong.nonzero()[0].tolist())
     index = ", ".join(map(str, first))
-    return f"at [{index}] {came_out(numbers[first], want[first])}"
+    return f"at [{index}] {apart(numbers[first], want[first])}"
 
 
 def truth(value: Any) -> bool | None:
     """Return a truth value, also one of NumPy or a tensor of one; None for anything else."""
     return one if isinstance(one := plain(value), bool) else None
-
-
-def unchanged(one: Any, other: Any) -> bool:
-    """Whether a value still holds what its copy holds. Functions and objects are taken for unchanged."""
-    if isinstance(one, nn.Module):
-        one, other = dict(one.state_dict()), dict(other.state_dict())
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Tensor):
-        return one.shape == other.shape and bool(((one == other) | (one != one)).all())  # nan stays nan
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(unchanged(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(unchanged, one, other))
-    return one == other or one != one if isinstance(one, Number | str) else True

@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from string import ascii_lowercase
 from typing import Any
 
 import torch
@@ -11,15 +10,7 @@ from torch import Generator, Tensor
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
-from babygpt_course.exercises.checks import (
-    Wrong,
-    ask,
-    ask_parts,
-    expect,
-    require,
-    require_equal,
-    whole_number,
-)
+from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
 from babygpt_course.exercises.compare import beyond, plain
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
@@ -38,8 +29,7 @@ def words_exchanged(story: str, one: str, other: str) -> str:
     return " ".join(names.get(word, word) for word in story.split(" "))
 
 
-LETTERS = f".\n{' '.join(ascii_lowercase)}?"  # none of them is free to stand for a name
-BORDERS = "A full stop may touch a name, and Chinese has no spaces"
+LETTERS = ".\na b c d e f g h i j k l m n o p q r s t u v w x y z?"  # none is free to stand for a name
 
 
 def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
@@ -49,34 +39,26 @@ def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
     for story in sorted(stories, key=lambda story: len(story.text)):
         if not (question := story.question()):
             continue
-        one, other = question.answer, question.rival
-        told, mirror = story.text, story.swap(one, other).text
-        asks = [
-            (told[: len(question.prompt) - 1], mirror)
-        ]  # up to the answer; a prompt begins with a line end
-        if asked != "characters":
-            asks = [
-                (f"{one}{LETTERS}", f"{other}{LETTERS}"),
-                (told, mirror),
-                (f"{told}\n" * 3, f"{mirror}\n" * 3),
-            ]
-        for text, want in asks:
+        one, other, told = question.answer, question.rival, story.text
+        mirror = story.swap(one, other).text
+        asks = {one + LETTERS: other + LETTERS, told: mirror, f"{told}\n" * 3: f"{mirror}\n" * 3}
+        if asked == "characters":  # up to the answer, which is another one in the mirror
+            asks = {told[: len(question.prompt) - 1]: mirror}  # a prompt begins with a line end
+        for text, want in asks.items():
             what = f"{text!r} with {one!r} and {other!r}"
             got = plain(ask(attempt, text, one, other, what=what))
             if asked == "the mirror":
                 expect(attempt, got, one, other, want=text, what=f"the mirror of {what}")
             elif asked == "the names" or not isinstance(got, str):
-                mistakes = {"That is the story itself": text, BORDERS: words_exchanged(text, one, other)}
-                require_equal(got, want, what, mistakes)
-            elif sorted(got) != sorted(text):
+                require_equal(got, want, what, {"That is the story itself": text})
+            else:
                 hint = ""
                 if got.strip() == words_exchanged(text, one, other).strip():
-                    hint = f". {BORDERS}"
+                    hint = ". A full stop may touch a name, and Chinese has no spaces"
                 elif one not in got or other not in got:
                     hint = ". Once the first name has become the second, nobody can tell which is which"
-                raise Wrong(
-                    f"for {what} came out: {got!r}, which holds other characters than the story{hint}"
-                )
+                came = f"came out: {got!r}, which holds other characters than the story{hint}"
+                require(sorted(got) == sorted(text), f"for {what} {came}")
 
 
 MIRROR = Exercise(
@@ -110,9 +92,7 @@ def unit_mistakes(p: Tensor) -> list[dict[str, float]]:
         {
             "2 to the power of nats mixes the units": 2**nats,
             "The mean of 1/p is not the exponential of the mean loss": (1 / p).mean().item(),
-            "The exponent is the loss per character, not of all of the text": math.exp(
-                min(700, nats * len(p))
-            ),
+            "The exponent is the loss per character, not of all the text": math.exp(min(700, nats * len(p))),
         },
     ]
 

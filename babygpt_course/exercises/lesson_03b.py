@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
-from babygpt_course.exercises.compare import beyond, describe, things, whole
+from babygpt_course.exercises.compare import describe, percent, things, whole
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -102,10 +102,7 @@ def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, a
             hint = f". Without the mask it looks {n} *ahead*: turn the other way round" * ahead
             require(found == m - n, f"{token} looks {m - found} tokens back, should be {n}{hint}")
             why = "the scores lie too close together: make them larger, and the softmax gets sharper"
-            require(
-                share >= least,
-                f"{token} gives the right one only {beyond(share, least, '%')} of its weight; {why}",
-            )
+            require(share >= least, f"{token} gives the right one only {percent(share, least)}; {why}")
 
 
 LOOK_BACK = Exercise(
@@ -130,13 +127,10 @@ WINDOW, PAIRS, SHARPNESS, MOST, LEAST = 64, 48, 20.0, 2, 0.9
 
 def kept_pairs(answer: Any) -> list[int]:
     """Return the pairs that the learner keeps. Raises Unusable if they are none."""
-    given = list(answer) if isinstance(answer, set) else things(answer)
-    pairs = sorted(i for part in given or [] if (i := whole(part)) is not None)
-    require(
-        given and len(pairs) == len(given),
-        f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}",
-        Unusable,
-    )
+    given = things(list(answer) if isinstance(answer, set) else answer) or []
+    pairs = sorted(number for part in given if (number := whole(part)) is not None)
+    some = given and len(pairs) == len(given)
+    require(some, f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}", Unusable)
     numbers = f"pairs are different numbers from 0 to {PAIRS - 1}"
     different = len(set(pairs)) == len(pairs) and 0 <= pairs[0] <= pairs[-1] < PAIRS
     require(different, f"{numbers}, and these are {describe(pairs)}", Unusable)
@@ -144,8 +138,8 @@ def kept_pairs(answer: Any) -> list[int]:
 
 
 def few_pairs(answer: Any, _: Generator) -> None:
-    number = len(kept_pairs(answer))
-    require(number <= MOST, f"you keep {number} pairs; {MOST} are enough")
+    kept = len(kept_pairs(answer))
+    require(kept <= MOST, f"you keep {kept} pairs; {MOST} are enough")
 
 
 def finds_previous(answer: Any, draw: Generator) -> None:
@@ -161,10 +155,8 @@ def finds_previous(answer: Any, draw: Generator) -> None:
     far = "the one right beside it: these pairs turn too slowly"
     if (away := abs(m - 1 - rival)) > 1:
         far = f"token {rival}, {away} away from it, where these pairs are back where they were"
-    require(
-        share >= LEAST,
-        f"token {m} gives only {beyond(share, LEAST, '%')} to the one before; its rival is {far}",
-    )
+    gives = f"token {m} gives only {percent(share, LEAST)} to the one before"
+    require(share >= LEAST, f"{gives}; its rival is {far}")
 
 
 FEWEST_PAIRS = Exercise(

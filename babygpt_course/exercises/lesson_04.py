@@ -144,9 +144,7 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
         later: lambda q, k, m, n: rope(q, k, m, n if n <= m else 0),
         "positions beyond 700 taken for 700": lambda q, k, m, n: rope(q, k, min(m, 700), min(n, 700)),
         faint: lambda q, k, m, n: rope(q, k, m, n) + 0.004 * math.sin(m / 9),
-        "RoPE up to 60 apart, and else the place of q": lambda q, k, m, n: rope(
-            q, k, m, n * (abs(m - n) <= 60)
-        ),
+        "RoPE up to 60 apart": lambda q, k, m, n: rope(q, k, m, n * (abs(m - n) <= 60)),
     }
 
 
@@ -289,13 +287,11 @@ class Speller(nn.Module):
         return 3.0 * nn.functional.one_hot(torch.stack(ids), self.tokenizer.vocab_size)
 
 
-def spells(
-    attempt: Any, draw: Generator, sizes: Sequence[int], writes: Sequence[str], hint: str = ""
-) -> None:
+def spells(attempt: Any, draw: Generator, sizes: Sequence[int], writes: str, hint: str = "") -> None:
     """Let models write after questions of a tiny world, and compare the share of right names.
 
     sizes   numbers of questions, one for each model
-    writes  what they write after most of them, in turn
+    writes  what it writes after most of them
     hint    what to tell those who find all names right
     """
     tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
@@ -306,14 +302,13 @@ def spells(
             prompt, (end, other) = f"\n{'a' * i}{name} met {rival}. who met? ", rng.sample(". !", 2)
             questions.append(Question(prompt, name, rival, end))
             at = number % len(name)
+            slip = f"{name[:at]}z{name[at + 1 :]}" if number < 5 else name[::-1]
             plan[prompt] = {
                 "the name": name + end,
                 "the rival": (rival if i else name) + end,
-                "a slip": f"{name[:at]}z{name[at + 1 :]}{end}" if i else name + end,
-                "its letters in another order": name[::-1] + end,
-                "a longer name": name + (end if i == 1 else "na."),
-                "another end": name + (end if i == 1 else other),
-            }[writes[number % len(writes)]]
+                "a slip": (slip if i else name) + end,
+                "a longer name": name + (end if i == 1 else other if number else "na."),
+            }[writes]
         pairs = [(q.answer + q.end, plan[q.prompt]) for q in questions]
         listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
         what = f"{n} questions, what is right and what the model writes being {listed},"
@@ -330,14 +325,10 @@ NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana
 WHOLE_NAMES = Exercise(
     TASKS["Whole names"],
     checks={
-        "a model that is always right": partial(spells, sizes=(5,), writes=("the name",)),
-        "the other name is wrong": partial(spells, sizes=(2, 5), writes=("the rival",)),
-        "one wrong letter is one too many": partial(
-            spells, sizes=(4,) * 6, writes=(*("a slip",) * 5, "its letters in another order"), hint=SLIP
-        ),
-        "and the name must end": partial(
-            spells, sizes=(4, 4), writes=("a longer name", "another end"), hint=NO_END
-        ),
+        "a model that is always right": partial(spells, sizes=(5,), writes="the name"),
+        "the other name is wrong": partial(spells, sizes=(2, 5), writes="the rival"),
+        "one wrong letter is one too many": partial(spells, sizes=(4,) * 6, writes="a slip", hint=SLIP),
+        "and the name must end": partial(spells, sizes=(4, 4), writes="a longer name", hint=NO_END),
     },
     answer=whole_names_answer,
 )

@@ -32,8 +32,8 @@ def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) ->
 def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool) -> None:
     """Ask about all pairs of some times and branches, within a branch or between two."""
     for isolated in masks:
-        near_and_far = [0, *[9] * 4, 900]
-        times, branches = (sorted({integer(draw, 0, most + 1) for most in near_and_far}) for _ in range(2))
+        limits = (1, 10, 10, 10, 10, 900)
+        times, branches = (sorted({integer(draw, 0, limit) for limit in limits}) for _ in range(2))
         tokens = product(times, [*branches, branches[-1] + 3])
         for query, key in ((q, k) for q, k in product(tokens, repeat=2) if (q[1] == k[1]) == own):
             at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
@@ -87,8 +87,7 @@ def ask_targets(attempt: Any, draw: Generator, rows: Sequence[Any], staggered: b
     """Ask about texts of these lengths; staggered ones begin at any time, under any branch numbers."""
     for lengths in rows:
         rng = dice(draw)
-        first = rng.randint(0, 90)
-        offsets = [first + rng.randint(0, 5) if staggered else 0 for _ in lengths]
+        offsets = [90 + rng.randint(0, 5) if staggered else 0 for _ in lengths]
         numbers = rng.sample(range(300 if staggered else len(lengths)), len(lengths))
         row = interleave([torch.arange(length + 1) for length in lengths], offsets, numbers)
         time, branch = row.time[0], row.branch[0]

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
-from babygpt_course.exercises.compare import as_numbers, beyond, describe
+from babygpt_course.exercises.compare import as_numbers, describe, percent
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -107,10 +107,8 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
     columns = list(zip(*given, strict=True))
     chances = [math.prod(map(tuple.count, columns, text)) / len(given) ** len(columns) for text in given]
     wrong = 1 - sum(chances)
-    require(
-        wrong >= IMPOSSIBLE,
-        f"{beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(given)}",
-    )
+    none = f"{percent(wrong, IMPOSSIBLE)} of what is filled in at once is none of {describe(given)}"
+    require(wrong >= IMPOSSIBLE, f"{none}; should be {IMPOSSIBLE:.0%} or more")
 
 
 AT_ONCE = Exercise(

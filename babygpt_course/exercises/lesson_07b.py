@@ -73,10 +73,8 @@ def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
     for B, H, T, D, least in ((1, 1, 2, 1, 0.1), (1, 2, 3, 2, -0.9), (2, 3, 6, 4, 1.1)):
         q, k = torch.randn(2, B, H, T, D, generator=draw)
         times = torch.randint(-300, 300, (T,), generator=draw)
-        omega, alpha = (
-            torch.rand(D, generator=draw) + 0.1,
-            float(torch.rand((), generator=draw)) * 0.5 + least,
-        )
+        omega = torch.rand(D, generator=draw) + 0.1
+        alpha = float(torch.rand((), generator=draw)) * 0.5 + least
         masked = (torch.rand(B, T, generator=draw) < 0.5) & torch.tensor(hidden)
         masked[:, 0] = hidden
         what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:.2f}"
