@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from babygpt_course.exercises.compare import as_numbers, came_out, describe, difference, things, truth, whole
+from babygpt_course.exercises.compare import as_numbers, came_out, describe, difference, plain, things, whole
 
 
 class Wrong(Exception):
@@ -33,14 +33,9 @@ def require_equal(
     hint      ends the sentence, with its punctuation, for values that come from none of these
     atol      how far numbers may be apart
     """
-    text = difference(got, want, atol)
-    if not text:
-        return
-    for sentence, wrong in mistakes.items():
-        if not difference(got, wrong, atol):
-            hint = f". {sentence}"
-            break
-    raise Wrong(f"for {what} {text}{hint}")
+    if text := difference(got, want, atol):
+        known = [f". {sentence}" for sentence, wrong in mistakes.items() if not difference(got, wrong, atol)]
+        raise Wrong(f"for {what} {text}{[*known, hint][0]}")
 
 
 def unchanged(one: Any, other: Any) -> bool:
@@ -119,8 +114,8 @@ def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
 
 def ask_bool(attempt: Any, *given: Any, what: str) -> bool:
     """Call an answer that should return a truth value. Raises Wrong if it returns something else."""
-    value = truth(got := ask(attempt, *given, what=what))
-    require(value is not None, f"for {what} {came_out(got, 'should be True or False')}")
+    value = plain(ask(attempt, *given, what=what))
+    require(isinstance(value, bool), f"for {what} {came_out(value, 'should be True or False')}")
     return bool(value)
 
 

@@ -62,15 +62,11 @@ def describe(value: Any, digits: int = 4) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def beyond(value: float, limit: float, decimals: int = 2) -> str:
-    """Return a number that misses a limit, with so many decimals, or as many as tell it from the limit."""
-    texts = [f"{value:.{number}f}" for number in range(decimals, 17)]
-    return next((text for text in texts if float(text) != limit), texts[-1])
-
-
-def percent(share: float, limit: float) -> str:
-    """Return a share that misses a limit in per cent, with enough decimals to tell it from the limit."""
-    return beyond(100 * share, 100 * limit, decimals=0) + "%"
+def beyond(value: float, limit: float, unit: str = "") -> str:
+    """Return a number (unit "%": a share) that misses a limit, in decimals enough to tell them apart."""
+    scale, least = (100, 0) if unit else (1, 2)
+    texts = [f"{scale * value:.{decimals}f}" for decimals in range(least, 17)]
+    return next((text for text in texts if float(text) != scale * limit), texts[-1]) + unit
 
 
 def came_out(got: Any, wanted: str) -> str:
@@ -117,15 +113,8 @@ def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:
     wrong = ~numbers.to(kind).isclose(want.to(kind), 1e-5, atol) | numbers.isnan()
     if not wrong.any():
         return ""
-    if numbers.dim() and numbers.isnan().any():
-        return f"came out: {int(numbers.isnan().sum())} numbers that are nan; should be: {describe(want)}"
     if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):
         return apart(numbers, want)
     first = tuple(wrong.nonzero()[0].tolist())
     index = ", ".join(map(str, first))
     return f"at [{index}] {apart(numbers[first], want[first])}"
-
-
-def truth(value: Any) -> bool | None:
-    """Return a truth value, also one of NumPy or a tensor of one; None for anything else."""
-    return one if isinstance(one := plain(value), bool) else None

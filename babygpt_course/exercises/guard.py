@@ -7,6 +7,7 @@ import io
 import random
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +16,6 @@ import torch
 
 OUTPUT_LIMIT = 600  # characters that are kept of what the learner's code prints
 PATIENCE = 0.5  # seconds that an interrupted thread gets to end
-IMPORT_SECONDS = 60  # that an import may take longer than the check; then its thread is left behind
 ALONE = threading.Lock()  # two checks at once would each take the other's output for the notebook's
 
 
@@ -47,14 +47,6 @@ def preserved_state() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def is_importing(thread: threading.Thread) -> bool:
-    """Whether a thread is inside an import. Interrupted, that would leave half a module to the kernel."""
-    frame = sys._current_frames().get(thread.ident or 0)
-    while frame and "importlib._bootstrap" not in frame.f_code.co_filename:
-        frame = frame.f_back
-    return frame is not None
-
-
 def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, BaseException | None, str]:
     """Run `work` in a thread of its own, and interrupt it when its time is over.
 
@@ -75,13 +67,14 @@ def run_with_timeout(seconds: float, work: Callable[[], Any]) -> tuple[Any, Base
     with ALONE, preserved_state(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         thread.start()
         thread.join(seconds)
-        for _ in range(20 * IMPORT_SECONDS):
-            if is_importing(thread):
-                thread.join(0.05)
-        if thread.is_alive() and not is_importing(thread):
-            ident = ctypes.c_ulong(thread.ident or 0)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(OutOfTime))
-            thread.join(PATIENCE)
+        for _ in range(1200 if thread.is_alive() else 0):  # no import is cut off: it would stay half done
+            stack = traceback.walk_stack(sys._current_frames().get(thread.ident or 0))
+            if not any("importlib._bootstrap" in frame.f_code.co_filename for frame, _ in stack):
+                ident = ctypes.c_ulong(thread.ident or 0)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(OutOfTime))
+                thread.join(PATIENCE)
+                break
+            thread.join(0.05)
     if values:
         return values[0], None, output.getvalue()
     return None, errors[0] if errors else OutOfTime(), output.getvalue()

@@ -29,19 +29,16 @@ def words_exchanged(story: str, one: str, other: str) -> str:
     return " ".join(names.get(word, word) for word in story.split(" "))
 
 
-LETTERS = ".\na b c d e f g h i j k l m n o p q r s t u v w x y z?"  # none is free to stand for a name
-
-
 def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for the mirrors of stories in two languages, the shortest first."""
-    rng = dice(draw)
+    rng, letters = dice(draw), ".\na b c d e f g h i j k l m n o p q r s t u v w x y z?"
     stories = [grammar.sample(rng) for grammar in (english(), chinese()) for _ in range(6)]
     for story in sorted(stories, key=lambda story: len(story.text)):
         if not (question := story.question()):
             continue
         one, other, told = question.answer, question.rival, story.text
         mirror = story.swap(one, other).text
-        asks = {one + LETTERS: other + LETTERS, told: mirror, f"{told}\n" * 3: f"{mirror}\n" * 3}
+        asks = {one + letters: other + letters, told: mirror, f"{told}\n" * 3: f"{mirror}\n" * 3}
         if asked == "characters":  # up to the answer, which is another one in the mirror
             asks = {told[: len(question.prompt) - 1]: mirror}  # a prompt begins with a line end
         for text, want in asks.items():
@@ -202,8 +199,7 @@ def lucky(n: int) -> float:
 
 
 def seldom_lucky(answer: Any, _: Generator) -> None:
-    number = whole_number(answer, 1, MOST)
-    chance = lucky(number)
+    chance = lucky(number := whole_number(answer, 1, MOST))
     near = ". Nearly: 60% of n is seldom whole, so this goes up and down with n; try a few more"
     coins = f"of a hundred coins that answer {number} questions, {beyond(100 * chance, 1)} get 60% or more"
     require(chance * LUCK < 1, coins + near * (chance * LUCK < 1.5))

@@ -132,25 +132,24 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     """Ask whether v2 can have tables (T, V, V) of probabilities, the smallest first."""
     for T, V in [(2, 2), (3, 4), (integer(draw, 4, 9), integer(draw, 4, 7))]:
         place, token = torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
-        want, tables = kind in ("sums", "one alone"), dict[str, Tensor]()
-        if kind == "sums":
-            tables = {"the softmax of a place's and a token's votes": place + token}
-        elif kind == "one alone":
-            tables = {
+        want, votes = kind in ("sums", "one alone"), place + token
+        mean = (3 * place).softmax(-1) + (3 * token).softmax(-1)
+        at = [integer(draw, 0, size) for size in votes.shape]
+        tables = {
+            "sums": {"the softmax of a place's and a token's votes": votes},
+            "one alone": {
                 "a bigram table, the same at every place": token + 0 * place,
                 "a table that does not care for the token": place + 0 * token,
-            }
-        elif kind == "mean":
-            mean = (3 * place).softmax(-1) + (3 * token).softmax(-1)
-            tables = {"the mean of a place's and a token's probabilities": mean.log()}
-        for size in (0.05, -0.05, 1.0, -3.0) if kind == "exception" else ():
-            for at in (integer(draw, 0, T), integer(draw, 0, V), integer(draw, 0, V)), (-1, -1, -1):
-                name = f"a sum, with an exception of {size} nats at place {at[0] % T} after token {at[1] % V}"
-                tables[name] = place + token
-                tables[name][at] += size
+            },
+            "mean": {"the mean of a place's and a token's probabilities": mean.log()},
+            "exception": {
+                f"a sum, with an exception of {size} nats at place {t} after token {a}": votes.index_put(
+                    tuple(map(torch.tensor, (t, a, b))), torch.tensor(size), accumulate=True
+                )
+                for size, (t, a, b) in product((0.05, -0.05, 1.0, -3.0), (at, (T - 1, V - 1, V - 1)))
+            },
+        }[kind]
         for name, table in ((name, of_it.softmax(-1).double()) for name, of_it in tables.items()):
-            if not want and v2_can_answer(table):  # by chance, if T = 2
-                continue
             what, row = f"T = {T}, V = {V}: {name},", f"Row by row it begins {describe(table.flatten())}"
             hint = ". What all of a row of ln p shares does not count" * want
             got = ask_bool(attempt, table, what=what)

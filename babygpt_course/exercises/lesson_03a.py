@@ -34,8 +34,7 @@ def ask_attention(attempt: Any, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor
     shapes = {"mix": tuple(v.shape), "weights": (*q.shape[:-1], k.shape[-2])}
     mix, weights = ask_tensors(attempt, q, k, v, what=what, shapes=shapes)
     all_numbers = not (mix.isnan().any() or weights.isnan().any())
-    why = "a row of scores that are all −∞ has no softmax, and exp of a large score is no number"
-    require(all_numbers, f"for {what} some numbers are nan: {why}")
+    require(all_numbers, f"for {what} some are nan: a row of −∞ has no softmax, and exp(1000) is no number")
     return mix, weights, what
 
 

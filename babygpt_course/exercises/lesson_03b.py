@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
-from babygpt_course.exercises.compare import describe, percent, things, whole
+from babygpt_course.exercises.compare import beyond, describe, things, whole
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -102,7 +102,7 @@ def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, a
             hint = f". Without the mask it looks {n} *ahead*: turn the other way round" * ahead
             require(found == m - n, f"{token} looks {m - found} tokens back, should be {n}{hint}")
             why = "the scores lie too close together: make them larger, and the softmax gets sharper"
-            require(share >= least, f"{token} gives the right one only {percent(share, least)}; {why}")
+            require(share >= least, f"{token} gives the right one only {beyond(share, least, '%')}; {why}")
 
 
 LOOK_BACK = Exercise(
@@ -138,8 +138,7 @@ def kept_pairs(answer: Any) -> list[int]:
 
 
 def few_pairs(answer: Any, _: Generator) -> None:
-    kept = len(kept_pairs(answer))
-    require(kept <= MOST, f"you keep {kept} pairs; {MOST} are enough")
+    require((kept := len(kept_pairs(answer))) <= MOST, f"you keep {kept} pairs; {MOST} are enough")
 
 
 def finds_previous(answer: Any, draw: Generator) -> None:
@@ -155,7 +154,7 @@ def finds_previous(answer: Any, draw: Generator) -> None:
     far = "the one right beside it: these pairs turn too slowly"
     if (away := abs(m - 1 - rival)) > 1:
         far = f"token {rival}, {away} away from it, where these pairs are back where they were"
-    gives = f"token {m} gives only {percent(share, LEAST)} to the one before"
+    gives = f"token {m} gives only {beyond(share, LEAST, '%')} to the one before"
     require(share >= LEAST, f"{gives}; its rival is {far}")
 
 

@@ -34,12 +34,6 @@ def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> 
     return torch.cat(turned, dim=-1)
 
 
-def two_layouts(x: Tensor, angle: Tensor) -> Tensor:
-    """Turn x by the angles of half-split pairs, but with a neighbour as partner: the fault of note 001."""
-    partner = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
-    return x * angle.cos() + partner * angle.sin()
-
-
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for rotations of growing size, at positions and with a theta that the text never names."""
     sizes = (((1, 1, 1, 2), 40), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), ((1, 2, 9, 6), 3000))
@@ -48,20 +42,16 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
         positions = torch.randint(-most, most, (shape[2],), generator=draw)
         theta = float(integer(draw, 50, 5000))
         what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
-        angle = (positions[:, None] * frequencies(shape[3], theta)).repeat(1, 2)  # (T, D), in halves
-        mixed = two_layouts(x, angle.to(x))
-        mixture = "Angles and partners are of two layouts: channel i's partner is channel i + D/2"
         if asked == "lengths":
-            lengths = ask_tensor(attempt, x, positions, theta, what=what, shape=shape).norm(dim=-1)
-            what = f"{what} lengths of the vectors:"
-            mistakes = {mixture: mixed.norm(dim=-1)}
-            require_equal(lengths, x.norm(dim=-1), what, mistakes, hint=". A rotation keeps them", atol=1e-3)
+            turned = ask_tensor(attempt, x, positions, theta, what=what, shape=shape)
+            hint = ". A rotation keeps them: are angles and partners of one layout?"
+            require_equal(turned.norm(dim=-1), x.norm(dim=-1), f"{what} lengths:", {}, hint, 1e-3)
         elif asked == "position 0":
             expect(attempt, x, 0 * positions, theta, want=x, what=f"{what} times 0, where nothing turns,")
         else:
             halves = torch.arange(x.shape[-1]).view(2, -1).T.flatten()  # 0, D/2, 1, D/2 + 1, ...
             want = rotate(x[..., halves], positions, theta)[..., halves.argsort()]
-            expect(attempt, x, positions, theta, want=want, what=what, mistakes={mixture: mixed}, atol=1e-3)
+            expect(attempt, x, positions, theta, want=want, what=what, atol=1e-3)
 
 
 def rotation_matrix(attempt: Any) -> Tensor:
@@ -107,8 +97,9 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
     def turn(x: Tensor, position: int) -> Tensor:
         return rotate_pairs(x.double(), position * frequencies(len(x), theta))
 
-    def mixed(x: Tensor, position: int) -> Tensor:
-        return two_layouts(x, (position * frequencies(len(x), theta)).repeat(2))
+    def mixed(x: Tensor, position: int) -> Tensor:  # note 001: angles of one layout, partners of the other
+        angle = (position * frequencies(len(x), theta)).repeat(2)
+        return x * angle.cos() + torch.stack((-x[1::2], x[::2]), dim=-1).flatten() * angle.sin()
 
     def rope(q: Tensor, k: Tensor, m: int, n: int) -> float:
         return dot(turn(q, m), turn(k, n))
@@ -150,17 +141,13 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
 
 def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     for name, score in black_boxes(float(integer(draw, 100, 5000)), kind).items():
-
-        def given(q: Any, k: Any, m: Any, n: Any, score: Score = score) -> float:
-            return score(torch.as_tensor(q), torch.as_tensor(k), int(m), int(n))
-
         for head_dim in (4, 8):
             what = f"{name} (head_dim {head_dim})"
             why = f"you let this one through: {what}. {counterexample(score, head_dim)}"
             if kind == "relative":
                 digits = "The last digits of two equal sums may differ: allow for 0.001"
                 why = f"you refuse this one, which knows the distance only: {what}. {digits}"
-            require(ask_bool(attempt, given, head_dim, what=what) == (kind == "relative"), why)
+            require(ask_bool(attempt, score, head_dim, what=what) == (kind == "relative"), why)
 
 
 def counterexample(score: Score, head_dim: int) -> str:

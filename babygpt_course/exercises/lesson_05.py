@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
-from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, percent, things
+from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, things
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -37,9 +37,7 @@ def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Compare lengths or directions of the learner's vectors with those of a rotated x times K."""
     for shape in ((3, 2), (2, 6, 4), (2, 3, 8, 8), (1, 2, 30, 6), (300, 4)):  # (..., T, D)
-        kernel = (torch.special.bessel_j0, lambda m: 1.5 * (m + 1.0).cos())[
-            len(shape) % 2
-        ]  # some are below 0
+        kernel = (torch.special.bessel_j0, lambda m: 1.5 * (m + 1.0).cos())[len(shape) % 2]
         x, times = torch.randn(shape, generator=draw), torch.arange(shape[-2])
         what = f"x of shape {shape}, K(0), K(1), … = {describe(kernel(times)[:SHOWN])}"
         ours = ask_tensor(attempt, x, kernel, what=what, shape=shape)
@@ -141,7 +139,7 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
     distance, sigma = torch.arange(LONG, dtype=torch.float64), width(answer)
     share = (-(distance**2) / (2 * sigma**2)).softmax(dim=0)[FAR:].sum().item()
     far = f"{FAR} tokens back and more; should be {SHARE:.0%} or less"
-    require(share <= SHARE, f"σ = {sigma:g} leaves {percent(share, SHARE)} of the weight {far}")
+    require(share <= SHARE, f"σ = {sigma:g} leaves {beyond(share, SHARE, '%')} of the weight {far}")
 
 
 WIDTH = Exercise(

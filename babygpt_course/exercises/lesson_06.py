@@ -14,7 +14,7 @@ from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
-from babygpt_course.exercises.compare import describe, difference, things, truth, whole
+from babygpt_course.exercises.compare import describe, difference, plain, things, whole
 from babygpt_course.exercises.draws import dice, integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -32,8 +32,7 @@ def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) ->
 def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool) -> None:
     """Ask about all pairs of some times and branches, within a branch or between two."""
     for isolated in masks:
-        limits = (1, 10, 10, 10, 10, 900)
-        times, branches = (sorted({integer(draw, 0, limit) for limit in limits}) for _ in range(2))
+        times, branches = (sorted({integer(draw, 0, n) for n in (1, 10, 10, 10, 900)}) for _ in range(2))
         tokens = product(times, [*branches, branches[-1] + 3])
         for query, key in ((q, k) for q, k in product(tokens, repeat=2) if (q[1] == k[1]) == own):
             at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
@@ -42,7 +41,7 @@ def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool)
             got = ask(attempt, query, key, isolated, what=what)
             now, then = query[0], key[0]
             rules = {
-                "True or False is asked for": truth(got) is None,
+                "True or False is asked for": not isinstance(plain(got), bool),
                 "A token sees itself": query == key,
                 "What is written at the same moment was not there when the other was chosen": then == now,
                 "Nobody sees what comes later": then > now,
@@ -188,12 +187,11 @@ def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, list[Any]]
                 raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
         if len(runs) >= RUNS:
             raise BadInput(f"all {RUNS} runs are used up")
-        stride, seed, steps = run = int(stride), int(seed), int(steps)
-        runs.append(run)
-        luck = {(seed,): LUCK_OF_SEED, run: LUCK_OF_RUN}  # equal for equal runs
+        runs.append(run := (int(stride), int(seed), int(steps)))
+        luck = {run[1:2]: LUCK_OF_SEED, run: LUCK_OF_RUN}  # equal for equal runs
         noise = sum(Random(f"{key} {of}").uniform(-most, most) for of, most in luck.items())
-        nearness = max(0.0, 1 - stride / FAR) / (1 - NEAR / FAR)
-        return 1.0 + 60 / steps + minds * EFFECT * nearness + noise
+        nearness = max(0.0, 1 - run[0] / FAR) / (1 - NEAR / FAR)
+        return 1.0 + 60 / run[2] + minds * EFFECT * nearness + noise
 
     got = ask_bool(attempt, train, what="a model")
     require(runs, "it trained nothing", Unusable)

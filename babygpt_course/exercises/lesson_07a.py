@@ -1,7 +1,7 @@
 """Exercises of notebook 07a: a bound by enumeration, texts written at once, and an order of filling in."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations
 from statistics import fmean
@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
-from babygpt_course.exercises.compare import as_numbers, describe, percent
+from babygpt_course.exercises.compare import as_numbers, beyond, describe
 from babygpt_course.exercises.draws import integer
 from babygpt_course.exercises.exercise import Exercise, read_tasks
 
@@ -107,7 +107,7 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
     columns = list(zip(*given, strict=True))
     chances = [math.prod(map(tuple.count, columns, text)) / len(given) ** len(columns) for text in given]
     wrong = 1 - sum(chances)
-    none = f"{percent(wrong, IMPOSSIBLE)} of what is filled in at once is none of {describe(given)}"
+    none = f"{beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(given)}"
     require(wrong >= IMPOSSIBLE, f"{none}; should be {IMPOSSIBLE:.0%} or more")
 
 
@@ -130,15 +130,14 @@ def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
     return masked & (number <= most) & ~stopped
 
 
-def fills(attempt: Any, draw: Generator, shapes: Sequence[Any], share: float, sure: Any, most: Any) -> None:
+def fills(attempt: Any, draw: Generator, sure: Any, most: Any) -> None:
     """Ask about texts of growing size.
 
-    share  of the tokens that are holes
     sure   function that makes confidences of random numbers from 0 to 1
     most   limits of the number that may appear; None: two may, and the first text has no holes
     """
-    for shape in shapes:
-        masked, chance = torch.rand(shape, generator=draw) < share, torch.rand(shape, generator=draw)
+    for shape in sorted(((1, 4), (2, 6), (6, 20)) * 4):
+        masked, chance = torch.rand(shape, generator=draw) < 0.8, torch.rand(shape, generator=draw)
         masked[0] &= most is not None
         given = masked, sure(chance), integer(draw, *most) if most else 2
         rounded = [[round(x, 2) for x in row] for row in given[1].tolist()]
@@ -159,23 +158,16 @@ def fills(attempt: Any, draw: Generator, shapes: Sequence[Any], share: float, su
         require_equal(got, want, what, hint=hint)
 
 
-MANY = sorted(((1, 4), (2, 6), (6, 20)) * 4)
-CONFIDENCES = torch.tensor([0.6, 0.89, 0.9, 0.91, 0.95, 0.99], dtype=torch.float64)
+SURE = torch.tensor([0.6, 0.89, 0.9, 0.91, 0.95, 0.99], dtype=torch.float64)
 LEFTMOST = Exercise(
     TASKS["An order of your own: from the left"],
     checks={
-        "the leftmost hole of each text appears": partial(
-            fills, shapes=((1, 3), (2, 4), (5, 9)), share=0.6, sure=lambda x: 0.5 * x, most=(1, 4)
-        ),
-        "at most so many": partial(
-            fills, shapes=MANY, share=0.7, sure=lambda x: 0.95 + 0.05 * x, most=(1, 12)
-        ),
+        "the leftmost hole of each text appears": partial(fills, sure=lambda x: 0.5 * x, most=(1, 4)),
+        "at most so many": partial(fills, sure=lambda x: 0.95 + 0.05 * x, most=(1, 12)),
         "an unsure hole stops those to its right": partial(
-            fills, shapes=MANY, share=0.8, sure=lambda x: CONFIDENCES[(6 * x).long()], most=(3, 7)
+            fills, sure=lambda x: SURE[(6 * x).long()], most=(3, 7)
         ),
-        "texts without holes stay": partial(
-            fills, shapes=((1, 3), (3, 8)), share=0.5, sure=lambda x: x, most=None
-        ),
+        "texts without holes stay": partial(fills, sure=lambda x: x, most=None),
     },
     answer=leftmost_answer,
 )

@@ -148,9 +148,8 @@ def looks_right(answer: Any, _: Generator) -> None:
     scores = scores_around(answer)
     second, best = sorted(scores, key=lambda right: scores[right])[-2:]
     where = "at itself" if not best else f"{abs(best)} to the {'right' if best > 0 else 'left'}"
-    require(
-        best == RIGHT, f"the highest score ({scores[best]:.2f}) is {where}; should be {RIGHT} to the right"
-    )
+    highest = f"the highest score ({scores[best]:.2f}) is {where}; should be {RIGHT} to the right"
+    require(best == RIGHT, highest)
     lead, least = scores[best] - scores[second], "ahead of the next best; should be 0.1 or more"
     require(lead >= 0.1, f"{RIGHT} to the right is only {beyond(lead, 0.1)} {least}")
 

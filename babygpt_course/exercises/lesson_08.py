@@ -176,8 +176,7 @@ def keeps_causality(make: Any, draw: Generator) -> None:
     others = torch.randint(model.config.vocab_size, (32, len(ids)), generator=draw)
     with torch.inference_mode():
         change = float((model(torch.cat([ids[None], others]))[0] - model(ids[None])[0]).abs().max())
-    batch = "a text is read alike, alone or beside other texts of a batch"
-    for p in *promises, Promise(batch, change, 1e-4):
+    for p in *promises, Promise("a text is read alike, alone or beside others", change, 1e-4):
         require(p.holds, f"broken: {p.statement}. Measured {p.value:.2g}, allowed {p.limit:.0e}")
 
 
