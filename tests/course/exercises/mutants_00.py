@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 from babygpt_course.exercises.lesson_00 import (
     MIRROR,
@@ -30,23 +31,17 @@ def without_rules(holes, sizes):
     return story_log_prob_answer([hole for hole in holes if hole[0] != "["], sizes)
 
 
-def repeats_use_up(holes, sizes):
-    kinds = [hole.split(".")[0] for hole in holes]
-    new = [i for i, hole in enumerate(holes) if hole not in holes[:i]]
-    return -sum(math.log(sizes[kinds[i]] - kinds[:i].count(kinds[i])) for i in new)
-
-
 def one_by_one(story, one, other):
     return story.replace(one, other).replace(other, one)
 
 
-def first_only(story, one, other):
-    (i, x), (j, y) = sorted([(story.index(one), one), (story.index(other), other)])
-    return story[:i] + y + story[i + len(x) : j] + x + story[j + len(y) :]
+def by_pattern(story, one, other, border="", **limit):
+    pattern = f"{border}({one}|{other}){border}"
+    return re.sub(pattern, lambda found: {one: other, other: one}[found[0]], story, **limit)
 
 
-def whole_words(story, one, other):
-    return re.sub(rf"\b({one}|{other})\b", lambda found: {one: other, other: one}[found[0]], story)
+def sign(free):
+    return lambda story, one, other: story.replace(one, free).replace(other, one).replace(free, other)
 
 
 def mean_first(p):
@@ -69,23 +64,21 @@ MUTANTS = [
     Mutant(STORY, "rules forgotten", without_rules, [RULES, AGAIN, STORIES]),
     Mutant(STORY, "no minus", lambda *given: -story_log_prob_answer(*given), ALL, "above 0"),
     Mutant(STORY, "bits", lambda *given: story_log_prob_answer(*given) / math.log(2), ALL),
-    Mutant(STORY, "repeats use up names", repeats_use_up, [STORIES]),
     Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "nobody can tell"),
-    Mutant(MIRROR, "the first place only", first_only, [BACK, EXCHANGED]),
-    Mutant(MIRROR, "words have borders", whole_words, [EXCHANGED]),
+    Mutant(MIRROR, "words have borders", partial(by_pattern, border=r"\b"), [EXCHANGED]),
     Mutant(MIRROR, "apart at spaces", words_exchanged, [SAME, EXCHANGED], "full stop"),
-    Mutant(MIRROR, "backwards", lambda story, one, other: story[::-1], [EXCHANGED]),
-    Mutant(MIRROR, "one way", lambda story, one, other: story.replace(one, other), [SAME, BACK, EXCHANGED]),
+    Mutant(MIRROR, "a letter as the sign", sign("x"), [BACK, EXCHANGED]),
+    Mutant(MIRROR, "four times only", partial(by_pattern, count=4), [EXCHANGED]),
     Mutant(UNITS, "mean of p", mean_first, [NATS, BITS, PERPLEXITY], "Average the logarithms"),
     unit("of all of the text", 0, NATS, "divide"),
     unit("no minus", 0, NATS, "*minus*"),
     unit("times ln 2", 1, BITS, "larger"),
     unit("2 to the nats", 2, PERPLEXITY, "mixes"),
     unit("mean of 1/p", 2, PERPLEXITY, "mean of 1/p"),
+    unit("1.44 bits", 1, BITS, "1.44 is rounded"),
+    Mutant(UNITS, "never below 0.01", lambda p: units_answer(p.clamp(min=0.01)), [NATS, BITS, PERPLEXITY]),
     Mutant(QUESTIONS, "one in twenty", 65, [SELDOM], "of a hundred coins"),
-    Mutant(QUESTIONS, "two deviations", 100, [SELDOM]),
-    Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "try a few more"),
+    Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "1.01 get 60% or more. Nearly"),
     Mutant(QUESTIONS, "notebook's 200", 200, [WASTED], "many fewer"),
     Mutant(QUESTIONS, "a share", 0.6, [NUMBER, SELDOM, WASTED], "whole number"),
-    Mutant(QUESTIONS, "a few", 10, [SELDOM]),
 ]

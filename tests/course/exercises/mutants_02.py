@@ -28,19 +28,17 @@ def by_lines(ids, newline, space, length, off=1, at_end=True):
     return ids[torch.tensor(found, dtype=torch.long)[:, None] + torch.arange(length)]
 
 
-def padded(ids, newline, space, length):
-    """Windows that reach beyond the end are kept, and filled with line ends."""
-    return second_word_answer(torch.cat([ids, torch.full((length,), newline)]), newline, space, length)
-
-
-def centred(E, P, W, b, axis=0):
-    of_place = P @ W.T
-    return E @ W.T + b, of_place - of_place.mean(dim=axis, keepdim=True)
+def centred(E, P, W, b):
+    return E @ W.T + b, P @ W.T - (P @ W.T).mean(dim=0)
 
 
 def interaction(logits):
     rest = logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1))
     return rest.abs().max()
+
+
+def rest(table):
+    return float(interaction(table.log() - table.log().mean(-1, keepdim=True)))
 
 
 def steps_of_first_tokens(table):
@@ -55,9 +53,9 @@ MUTANTS = [
     Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
     Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), LINES),
     Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
-    Mutant(SECOND_WORD, "filled up", padded, LINES),
+    Mutant(SECOND_WORD, "not at the very end", lambda i, n, s, k: by_lines(i, n, s, k + 1)[:, :-1], LINES),
+    Mutant(SECOND_WORD, "six at most", lambda *a: second_word_answer(*a)[:6], [TWO]),
     Mutant(VOTES, "mean lost", centred, [SUM], "must go to the tokens"),
-    Mutant(VOTES, "other axis", lambda *a: centred(*a, axis=1), [SUM, MEAN, DIFFER]),
     Mutant(VOTES, "no bias", lambda E, P, W, b: votes_answer(E, P, W, 0 * b), [SUM], "bias is missing"),
     Mutant(VOTES, "bias twice", lambda E, P, W, b: votes_answer(E, P, W, 2 * b), [SUM], "there twice"),
     Mutant(VOTES, "no mean taken", lambda E, P, W, b: (E @ W.T + b, P @ W.T), [MEAN], "on average"),
@@ -67,11 +65,9 @@ MUTANTS = [
     Mutant(ADDITIVE, "two places", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
     Mutant(ADDITIVE, "two tokens", steps_of_first_tokens, [EXCEPTION]),
     Mutant(ADDITIVE, "never", lambda t: False, [SUMS, ALONE]),
-    Mutant(ADDITIVE, "exactly", lambda t: bool(interaction(t.log()) == 0), [SUMS, ALONE]),
+    Mutant(ADDITIVE, "up to 0.03", lambda t: v2_can_answer(t) or rest(t) < 0.03, [EXCEPTION]),
     Mutant(BEYOND_V2, "the notebook's", ["我爱你", "你爱我"], [SETTLED], "after '爱'"),
     Mutant(BEYOND_V2, "the token says it", ["abcd", "bcda"], [DOUBT], "best v2 loses 0.00"),
-    Mutant(BEYOND_V2, "one place", ["ab", "ba"], [DOUBT]),
     Mutant(BEYOND_V2, "not as long", ["aab", "bb"], [EQUAL, SETTLED, DOUBT], "equally long"),
     Mutant(BEYOND_V2, "the past decides", ["aab", "bac"], [SETTLED]),
-    Mutant(BEYOND_V2, "one text", ["aabbabaababb"], [DOUBT]),
 ]

@@ -28,16 +28,6 @@ def next_time(time, branch):
     return torch.where(later.any(1), later.argmax(1), -1)
 
 
-def previous(time, branch):
-    flipped = targets_answer(time.flip(0), branch.flip(0)).flip(0)
-    return torch.where(flipped < 0, -1, len(time) - 1 - flipped)
-
-
-def itself(time, branch):
-    target = targets_answer(time, branch)
-    return torch.where(target < 0, torch.arange(len(time)), target)
-
-
 def tensors_as_keys(time, branch):
     target, latest = torch.full_like(time, -1), {}
     for i, b in enumerate(branch):
@@ -77,21 +67,23 @@ SEES_MISTAKES = [
     ("always isolated", lambda q, k, _: k[0] <= q[0] and q[1] == k[1], [OPEN], "the past of every branch"),
     ("never isolated", lambda q, k, _: k[0] < q[0] or q == k, [ISOLATED], "nothing of other branches"),
     ("query and key exchanged", masked(lambda q, k: q[0] < k[0] or q == k), [WITHIN, OPEN], "later"),
-    ("left in the row", masked(lambda q, k: k <= q), [OPEN], "was not there"),
+    ("64 back at most", masked(lambda q, k: SEES.answer(q, k, False) and q[0] - k[0] < 64), [WITHIN, OPEN]),
+    ("ten branches", masked(lambda q, k: k[0] * 10 + k[1] < q[0] * 10 + q[1] or k == q), [OPEN]),
 ]
 TARGETS_MISTAKES = [
     ("next in the row", lambda t, _: further(t, 1), [TOGETHER, APART], "next token of the row"),
-    ("n further", lambda t, b: further(t, int(b.max()) + 1), [APART]),
     ("next time", next_time, [TOGETHER, APART], "next time"),
-    ("the one before", previous, [SINGLE, TOGETHER, APART]),
-    ("itself at the end", itself, [SINGLE, TOGETHER, APART]),
+    ("ten branches", lambda t, b: targets_answer(t, b % 10), [TOGETHER, APART]),
+    ("from 1", lambda t, b: targets_answer(t, b) + 1, [SINGLE, TOGETHER, APART]),
     ("tensors as keys", tensors_as_keys, [SINGLE, TOGETHER, APART], "tolist"),
 ]
+split = SPLIT_GAP.answer
 SPLIT_GAP_MISTAKES = [
     ("against tag 0", gap(lambda n, a, t, z, _: (a - z, t - z)), [TAGS, BOTH], "against the same tags"),
     ("the last tag", gap(lambda n, a, t, z, last: (last - z, t - last)), [TAGS, BOTH], "not only the last"),
     ("exchanged", gap(lambda n, a, t, z, _: (t - a, a - z)), [TAGS, COMPANY, BOTH], "First the tags"),
     ("sums", gap(lambda n, a, t, z, _: (n * a - n * z, t - n * a)), [TAGS, COMPANY, BOTH], "Average"),
+    ("pairs", lambda f, n: (split(f, n)[0], (n - 1) * split(f, 2)[1]), [COMPANY, BOTH]),
     ("added up", gap(lambda n, a, t, z, _: (n * a - z, t - n * a)), [TAGS, COMPANY, BOTH], "do not add"),
     ("tag 0 for all", lambda loss, n: (0.0, loss((0,) * n)), [TAGS, COMPANY, BOTH], "different numbers"),
 ]
@@ -103,6 +95,7 @@ STRIDE_MATTERS_MISTAKES = [
     ("other steps", trained(above, steps=(200, 800)), [LIKE, DO_NOT], "which of the two"),
     ("in any seed", trained(lambda more: max(more) > 0), [DO_NOT], "mean over all pairs"),
     ("the other way round", trained(lambda more: fmean(more) < -0.03), [MIND], "0.06 nats more"),
+    ("one by one", lambda t: all(trained(min, [s])(t) > 0 for s in range(15)), [MIND], "It stopped after"),
     ("other strides", trained(above, strides=(128, 4096)), [LIKE, MIND], "at 1 and at 128"),
     ("too many runs", trained(above, range(50)), [LIKE, MIND, DO_NOT], "used up"),
 ]

@@ -34,11 +34,6 @@ def appear(masked, confidence, most, first=True, stop=True, limit=True, over_all
     return now & (number <= most) if limit else now
 
 
-def surest(masked, confidence, most):
-    chosen = confidence.masked_fill(~masked, -1.0).topk(min(most, masked.shape[1]), dim=1).indices
-    return torch.zeros_like(masked).scatter(1, chosen, True) & masked
-
-
 def first_column(masked, confidence, most):
     number = torch.arange(masked.shape[1]).expand_as(masked)
     return masked & (number < most) | (number == masked.int().argmax(1, keepdim=True))
@@ -47,16 +42,16 @@ def first_column(masked, confidence, most):
 NELBO_MISTAKES = [
     ("all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"),
     ("no C(n, l)", partial(bound, weight=lambda n, s: 1 / s), [TWO, MORE, TIGHT], "share their weight"),
-    ("no l", partial(bound, weight=lambda n, s: 1 / math.comb(n, s)), [TWO, MORE, TIGHT]),
+    ("no l", partial(bound, weight=lambda n, s: 1 / math.comb(n, s)), [TWO, MORE, TIGHT], "Where is the 1/l"),
     ("all ways alike", partial(bound, weight=lambda n, s: 1 / (2**n - 1)), [TWO, MORE, TIGHT], "weights"),
     ("no minus", partial(bound, sign=1), [ONE, TWO, MORE, TIGHT], "*minus*"),
-    ("per token", lambda f, n: bound(f, n) / n, [TWO, MORE, TIGHT]),
     ("from left to right", one_order, [TWO, MORE]),
 ]
 AT_ONCE_MISTAKES = [
     ("two letters", ["ab", "ba"], [WRONG], "50%"),
     ("independent", ["aa", "ab", "ba", "bb"], [WRONG], "0% of what"),
     ("one text", ["abc"], [QUESTION, WRONG], "known from the start"),
+    ("nearly", ["aaa", "bbb"], [WRONG], "75% of what is filled in"),
     ("a common letter", ["abcdx", "bcdax", "cdabx", "dabcx"], [QUESTION]),
     ("not as long", ["a", "bb"], [TEXTS, QUESTION, WRONG], "lengths are"),
 ]
@@ -64,8 +59,9 @@ LEFTMOST_MISTAKES = [
     ("none if unsure", partial(appear, first=False), [FIRST, UNSURE, ENDS], "never ends"),
     ("the unsure skipped", partial(appear, stop=False), [UNSURE], "must wait"),
     ("no limit", partial(appear, limit=False), [MOST, UNSURE], "More than"),
-    ("over all texts", partial(appear, over_all=True), [FIRST, MOST, UNSURE, ENDS]),
-    ("the surest", surest, [FIRST, MOST, UNSURE, ENDS]),
+    ("more than 0.9", lambda m, c, n: appear(m, c - 1e-9, n), [UNSURE], "at least 0.9 sure"),
+    ("0.89 is enough", lambda m, c, n: appear(m, c + 0.02, n), [UNSURE], "must wait"),
+    ("six at most", lambda m, c, n: appear(m, c, min(n, 6)), [MOST, UNSURE], "appear too"),
     ("columns", first_column, [FIRST, MOST, UNSURE, ENDS], "no hole"),
 ]
 MUTANTS = [

@@ -25,18 +25,10 @@ def gates(q, k, positions, omega, masked, alpha, ahead=45, both=False, on="k"):
     return (q * size if "q" in on else q), (k * size if "k" in on else k)
 
 
-def stacked(q, k, positions, omega, masked, alpha):
-    """Queries have their halves side by side, keys have them in turns."""
-    q, k = gates(q, k, positions, omega, masked, alpha)
-    return q, k.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2)
-
-
 PARTS_MISTAKES = [
     ("not halved", lambda i, j, w: (math.cos((i - j) * w), math.cos((i + j) * w)), [SUM], "Half"),
     ("exchanged", lambda i, j, w: (math.cos((i + j) * w) / 2, math.cos((i - j) * w) / 2), [DISTANCE, PLACES]),
-    ("sines", lambda i, j, w: (math.cos((i - j) * w), -math.sin(i * w) * math.sin(j * w)), [PLACES]),
     ("all in the second", lambda i, j, w: (0.0, math.cos(i * w) * math.cos(j * w)), [PLACES]),
-    ("minus", lambda i, j, w: (math.cos((i - j) * w) / 2, -math.cos((i + j) * w) / 2), [SUM]),
 ]
 FIXED_PHASE_MISTAKES = [
     ("behind", partial(gates, ahead=-45), [PHASE, ALPHA], "*larger*"),
@@ -44,15 +36,15 @@ FIXED_PHASE_MISTAKES = [
     ("no α", partial(gates, on=""), [ALPHA], "Where is α"),
     ("α on queries", partial(gates, on="q"), [ALPHA], "flattens"),
     ("α on both", partial(gates, on="qk"), [ALPHA], "twice"),
-    ("90 degrees", partial(gates, ahead=90), [PHASE, ALPHA]),
     ("45 radians", partial(gates, ahead=math.degrees(45)), [PHASE, ALPHA], "radians"),
-    ("channels in another order", stacked, [PHASE, ALPHA]),
+    ("never below 0", lambda q, k, p, *rest: gates(q, k, p.abs(), *rest), [PHASE, ALPHA]),
+    ("α up to 1", lambda *a: gates(*a[:5], min(a[5], 1.0)), [ALPHA], "Where is α"),
+    ("α from 0 on", lambda *a: gates(*a[:5], max(a[5], 0.0)), [ALPHA]),
 ]
 LOOK_RIGHT_MISTAKES = [
     ("to the left", [2.0, 1.0, 0.5, 0.25], [MIRROR, PEAK], "Mind the sign"),
     ("one phase", [-2.0] * 4, [PEAK], "highest score"),
     ("45 degrees", [math.pi / 4] * 4, [MIRROR, PEAK]),
-    ("times θ", [-2.0, -4.0, -8.0, -16.0], [PEAK]),
     ("one too few", [-2.0, -1.0, -0.5], [FOUR, MIRROR, PEAK], "4 finite"),
 ]
 MUTANTS = [

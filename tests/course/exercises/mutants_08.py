@@ -24,12 +24,6 @@ def verdict(ours, theirs, deviation=stdev, sides=None, sign=1, both=False):
     return sign * mean, math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps), word
 
 
-def turned(near, far, least):
-    """The long window laid out the other way."""
-    W, n, T = near.shape
-    return longer_answer(near, far.view(W, T, n).transpose(1, 2).flatten(1), least)
-
-
 def fair(some):
     return lambda near, far, least: (
         longer_answer(near, far, least)[0],
@@ -38,13 +32,14 @@ def fair(some):
 
 
 class Peeks(Encoding):
-    """Each token gets a share of the one after it."""
+    """Each token gets a share of the one after it, in a batch of so many texts; or of one in another text."""
 
-    def __init__(self, head_dim, n_head):
+    def __init__(self, head_dim, n_head, least=1, dim=1):
         super().__init__()
+        self.least, self.dim = least, dim
 
     def embed(self, x, positions):
-        return x + x.roll(-1, dims=1)
+        return x + x.roll(-1, self.dim) if len(x) >= self.least else x
 
 
 class WithNothing(Rotary):
@@ -79,12 +74,14 @@ LONGER_MISTAKES = [
     ("starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
     ("off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"),
     ("off by one, upwards", fair(lambda c, least: c[:, 1:, least + 1 :].mean()), [FAIR], "from 0"),
-    ("laid out otherwise", turned, [FAIR]),
+    ("eight at most", lambda n, f, least: longer_answer(n, f, min(least, 8)), [FAIR]),
 ]
 OWN_ENCODING_MISTAKES = [
     ("ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
     ("a bias of 0", WithNothing, [BEATS], "does what RoPE does"),
     ("peeks", Peeks, [CAUSAL, BEATS], "not trained"),
+    ("peeks in a batch", partial(Peeks, least=2), [CAUSAL, BEATS], "alone or beside others"),
+    ("reads its neighbours", partial(Peeks, dim=0, least=2), [CAUSAL, BEATS], "alone or beside others"),
     ("a table", lambda d, n: LearnedPositions(24, d * n), [CAUSAL, MOVES, BEATS], "refuses"),
     ("sinusoid", lambda d, n: Sinusoidal(d * n), [MOVES, BEATS], "only the distance"),
     ("the note's kernel", lambda d, n: AbsoluteGaussian(d, learnable=False), [MOVES, BEATS]),

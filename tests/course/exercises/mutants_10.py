@@ -66,11 +66,9 @@ NTK_MISTAKES = [
     ("interpolation", lambda D, t, s: rope(D, t) / s, [QUICKEST, LADDER], "slows all of them"),
     ("theta times the factor", grown(lambda D: 1), [MIDDLE, LADDER], "is not -1"),
     ("the lesson's", grown(lambda D: D / (D - 2)), [MIDDLE, LADDER], "the lesson's base"),
-    ("the root of the factor", grown(lambda D: 0.5), [MIDDLE, LADDER]),
     ("quicker", grown(lambda D: -2), [MIDDLE, LADDER], "become quicker"),
     ("in equal steps", evenly, [LADDER], "Both wishes are kept"),
     ("half of the pairs", half_of_them, [LADDER], "Both wishes are kept"),
-    ("theta forgotten", lambda D, t, s: rope(D, 1e4 * s**2), [MIDDLE, LADDER]),
     ("wavelengths", lambda D, t, s: 2 * math.pi / rope(D, t * s**2), ALL, "Are these wavelengths?"),
     ("a number for each channel", lambda D, t, s: rope(D, t * s**2, 1), ALL, "should be shape"),
 ]
@@ -99,9 +97,7 @@ FORGETS_MISTAKES = [
     ("better than never", partial(forgets, least=1), [FORGET, PRETEND]),
     ("counted after the note", partial(forgets, off=4), [REMEMBER, FORGET], "no further"),
     ("one too near", partial(forgets, off=-1), [REMEMBER, FORGET], "or more"),
-    ("half as far", lambda r, d: forgets(r, d // 2 + 6), [REMEMBER, FORGET]),
     ("told anew", partial(forgets, wrong="told anew"), [REMEMBER], "keeps everything"),
-    ("the other way round", lambda *a: not forgets(*a), [REMEMBER, FORGET, PRETEND]),
 ]
 MUTANTS = [
     *(Mutant(NTK, *mistake) for mistake in NTK_MISTAKES),

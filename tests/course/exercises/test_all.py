@@ -3,14 +3,17 @@
 import ast
 import importlib
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import babygpt_course.exercises
 from babygpt_course.exercises import Exercise
+from babygpt_course.exercises.lesson_08 import OWN_ENCODING
 from tests.course.exercises.harness import Mutant
 
 LESSONS = sorted(path.stem for path in Path(babygpt_course.exercises.__file__).parent.glob("lesson_*.py"))
@@ -82,6 +85,29 @@ def test_the_solution_pasted_into_a_notebook_passes(exercise: Exercise):
     assert report.solved, report
     assert len(exercise.hints) >= 2
     assert len({m.name for m in MUTANTS if m.exercise is exercise}) >= 3
+
+
+def in_numpy(value: Any) -> Any:
+    """Return numbers and texts as NumPy's scalars, and several of one shape as an array."""
+    if isinstance(value, tuple | list) and len({np.shape(one) for one in value}) > 1:
+        return [in_numpy(one) for one in value]
+    small = np.float32 if isinstance(value, float) else None
+    return value if isinstance(value, set) else np.array(value, dtype=small)[()]
+
+
+def one_by_one(value: Any) -> Any:
+    """Return tensors as lists of tensors, whole numbers as fractions, and a set as a list."""
+    if isinstance(value, tuple | list | set) or np.ndim(value):
+        return [one_by_one(one) for one in value]
+    return value if isinstance(value, str) else Fraction(value) if type(value) is int else torch.tensor(value)
+
+
+@pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.name != OWN_ENCODING.name], ids=name)
+@pytest.mark.parametrize("change", [in_numpy, one_by_one])
+def test_a_right_answer_passes_in_any_type(exercise: Exercise, change: Any):
+    answer = exercise.answer
+    report = exercise.check((lambda *given: change(answer(*given))) if callable(answer) else change(answer))
+    assert report.solved, report
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=name)

@@ -1,7 +1,9 @@
 """The harness of exercises: comparing answers, calling functions, reading values, hints, pictures."""
 
+import importlib
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from threading import Event, Thread
 
 import numpy as np
@@ -10,7 +12,7 @@ import torch
 from torch import nn
 
 from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_shape, texts, whole_number
-from babygpt_course.exercises.compare import difference, truth
+from babygpt_course.exercises.compare import apart, beyond, difference, plain, whole
 from babygpt_course.exercises.exercise import Exercise
 from babygpt_course.exercises.guard import run_with_timeout
 from babygpt_course.exercises.lesson_00 import UNITS
@@ -33,6 +35,9 @@ EQUAL = [
     (torch.tensor(0.5, requires_grad=True), 0.5),
     (torch.tensor([3e6 + 1]), torch.tensor([3e6])),  # the last digit of a float32
     (torch.tensor(True), True),
+    ([torch.tensor([1]), torch.tensor([2])], torch.tensor([[1], [2]])),
+    (np.array([1.0, 2.0]), (1.0, 2.0)),
+    (Fraction(1, 2), 0.5),
     (np.bool_(False), False),
     ([1.0, "a"], (1.0, "a")),
 ]
@@ -46,6 +51,19 @@ def test_only_equal_answers_have_no_difference():
     assert difference(got, torch.zeros(2, 3, 4)) == "at [1, 2, 3] came out: 0.5; should be: 0"
 
 
+def test_messages_show_what_differs():
+    assert apart(1.00002, 1.0) == "came out: 1.00002; should be: 1"
+    assert apart(torch.tensor(1), 1) == "came out: 1 (Tensor); should be: 1 (int)"
+    assert [beyond(0.5003, 0.5), beyond(2.0, 0.5), beyond(0.0205, 0.02, "%")] == ["0.5003", "2.00", "2.05%"]
+
+
+def test_an_import_is_not_cut_off(tmp_path, monkeypatch):
+    (tmp_path / "slow_module.py").write_text("import time\nfor _ in range(50): time.sleep(0.01)\nread = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    value, error, _ = run_with_timeout(0.1, lambda: importlib.import_module("slow_module").read)
+    assert (value, error) == (1, None)
+
+
 def test_shapes_are_compared_whatever_the_numbers():
     assert require_shape(torch.full((2, 3), torch.nan), "x", (2, 3)).isnan().all()
     for wrong, says in ((torch.zeros(3, 2), r"\(3, 2\)"), (None, "return"), ([[1, 2], [3]], "a tensor")):
@@ -54,8 +72,8 @@ def test_shapes_are_compared_whatever_the_numbers():
 
 
 def test_values_are_read_whatever_they_come_in():
-    assert [truth(x) for x in (True, np.bool_(True), torch.tensor(True))] == [True] * 3
-    assert [truth(x) for x in (1, "True", None, torch.tensor([True]), torch.tensor(1))] == [None] * 5
+    assert [plain(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
+    assert [whole(x) for x in (3.0, np.int64(3), torch.tensor(3), np.array(3.0), Fraction(3))] == [3] * 5
     for value in (True, 1.5, "3", None, torch.tensor([3]), 0, 11, np.inf, 1j):
         with pytest.raises(Unusable):
             whole_number(value, 1, 10)
@@ -71,10 +89,14 @@ def test_an_answer_may_not_change_its_inputs():
         lambda x: x["tensor"].zero_(),
         lambda x: x.pop("list"),
         lambda x: x["list"].append(1),
+        lambda x: x["list"].reverse(),
+        lambda x: x.update(number=2),
+        lambda x: x["pair"][0].update(text="b"),
     ]
+    given = {"model": model, "tensor": torch.ones(2), "list": [1, "a"], "number": 1, "pair": ({"text": "a"},)}
     for spoil in spoilers:
         with pytest.raises(Wrong, match="work on a copy"):
-            ask(spoil, {"model": model, "tensor": torch.ones(2), "list": [torch.ones(1)]}, what="a dict")
+            ask(spoil, given, what="a dict")
     assert model.weight.any()  # what was spoilt was a copy
 
 
