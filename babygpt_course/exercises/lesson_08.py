@@ -22,6 +22,7 @@ from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require,
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer, randomize_
 from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.studies.paired import critical_t
 
 TASKS = read_tasks("lesson_08")
 
@@ -29,19 +30,38 @@ TASKS = read_tasks("lesson_08")
 def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
     """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
+    n, middle, deviation = len(gaps), fmean(gaps), stdev(gaps)
+    decided = n >= 6 and abs(middle) > critical_t(n) * deviation / n**0.5
     word = "better" if max(gaps) < 0 else "worse" if min(gaps) > 0 else "undecided"
-    return fmean(gaps), stdev(gaps), word
+    return middle, deviation, word if decided else "undecided"
+
+
+def differences(n: int, errors: float, odd: float | None, draw: Generator) -> list[float]:
+    """Draw n differences whose mean is so many standard errors from zero; all have one sign.
+
+    odd  the first one instead: 0 for a tie, otherwise of the other sign
+    """
+    gaps = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
+    if odd is None:
+        gaps[0] = 6.0  # one far from the others makes a wide spread without another sign
+        gaps = (gaps - gaps.mean()) / gaps.std() + abs(errors) / n**0.5
+    else:
+        gaps[0] = -odd
+    return (0.04 * gaps * (1 if errors > 0 else -1)).tolist()
+
+
+SPECIMENS = (  # seeds; standard errors from zero, 2.57 decide for six and 2.20 for twelve; an odd one
+    *((6, -9.0, None), (6, 9.0, None), (6, -2.2, None), (6, -2.65, None), (12, 2.5, None)),
+    *((5, -9.0, None), (3, 9.0, None), (8, -1.0, 0.1), (7, 1.0, 0.0)),
+)
 
 
 def judges(attempt: Any, draw: Generator, part: int) -> None:
     """Ask for the mean, the deviation or the word, for all kinds of verdicts; the seeds vary far more."""
-    for n, gap in ((3, -0.1), (3, 0.1), (4, 0.0), (5, -0.06), (2, 0.05), (6, 0.0), (3, -0.03)):
-        luck = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
-        noise = 0.02 * (torch.rand(n, generator=draw, dtype=torch.float64) - 0.5)
-        if not gap:
-            noise = 0.2 * (noise - noise.mean()) - 0.0005
-        ours, theirs = (luck + gap + noise).tolist(), luck.tolist()
-        ours[0] = theirs[0] if gap == -0.03 else ours[0]  # a tie, where ours is never higher
+    for n, errors, odd in SPECIMENS:
+        theirs = (0.5 + torch.rand(n, generator=draw, dtype=torch.float64)).tolist()
+        ours = [b + gap for b, gap in zip(theirs, differences(n, errors, odd, draw), strict=True)]
+        ours[0] = theirs[0] if odd == 0 else ours[0]  # a tie to the last digit
         listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
         wanted = "three things: mean, deviation, verdict"
@@ -51,18 +71,32 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
             "Ours minus theirs": -mean,
-            "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
+            "The runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
             "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
             two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
             "That is the error of the mean": deviation / n**0.5,
         }
-        hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}" * (part == 2)
-        if part == 2 and 0 in gaps:
-            hint += ". A tie is neither lower nor higher"
-        elif part == 2 and (got[2], word) in (("better", "worse"), ("worse", "better")):
-            hint += ". A lower loss is better"
+        hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}. " * (part == 2)
+        if part == 2:
+            hint += verdict_hint(gaps, wrong_way={got[2], word} == {"better", "worse"})
         name = ("the mean difference", "the deviation", "the verdict")[part]
         require_equal(got[part], want[part], f"{what} {name}", mistakes, hint, 1e-6)
+
+
+def verdict_hint(gaps: list[float], wrong_way: bool) -> str:
+    """Return why differences decide, or why they do not."""
+    n = len(gaps)
+    error = stdev(gaps) / n**0.5
+    if wrong_way:
+        return "A lower loss is better"
+    if n < 6:
+        return "Fewer than six seeds never decide"
+    if min(gaps) <= 0 <= max(gaps):
+        return "A tie is neither lower nor higher" if 0 in gaps else "They have both signs"
+    return (
+        f"All have one sign, and their mean is {abs(fmean(gaps)) / error:.2f} standard errors from zero; "
+        f"more than critical_t({n}) = {critical_t(n):.2f} decide"
+    )
 
 
 VERDICT = Exercise(
@@ -220,7 +254,7 @@ def beats_rope(make: Any, draw: Generator) -> None:
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
     inside, outside = ([ours[at] - theirs[at] for ours, theirs in pairs] for at in range(2))
     signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
-    gaps = f"trained from {len(SEEDS)} seeds, against RoPE: inside {signs[0]}, outside {signs[1]} nats"
+    gaps = f"{len(SEEDS)} seeds, too few to decide, against RoPE: inside {signs[0]}, outside {signs[1]} nats"
     require(fmean(inside) <= INSIDE, f"{gaps}. Inside the window it is worse")
     require(max(outside) < 0, f"{gaps}. Outside it is not better in every seed")
     noise = "Outside it is better on average, by no more than the noise of three seeds"
@@ -233,7 +267,7 @@ OWN_ENCODING = Exercise(
         "it makes encodings": lambda make, _: new_encoding(make),
         "causal, with and without a cache": keeps_causality,
         "a whole text may move": may_move,
-        "beats RoPE beyond its window, in three seeds": beats_rope,
+        "ahead of RoPE beyond its window, in three seeds": beats_rope,
     },
     answer=RoPEThatForgets,
     seconds=300.0,

@@ -1,5 +1,6 @@
 """Stored numbers behind the sentences of lessons; those behind claims are in tests/course/claims."""
 
+from collections import Counter
 from itertools import combinations
 from statistics import mean, median, stdev
 
@@ -8,7 +9,7 @@ import pytest
 
 from babygpt.encodings.gaussian import gaussian
 from babygpt.metrics.inspection import reach
-from babygpt_course.museum.costs import differences, load_costs
+from babygpt_course.museum.costs import differences, effect, load_costs
 from babygpt_course.studies import gaussian_training, stretch
 from babygpt_course.studies.board import against, paired_differences
 from babygpt_course.studies.branches import CODES
@@ -99,16 +100,19 @@ def test_04_the_first_layer_has_a_head_that_is_needed(names):
 
 def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():
     costs = load_costs()
-    by_name = differences(costs)
-    higher = [name for name, found in by_name.items() if min(found) > 0]
-    lower = [name for name, found in by_name.items() if max(found) < 0]
-    unchanged = [name for name, found in by_name.items() if not any(found)]
-    assert (len(higher), len(lower), len(unchanged)) == (8, 2, 5)  # the healthy model is its own twin
-    assert all(min(by_name[name]) > 0.035 and max(by_name[name]) < 0.345 for name in higher)
-    assert lower == ["codes added twice", "mask off by one"]
-    assert all(-0.11 < gap < -0.08 for gap in by_name["codes added twice"])
-    by_seed = costs["ends"]["nothing wrong"]
-    assert 0.06 < max(by_seed) - min(by_seed) < 0.14
+    found = {name: effect(gaps) for name, gaps in differences(costs).items()}
+    count = Counter(found.values())
+    assert count == {"higher": 8, "lower": 2, "the same curve": 5}  # the healthy model is its own twin
+    means = {name: round(mean(gaps), 2) for name, gaps in differences(costs).items()}
+    higher = sorted(means[name] for name, what in found.items() if what == "higher")
+    assert (higher[0], higher[-1]) == (0.05, 0.28)
+    assert [name for name, what in found.items() if what == "lower"] == [
+        "codes added twice",
+        "mask off by one",
+    ]
+    assert means["codes added twice"] == -0.11
+    healthy = (costs["twins"][name] for name in ("nothing wrong", "codes added twice"))  # RoPE, sinusoid
+    assert [round(max(ends) - min(ends), 2) for ends in healthy] == [0.05, 0.09]
 
 
 def test_05_race_and_right_answers():

@@ -2,12 +2,13 @@
 
 import math
 from functools import partial
-from statistics import fmean, median_high, pstdev, stdev
+from statistics import fmean, pstdev, stdev
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.encodings.rotary import Rotary
 from babygpt_course.exercises.lesson_08 import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
+from babygpt_course.studies.paired import critical_t
 from tests.course.exercises.harness import Mutant, requirements
 
 MEAN, DEVIATION, WORD = requirements(VERDICT)
@@ -15,13 +16,26 @@ TOKENS, FAIR = requirements(LONGER)
 MAKES, CAUSAL, MOVES, BEATS = requirements(OWN_ENCODING)
 
 
-def verdict(ours, theirs, deviation=stdev, sides=None, sign=1, both=False):
-    """Return a wrong deviation, or a word by two rules: when is ours better, when worse?"""
+def verdict(ours, theirs, deviation=stdev, sign=1, both=False, word=None):
+    """Return a wrong deviation, or a word by another rule; the rule gets the differences."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
-    mean, _, word = verdict_answer(ours, theirs)
-    if sides:
-        word = "better" if sides[0](gaps) else "worse" if sides[1](gaps) else "undecided"
-    return sign * mean, math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps), word
+    mean, _, right = verdict_answer(ours, theirs)
+    spread = math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps)
+    return sign * mean, spread, word(gaps) if word else right
+
+
+def by_rule(least=6, one_sign=True, ties=False, limit=critical_t, per_root=1.0, words=("better", "worse")):
+    """Return a rule that is the course's but for what is given; the limit is asked of the number of seeds."""
+
+    def word(gaps):
+        n = len(gaps)
+        error = stdev(gaps) / math.sqrt(n) ** per_root
+        mixed = min(gaps) < 0 < max(gaps) or (0 in gaps and not ties)
+        if n < least or (one_sign and mixed) or abs(fmean(gaps)) <= limit(n) * error:
+            return "undecided"
+        return words[fmean(gaps) > 0]
+
+    return partial(verdict, word=word)
 
 
 def turned(near, far, least):
@@ -62,15 +76,16 @@ VERDICT_MISTAKES = [
     ("theirs minus ours", partial(verdict, sign=-1), [MEAN], "Ours minus theirs"),
     ("not a sample", partial(verdict, deviation=pstdev), [DEVIATION], "n − 1"),
     ("not in pairs", partial(verdict, both=True), [DEVIATION], "no seed in common"),
-    ("by the mean", partial(verdict, sides=(lambda g: fmean(g) < 0, any)), [WORD]),
-    (
-        "higher is better",
-        partial(verdict, sides=(lambda g: min(g) > 0, lambda g: max(g) < 0)),
-        [WORD],
-        "A lower",
-    ),
-    ("most seeds", partial(verdict, sides=(lambda g: median_high(g) < 0, any)), [WORD]),
-    ("ties count", partial(verdict, sides=(lambda g: max(g) <= 0, lambda g: min(g) >= 0)), [WORD], "A tie"),
+    ("one sign is enough", by_rule(limit=lambda n: 0.0), [WORD], "2.20 standard errors from zero; more than"),
+    ("the mean is enough", by_rule(one_sign=False), [WORD], "both signs"),
+    ("few seeds decide", by_rule(least=2), [WORD], "Fewer than six"),
+    ("more than six seeds", by_rule(least=7), [WORD], "9.00 standard errors"),
+    ("by the normal distribution", by_rule(limit=lambda n: 1.96), [WORD], "critical_t(6) = 2.57"),
+    ("one limit for all", by_rule(limit=lambda n: critical_t(6)), [WORD], "critical_t(12) = 2.20"),
+    ("degrees of freedom twice", by_rule(limit=lambda n: critical_t(n - 1)), [WORD], "2.65 standard errors"),
+    ("deviations, no errors", by_rule(per_root=0.0), [WORD], "standard errors from zero"),
+    ("higher is better", by_rule(words=("worse", "better")), [WORD], "A lower loss"),
+    ("ties count", by_rule(ties=True), [WORD], "A tie"),
 ]
 LONGER_MISTAKES = [
     ("near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),
