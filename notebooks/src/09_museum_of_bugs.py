@@ -262,7 +262,7 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug, if there is one, sleeps until the model is *used*. A twin that ends near 2.0 is sinusoidal; near 1.75, it has RoPE. For you only: the museum takes promises for proof, and no curves.
+# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug, if there is one, sleeps until the model is *used*. A twin that ends near 2.0 is sinusoidal; near 1.8, it has RoPE. For you only: the museum takes promises for proof, and no curves.
 # 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can be worth more than a ✗.
 # 3. **One ✗ is rarely proof.** Ask which other bugs would have given the same answer; `mine.hint()` knows.
 # 4. **Health takes longest to prove**: every bug must be excluded.
