@@ -36,38 +36,25 @@ def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float
     return middle, deviation, word if decided else "undecided"
 
 
-def differences(n: int, errors: float, odd: float | None, draw: Generator) -> list[float]:
-    """Draw n differences whose mean is so many standard errors from zero; all have one sign.
-
-    odd  the first one instead: 0 for a tie, otherwise of the other sign
-    """
-    gaps = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
-    if odd is None:
-        gaps[0] = 6.0  # one far from the others makes a wide spread without another sign
-        gaps = (gaps - gaps.mean()) / gaps.std() + abs(errors) / n**0.5
-    else:
-        gaps[0] = -odd
-    return (0.04 * gaps * (1 if errors > 0 else -1)).tolist()
-
-
-SPECIMENS = (  # seeds; standard errors from zero, 2.57 decide for six and 2.20 for twelve; an odd one
-    *((6, -9.0, None), (6, 9.0, None), (6, -2.2, None), (6, -2.65, None), (12, 2.5, None)),
-    *((5, -9.0, None), (3, 9.0, None), (8, -1.0, 0.1), (7, 1.0, 0.0)),
+SPECIMENS = (  # differences in thousandths of a nat; the second condition decides the first five
+    *((-228, -131, -126, -134, -130, -132), (228, 131, 126, 134, 130, 132)),
+    *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28)),
+    *((148, 17, 17, 20, 21, 10, 23, 18, 9, 8, 15, 25), (-232, -143, -148, -141, -140)),
+    *((254, 187, 182), (4, -39, -55, -22, -60, -55, -51, -30), (0, 60, 51, 34, 43, 50, 20)),
 )
 
 
 def judges(attempt: Any, draw: Generator, part: int) -> None:
     """Ask for the mean, the deviation or the word, for all kinds of verdicts; the seeds vary far more."""
-    for n, errors, odd in SPECIMENS:
+    for thousandths in SPECIMENS:
+        n = len(thousandths)
         theirs = (0.5 + torch.rand(n, generator=draw, dtype=torch.float64)).tolist()
-        ours = [b + gap for b, gap in zip(theirs, differences(n, errors, odd, draw), strict=True)]
-        ours[0] = theirs[0] if odd == 0 else ours[0]  # a tie to the last digit
+        ours = [b + gap / 1000 for b, gap in zip(theirs, thousandths, strict=True)]
         listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
         wanted = "three things: mean, deviation, verdict"
         got = ask_parts(attempt, ours, theirs, what=what, wanted=wanted, number=3)
         want = mean, deviation, word = verdict_answer(ours, theirs)
-        gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
             "Ours minus theirs": -mean,
@@ -76,27 +63,19 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
             two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
             "That is the error of the mean": deviation / n**0.5,
         }
-        hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}. " * (part == 2)
+        hint = ""
         if part == 2:
-            hint += verdict_hint(gaps, wrong_way={got[2], word} == {"better", "worse"})
+            errors = f"{abs(mean) / deviation * n**0.5:.2f} standard errors from zero"
+            why = f"All have one sign, and their mean is {errors}; more than {critical_t(n):.2f} decide"
+            if {got[2], word} == {"better", "worse"}:
+                why = "A lower loss is better"
+            elif n < 6:
+                why = "Fewer than six seeds never decide"
+            elif min(thousandths) <= 0 <= max(thousandths):
+                why = "A tie is neither lower nor higher" if 0 in thousandths else "They have both signs"
+            hint = f": the differences are {', '.join(f'{gap / 1000:+.3f}' for gap in thousandths)}. {why}"
         name = ("the mean difference", "the deviation", "the verdict")[part]
         require_equal(got[part], want[part], f"{what} {name}", mistakes, hint, 1e-6)
-
-
-def verdict_hint(gaps: list[float], wrong_way: bool) -> str:
-    """Return why differences decide, or why they do not."""
-    n = len(gaps)
-    error = stdev(gaps) / n**0.5
-    if wrong_way:
-        return "A lower loss is better"
-    if n < 6:
-        return "Fewer than six seeds never decide"
-    if min(gaps) <= 0 <= max(gaps):
-        return "A tie is neither lower nor higher" if 0 in gaps else "They have both signs"
-    return (
-        f"All have one sign, and their mean is {abs(fmean(gaps)) / error:.2f} standard errors from zero; "
-        f"more than critical_t({n}) = {critical_t(n):.2f} decide"
-    )
 
 
 VERDICT = Exercise(

@@ -65,10 +65,5 @@ def cost_table(costs: dict[str, Any]) -> Table:
         (name, f"{sum(d) / len(d):+.2f}", f"{min(d):+.2f} to {max(d):+.2f}", effect(d))
         for name, d in sorted(differences(costs).items(), key=lambda item: -sum(item[1]))
     ]
-    head = (
-        "exhibit",
-        "ends higher by (nats)",
-        f"from {len(costs['seeds'])} seeds",
-        "by the rule of lesson 08",
-    )
+    head = ("exhibit", "ends higher by (nats)", f"from {len(costs['seeds'])} seeds", "by the rule of 08")
     return Table(head, rows, stable=4)

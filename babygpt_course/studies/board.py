@@ -205,7 +205,7 @@ def of_kind(results: Results, masks: bool) -> dict[str, dict[str, Any]]:
 
 
 def paired_differences(results: Results, name: str, rival: str, key: str = "1x") -> list[float]:
-    """Return a model's number minus its rival's, seed by seed; if one has more seeds, of the first.
+    """Return a model's number minus its rival's, seed by seed.
 
     Raises BadInput for two models whose losses are not of one kind, or that refuse such a length.
     """
@@ -214,7 +214,7 @@ def paired_differences(results: Results, name: str, rival: str, key: str = "1x")
         raise BadInput(f"{name} and {rival}: a bound and a loss cannot be subtracted")
     if None in one[key] or None in other[key]:
         raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
-    return [a - b for a, b in zip(one[key], other[key], strict=False)]
+    return [a - b for a, b in zip(one[key], other[key], strict=True)]
 
 
 def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:

@@ -67,11 +67,11 @@ def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
 def test_a_bound_and_a_loss_are_not_subtracted(results):
     with pytest.raises(ValueError, match="a bound and a loss"):
         paired_differences(results, "v7", "v4")
-    assert len(paired_differences(results, "v7", "v4", "roles")) == 1  # of the seed that both have
+    assert len(paired_differences(results, "v7", "v4", "roles")) == 2
 
 
 def test_the_front_are_those_that_nobody_is_decidedly_below():
-    close, far = [1.00, 1.01, 0.99, 1.00, 1.02], [1.20, 1.21, 1.19, 1.22, 1.20]
+    close, far = [1.00, 1.01, 0.99, 1.00, 1.02, 1.01], [1.20, 1.21, 1.19, 1.22, 1.20, 1.21]
     stored = losses(a=close, b=[x + 0.01 * (-1) ** i for i, x in enumerate(close)], c=far)
     assert board.against(stored, "a") == {"b": "undecided", "c": "above"}
     assert board.front(stored, masks=False) == ["a", "b"]
