@@ -108,7 +108,8 @@ def measure_ladder(
     found = sweep(by_name, scale.seeds, run, workers)
     speed = relative_speeds(rungs, corpora, block_size, rounds)
     board: dict[str, dict[str, Any]] = {}
-    for name, rung in by_name.items():
+    for name in found:
+        rung = by_name[name]
         parameters = sum(p.numel() for p in rung.build(corpora, block_size).parameters())
         board[name] = {"masks": rung.masks, "parameters": parameters, **found[name], "speed": speed[name]}
     plain = corpora[False]
