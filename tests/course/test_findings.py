@@ -11,9 +11,9 @@ from babygpt.encodings.gaussian import gaussian
 from babygpt.metrics.inspection import reach
 from babygpt_course.museum.costs import differences, effect, load_costs
 from babygpt_course.studies import gaussian_training, stretch
-from babygpt_course.studies.board import against, paired_differences
+from babygpt_course.studies.board import against, front, paired_differences
 from babygpt_course.studies.branches import CODES
-from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.paired import LEAST_LOSS, critical_t, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_share, by_stride, losses_among_two
 
@@ -257,35 +257,43 @@ def test_07b_pope():
 
 
 def test_08_losses_and_cost():
-    sides, losses = against(LADDER, "v4"), {name: found["1x"] for name, found in BOARD.items()}
-    assert all(sides[name] == "undecided" for name in ("v3", "v5 fixed", "v6", "alibi"))
-    assert all(sides[name] == "above" for name in ("v1", "v2", "v5", "nope", "learned", "pope"))
-    behind, gaps = (paired_differences(LADDER, name, "v4") for name in ("nope", "v5 fixed"))
-    assert min(behind) > 0.15
-    assert mean(behind) > 0.2
-    assert (round(min(gaps), 3), round(max(gaps), 3)) == (-0.018, 0.007)
-    assert all(0 < loss - LADDER["bigram_floor"] < 0.02 for loss in losses["v1"] + losses["v2"])
-    assert 0.04 < min(mean(losses[name]) for name in sides) - LADDER["window_floor"] < 0.08
+    sides = against(LADDER, "v4")
+    level, attending = ("v3", "v5 fixed", "v6", "alibi"), ("v5", "learned", "pope", "nope")
+    assert front(LADDER, masks=False) == ["v3", "v4", *level[1:]]
+    assert {sides[name] for name in level} == {"undecided"}
+    behind = {name: paired_differences(LADDER, name, "v4") for name in (*attending, *level)}
+    assert {exceeds(behind[name]) for name in attending} == {"holds"}
+    assert [round(mean(behind[name]), 2) for name in attending] == [0.06, 0.06, 0.08, 0.24]
+    margin = {name: critical_t(6) * stdev(gaps) / 6**0.5 for name, gaps in behind.items()}
+    spans = {
+        name: np.round(mean(gaps) + margin[name] * np.array([-1, 1]), 2) for name, gaps in behind.items()
+    }
+    assert spans["v6"].tolist() == [-0.05, 0.07]
+    assert exceeds(behind["v5 fixed"]) == exceeds([-gap for gap in behind["v5 fixed"]]) == "fails"
+    assert (round(min(behind["v5 fixed"]), 3), round(max(behind["v5 fixed"]), 3)) == (-0.018, 0.007)
+    assert exceeds(paired_differences(LADDER, "v5", "v5 fixed")) == "holds"
+    bigram = [loss - LADDER["bigram_floor"] for name in ("v1", "v2") for loss in BOARD[name]["1x"]]
+    assert 0 < min(bigram) < max(bigram) < LEAST_LOSS
     same = [n for n, m in BOARD.items() if not m["masks"] and m["parameters"] > 200_000 and n != "v6"]
     ratios = [
-        stdev(paired_differences(LADDER, a, b)) / np.hypot(stdev(losses[a]), stdev(losses[b]))
+        stdev(paired_differences(LADDER, a, b)) / np.hypot(stdev(BOARD[a]["1x"]), stdev(BOARD[b]["1x"]))
         for a, b in combinations(same, 2)
     ]
-    assert 0.9 < median(ratios) < 1.15  # runs of one seed share hardly any luck
-    assert 1.0 <= BOARD["nope"]["speed"] < 1.06
-    assert all(0.9 <= BOARD[name]["speed"] < 1 for name in ("v5", "v5 fixed", "alibi"))
-    assert 0.8 < BOARD["pope"]["speed"] < 0.9
+    assert 0.8 < median(ratios) < 1.2  # runs of one seed share hardly any luck
+    speeds = {name: BOARD[name]["speed"] for name in ("v4", *sides) if BOARD[name]["parameters"] > 200_000}
+    assert max(speeds.pop("pope"), speeds.pop("v6")) < 0.9 < min(speeds.values())
 
 
 def test_08_right_answers():
     writers = {name: BOARD[name]["roles"] for name in ("v4", *against(LADDER, "v4"))}
     found = {name: sum(x >= 0.9 for x in shares) for name, shares in writers.items()}
+    assert [found[name] for name in ("v4", "v5 fixed", "v3", "v6", "alibi")] == [6, 6, 5, 4, 3]
+    assert [found[name] for name in ("learned", "v5", "pope", "nope", "v1")] == [2, 1, 0, 0, 0]
     between = [x for shares in writers.values() for x in shares if 0.6 < x < 0.9]
-    assert found["v4"] == found["v5 fixed"] == len(LADDER["seeds"])
-    assert found["nope"] == found["pope"] == found["v1"] == 0
     assert len(between) < sum(map(len, writers.values())) / 8
-    assert round(mean(writers["v6"]), 2) == 0.79
-    assert 0.96 <= min(writers["v4"]) < max(writers["v4"]) < 0.985
+    assert f"{mean(writers['v6']):.0%}" == "82%"
+    assert min(abs(share - mean(writers["v6"])) for share in writers["v6"]) > 0.1
+    assert (f"{min(writers['v4']):.0%}", f"{max(writers['v4']):.0%}") == ("96%", "98%")
     assert max(BOARD["v4"]["whole"]) < 0.3
     assert all(max(BOARD[name]["whole"]) > 0.7 for name in ("v3", "v5 fixed", "v6", "alibi"))
     assert max(max(found["roles"]) for found in BOARD.values() if found["masks"]) < 0.55
@@ -294,19 +302,21 @@ def test_08_right_answers():
 def test_08_longer_than_trained():
     names = [name for name in ("v4", *against(LADDER, "v4")) if None not in BOARD[name]["past"]]
     past = {name: BOARD[name]["past"] for name in names}
-    ours = (*names, "v7", "v7-rope", "v7-pope")
-    near, far = ({name: mean(BOARD[name][length]) for name in ours} for length in ("1x", "4x"))
+    near, far = ({name: mean(BOARD[name][length]) for name in names} for length in ("1x", "4x"))
     assert all(far[name] < near[name] for name in ("v5", "v5 fixed", "alibi"))
     assert min(names, key=far.get) == "v5 fixed"
     assert max(map(abs, past["v5"] + past["v5 fixed"])) < 0.001
-    assert "below" not in {decided_side(seeds) for seeds in past.values()}
-    assert 0.02 < min(past["alibi"]) < max(past["alibi"]) < 0.1
-    assert 0.05 < mean(past["pope"]) < mean(past["v6"]) < 0.15
-    assert min(past["v3"]) > 2
-    assert min(past["v4"] + past["nope"]) > 0.3
-    assert 0.4 < mean(past["v4"]) < mean(past["nope"]) < 0.6
-    gates, rope, pope = (far[name] - near[name] for name in ("v7", "v7-rope", "v7-pope"))
-    assert gates > 1 > rope > 0.3 > 0.15 > pope > 0
+    losing = ("alibi", "pope", "v6", "v4", "nope", "v3")
+    assert {exceeds(past[name]) for name in losing} == {"holds"}
+    assert [round(mean(past[name]), 2) for name in losing] == [0.06, 0.07, 0.17, 0.47, 0.57, 2.99]
+    change = {
+        name: np.subtract(BOARD[name]["4x"], BOARD[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")
+    }
+    assert [round(float(seeds.mean()), 2) for seeds in change.values()] == [1.36, 0.41, 0.10]
+    assert exceeds(list(change["v7"] - change["v7-rope"])) == "holds"
+    assert exceeds(list(change["v7-rope"] - change["v7-pope"])) == "holds"
+    inside = against(LADDER, "v7-rope")
+    assert inside["v7-pope"] == inside["v7"] == "undecided"
 
 
 def test_10_reading_on_untuned():
