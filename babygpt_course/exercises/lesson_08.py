@@ -36,6 +36,7 @@ def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float
     return middle, deviation, word if decided else "undecided"
 
 
+PARTS = ("the mean difference", "its deviation, over pairs", "the word")
 SPECIMENS = (  # differences in thousandths of a nat; the second condition decides the first five
     *((-228, -131, -126, -134, -130, -132), (228, 131, 126, 134, 130, 132)),
     *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28)),
@@ -63,28 +64,23 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
             two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
             "That is the error of the mean": deviation / n**0.5,
         }
-        hint = ""
+        hint, listed = "", [f"{gap / 1000:+.3f}" for gap in thousandths]
         if part == 2:
             errors = f"{abs(mean) / deviation * n**0.5:.2f} standard errors from zero"
             why = f"All have one sign, and their mean is {errors}; more than {critical_t(n):.2f} decide"
-            if {got[2], word} == {"better", "worse"}:
+            if (got[2], word) in (("better", "worse"), ("worse", "better")):
                 why = "A lower loss is better"
             elif n < 6:
                 why = "Fewer than six seeds never decide"
             elif min(thousandths) <= 0 <= max(thousandths):
                 why = "A tie is neither lower nor higher" if 0 in thousandths else "They have both signs"
-            hint = f": the differences are {', '.join(f'{gap / 1000:+.3f}' for gap in thousandths)}. {why}"
-        name = ("the mean difference", "the deviation", "the verdict")[part]
-        require_equal(got[part], want[part], f"{what} {name}", mistakes, hint, 1e-6)
+            hint = f": the differences are {', '.join(listed)}. {why}"
+        require_equal(got[part], want[part], f"{what} {PARTS[part]}", mistakes, hint, 1e-6)
 
 
 VERDICT = Exercise(
     TASKS["A verdict, in pairs"],
-    checks={
-        "the mean difference": partial(judges, part=0),
-        "its deviation, over pairs": partial(judges, part=1),
-        "the word": partial(judges, part=2),
-    },
+    checks={requirement: partial(judges, part=part) for part, requirement in enumerate(PARTS)},
     answer=verdict_answer,
 )
 

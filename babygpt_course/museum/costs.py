@@ -34,7 +34,7 @@ def measure_costs(museums: Sequence[Museum]) -> dict[str, Any]:
 
 
 def write_costs() -> None:
-    """Measure and store them: about five minutes of one core."""
+    """Measure and store them: about one minute of one core."""
     corpus = load_corpus()
     costs = {**hardware(), **measure_costs([Museum(corpus, seed) for seed in SEEDS])}
     STORED.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
