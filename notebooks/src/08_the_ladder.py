@@ -281,7 +281,9 @@ assert max(map(len, stories)) < results["block_size"]
 change = {name: np.subtract(board[name]["4x"], board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
 for name, seeds in change.items():
     print(f"{name:9}", *(f"{x:+.2f}" for x in seeds))
-print("inside:  v7-pope and v7 against v7-rope:", *(against(results, "v7-rope")[n] for n in ("v7-pope", "v7")))
+print(
+    "inside:  v7-pope and v7 against v7-rope:", *(against(results, "v7-rope")[n] for n in ("v7-pope", "v7"))
+)
 print("outside:", *(decided_side(list(change[n] - change["v7-rope"])) for n in ("v7-pope", "v7")))
 
 # %% [markdown]
@@ -389,8 +391,8 @@ of_ten.compare(10 * total.holds / len(measured))
 notes = sorted({claim.note for claim, _ in measured})
 rows = [(name[:3], count_verdicts([pair for pair in measured if pair[0].note == name])) for name in notes]
 rows.append(("all", total))
-lines = [(name, *map(str, (t.holds, t.depends, t.undecided, t.fails, t.faults))) for name, t in rows]
-Table(("note", "holds", "depends", "undecided", "fails", "different faults"), lines, stable=1)
+lines = [(name, *map(str, vars(counts).values())) for name, counts in rows]
+Table(("note", *vars(total)), lines, stable=1)
 
 # %% [markdown]
 # Fewer than half hold. A failure is no verdict on its author: the ideas that fail are often one line away from ideas that work, and it took the measurement to find the line. A kernel of the position became a kernel of the distance. A gate that forgot its sine got it back. An idea that is written down so exactly that it can be refuted is worth more than one that cannot. Nor is a verdict the last word: each has a scope, which `python -m babygpt claims` prints beside the note's own sentence, and where a model was trained it was a small one. What each note says, section by section, stands in `docs/notes/`.
