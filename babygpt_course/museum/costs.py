@@ -13,7 +13,7 @@ from babygpt_course.studies.figures import hardware
 from babygpt_course.studies.paired import UNDECIDED, exceeds
 from babygpt_course.studies.sweep import SEEDS
 
-STORED = Path(__file__).with_name("costs.json")
+STORED, FRESH = (Path(__file__).with_name(name) for name in ("costs.json", "fresh_costs.json"))
 LAST = 10  # steps at the end whose losses are averaged
 
 
@@ -33,16 +33,16 @@ def measure_costs(museums: Sequence[Museum]) -> dict[str, Any]:
     return {"steps": steps, "seeds": seeds, "ends": ends, "twins": twins}
 
 
-def write_costs() -> None:
-    """Measure and store them: about one minute of one core."""
+def write_costs(seeds: Sequence[int] = SEEDS, path: Path = STORED) -> None:
+    """Measure and store them, about a minute of one core. FRESH holds those of FRESH_SEEDS."""
     corpus = load_corpus()
-    costs = {**hardware(), **measure_costs([Museum(corpus, seed) for seed in SEEDS])}
-    STORED.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
+    costs = {**hardware(), **measure_costs([Museum(corpus, seed) for seed in seeds])}
+    path.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
 
 
-def load_costs() -> dict[str, Any]:
+def load_costs(path: Path = STORED) -> dict[str, Any]:
     """Return the stored result of `measure_costs`."""
-    return dict(json.loads(STORED.read_text(encoding="utf-8")))
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def differences(costs: dict[str, Any]) -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ import pytest
 
 from babygpt.encodings.gaussian import gaussian
 from babygpt.metrics.inspection import reach
-from babygpt_course.museum.costs import differences, effect, load_costs
+from babygpt_course.museum.costs import FRESH, differences, effect, load_costs
 from babygpt_course.studies import gaussian_training, stretch
 from babygpt_course.studies.board import against, front, paired_differences
 from babygpt_course.studies.branches import CODES
@@ -111,6 +111,7 @@ def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():
         "mask off by one",
     ]
     assert means["codes added twice"] == -0.11
+    assert {name: effect(gaps) for name, gaps in differences(load_costs(FRESH)).items()} == found
     healthy = (costs["twins"][name] for name in ("nothing wrong", "codes added twice"))  # RoPE, sinusoid
     assert [round(max(ends) - min(ends), 2) for ends in healthy] == [0.05, 0.09]
 
