@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from babygpt.data import load_corpus
+from babygpt_course.claims import by_luck
 from babygpt_course.studies.board import COLUMNS, WORLD, front, front_title, of_kind, table_row, who_answers
 from babygpt_course.studies.paired import RULE
 from babygpt_course.studies.results import Results
@@ -36,9 +37,9 @@ pair by pair, and [the results](docs/results.md#the-board) say in words what it 
 
 {columns}
 
-{rule} The {pairs} pairs of models that write from left to right
-are many comparisons: if all were equal, luck would still decide one or two of them. From left to right, no
-other model is decidedly below {leaders}. Of those that fill in, none is below {fillers}.
+{rule} The models that write from left to right make {pairs} pairs. {luck}
+From left to right, no other model is decidedly below {leaders}. Of those that fill in, none is below
+{fillers}.
 
 ## Measure it again
 
@@ -84,6 +85,7 @@ def board_page(results: Results, root: Path = ROOT) -> str:
     shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
     headings = re.findall(r"^## (.+)$", (root / STUDIES).read_text(encoding="utf-8"), flags=re.M)
     others = [heading for heading in headings if heading != "The board"]
+    pairs = math.comb(len(of_kind(results, masks=False)), 2)
     return PAGE.format(
         **vars(shape),
         models=len(results["board"]),
@@ -93,7 +95,8 @@ def board_page(results: Results, root: Path = ROOT) -> str:
         table=table(results),
         columns="\n".join(f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS),
         rule=RULE,
-        pairs=math.comb(len(of_kind(results, masks=False)), 2),
+        pairs=pairs,
+        luck=by_luck(pairs),
         leaders=join_words(front(results, masks=False)),
         fillers=join_words(front(results, masks=True)),
         minutes=results["minutes"],
