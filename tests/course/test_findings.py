@@ -13,7 +13,7 @@ from babygpt_course.museum.costs import FRESH, differences, effect, load_costs
 from babygpt_course.studies import gaussian_training, stretch
 from babygpt_course.studies.board import against, front, paired_differences
 from babygpt_course.studies.branches import CODES
-from babygpt_course.studies.paired import LEAST_LOSS, critical_t, exceeds
+from babygpt_course.studies.paired import LEAST_LOSS, critical_t, decided_side, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_share, by_stride, losses_among_two
 
@@ -262,6 +262,9 @@ def test_08_losses_and_cost():
     level, attending = ("v3", "v5 fixed", "v6", "alibi"), ("v5", "learned", "pope", "nope")
     assert front(LADDER, masks=False) == ["v3", "v4", *level[1:]]
     assert {sides[name] for name in level} == {"undecided"}
+    pairs = combinations((name for name, found in BOARD.items() if not found["masks"]), 2)
+    decided = [decided_side(paired_differences(LADDER, one, other)) != "undecided" for one, other in pairs]
+    assert (sum(decided), len(decided)) == (38, 55)
     behind = {name: paired_differences(LADDER, name, "v4") for name in (*attending, *level)}
     assert {exceeds(behind[name]) for name in attending} == {"holds"}
     assert [round(mean(behind[name]), 2) for name in attending] == [0.06, 0.06, 0.08, 0.24]

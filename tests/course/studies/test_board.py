@@ -13,7 +13,7 @@ from babygpt_course.studies import board
 from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder, measure
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale, in_turn
+from babygpt_course.studies.sweep import Scale, in_turn, keep_runs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -44,6 +44,12 @@ def test_every_seed_of_every_model_is_on_the_board(results):
         assert found["parameters"] == sum(p.numel() for p in model.parameters())
         assert found["speed"] > 0
     assert results["board"]["v4"]["speed"] == 1.0
+
+
+def test_a_part_of_the_board_can_be_measured(tmp_path):
+    workers = keep_runs(tmp_path / "ladder.partial.json", only="'v1'")
+    found = board.measure_ladder(workers, Scale(2, (1,), 9_000, 4), SMALL[:2], 3, 1)
+    assert list(found["board"]) == ["v1"]
 
 
 def test_a_measurement_that_a_model_does_not_allow_is_left_out(results):
