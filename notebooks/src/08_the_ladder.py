@@ -104,13 +104,13 @@ one_sign = mean(min(some) > 0 or max(some) < 0 for some in luck)
 same_sign.compare(100 * one_sign)
 
 # %% [markdown]
-# Six coins fall on one side in one of 32 cases; five coins do so in one of 16, and three in one of four. So "lower in every seed" is weak evidence if there are three seeds. Our rule asks for three things:
+# Six coins all fall on one side in one of 32 cases, five coins in one of 16, and three coins in one of four. So "lower in every seed" is weak evidence if there are three seeds. Our rule asks for three things:
 #
 # 1. at least **six** paired seeds, so that the sign alone misleads in fewer than 5 of 100 comparisons;
 # 2. **one sign** in all of them;
-# 3. a mean that is **far from zero**: further than luck takes the mean of six equal models in 95 of 100 cases. That is 2.57 standard errors (a standard error is the standard deviation of the six, divided by √6). Student computed this limit; he brewed beer and had few samples. `critical_t` returns it.
+# 3. a mean that is **far from zero**: further than luck takes the mean of six differences between equal models in 95 of 100 cases. That is 2.57 standard errors (a standard error is the standard deviation of the six, divided by √6). Student computed this limit; he brewed beer and had few samples. `critical_t` returns it.
 #
-# If one of the three is missing, the verdict is *undecided*. This is a result like the others.
+# If one of the three is missing, the verdict is [undecided](../docs/glossary.md#undecided). This is a result like the others.
 
 # %%
 decided = mean(decided_side(some) != "undecided" for some in luck)
@@ -237,7 +237,7 @@ for name in ("v3", "v4", "v5 fixed", "alibi", "v6", "v5", "learned", "pope", "no
     print(f"{name:9}", *(f"{x:4.0%}" for x in roles), "  whole names", *(f"{x:4.0%}" for x in whole))
 writers = {name: board[name]["roles"] for name in ("v4", *sides)}
 found = {name: sum(x >= 0.9 for x in seeds) for name, seeds in writers.items()}
-print("seeds that found it:", *(f"{name} {n}" for name, n in found.items() if n))
+print("seeds that learned it:", *(f"{name} {n}" for name, n in found.items() if n))
 
 # %% [markdown]
 # So the mean of such a row may describe none of its runs (v6's 82% does not), and its standard deviation is not an error bar. Ask instead *how many seeds learned it in time*, with nine right answers of ten or more. RoPE and the fixed Gaussian did so from all six seeds, the sinusoid from five, v6 from four, ALiBi from three, the learned table from two, the Gaussian with a trained kernel from one. PoPE from left to right, and attention without a code, did so from none. Notebook 05 asks why the trained kernel is slow.
