@@ -163,7 +163,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# These six runs are stored, because training them takes a while (`babygpt_course.museum.costs`). The gap in the figure is about twice as large. If you have one curve and no twin, you cannot tell such a cost from a seed with bad luck.
+# These six runs are stored, because training them takes a while (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed.
 #
 # So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
 
@@ -262,7 +262,7 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug, if there is one, sleeps until the model is *used*. A twin that ends near 2.0 is sinusoidal; near 1.8, it has RoPE. For you only: the museum takes promises for proof, and no curves.
+# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug, if there is one, sleeps until the model is *used*. A twin that ends near 2.0 is sinusoidal; near 1.7, it has RoPE. For you only: the museum takes promises for proof, and no curves.
 # 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can be worth more than a ✗.
 # 3. **One ✗ is rarely proof.** Ask which other bugs would have given the same answer; `mine.hint()` knows.
 # 4. **Health takes longest to prove**: every bug must be excluded.

@@ -114,6 +114,7 @@ def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():
     assert {name: effect(gaps) for name, gaps in differences(load_costs(FRESH)).items()} == found
     healthy = (costs["twins"][name] for name in ("nothing wrong", "codes added twice"))  # RoPE, sinusoid
     assert [round(max(ends) - min(ends), 2) for ends in healthy] == [0.05, 0.09]
+    assert np.round(np.quantile(costs["twins"]["nothing wrong"], [0, 1]), 2).tolist() == [1.75, 1.80]
 
 
 def test_05_race_and_right_answers():
