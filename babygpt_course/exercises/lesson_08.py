@@ -22,6 +22,7 @@ from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require,
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.draws import integer, randomize_
 from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.studies.paired import critical_t
 
 TASKS = read_tasks("lesson_08")
 
@@ -29,49 +30,57 @@ TASKS = read_tasks("lesson_08")
 def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
     """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
+    n, middle, deviation = len(gaps), fmean(gaps), stdev(gaps)
+    decided = n >= 6 and abs(middle) > critical_t(n) * deviation / n**0.5
     word = "better" if max(gaps) < 0 else "worse" if min(gaps) > 0 else "undecided"
-    return fmean(gaps), stdev(gaps), word
+    return middle, deviation, word if decided else "undecided"
+
+
+PARTS = ("the mean difference", "its deviation, over pairs", "the word")
+SPECIMENS = (  # differences in thousandths of a nat; the second condition decides the first five
+    *((-228, -131, -126, -134, -130, -132), (228, 131, 126, 134, 130, 132)),
+    *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28)),
+    *((148, 17, 17, 20, 21, 10, 23, 18, 9, 8, 15, 25), (-232, -143, -148, -141, -140)),
+    *((254, 187, 182), (4, -39, -55, -22, -60, -55, -51, -30), (0, 60, 51, 34, 43, 50, 20)),
+)
 
 
 def judges(attempt: Any, draw: Generator, part: int) -> None:
     """Ask for the mean, the deviation or the word, for all kinds of verdicts; the seeds vary far more."""
-    for n, gap in ((3, -0.1), (3, 0.1), (4, 0.0), (5, -0.06), (2, 0.05), (6, 0.0), (3, -0.03)):
-        luck = 0.5 + torch.rand(n, generator=draw, dtype=torch.float64)
-        noise = 0.02 * (torch.rand(n, generator=draw, dtype=torch.float64) - 0.5)
-        if not gap:
-            noise = 0.2 * (noise - noise.mean()) - 0.0005
-        ours, theirs = (luck + gap + noise).tolist(), luck.tolist()
-        ours[0] = theirs[0] if gap == -0.03 else ours[0]  # a tie, where ours is never higher
+    for thousandths in SPECIMENS:
+        n = len(thousandths)
+        theirs = (0.5 + torch.rand(n, generator=draw, dtype=torch.float64)).tolist()
+        ours = [b + gap / 1000 for b, gap in zip(theirs, thousandths, strict=True)]
         listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
         wanted = "three things: mean, deviation, verdict"
         got = ask_parts(attempt, ours, theirs, what=what, wanted=wanted, number=3)
         want = mean, deviation, word = verdict_answer(ours, theirs)
-        gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
             "Ours minus theirs": -mean,
-            "Three runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
+            "The runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
             "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
             two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
             "That is the error of the mean": deviation / n**0.5,
         }
-        hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}" * (part == 2)
-        if part == 2 and 0 in gaps:
-            hint += ". A tie is neither lower nor higher"
-        elif part == 2 and (got[2], word) in (("better", "worse"), ("worse", "better")):
-            hint += ". A lower loss is better"
-        name = ("the mean difference", "the deviation", "the verdict")[part]
-        require_equal(got[part], want[part], f"{what} {name}", mistakes, hint, 1e-6)
+        hint, listed = "", [f"{gap / 1000:+.3f}" for gap in thousandths]
+        if part == 2:
+            errors = f"{abs(mean) / deviation * n**0.5:.2f} standard errors from zero"
+            why = f"All have one sign, and their mean is {errors}; more than {critical_t(n):.2f} decide"
+            if (got[2], word) in (("better", "worse"), ("worse", "better")):
+                why = "A lower loss is better"
+            elif n < 6:
+                why = "Fewer than six seeds never decide"
+            elif min(thousandths) <= 0 <= max(thousandths):
+                why = "A tie is neither lower nor higher" if 0 in thousandths else "They have both signs"
+            hint = f": the differences are {', '.join(listed)}. {why}"
+        require_equal(got[part], want[part], f"{what} {PARTS[part]}", mistakes, hint, 1e-6)
 
 
 VERDICT = Exercise(
     TASKS["A verdict, in pairs"],
-    checks={
-        "the mean difference": partial(judges, part=0),
-        "its deviation, over pairs": partial(judges, part=1),
-        "the word": partial(judges, part=2),
-    },
+    checks={requirement: partial(judges, part=part) for part, requirement in enumerate(PARTS)},
     answer=verdict_answer,
 )
 
@@ -223,7 +232,7 @@ def beats_rope(make: Any, draw: Generator) -> None:
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
     inside, outside = ([ours[at] - theirs[at] for ours, theirs in pairs] for at in range(2))
     signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
-    gaps = f"trained from {len(SEEDS)} seeds, against RoPE: inside {signs[0]}, outside {signs[1]} nats"
+    gaps = f"{len(SEEDS)} seeds, too few to decide, against RoPE: inside {signs[0]}, outside {signs[1]} nats"
     require(fmean(inside) <= INSIDE, f"{gaps}. Inside the window it is worse")
     require(max(outside) < 0, f"{gaps}. Outside it is not better in every seed")
     noise = "Outside it is better on average, by no more than the noise of three seeds"
@@ -236,7 +245,7 @@ OWN_ENCODING = Exercise(
         "it makes encodings": lambda make, _: new_encoding(make),
         "causal, with and without a cache": keeps_causality,
         "a whole text may move": may_move,
-        "beats RoPE beyond its window, in three seeds": beats_rope,
+        "ahead of RoPE beyond its window, in three seeds": beats_rope,
     },
     answer=RoPEThatForgets,
     seconds=300.0,

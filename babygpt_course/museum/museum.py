@@ -212,7 +212,7 @@ class Museum:
         self.cases = [Case(number, exhibit, self) for number, exhibit in enumerate(order, 1)]
         self.corpus, self.seed = corpus, seed
         self.objective = NextToken(corpus, SHAPE.block_size)
-        self.plan = TrainConfig(steps=steps, batch_size=8)
+        self.plan = TrainConfig(steps=steps, batch_size=8, seed=seed)
         self.trained: dict[Make, list[float]] = {}
 
     def __repr__(self) -> str:

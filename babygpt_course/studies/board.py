@@ -108,7 +108,8 @@ def measure_ladder(
     found = sweep(by_name, scale.seeds, run, workers)
     speed = relative_speeds(rungs, corpora, block_size, rounds)
     board: dict[str, dict[str, Any]] = {}
-    for name, rung in by_name.items():
+    for name in found:
+        rung = by_name[name]
         parameters = sum(p.numel() for p in rung.build(corpora, block_size).parameters())
         board[name] = {"masks": rung.masks, "parameters": parameters, **found[name], "speed": speed[name]}
     plain = corpora[False]
@@ -205,7 +206,7 @@ def of_kind(results: Results, masks: bool) -> dict[str, dict[str, Any]]:
 
 
 def paired_differences(results: Results, name: str, rival: str, key: str = "1x") -> list[float]:
-    """Return a model's number minus its rival's, seed by seed; if one has more seeds, of the first.
+    """Return a model's number minus its rival's, seed by seed.
 
     Raises BadInput for two models whose losses are not of one kind, or that refuse such a length.
     """
@@ -214,7 +215,7 @@ def paired_differences(results: Results, name: str, rival: str, key: str = "1x")
         raise BadInput(f"{name} and {rival}: a bound and a loss cannot be subtracted")
     if None in one[key] or None in other[key]:
         raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
-    return [a - b for a, b in zip(one[key], other[key], strict=False)]
+    return [a - b for a, b in zip(one[key], other[key], strict=True)]
 
 
 def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:

@@ -1,11 +1,14 @@
 """Page of the board: all versions on equal terms, as the stored results have them."""
 
+import math
 import re
 from html import escape
 from pathlib import Path
 
 from babygpt.data import load_corpus
+from babygpt_course.claims import by_luck
 from babygpt_course.studies.board import COLUMNS, WORLD, front, front_title, of_kind, table_row, who_answers
+from babygpt_course.studies.paired import RULE
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import small_config
 from tools.book.outputs import join_words
@@ -17,8 +20,8 @@ PAGE = """# The board
 
 {models} small models, each a version of the course's GPT or a rival of one, on equal terms: the same
 stories, the same body of {n_layer} layers, {n_head} heads and {n_embd} channels, {steps} steps, and the same
-{seeds} seeds. What a larger model does, or a longer
-training, this board does not say.
+{seeds} seeds, and one learning rate for all. The board does not show what a larger model does, a longer
+training, or a learning rate that is tuned for each model.
 
 ![{alt}](figures/ladder.png)
 
@@ -34,9 +37,9 @@ pair by pair, and [the results](docs/results.md#the-board) say in words what it 
 
 {columns}
 
-A row is read beside another, seed by seed: the difference of two models counts as decided if all seeds agree
-on its sign and its mean is further from 0 than luck takes five equal models in 95 of 100 cases. From left to
-right, no other is decidedly below {leaders}. Of those that fill in, none is below {fillers}.
+{rule} The models that write from left to right make {pairs} pairs. {luck}
+From left to right, no other model is decidedly below {leaders}. Of those that fill in, none is below
+{fillers}.
 
 ## Measure it again
 
@@ -82,6 +85,7 @@ def board_page(results: Results, root: Path = ROOT) -> str:
     shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
     headings = re.findall(r"^## (.+)$", (root / STUDIES).read_text(encoding="utf-8"), flags=re.M)
     others = [heading for heading in headings if heading != "The board"]
+    pairs = math.comb(len(of_kind(results, masks=False)), 2)
     return PAGE.format(
         **vars(shape),
         models=len(results["board"]),
@@ -90,6 +94,9 @@ def board_page(results: Results, root: Path = ROOT) -> str:
         alt=picture_in_words(results),
         table=table(results),
         columns="\n".join(f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS),
+        rule=RULE,
+        pairs=pairs,
+        luck=by_luck(pairs),
         leaders=join_words(front(results, masks=False)),
         fillers=join_words(front(results, masks=True)),
         minutes=results["minutes"],

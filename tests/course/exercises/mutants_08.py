@@ -2,12 +2,13 @@
 
 import math
 from functools import partial
-from statistics import fmean, median_high, pstdev, stdev
+from statistics import fmean, pstdev, stdev
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian
 from babygpt.encodings.rotary import Rotary
-from babygpt_course.exercises.lesson_08 import LONGER, OWN_ENCODING, VERDICT, longer_answer, verdict_answer
+from babygpt_course.exercises.lesson_08 import LONGER, OWN_ENCODING, VERDICT, longer_answer
+from babygpt_course.studies.paired import critical_t
 from tests.course.exercises.harness import Mutant, requirements
 
 MEAN, DEVIATION, WORD = requirements(VERDICT)
@@ -15,13 +16,18 @@ TOKENS, FAIR = requirements(LONGER)
 MAKES, CAUSAL, MOVES, BEATS = requirements(OWN_ENCODING)
 
 
-def verdict(ours, theirs, deviation=stdev, sides=None, sign=1, both=False):
-    """Return a wrong deviation, or a word by two rules: when is ours better, when worse?"""
+def verdict(ours, theirs, deviation=stdev, sign=1, both=False, **rule):
+    """Return a wrong deviation, or a word by another rule."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
-    mean, _, word = verdict_answer(ours, theirs)
-    if sides:
-        word = "better" if sides[0](gaps) else "worse" if sides[1](gaps) else "undecided"
-    return sign * mean, math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps), word
+    spread = math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps)
+    return sign * fmean(gaps), spread, word(gaps, **rule)
+
+
+def word(gaps, least=6, one_sign=True, ties=False, limit=critical_t, root=2, words=("better", "worse")):
+    """Return the word of a rule that is the course's but for what is given."""
+    mixed = min(gaps) < 0 < max(gaps) or (0 in gaps and not ties)
+    near = abs(fmean(gaps)) <= limit(len(gaps)) * stdev(gaps) / len(gaps) ** (1 / root)
+    return "undecided" if len(gaps) < least or (one_sign and mixed) or near else words[fmean(gaps) > 0]
 
 
 def fair(some):
@@ -57,15 +63,17 @@ VERDICT_MISTAKES = [
     ("theirs minus ours", partial(verdict, sign=-1), [MEAN], "Ours minus theirs"),
     ("not a sample", partial(verdict, deviation=pstdev), [DEVIATION], "n − 1"),
     ("not in pairs", partial(verdict, both=True), [DEVIATION], "no seed in common"),
-    ("by the mean", partial(verdict, sides=(lambda g: fmean(g) < 0, any)), [WORD]),
-    (
-        "higher is better",
-        partial(verdict, sides=(lambda g: min(g) > 0, lambda g: max(g) < 0)),
-        [WORD],
-        "A lower",
-    ),
-    ("most seeds", partial(verdict, sides=(lambda g: median_high(g) < 0, any)), [WORD]),
-    ("ties count", partial(verdict, sides=(lambda g: max(g) <= 0, lambda g: min(g) >= 0)), [WORD], "A tie"),
+    ("sorted, so that pairs are lost", lambda a, b: verdict(sorted(a), sorted(b)), [DEVIATION, WORD]),
+    ("one sign is enough", partial(verdict, limit=lambda n: 0.0), [WORD], "2.20 standard errors from zero"),
+    ("the mean is enough", partial(verdict, one_sign=False), [WORD], "both signs"),
+    ("few seeds decide", partial(verdict, least=2), [WORD], "Fewer than six"),
+    ("more than six seeds", partial(verdict, least=7), [WORD], "9.03 standard errors"),
+    ("by the normal distribution", partial(verdict, limit=lambda n: 1.96), [WORD], "more than 2.57"),
+    ("one limit for all", partial(verdict, limit=lambda n: critical_t(6)), [WORD], "more than 2.20"),
+    ("a seed too few", partial(verdict, limit=lambda n: critical_t(n - 1)), [WORD], "2.65 standard errors"),
+    ("deviations, no errors", partial(verdict, root=math.inf), [WORD], "standard errors from zero"),
+    ("higher is better", partial(verdict, words=("worse", "better")), [WORD], "A lower loss"),
+    ("ties count", partial(verdict, ties=True), [WORD], "A tie"),
 ]
 LONGER_MISTAKES = [
     ("near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),

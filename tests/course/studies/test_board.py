@@ -13,7 +13,7 @@ from babygpt_course.studies import board
 from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder, measure
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale, in_turn
+from babygpt_course.studies.sweep import Scale, in_turn, keep_runs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -46,6 +46,11 @@ def test_every_seed_of_every_model_is_on_the_board(results):
     assert results["board"]["v4"]["speed"] == 1.0
 
 
+def test_a_part_of_the_board_can_be_measured(tmp_path):
+    part = keep_runs(tmp_path / "ladder.partial.json", only="'v1'")
+    assert [*board.measure_ladder(part, Scale(2, (1,), 9_000, 4), SMALL[:2], 3, 1)["board"]] == ["v1"]
+
+
 def test_a_measurement_that_a_model_does_not_allow_is_left_out(results):
     assert results["board"]["v1"]["past"] == [0.0, 0.0]  # it sees one token, and no window
     assert results["board"]["v7"]["past"] == results["board"]["v7"]["whole"] == [None, None]
@@ -67,11 +72,11 @@ def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
 def test_a_bound_and_a_loss_are_not_subtracted(results):
     with pytest.raises(ValueError, match="a bound and a loss"):
         paired_differences(results, "v7", "v4")
-    assert len(paired_differences(results, "v7", "v4", "roles")) == 1  # of the seed that both have
+    assert len(paired_differences(results, "v7", "v4", "roles")) == 2
 
 
 def test_the_front_are_those_that_nobody_is_decidedly_below():
-    close, far = [1.00, 1.01, 0.99, 1.00, 1.02], [1.20, 1.21, 1.19, 1.22, 1.20]
+    close, far = [1.00, 1.01, 0.99, 1.00, 1.02, 1.01], [1.20, 1.21, 1.19, 1.22, 1.20, 1.21]
     stored = losses(a=close, b=[x + 0.01 * (-1) ** i for i, x in enumerate(close)], c=far)
     assert board.against(stored, "a") == {"b": "undecided", "c": "above"}
     assert board.front(stored, masks=False) == ["a", "b"]

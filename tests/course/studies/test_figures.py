@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from babygpt.device import pick_device
 from babygpt_course.commands.figures import figures as command
 from babygpt_course.studies import figures, remasking
 from babygpt_course.studies.names import draw_roles, measure_roles
+from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import Scale, in_turn
 
@@ -52,6 +54,18 @@ def test_stored_results_are_drawn_and_name_their_command(name):
     assert all(ax.get_title() + ax.get_title(loc="left") for ax in axes)
     if study.table:
         assert study.table(found) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, s in figures.FIGURES.items() if "scale" in signature(s.measure).parameters]
+)
+def test_a_study_that_trains_is_stored_from_six_seeds_with_its_hardware_and_the_rule(name):
+    found, table = load_results(name), figures.FIGURES[name].table
+    assert len(set(found["seeds"])) >= FEWEST_SEEDS
+    assert {"device", "threads", "instructions"} <= found.keys()
+    if table:
+        assert RULE in table(found)
+        assert f"{len(found['seeds'])} seeds" in table(found)
 
 
 def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
