@@ -29,9 +29,10 @@ def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> R
     """Measure both scores, the loss of each letter of an answer, and what each head adds.
 
     n_questions  the model is asked; half of them again for each head that is silenced
-    returns      "accuracy", of the likelier name; "vowel" and "third", the same of ten times as many questions
-                 where names begin alike and differ in the vowel only, or in the third letter; "whole", of the
-                 name that is written; "letters", losses in nats; "without": accuracy for each layer and head
+    returns      "accuracy", of the likelier name; "vowel" and "third", the same of ten times as many
+                 questions where names begin alike and differ in the vowel only, or in the third letter;
+                 "whole", of the name that is written; "letters", losses in nats; "without": accuracy for each
+                 layer and head
     """
     many = questions(corpus, model.config.block_size, 10 * n_questions)
     alike = [q for q in many if q.answer[0] == q.rival[0]]

@@ -15,15 +15,15 @@ from babygpt.data.grammar import Grammar
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.objectives import cross_entropy
+from babygpt.objectives.objective import Batch, cross_entropy
 from babygpt_course.studies import sweep as sweeps
 from babygpt_course.studies.paired import FEWEST_SEEDS, by_measurement, percent
 from babygpt_course.studies.results import Results
 
 WINDOW, FAR = 64, 128  # positions trained on; from FAR on, a text is measured past them
 ARMS = (("one layer", 1, ""), ("two layers", 2, ""), ("two layers, marked start", 2, "^"))
-FED = {f"{arm}, {steps} steps": (*how, steps) for arm, *how in ARMS for steps in (300, 600)}
-AGAIN = {f"again, {steps} steps": (2, "", steps) for steps in (300, 600)}
+FED = {f"{arm}, {n} steps": (layers, first, n) for arm, layers, first in ARMS for n in (300, 600)}
+AGAIN = {f"again, {n} steps": (2, "", n) for n in (300, 600)}
 FAILED, BATCHES = (0, 2, 5, 1003), 1337  # first weights that had failed after 300 steps of these batches
 RACE = {"nope": "nope", "v3": "v3", "v3, all positions": "v3"}  # arm -> version
 SCALE = sweeps.Scale(steps=600, seeds=sweeps.MORE_SEEDS)  # at most so many steps
@@ -34,12 +34,13 @@ class AllPositions(NextToken):
 
     first = 0
 
-    def batch(self, batch_size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         self.first = int(torch.randint(3 * WINDOW + 1, (), generator=generator))
         return super().batch(batch_size, generator)
 
-    def losses(self, model: LanguageModel, batch: tuple[Tensor, Tensor]) -> Tensor:
-        return losses_from(model, *batch, self.first)
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        inputs, targets = batch
+        return losses_from(model, inputs, targets, self.first)
 
 
 class Replaced(Sinusoidal):
@@ -52,8 +53,8 @@ class Replaced(Sinusoidal):
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         time = positions.time
         inside = time.clamp(max=WINDOW - 1) if self.frozen else time % WINDOW
-        codes = (sinusoid(at, self.n_embd) for at in (inside, time))
-        return x + torch.where(self.channels.to(x.device), *codes)
+        replaced, table = (sinusoid(at, self.n_embd) for at in (inside, time))
+        return x + torch.where(self.channels.to(x.device), replaced, table)
 
 
 def losses_from(model: LanguageModel, inputs: Tensor, targets: Tensor, first: int = 0) -> Tensor:
