@@ -1,4 +1,4 @@
-"""Study of order in small models: told by the mask alone, and by a table of sines past its window."""
+"""Study of order in small models: v1 and v2, the mask alone, and a table of sines past its window."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ ARMS = (("one layer", 1, ""), ("two layers", 2, ""), ("two layers, marked start"
 FED = {f"{arm}, {n} steps": (layers, first, n) for arm, layers, first in ARMS for n in (300, 600)}
 AGAIN = {f"again, {n} steps": (2, "", n) for n in (300, 600)}
 FAILED, BATCHES = (0, 2, 5, 1003), 1337  # first weights that had failed after 300 steps of these batches
+BAGS = {f"{version}, {how}": (version, how) for version in ("v1", "v2") for how in ("aligned", "anywhere")}
 RACE = {"nope": "nope", "v3": "v3", "v3, all positions": "v3"}  # arm -> version
 SCALE = sweeps.Scale(steps=600, seeds=sweeps.MORE_SEEDS)  # at most so many steps
 
@@ -107,15 +108,24 @@ def measure_fed(name: str, seed: int, most_steps: int) -> dict[str, float]:
 
 
 def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Results:
-    """Train models without a code to tell who fed whom; race them with v3 on windows that begin with a story.
+    """Train the models of lessons 01 to 03b: v1 and v2, one layer or two without a code, and v3.
 
-    returns  settings, {"fed" and "failed": arm -> right answers, one a seed}, {"race": measurement -> arm ->
-             one value a seed: "accuracy"; "without": the same without each head, (L, H); "one back": number
-             of the head that looks most at the character before; "far": as `measure_far`}
+    returns  settings, {"bags": arm -> loss minus the bigram floor, one a seed}, {"fed" and "failed": arm ->
+             right answers, likewise}, {"race": measurement -> arm -> one value a seed: "accuracy"; "without":
+             the same without each head, (L, H); "one back": number of the head that looks most at the
+             character before; "far": as `measure_far`}
     """
-    corpus = load_corpus("plain-tales", scale.n_chars)
+    corpus, tales = load_corpus("plain-tales", scale.n_chars), load_corpus("tales", scale.n_chars)
     shape, tokenizer = sweeps.small_config(corpus, WINDOW), corpus.tokenizer
-    asked = sweeps.questions(corpus, WINDOW, scale.n_questions)
+    asked, seeds = sweeps.questions(corpus, WINDOW, scale.n_questions), scale.seeds[:FEWEST_SEEDS]
+
+    def bag(name: str, seed: int) -> dict[str, float]:
+        version, how = BAGS[name]
+        objective = NextToken(tales, WINDOW, how == "aligned")
+        plan = TrainConfig(min(scale.steps, 300), 64, lr_other=0.03, seed=seed)
+        config = ModelConfig(tales.tokenizer.vocab_size, WINDOW, n_embd=64)
+        _, history = sweeps.train_from_seed(version, config, objective, plan, f"{name}, seed {seed}")
+        return {"above floor": round((history[-1].val_loss or 0.0) - (tales.bigram_floor or 0.0), 4)}
 
     def fed(name: str, seed: int) -> dict[str, float]:
         return measure_fed(name, seed, scale.steps)
@@ -137,9 +147,10 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Resul
 
     return {
         **{"seeds": list(scale.seeds), "failed_seeds": list(FAILED)},
+        "bags": by_measurement(sweeps.sweep(BAGS, seeds, bag, workers))["above floor"],
         "fed": by_measurement(sweeps.sweep(FED, scale.seeds, fed, workers))["accuracy"],
         "failed": by_measurement(sweeps.sweep(AGAIN, FAILED, fed, workers))["accuracy"],
-        "race": by_measurement(sweeps.sweep(RACE, scale.seeds[:FEWEST_SEEDS], race, workers)),
+        "race": by_measurement(sweeps.sweep(RACE, seeds, race, workers)),
     }
 
 
