@@ -260,7 +260,7 @@ print(f"of the gap, {cut_price:.2f} is the cut's and {reached:.2f} the model's")
 floor_guess.compare(no if cut_price > 0.05 else below if cut_price < -0.05 else yes)
 
 # %% [markdown]
-# Who reads a window from the middle of a story does not know what happened before the cut, and has to guess. So the gap has two parts. The smaller one is the price of cut windows, highest at their beginning, where nobody can know. The larger one is our model's own: with more steps, or more channels, it would shrink. And learning by heart does not help, as the next section shows.
+# Who reads a window from the middle of a story does not know what happened before the cut, and has to guess. So the gap has two parts. The smaller one is the price of cut windows, highest at their beginning, where nobody can know. The larger one is our model's own: in 300 steps it has not learned all that this text offers. And learning by heart does not help, as the next section shows.
 
 # %% [markdown]
 # ## A story by hand
@@ -340,7 +340,7 @@ answers_guess.compare(100 * accuracy)
 # %% [markdown]
 # Little better than a coin, if at all. This gap, between sounding right and knowing who stood where, is what the course is about.
 #
-# Is RoPE to blame, or is this model undertrained? The course has stored longer runs: 600 steps with 96 channels, on the *plain tales*. These are simpler stories, without scenes between a sentence and its question. Each model was trained from six [seeds](../docs/glossary.md#seed). Beside v4 stands its twin without any code for position, [*nope*](../docs/glossary.md#nope).
+# Is RoPE to blame, or is this model undertrained? The course has stored longer runs: 600 steps with 96 channels, on the *plain tales*. Their stories are simpler: one kind of fact, and no scenes before the question. Each model was trained from six [seeds](../docs/glossary.md#seed). Beside v4 stands its twin without any code for position, [*nope*](../docs/glossary.md#nope).
 
 # %%
 outcomes = ["both above 90%", "v4 above 90%, its twin below 75%", "both below 75%", "none of these"]
@@ -359,7 +359,7 @@ holds = [min(v4 + twin) > 0.9, min(v4) > 0.9 and max(twin) < 0.75, max(v4 + twin
 larger_guess.compare(outcomes[holds.index(True)])
 
 # %% [markdown]
-# Each number is a run from another seed. v4 prefers the right name in more than nine of ten questions from every seed. Its twin stays at chance, at this size and after this many steps. Notebook 04 asks for more than a preference: there v4 has to write the name, letter by letter. `python -m babygpt figures ladder` trains all models of this board again, which takes about 50 minutes.
+# Each number is a run from another seed. v4 prefers the right name in more than nine of ten questions from every seed. Its twin stays at chance, at this size and after this many steps. Notebook 04 asks for more than a preference: there v4 has to write the name, letter by letter. `python -m babygpt figures ladder` trains all models of this board again, which took 23 minutes of two cores.
 
 # %% [markdown]
 # ## Promises, kept and broken
