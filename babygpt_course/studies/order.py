@@ -147,9 +147,9 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Resul
 
     return {
         **{"seeds": list(scale.seeds), "failed_seeds": list(FAILED)},
-        "bags": by_measurement(sweeps.sweep(BAGS, seeds, bag, workers))["above floor"],
-        "fed": by_measurement(sweeps.sweep(FED, scale.seeds, fed, workers))["accuracy"],
-        "failed": by_measurement(sweeps.sweep(AGAIN, FAILED, fed, workers))["accuracy"],
+        "bags": by_measurement(sweeps.sweep(BAGS, seeds, bag, workers)).get("above floor", {}),
+        "fed": by_measurement(sweeps.sweep(FED, scale.seeds, fed, workers)).get("accuracy", {}),
+        "failed": by_measurement(sweeps.sweep(AGAIN, FAILED, fed, workers)).get("accuracy", {}),
         "race": by_measurement(sweeps.sweep(RACE, seeds, race, workers)),
     }
 
