@@ -159,7 +159,7 @@ def draw_order(figure: Figure, results: Results) -> None:
     left, right = figure.subplots(1, 2)
     fed, n = percent(results["fed"]), len(results["seeds"])
     learned = [sum(share > 90 for share in fed[f"two layers, {steps} steps"]) for steps in (300, 600)]
-    title = f"Two layers learn order from the mask alone from {learned[0]} of {n} seeds\n"
+    title = f"Two layers without a code learn order from {learned[0]} of {n} seeds\n"
     title += f"in 300 steps, and from {learned[1]} in 600"
     plots.draw_seed_dots(
         left, fed, title, "right answers without a code (%)", {"chance": 50.0}, (40.0, 102.0)

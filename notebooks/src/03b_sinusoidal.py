@@ -426,7 +426,7 @@ for heads, picked, share in zip(*(stored[key]["v3"] for key in ("without", "one 
     print(f"{share:.0%} right, without that head {np.ravel(heads)[picked]:.0%}; missed most: layer {missed}")
 
 # %% [markdown]
-# <<03b heads>> The pictures look alike; one head is idle, and another carries a large part of the answers. Notebook 04 goes on with this.
+# It is no law. Without the head of the picture 52% to 95% of the answers stay right. The head that is missed most is in the first layer in five of six seeds. So pictures that look alike can show a head that is idle, or one that carries nearly all of the answers. Notebook 04 goes on with this.
 #
 # Go through the heads, or type a story of your own (letters, spaces, full stops and question marks), and see what each looks for.
 
@@ -497,7 +497,7 @@ slow_helps, quick_helps = (far["moved"] - far[f"moved, {kind} put back"] > 0.5 f
 replaced_pairs.compare(cures[slow_helps + 2 * quick_helps])
 
 # %% [markdown]
-# <<03b moved>>
+# Either. In our six runs the moved letters cost 3.1 to 3.8 nats. With the slow pairs put back they cost 1.5 to 1.8, and with the quick pairs 1.1 to 1.7. So it is true that slow pairs meet new values past the window, and it is only a part of the trouble. The matrices of the model were fitted to 64 rows, each a combination of all pairs, and here the combinations are new as well.
 #
 # The long text needs another test, for there everything is new at once: the codes, and a text four times as long. So we trained a second v3, whose windows began at random places, so that it met all 256 codes.
 
@@ -509,7 +509,7 @@ for arm, name in compared:
     print(f"{arm:18} {name:20} {min(losses):.2f} to {max(losses):.2f} nats, {len(losses)} seeds")
 
 # %% [markdown]
-# <<03b long>> A formula that goes on is not a model that goes on.
+# In the long text no such repair brings v3 back: with the slow pairs frozen it still loses at least 3.5 nats, and six seeds leave it undecided whether freezing helps at all. With all pairs put back, two tokens of the text share one code, which is new to the model too. Training helps. The second v3 pays nothing for the move. In the long text it loses 1.0 to 1.6 nats, and the first v3 more than 4. So codes that were not met in training carry most of this loss; the longer text itself costs 0.5 to 1.1 nats. (With so many codes to learn, the second v3 needs more than 400 steps: inside the window it loses 0.1 nats more.) A formula that goes on is not a model that goes on.
 #
 # NoPE did not stay where it was either, though it has no table that could end.
 #
@@ -592,8 +592,8 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 # 1. The code of a place is a row of clock hands, pairs of a sine and a cosine, each turning more slowly than the one before.
 # 2. To move along the text is to rotate every pair, by the same angles wherever one is; so one fixed matrix can ask for the token before.
 # 3. Two codes tell by their dot product how far apart they are, and not which is first.
-# 4. <<03b recap4>>
-# 5. <<03b recap5>>
+# 4. After 400 steps on the plain tales, in windows that begin with a story, v3 answers more than nine of ten questions from six of six seeds, and NoPE stays at chance.
+# 5. On a text that is moved past its window v3 loses 3.1 to 3.8 nats per character, and 0.4 inside, though its table goes on. Slow and quick pairs each carry a part of this loss, and a v3 that met all these codes in training does not lose anything by the move (six seeds).
 
 # %% [markdown]
 # ## Self-test
@@ -654,7 +654,7 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** <<03b self>>
+# **c.** Putting back the slow pairs took away a part of the loss, and so did putting back the quick ones. Tempting is *b*, which one reads often. The slow pairs do take new values, but the new combinations cost something too.
 #
 # </details>
 

@@ -12,6 +12,7 @@ from babygpt_course.museum.costs import differences, load_costs
 from babygpt_course.studies import gaussian_training, stretch
 from babygpt_course.studies.board import against, paired_differences
 from babygpt_course.studies.branches import CODES
+from babygpt_course.studies.order import ARMS
 from babygpt_course.studies.paired import LEAST_SHARE, decided_side, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_share, by_stride, losses_among_two
@@ -60,25 +61,33 @@ def test_00_a_cut_window_costs_the_best_reader_more_than_the_floor():
 
 def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_story():
     bags = ORDER["bags"]
-    assert max(map(abs, bags["v1, anywhere"])) < 0.02
-    assert exceeds(np.subtract(bags["v1, aligned"], bags["v2, aligned"]), 0.15) == "holds"
+    assert max(map(abs, bags["v1, anywhere"])) < 0.004
+    assert exceeds(np.subtract(bags["v1, aligned"], bags["v2, aligned"]), 0.2) == "holds"
     assert exceeds(np.subtract(bags["v1, anywhere"], bags["v2, anywhere"])) == "fails"
 
 
 def test_03a_two_layers_learn_order_from_some_seeds_and_one_layer_from_none():
     learned = {arm: sum(share > 0.9 for share in shares) for arm, shares in ORDER["fed"].items()}
-    assert learned == {}
+    assert [learned[f"{arm}, {steps} steps"] for arm, *_ in ARMS for steps in (300, 600)] == [
+        0,
+        0,
+        8,
+        12,
+        4,
+        8,
+    ]
+    assert min(ORDER["failed"]["again, 600 steps"]) > 0.98
     assert set(ORDER["fed"]["one layer, 600 steps"]) == {0.5}
 
 
 def test_03b_v3_answers_and_nope_does_not():
     right, without = ORDER["race"]["accuracy"], np.array(ORDER["race"]["without"]["v3"])
-    assert min(right["v3"]) > 0.8
-    assert max(right["nope"]) < 0.6
+    assert min(right["v3"]) > 0.95
+    assert max(right["nope"]) < 0.55
     assert max(BOARD["nope"]["roles"]) < 0.55
     picked = [heads.ravel()[at] for heads, at in zip(without, ORDER["race"]["one back"]["v3"], strict=True)]
-    assert min(picked) < 0.75 < 0.9 < max(picked)
-    assert all(heads[0].min() < heads[1].min() for heads in without)
+    assert (round(min(picked), 2), round(max(picked), 2)) == (0.52, 0.95)
+    assert sum(heads[0].min() < heads[1].min() for heads in without) == 5
 
 
 def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text():
@@ -91,11 +100,13 @@ def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text():
 
 
 def test_03b_a_long_text_costs_a_model_that_has_met_all_positions_too():
-    met, long = (far("v3, all positions", name) for name in ("moved", "long"))
-    assert exceeds(met - far("v3, all positions", "inside")) == "fails"
-    assert exceeds(long - met, 0.5) == "holds"
-    assert decided_side(far("v3", "long") - far("v3", "long, slow frozen")) == "undecided"
-    assert far("v3", "long, all put back").min() > 3
+    inside, met, long = (far("v3, all positions", name) for name in ("inside", "moved", "long"))
+    assert exceeds(met - inside) == "fails"
+    assert exceeds(long - inside, 0.5) == "holds"
+    assert exceeds(far("v3", "long") - long, 2) == "holds"
+    for repair in ("slow frozen", "quick frozen", "all put back"):
+        assert decided_side(far("v3", "long") - far("v3", f"long, {repair}")) == "undecided"
+        assert far("v3", f"long, {repair}").min() > 3.4
 
 
 def test_04_v3_and_v4_are_undecided_inside_a_window_and_decided_beyond():
