@@ -426,7 +426,7 @@ for heads, picked, share in zip(*(stored[key]["v3"] for key in ("without", "one 
     print(f"{share:.0%} right, without that head {np.ravel(heads)[picked]:.0%}; missed most: layer {missed}")
 
 # %% [markdown]
-# It is no law. Without the head of the picture 52% to 95% of the answers stay right. The head that is missed most is in the first layer in five of six seeds. So pictures that look alike can show a head that is idle, or one that carries nearly all of the answers. Notebook 04 goes on with this.
+# It is no law. Without the head of the picture 52% to 96% of the answers stay right. The head that is missed most is in the first layer in five of six seeds. So pictures that look alike can show a head that is idle, or one that carries nearly all of the answers. Notebook 04 goes on with this.
 #
 # Go through the heads, or type a story of your own (letters, spaces, full stops and question marks), and see what each looks for.
 

@@ -13,7 +13,7 @@ from babygpt_course.studies import gaussian_training, stretch
 from babygpt_course.studies.board import against, paired_differences
 from babygpt_course.studies.branches import CODES
 from babygpt_course.studies.order import ARMS
-from babygpt_course.studies.paired import LEAST_SHARE, decided_side, exceeds
+from babygpt_course.studies.paired import decided_side, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_share, by_stride, losses_among_two
 
@@ -86,7 +86,7 @@ def test_03b_v3_answers_and_nope_does_not():
     assert max(right["nope"]) < 0.55
     assert max(BOARD["nope"]["roles"]) < 0.55
     picked = [heads.ravel()[at] for heads, at in zip(without, ORDER["race"]["one back"]["v3"], strict=True)]
-    assert (round(min(picked), 2), round(max(picked), 2)) == (0.52, 0.95)
+    assert (min(picked), max(picked)) == (0.52, 0.955)
     assert sum(heads[0].min() < heads[1].min() for heads in without) == 5
 
 
@@ -131,13 +131,16 @@ def test_04_v4_finds_the_name_and_does_not_write_it():
 
 def test_04_the_third_letter_decides_where_names_begin_alike():
     vowel, third = (NAMES[letter][FEW_STEPS] for letter in ("vowel", "third"))
-    assert exceeds(np.subtract(third, vowel), LEAST_SHARE) == "holds"
+    by_loss = [third[i] for i in np.argsort([letters[2] for letters in NAMES["letters"][FEW_STEPS]])]
+    assert 0.43 < min(vowel) < max(vowel) < 0.56
+    assert max(by_loss[-3:]) < 0.54 < 0.68 < min(by_loss[:3]) < max(by_loss) == 1
 
 
 def test_04_which_head_is_needed_differs_from_seed_to_seed():
     heads = zip(NAMES["without"][FEW_STEPS], NAMES["accuracy"][FEW_STEPS], strict=True)
     needed = [tuple(min(layer) < 0.7 for layer in one) for one, share in heads if share > 0.9]
-    assert set(needed) == {(False, False), (False, True), (True, False), (True, True)}
+    assert np.sum(needed, axis=0).tolist() == [5, 7]
+    assert (needed.count((True, True)), needed.count((False, False))) == (2, 2)
 
 
 def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():

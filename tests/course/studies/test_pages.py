@@ -68,8 +68,8 @@ def names(found):
         f"8 of 14 seeds write at least {later[6]:.0%} of the names",
         f"three write {100 * later[3]:.0f} to {later[5]:.0%}",
         f"three still guess ({span(later[:3], '.0f', 100)}%)",
-        f"differs, {span(found['third'][short], '.0f', 100)}%",
-        f"differs, {span(found['vowel'][short], '.0f', 100)}%",
+        f"third letter differs, {span(found['third'][short], '.0f', 100)}%",
+        f"only the vowel differs, {span(found['vowel'][short], '.0f', 100)}%",
     )
 
 
