@@ -12,7 +12,6 @@ from babygpt_course.museum.costs import differences, load_costs
 from babygpt_course.studies import gaussian_training, stretch
 from babygpt_course.studies.board import against, paired_differences
 from babygpt_course.studies.branches import CODES
-from babygpt_course.studies.order import ARMS
 from babygpt_course.studies.paired import decided_side, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_share, by_stride, losses_among_two
@@ -49,9 +48,7 @@ def far(arm, name):
 
 
 def test_00_v4_knows_who_did_it_and_its_twin_without_a_code_does_not():
-    assert len(BOARD["v4"]["roles"]) == 6
-    assert min(BOARD["v4"]["roles"]) > 0.9
-    assert max(BOARD["nope"]["roles"]) < 0.55
+    assert max(BOARD["nope"]["roles"]) < 0.55 < 0.9 < min(BOARD["v4"]["roles"])
 
 
 def test_00_a_cut_window_costs_the_best_reader_more_than_the_floor():
@@ -68,23 +65,14 @@ def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_
 
 def test_03a_two_layers_learn_order_from_some_seeds_and_one_layer_from_none():
     learned = {arm: sum(share > 0.9 for share in shares) for arm, shares in ORDER["fed"].items()}
-    assert [learned[f"{arm}, {steps} steps"] for arm, *_ in ARMS for steps in (300, 600)] == [
-        0,
-        0,
-        8,
-        12,
-        4,
-        8,
-    ]
+    assert list(learned.values()) == [0, 0, 8, 12, 4, 8]  # one layer, two, two and a mark: 300 and 600 steps
     assert min(ORDER["failed"]["again, 600 steps"]) > 0.98
     assert set(ORDER["fed"]["one layer, 600 steps"]) == {0.5}
 
 
 def test_03b_v3_answers_and_nope_does_not():
     right, without = ORDER["race"]["accuracy"], np.array(ORDER["race"]["without"]["v3"])
-    assert min(right["v3"]) > 0.95
-    assert max(right["nope"]) < 0.55
-    assert max(BOARD["nope"]["roles"]) < 0.55
+    assert max(right["nope"] + BOARD["nope"]["roles"]) < 0.55 < 0.95 < min(right["v3"])
     picked = [heads.ravel()[at] for heads, at in zip(without, ORDER["race"]["one back"]["v3"], strict=True)]
     assert (min(picked), max(picked)) == (0.52, 0.955)
     assert sum(heads[0].min() < heads[1].min() for heads in without) == 5
@@ -92,18 +80,14 @@ def test_03b_v3_answers_and_nope_does_not():
 
 def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text():
     inside, moved = far("v3", "inside"), far("v3", "moved")
-    assert exceeds(moved - inside, 2) == "holds"
-    for kind in ("slow", "quick"):
-        back = far("v3", f"moved, {kind} put back")
-        assert exceeds(moved - back, 0.5) == "holds"
-        assert exceeds(back - inside, 0.5) == "holds"
+    for back in (far("v3", f"moved, {kind} put back") for kind in ("slow", "quick")):
+        assert exceeds(moved - back, 1) == exceeds(back - inside, 0.5) == "holds"
 
 
 def test_03b_a_long_text_costs_a_model_that_has_met_all_positions_too():
     inside, met, long = (far("v3, all positions", name) for name in ("inside", "moved", "long"))
     assert exceeds(met - inside) == "fails"
-    assert exceeds(long - inside, 0.5) == "holds"
-    assert exceeds(far("v3", "long") - long, 2) == "holds"
+    assert exceeds(long - inside, 0.5) == exceeds(far("v3", "long") - long, 2) == "holds"
     for repair in ("slow frozen", "quick frozen", "all put back"):
         assert decided_side(far("v3", "long") - far("v3", f"long, {repair}")) == "undecided"
         assert far("v3", f"long, {repair}").min() > 3.4
@@ -123,8 +107,6 @@ def test_04_v4_finds_the_name_and_does_not_write_it():
         assert max(rest) < 0.01
         assert second == pytest.approx(np.log(5), abs=0.15)
         assert (first < 0.15) is knows
-    third = [letters[2] for letters in NAMES["letters"][FEW_STEPS]]
-    assert (round(min(third), 2), round(max(third), 2)) == (0.01, 0.69)
     later = sorted(NAMES["whole"][MANY_STEPS])
     assert later[2] <= 0.2 < 0.55 < later[3] < later[5] < 0.75 < 0.89 < later[6]
 
