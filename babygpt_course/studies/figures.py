@@ -24,6 +24,7 @@ from babygpt_course.studies import (
     gaussian_training,
     lookup,
     names,
+    order,
     polar_repairs,
     remasking,
     stretch,
@@ -52,8 +53,8 @@ class Study(NamedTuple):
 
 FIGURES: dict[str, Study] = {
     "floors": Study(window_floor.measure_floors, window_floor.draw_floors, (8.0, 4.2)),
-    "roles": Study(names.measure_roles, names.draw_roles, (8.0, 3.0)),
     "names": Study(names.measure_names, names.draw_names, (12.5, 4.2)),
+    "order": Study(order.measure_order, order.draw_order, (13.5, 4.2)),
     "branches": Study(branches.measure_branches, branches.draw_branches, (14.0, 5.0), branches.table),
     "strides": Study(strides.measure_strides, strides.draw_strides, (13.0, 4.6)),
     "branch_share": Study(strides.measure_shares, strides.draw_shares, (8.0, 4.6), strides.share_table),

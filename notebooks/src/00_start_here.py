@@ -260,7 +260,7 @@ print(f"of the gap, {cut_price:.2f} is the cut's and {reached:.2f} the model's")
 floor_guess.compare(no if cut_price > 0.05 else below if cut_price < -0.05 else yes)
 
 # %% [markdown]
-# Who reads a window from the middle of a story does not know what happened before the cut, and has to guess. So the gap has two parts. The smaller one is the price of cut windows, highest at their beginning, where nobody can know. The larger one is our model's own: with more steps, or more channels, it would shrink. And learning by heart does not help, as the next section shows.
+# Who reads a window from the middle of a story does not know what happened before the cut, and has to guess. So the gap has two parts. The smaller one is the price of cut windows, highest at their beginning, where nobody can know. The larger one is our model's own: in 300 steps it has not learned all that this text offers. And learning by heart does not help, as the next section shows.
 
 # %% [markdown]
 # ## A story by hand
@@ -340,26 +340,26 @@ answers_guess.compare(100 * accuracy)
 # %% [markdown]
 # Little better than a coin, if at all. This gap, between sounding right and knowing who stood where, is what the course is about.
 #
-# Is it the fault of RoPE, or is this model too small and too young? The package has stored what became of larger ones: twice the layers and twice the width, after 600 steps on windows of 192 characters, each trained from three [seeds](../docs/glossary.md#seed). Beside v4 stands its twin without any code for position, [*nope*](../docs/glossary.md#nope).
+# Is RoPE to blame, or is this model undertrained? The course has stored longer runs: 600 steps with 96 channels, on the *plain tales*. Their stories are simpler: one kind of fact, and no scenes before the question. Each model was trained from six [seeds](../docs/glossary.md#seed). Beside v4 stands its twin without any code for position, [*nope*](../docs/glossary.md#nope).
 
 # %%
 outcomes = ["both above 90%", "v4 above 90%, its twin below 75%", "both below 75%", "none of these"]
 larger_guess = live.predict(
-    "What share of the questions do the larger v4 and its twin without a position code answer correctly?",
+    "What share of 400 questions do this v4 and its twin without a position code answer correctly?",
     outcomes,
 )
 larger_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
-larger = load_results("roles")["accuracy"]
-for name in ("v4", "nope"):
-    print(f"{name:5}", *(f"{share:.0%}" for share in larger[name]))
-v4, twin = larger["v4"], larger["nope"]
+board = load_results("ladder")["board"]
+v4, twin = (board[name]["roles"] for name in ("v4", "nope"))
+for name, shares in (("v4", v4), ("nope", twin)):
+    print(f"{name:5}", *(f"{share:.0%}" for share in shares))
 holds = [min(v4 + twin) > 0.9, min(v4) > 0.9 and max(twin) < 0.75, max(v4 + twin) < 0.75, True]
 larger_guess.compare(outcomes[holds.index(True)])
 
 # %% [markdown]
-# Each number is a run from another seed. The larger v4 prefers the right name nearly always, while its twin has hardly stopped tossing coins, at this size and after so many steps. (To *prefer* a name is not yet to write it, letter by letter: notebook 04 asks for that too. `python -m babygpt figures roles` trains all of them again, which takes a while.)
+# Each number is a run from another seed. v4 prefers the right name in more than nine of ten questions from every seed. Its twin stays at chance, at this size and after this many steps. Notebook 04 asks for more than a preference: there v4 has to write the name, letter by letter. `python -m babygpt figures ladder` trains all models of this board again, which took 23 minutes of two cores.
 
 # %% [markdown]
 # ## Promises, kept and broken
@@ -460,7 +460,7 @@ start.QUESTIONS.check(enough_questions)
 # 2. If the hands of two tokens turn with their places, the angle between them depends on their distance alone.
 # 3. A loss is counted in nats per character, and for the tales two limits are known exactly: the bigram floor for those who see one character, and the entropy floor for everybody.
 # 4. On windows cut anywhere even a perfect reader stays above the entropy floor, because nobody knows what stood before the cut.
-# 5. After 300 steps our tiny v4 spelt most words right and told who did it no better than a coin, while a larger one, in three runs of 600 steps, was right more than nine times in ten, and its twin without a position code was not.
+# 5. On the plain tales, v4 answered more than nine questions of ten from each of six seeds (2 layers of 96 channels, 600 steps), and its twin without a position code stayed at chance.
 
 # %% [markdown]
 # ## Self-test
@@ -513,7 +513,7 @@ start.QUESTIONS.check(enough_questions)
 #
 # </details>
 #
-# **5.** Three larger v4 answered more than 90% of the questions, three twins without a position code less than 75%. What follows?
+# **5.** On the plain tales six v4 answered more than 90% of the questions, and six twins without a position code about half. What follows?
 #
 # - a) without a position code no model ever learns order
 # - b) RoPE is the best of all codes
@@ -521,7 +521,7 @@ start.QUESTIONS.check(enough_questions)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Nothing else differed between the twins. Tempting is *a*, but longer training, or another size, was not tried, and one of the three twins came as far as two questions in three.
+# **c.** Nothing else differed between the twins. Tempting is *a*, but these runs tried neither longer training nor another size. In notebook 03a a model without a code learns order in a smaller world.
 #
 # </details>
 

@@ -31,6 +31,8 @@ from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_03b as sinusoidal
+from babygpt_course.studies import order, paired
+from babygpt_course.studies.results import load_results
 
 plots.set_style()
 
@@ -281,7 +283,15 @@ plt.show()
 race.compare(either[(right["nope"] > 0.8) + 2 * (right["v3"] > 0.8)])
 
 # %% [markdown]
-# Same size, same text, same steps; the table makes the difference. NoPE is far behind in the loss and at chance in the questions. (The floor is that of the whole text, as a rate. A window that begins with a story holds slightly more news than the average, so do not expect a model to touch the line. And a *right answer* means that the right one of two names is the likelier; to write it, letter by letter, is harder. Notebook 04 asks how much harder.) Is NoPE hopeless, then, or only slow? With four layers of 128 channels and 600 steps on the full tales, the best of three seeds gets 68.5% right ([figure](../figures/roles.png)); `python -m babygpt figures roles` measures it again, in half an hour.
+# Same size, same text, same steps; the table makes the difference. NoPE is far behind in the loss and at chance in the questions. Here are the right answers beside those of six stored runs:
+
+# %% tags=["answer", "nbval-ignore-output"]
+stored = load_results("order")["race"]
+for version, share in right.items():
+    print(f"{version:5}", paired.beside(share, stored["accuracy"][version], "%"))
+
+# %% [markdown]
+# A window that begins with a story holds slightly more news than the average, so do not expect a model to touch the floor, which is a rate of the whole text. And a *right answer* means that the right one of two names is the likelier; notebook 04 asks the model to write the name. Is NoPE hopeless, then, or only slow? On the board it stays at chance after 600 steps on this text as well, from all six seeds ([figure](../figures/ladder.png)). We did not train it for longer.
 
 # %% [markdown]
 # ## What becomes of the place?
@@ -348,7 +358,7 @@ grows = {name: off[f"{name}, linear probe"][2] > off[f"{name}, linear probe"][0]
 fading.compare(either[grows["nope"] + 2 * grows["v3"]])
 
 # %% [markdown]
-# NoPE begins with nothing, and has found out a good part of its place by the end; nearly all of that is the work of its first layer. v3 knows it at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until before the head either probe finds *less* of its place than of NoPE's. (What neither finds may still be there in a form that both miss; a probe can show that something is there, never that it is not. And this is one run of each.) We think that the head has no use for it: the next letter depends on who did what, not on being letter number 37.
+# NoPE begins with nothing, and has found out a good part of its place by the end; nearly all of that is the work of its first layer. v3 knows it at the door, to the token. Then comes what surprised us: layer by layer **v3 lets it go**, until before the head either probe finds *less* of its place than of NoPE's. (What neither finds may still be there in a form that both miss; a probe can show that something is there, never that it is not. And this is one run of each.) We do not know why.
 #
 # ## What does it look at?
 #
@@ -371,7 +381,7 @@ plots.draw_matrix(ax, looked_at[layer, head], title, *axes, plots.visible(text))
 plt.show()
 
 # %% [markdown]
-# There is a line just below the diagonal. But count, as the title does: many letters look most at themselves, or further back. It is no previous-token head as pure as ours. (From eight seeds we got eight such heads, two of them in the second layer: 39% to 70% of the letters looked most at the one before. Another make of processor is another seed, so your picture need not be ours.)
+# There is a line just below the diagonal. But count, as the title does: many letters look most at themselves, or further back. It is no previous-token head as pure as ours. (Another seed or another processor gives another picture.)
 #
 # Why not? Ours had 96 channels and scores as large as it liked. A head of the model has 24 channels, and the model normalises queries and keys before they meet (*query–key norm*), so that no score can be larger than $2\sqrt{24}$. So let us be fair, and build ours once more within these bounds, from the twelve quickest pairs.
 
@@ -408,7 +418,15 @@ for at, row in enumerate(without):
 without_it.compare(round(100 * without[layer, head]))
 
 # %% [markdown]
-# In the run that is stored here, nearly all: v3 needs other heads more, and the fine picture has explained nothing. Is that a law? From eight seeds (1337, and 1 to 7) the head with the clearest such picture left, once it was gone, 99, 86, 72, 94, 77, 98, 54 and 67% of the answers right. The pictures look alike; one head is idle, and another carries half of the answers. All eight have in common only that the head which is missed most is one of the first layer. (Set another seed where the models are trained, and run on from there.) Notebook 04 goes on with this.
+# Is that a law? Here are the six stored runs: the right answers without the head that looks most at the letter before, and the layer of the head that is missed most.
+
+# %%
+for heads, picked, share in zip(*(stored[key]["v3"] for key in ("without", "one back", "accuracy")), strict=True):
+    missed = 1 + int(np.argmin(heads)) // shape.n_head
+    print(f"{share:.0%} right, without that head {np.ravel(heads)[picked]:.0%}; missed most: layer {missed}")
+
+# %% [markdown]
+# It is no law. Without the head of the picture 52% to 96% of the answers stay right. The head that is missed most is in the first layer in five of six seeds. So pictures that look alike can show a head that is idle, or one that carries nearly all of the answers. Notebook 04 goes on with this.
 #
 # Go through the heads, or type a story of your own (letters, spaces, full stops and question marks), and see what each looks for.
 
@@ -451,53 +469,49 @@ limits = (inside["v3"] - 0.05, inside["v3"] + 0.05, math.log(shape.vocab_size))
 cliff.compare(levels[sum(bool(beyond["v3"] > limit) for limit in limits)])
 
 # %% [markdown]
-# v3 falls off a cliff: it is worse than having no idea, and sure of itself. Is the text too long for it? We can find out: take the first 64 letters alone, and say that they stand at places 128 to 191.
+# v3 falls off a cliff: it does worse than a uniform guess. Is the text too long for it? We can find out: take the first 64 letters alone, and say that they stand at places 128 to 191.
 
 # %% tags=["nbval-ignore-output"]
 places = {first: by_place(models["v3"], windows[:, :65], first).mean() for first in (0, 128)}
 print(f"64 letters at places 0 to 63: {places[0]:.2f}, the same at 128 to 191: {places[128]:.2f}")
 
 # %% [markdown]
-# The places alone are enough to lose it. The table has a row 64, correct to the last digit, but **the model has never seen it**. One suspects the slow pairs: past the window they take values that they had nowhere in training, while the quick ones have been all the way round. Suspicion is cheap. Let us freeze the slow ones: from place 63 on, all pairs that have not been round stay where they are. And as a cross-check, freeze the quick ones instead. *Helps* shall mean that the loss comes down by half a nat at least.
+# The places alone are enough to lose it. The table has a row 128, correct to the last digit, but **the model has never seen it**. Many texts blame the slow pairs: past the window they take values that they never had in training, while the quick ones have been all the way round. We can test that. Leave the 64 letters at places 128 to 191, and put some pairs back to places 0 to 63: the slow ones, which do not go round once in a window, or the quick ones.
+
+# %%
+source(order.Replaced)
 
 # %%
 cures = ["neither helps", "the slow ones", "the quick ones", "either helps"]
-frozen_pairs = live.predict(
-    "Which pairs must be frozen past the window for v3's loss to come down by half a nat?", cures
+replaced_pairs = live.predict(
+    "Which pairs must be put back for v3's loss on the moved letters to come down by half a nat at least?",
+    cures,
 )
-frozen_pairs
-
-
-# %%
-class Frozen(Sinusoidal):
-    """The table of sines, with some pairs standing still from place 63 on."""
-
-    def embed(self, x, positions):
-        stopped = sinusoid(positions.time.clamp(max=63), self.n_embd)
-        return x + torch.where(
-            self.frozen.repeat_interleave(2), stopped, sinusoid(positions.time, self.n_embd)
-        )
-
+replaced_pairs
 
 # %% tags=["answer", "nbval-ignore-output"]
-frozen_loss, encoding = {"as it is": beyond["v3"]}, models["v3"].encoding
-for name, frozen in (("slow pairs frozen", waves > 64), ("quick pairs frozen", waves <= 64)):
-    models["v3"].encoding = Frozen(shape.n_embd)
-    models["v3"].encoding.frozen = frozen
-    frozen_loss[name] = by_place(models["v3"], windows)[128:].mean()
-models["v3"].encoding = encoding
-rows = [(name, f"{loss:.2f}") for name, loss in frozen_loss.items()]
-Table(("v3 at places 128 to 255", "loss (nats per character)"), rows, stable=1)
-
-# %% tags=["answer", "nbval-ignore-output"]
-as_it_is, *changed = frozen_loss.values()
-slow_helps, quick_helps = (bool(loss < as_it_is - 0.5) for loss in changed)
-frozen_pairs.compare(cures[slow_helps + 2 * quick_helps])
+far = order.measure_far(models["v3"], corpus)
+for name in ("inside", "moved", "moved, slow put back", "moved, quick put back"):
+    print(f"{name:22}", paired.beside(far[name], [run[name] for run in stored["far"]["v3"]], "nats"))
+slow_helps, quick_helps = (far["moved"] - far[f"moved, {kind} put back"] > 0.5 for kind in ("slow", "quick"))
+replaced_pairs.compare(cures[slow_helps + 2 * quick_helps])
 
 # %% [markdown]
-# Neither. The slow pairs alone do not explain the cliff, nor do the quick ones: the loss stays where it was, or gets worse. It is not this pair or that one. The model's matrices were fitted to 64 rows, each a combination of all pairs, and they do what they do with any other. A formula that goes on is not a model that goes on.
+# Either. In our six runs the moved letters cost 3.1 to 3.8 nats. With the slow pairs put back they cost 1.5 to 1.8, and with the quick pairs 1.1 to 1.7. So it is true that slow pairs meet new values past the window, and it is only a part of the trouble. The matrices of the model were fitted to 64 rows, each a combination of all pairs, and here the combinations are new as well.
 #
-# NoPE did not stay where it was either. It never had a table that could end; but its clock is an average over the past, and it has never had to average over so much of it.
+# The long text needs another test, for there everything is new at once: the codes, and a text four times as long. So we trained a second v3, whose windows began at random places, so that it met all 256 codes.
+
+# %%
+compared = [("v3", "long"), ("v3", "long, slow frozen"), ("v3", "long, all put back")]
+compared += [("v3, all positions", name) for name in ("inside", "moved", "long")]
+for arm, name in compared:
+    losses = [run[name] for run in stored["far"][arm]]
+    print(f"{arm:18} {name:20} {min(losses):.2f} to {max(losses):.2f} nats, {len(losses)} seeds")
+
+# %% [markdown]
+# In the long text no such repair brings v3 back: with the slow pairs frozen it still loses at least 3.5 nats, and six seeds leave it undecided whether freezing helps at all. With all pairs put back, two tokens of the text share one code, which is new to the model too. Training helps. The second v3 pays nothing for the move. In the long text it loses 1.0 to 1.6 nats, and the first v3 more than 4. So codes that were not met in training carry most of this loss; the longer text itself costs 0.5 to 1.1 nats. (With so many codes to learn, the second v3 needs more than 400 steps: inside the window it loses 0.1 nats more.) A formula that goes on is not a model that goes on.
+#
+# NoPE did not stay where it was either, though it has no table that could end.
 #
 # ## Promises
 #
@@ -578,8 +592,8 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 # 1. The code of a place is a row of clock hands, pairs of a sine and a cosine, each turning more slowly than the one before.
 # 2. To move along the text is to rotate every pair, by the same angles wherever one is; so one fixed matrix can ask for the token before.
 # 3. Two codes tell by their dot product how far apart they are, and not which is first.
-# 4. After 400 steps on the plain tales v3 answers more than 85% of the questions and NoPE is at chance; layer by layer v3's stream holds less of its place that a probe can find (one run each).
-# 5. Past its window v3 is worse than a uniform guess, though the table goes on; freezing the slow pairs or the quick ones does not help.
+# 4. After 400 steps on the plain tales, in windows that begin with a story, v3 answers more than nine of ten questions from six of six seeds, and NoPE stays at chance.
+# 5. On a text that is moved past its window v3 loses 3.1 to 3.8 nats per character, and 0.4 inside, though its table goes on. Slow and quick pairs each carry a part of this loss, and a v3 that met all these codes in training does not lose anything by the move (six seeds).
 
 # %% [markdown]
 # ## Self-test
@@ -632,15 +646,15 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 #
 # </details>
 #
-# **5.** Why does v3 fail at place 128, in a text of 64 letters too?
+# **5.** Why does v3 fail on 64 letters that are moved to place 128?
 #
 # - a) the table has no row 128
-# - b) its slow pairs take values that they never had in training
-# - c) its matrices were fitted to 64 combinations of pairs, and this is another; more than that was not found
+# - b) only because its slow pairs take values that they never had in training
+# - c) its matrices were fitted to 64 combinations of pairs, and this is another
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Freezing pairs of either kind did not bring it back. Tempting is *b*, as one reads it often; it was tested above, and freezing the slow pairs did not help.
+# **c.** Putting back the slow pairs took away a part of the loss, and so did putting back the quick ones. Tempting is *b*, which one reads often. The slow pairs do take new values, but the new combinations cost something too.
 #
 # </details>
 

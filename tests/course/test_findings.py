@@ -39,22 +39,17 @@ def among(run, n):
     return mean(BRANCHES["runs"][run]["alone"]) + (gap(run, n) if n > 1 else 0)
 
 
+NAMES, ORDER = load_results("names"), load_results("order")
 FEW_STEPS, MANY_STEPS = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
 
 
-@pytest.fixture(scope="module")
-def roles():
-    return load_results("roles")
+def far(arm, name):
+    """Return the loss of an arm of lesson 03b on a long or a moved text: an array, one a seed."""
+    return np.array([run[name] for run in ORDER["race"]["far"][arm]])
 
 
-@pytest.fixture(scope="module")
-def names():
-    return load_results("names")
-
-
-def test_00_a_larger_v4_knows_who_did_it_and_its_twin_without_a_code_does_not(roles):
-    assert min(roles["accuracy"]["v4"]) > 0.9
-    assert max(roles["accuracy"]["nope"]) < 0.75
+def test_00_v4_knows_who_did_it_and_its_twin_without_a_code_does_not():
+    assert max(BOARD["nope"]["roles"]) < 0.55 < 0.9 < min(BOARD["v4"]["roles"])
 
 
 def test_00_a_cut_window_costs_the_best_reader_more_than_the_floor():
@@ -62,40 +57,73 @@ def test_00_a_cut_window_costs_the_best_reader_more_than_the_floor():
     assert np.mean(floors["mean"]["tales"][:96]) - floors["floor"]["tales"] > 0.1
 
 
-def test_03b_the_best_seed_of_nope_on_the_full_tales(roles):
-    assert f"{max(roles['accuracy']['nope']):.1%}" == "68.5%"
+def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_story():
+    bags = ORDER["bags"]
+    assert max(map(abs, bags["v1, anywhere"])) < 0.004
+    assert exceeds(np.subtract(bags["v1, aligned"], bags["v2, aligned"]), 0.2) == "holds"
+    assert exceeds(np.subtract(bags["v1, anywhere"], bags["v2, anywhere"])) == "fails"
 
 
-def test_04_v3_is_ahead_of_v4_inside_its_window(roles):
-    by_seed = zip(roles["val_loss"]["v3"], roles["val_loss"]["v4"], strict=True)
-    assert all(v3 < v4 for v3, v4 in by_seed)
-    assert min(roles["accuracy"]["v3"]) > 0.97
+def test_03a_two_layers_learn_order_from_some_seeds_and_one_layer_from_none():
+    learned = {arm: sum(share > 0.9 for share in shares) for arm, shares in ORDER["fed"].items()}
+    assert list(learned.values()) == [0, 0, 8, 12, 4, 8]  # one layer, two, two and a mark: 300 and 600 steps
+    assert min(ORDER["failed"]["again, 600 steps"]) > 0.98
+    assert set(ORDER["fed"]["one layer, 600 steps"]) == {0.5}
 
 
-def test_04_v4_finds_the_name_and_does_not_write_it(names):
-    assert min(names["accuracy"][FEW_STEPS]) > 0.9
-    assert max(names["whole"][FEW_STEPS]) < 0.5
-    for first, second, _, *rest in names["letters"][FEW_STEPS]:
-        assert max(first, *rest) < 0.1
-        assert second == pytest.approx(np.log(5), abs=0.2)
-    fewest, middle, _ = sorted(names["whole"][MANY_STEPS])
-    assert fewest < 0.3 < 0.85 < middle
+def test_03b_v3_answers_and_nope_does_not():
+    right, without = ORDER["race"]["accuracy"], np.array(ORDER["race"]["without"]["v3"])
+    assert max(right["nope"] + BOARD["nope"]["roles"]) < 0.55 < 0.95 < min(right["v3"])
+    picked = [heads.ravel()[at] for heads, at in zip(without, ORDER["race"]["one back"]["v3"], strict=True)]
+    assert (min(picked), max(picked)) == (0.52, 0.955)
+    assert sum(heads[0].min() < heads[1].min() for heads in without) == 5
 
 
-def test_04_answers_and_repeated_words_cost_less_after_more_steps(names):
-    known = 0.0
-    for part in ("answer", "repeated word"):
-        before, after = ([seed[part] for seed in names["parts"][arm]] for arm in (FEW_STEPS, MANY_STEPS))
-        assert all(0.015 < loss < 0.03 for loss in before)
-        assert sum(after) < sum(before)
-        known += mean(before)
-    best_reader, _ = load_results("floors")["window"]["plain-tales"]["64"]
-    assert 0.35 < known / (mean(names["val_loss"][FEW_STEPS]) - best_reader) < 0.75
-    assert sorted(seed["answer"] for seed in names["parts"][MANY_STEPS])[1] < 0.002  # in two of three seeds
+def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text():
+    inside, moved = far("v3", "inside"), far("v3", "moved")
+    for back in (far("v3", f"moved, {kind} put back") for kind in ("slow", "quick")):
+        assert exceeds(moved - back, 1) == exceeds(back - inside, 0.5) == "holds"
 
 
-def test_04_the_first_layer_has_a_head_that_is_needed(names):
-    assert max(min(seed[0]) for seed in names["without"][FEW_STEPS]) < 0.65
+def test_03b_a_long_text_costs_a_model_that_has_met_all_positions_too():
+    inside, met, long = (far("v3, all positions", name) for name in ("inside", "moved", "long"))
+    assert exceeds(met - inside) == "fails"
+    assert exceeds(long - inside, 0.5) == exceeds(far("v3", "long") - long, 2) == "holds"
+    for repair in ("slow frozen", "quick frozen", "all put back"):
+        assert decided_side(far("v3", "long") - far("v3", f"long, {repair}")) == "undecided"
+        assert far("v3", f"long, {repair}").min() > 3.4
+
+
+def test_04_v3_and_v4_are_undecided_inside_a_window_and_decided_beyond():
+    past = {name: np.array(BOARD[name]["past"]) for name in ("v3", "v4", "alibi")}
+    assert decided_side(paired_differences(LADDER, "v3", "v4")) == "undecided"
+    assert decided_side(past["v3"] - past["v4"]) == decided_side(past["v4"] - past["alibi"]) == "above"
+
+
+def test_04_v4_finds_the_name_and_does_not_write_it():
+    known = [share > 0.9 for share in NAMES["accuracy"][FEW_STEPS]]
+    assert (sum(known), len(known)) == (12, 14)
+    assert 0.08 <= min(NAMES["whole"][FEW_STEPS]) < max(NAMES["whole"][FEW_STEPS]) < 0.36
+    for (first, second, _, *rest), knows in zip(NAMES["letters"][FEW_STEPS], known, strict=True):
+        assert max(rest) < 0.01
+        assert second == pytest.approx(np.log(5), abs=0.15)
+        assert (first < 0.15) is knows
+    later = sorted(NAMES["whole"][MANY_STEPS])
+    assert later[2] <= 0.2 < 0.55 < later[3] < later[5] < 0.75 < 0.89 < later[6]
+
+
+def test_04_the_third_letter_decides_where_names_begin_alike():
+    vowel, third = (NAMES[letter][FEW_STEPS] for letter in ("vowel", "third"))
+    by_loss = [third[i] for i in np.argsort([letters[2] for letters in NAMES["letters"][FEW_STEPS]])]
+    assert 0.43 < min(vowel) < max(vowel) < 0.56
+    assert max(by_loss[-3:]) < 0.54 < 0.68 < min(by_loss[:3]) < max(by_loss) == 1
+
+
+def test_04_which_head_is_needed_differs_from_seed_to_seed():
+    heads = zip(NAMES["without"][FEW_STEPS], NAMES["accuracy"][FEW_STEPS], strict=True)
+    needed = [tuple(min(layer) < 0.7 for layer in one) for one, share in heads if share > 0.9]
+    assert np.sum(needed, axis=0).tolist() == [5, 7]
+    assert (needed.count((True, True)), needed.count((False, False))) == (2, 2)
 
 
 def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():

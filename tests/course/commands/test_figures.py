@@ -7,24 +7,24 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '"text"', '{"roles": ', "<<<<<<< HEAD"])
+@pytest.mark.parametrize("content", ["", "[1]", '"text"', '{"names": ', "<<<<<<< HEAD"])
 def test_a_damaged_file_of_results_is_refused_by_name(run, refused, tmp_path, content):
-    (tmp_path / "roles.json").write_text(content, encoding="utf-8")
-    refused(run("figures", "roles", "--folder", tmp_path, "--redraw"), "roles.json holds no results")
+    (tmp_path / "names.json").write_text(content, encoding="utf-8")
+    refused(run("figures", "names", "--folder", tmp_path, "--redraw"), "names.json holds no results")
 
 
 def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_path):
     file = tmp_path / "file"
     file.touch()
-    refused(run("figures", "roles", "--folder", tmp_path, "--results", file), f"{file} is a file")
+    refused(run("figures", "names", "--folder", tmp_path, "--results", file), f"{file} is a file")
 
 
 def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
     """No command opens a window. It was a traceback as Matplotlib was imported."""
-    words = [sys.executable, "-m", "babygpt", "figures", "roles", "--redraw", "--folder", str(tmp_path)]
+    words = [sys.executable, "-m", "babygpt", "figures", "names", "--redraw", "--folder", str(tmp_path)]
     environment = {**os.environ, "MPLBACKEND": "nonsense"}
     assert subprocess.run(words, env=environment, capture_output=True, check=False).returncode == 0
-    assert (tmp_path / "roles.png").exists()
+    assert (tmp_path / "names.png").exists()
 
 
 def test_a_command_leaves_the_environment_of_its_caller_alone(run):
@@ -47,5 +47,5 @@ def test_a_command_leaves_the_environment_of_its_caller_alone(run):
     ],
 )
 def test_ways_of_making_runs_that_there_are_not_are_refused(run, refused, tmp_path, words, says):
-    refused(run("figures", "roles", "--folder", tmp_path, *words), says)
-    assert not (tmp_path / "roles.png").exists()
+    refused(run("figures", "names", "--folder", tmp_path, *words), says)
+    assert not (tmp_path / "names.png").exists()

@@ -14,12 +14,13 @@ from matplotlib.figure import Figure
 from babygpt.device import pick_device
 from babygpt_course.commands.figures import figures as command
 from babygpt_course.studies import figures, remasking
-from babygpt_course.studies.names import draw_roles, measure_roles
+from babygpt_course.studies.names import draw_names, measure_names
 from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
+OTHERS = {"whole": {"v4": [0.1, 0.2]}, "letters": {"v4": [[0.1, 1.6], [0.2, 1.5]]}}
 QUICK = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
 
 
@@ -33,14 +34,14 @@ def test_the_hardware_names_all_that_a_result_depends_on() -> None:
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Let measuring the roles take no time, and count how often it is done."""
+    """Let measuring the names take no time, and count how often it is done."""
     runs = []
 
     def measure(workers):
         runs.append("measured")
-        return {"accuracy": {"v4": [0.9, 1.0]}}
+        return {"accuracy": {"v4": [0.9, 1.0]}, **OTHERS}
 
-    monkeypatch.setitem(figures.FIGURES, "roles", figures.Study(measure, draw_roles, (8.0, 3.0)))
+    monkeypatch.setitem(figures.FIGURES, "names", figures.Study(measure, draw_names, (8.0, 3.0)))
     return runs
 
 
@@ -70,21 +71,21 @@ def test_a_study_that_trains_is_stored_from_six_seeds_with_its_hardware_and_the_
 
 def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
     """A whole study, side by side and in turn: the same numbers, and nothing left but picture and numbers."""
-    measure = partial(measure_roles, scale=QUICK, versions=("learned", "alibi"))
-    monkeypatch.setitem(figures.FIGURES, "roles", figures.FIGURES["roles"]._replace(measure=measure))
+    measure = partial(measure_names, scale=QUICK)
+    monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for way in (["--workers", "2"], []):
-            words = ["roles", "--folder", str(tmp_path / f"{len(way)}"), *way]
+            words = ["names", "--folder", str(tmp_path / f"{len(way)}"), *way]
             result = CliRunner().invoke(command, words, catch_exceptions=False)
             assert result.exit_code == 0, result.output
     finally:
         torch.set_num_threads(threads)
-    one, other = (json.loads((tmp_path / n / "roles.json").read_text()) for n in ("0", "2"))
+    one, other = (json.loads((tmp_path / n / "names.json").read_text()) for n in ("0", "2"))
     assert one | {"minutes": 0} == other | {"minutes": 0}
-    assert {path.name for path in (tmp_path / "2").iterdir()} == {"roles.png", "roles.json"}
-    assert {name: len(seeds) for name, seeds in one["val_loss"].items()} == {"learned": 2, "alibi": 2}
+    assert {path.name for path in (tmp_path / "2").iterdir()} == {"names.png", "names.json"}
+    assert [len(seeds) for seeds in one["val_loss"].values()] == [2, 2]
 
 
 QUICK_STUDIES = {
@@ -113,33 +114,33 @@ def test_every_study_measures_what_it_draws(name):
 
 
 def test_some_runs_from_seeds_of_ones_own_are_stored_and_not_drawn(tmp_path, monkeypatch):
-    measure = partial(measure_roles, scale=QUICK, versions=("learned", "alibi"))
-    monkeypatch.setitem(figures.FIGURES, "roles", figures.FIGURES["roles"]._replace(measure=measure))
-    store = figures.make_figure("roles", tmp_path, seeds=(3, 4), only="alibi")
+    measure = partial(measure_names, scale=QUICK)
+    monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
+    store = figures.make_figure("names", tmp_path, seeds=(3, 4), only=" 4 steps")
     found = json.loads(store.read_text())
-    assert [path.name for path in tmp_path.iterdir()] == ["roles.json"]
-    assert found["command"] == "python -m babygpt figures roles --seeds 3,4 --only 'alibi'"
-    assert {name: len(seeds) for name, seeds in found["val_loss"].items()} == {"alibi": 2}
+    assert [path.name for path in tmp_path.iterdir()] == ["names.json"]
+    assert found["command"] == "python -m babygpt figures names --seeds 3,4 --only ' 4 steps'"
+    assert {name: len(seeds) for name, seeds in found["val_loss"].items()} == {"v4, plain-tales, 4 steps": 2}
 
 
 def test_redrawing_trains_nothing_and_prefers_the_folder_to_the_package(tmp_path, measured):
-    packaged = figures.make_figure("roles", tmp_path / "packaged", redraw=True).read_bytes()
+    packaged = figures.make_figure("names", tmp_path / "packaged", redraw=True).read_bytes()
     assert measured == []
-    figures.make_figure("roles", tmp_path / "pictures", results=tmp_path)
-    assert [path.name for path in (tmp_path / "pictures").iterdir()] == ["roles.png"]
-    ours = figures.make_figure("roles", tmp_path, redraw=True).read_bytes()
+    figures.make_figure("names", tmp_path / "pictures", results=tmp_path)
+    assert [path.name for path in (tmp_path / "pictures").iterdir()] == ["names.png"]
+    ours = figures.make_figure("names", tmp_path, redraw=True).read_bytes()
     assert measured == ["measured"]
     assert ours != packaged
 
 
 def test_redrawing_without_stored_numbers_is_refused(tmp_path, monkeypatch, measured):
-    monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["roles"])
+    monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["names"])
     with pytest.raises(ValueError, match="python -m babygpt figures new"):
         figures.make_figure("new", tmp_path, redraw=True)
 
 
 @pytest.mark.parametrize("accuracy", [{"v4": [10**400]}, {"v4": "x"}, [], {"v4": None}])
 def test_numbers_that_cannot_be_drawn_are_refused_by_their_file(tmp_path, accuracy):
-    (tmp_path / "roles.json").write_text(json.dumps({"accuracy": accuracy}))
-    with pytest.raises(ValueError, match=r"roles\.json does not hold the results of roles"):
-        figures.make_figure("roles", tmp_path, redraw=True)
+    (tmp_path / "names.json").write_text(json.dumps({"accuracy": accuracy, **OTHERS}))
+    with pytest.raises(ValueError, match=r"names\.json does not hold the results of names"):
+        figures.make_figure("names", tmp_path, redraw=True)

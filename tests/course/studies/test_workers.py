@@ -66,7 +66,7 @@ def test_nothing_runs_on_when_a_run_cannot_be_kept(tmp_path, monkeypatch):
 
 def test_a_missing_submitit_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    result = CliRunner().invoke(command, ["roles", "--cluster", "local"])
+    result = CliRunner().invoke(command, ["names", "--cluster", "local"])
     assert isinstance(result.exception, BadInput)
     assert str(result.exception) == "submitit is not installed: pip install 'babygpt[sweep]'"
 
