@@ -24,7 +24,7 @@ from babygpt.sampling import (
     in_random_order,
     rewrite,
 )
-from babygpt.sampling.remasking import weights
+from babygpt.sampling.remasking import again_chances
 
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
@@ -408,7 +408,7 @@ def test_texts_come_as_often_as_in_the_paper_s_chain(posterior, n_steps: int, st
         assert abs(found.get(text, 0.0) - p) <= 5 * math.sqrt(p * (1 - p) / n), text
 
 
-@pytest.mark.parametrize(("strength", "doubt"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 5.0)])
+@pytest.mark.parametrize(("strength", "doubt"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 5.0), (0.3, 20.0)])
 def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, doubt: float) -> None:
     """At step k of n a share of k / n is visible: the marginals that the paper keeps."""
     n, n_steps = 20_000, 6
@@ -424,18 +424,22 @@ def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, dou
 # ---------------------------------------------------------------- doubt
 
 
-@given(doubt=st.floats(0, 20), seed=st.integers(0, 99))
-def test_doubt_is_likelier_where_the_model_was_unsure(doubt: float, seed: int) -> None:
+@given(share=st.floats(0.01, 1), doubt=st.floats(0, 20), seed=st.integers(0, 99))
+def test_doubt_is_likelier_where_the_model_was_unsure(share: float, doubt: float, seed: int) -> None:
+    """As many tokens as planned are masked again; in ratios of exp(-doubt x confidence), up to certainty."""
     confidence = torch.rand(4, 9, generator=draw(seed)).double()
     visible = torch.rand(4, 9, generator=draw(seed + 1)) < 0.6
-    found = weights(confidence, visible, doubt)
+    found = again_chances(confidence, visible, share, doubt)
+    assert float(found.max()) <= 1
+    assert (found[~visible] == 0).all()
+    assert found.sum(dim=1).tolist() == pytest.approx((share * visible.sum(dim=1)).tolist())
+    weights = (-doubt * confidence).exp()
     for row in range(4):
-        some = visible[row].nonzero()[:, 0].tolist()
-        if some:
-            raw = [math.exp(-doubt * float(confidence[row, i])) for i in some]
-            expected = [x * len(some) / sum(raw) for x in raw]
-            assert found[row, some].tolist() == pytest.approx(expected)
-            assert float(found[row, some].mean()) == pytest.approx(1)
+        free = visible[row] & (found[row] < 1)
+        ratios = found[row, free] / weights[row, free]
+        assert ratios.tolist() == pytest.approx([float(ratios.mean())] * int(free.sum()))
+        sure = visible[row] & ~free
+        assert not sure.any() or not free.any() or weights[row, sure].min() >= weights[row, free].max()
 
 
 def test_what_is_doubted_is_masked_again(awake) -> None:
