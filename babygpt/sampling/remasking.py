@@ -108,9 +108,8 @@ def drafts(
 def again_chances(confidence: Tensor, visible: Tensor, share: float, doubt: float) -> Tensor:
     """Return the probability with which each token is masked again; what one may not have, others get.
 
-    confidence  (B, T)  probabilities
-    visible     (B, T)  what can be masked again
-    returns     (B, T)  at most 1, with mean `share` over what is visible
+    confidence, visible  (B, T)  probabilities; what can be masked again
+    returns              (B, T)  at most 1, with mean `share` over what is visible
     """
     found = certain = torch.zeros_like(visible)
     while found is certain or (found > 1).any():

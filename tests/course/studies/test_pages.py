@@ -41,20 +41,12 @@ def ladder(found):
 
 
 def polar(found):
-    loss = {version: mean(seeds) for version, seeds in found["val_loss"].items()}
+    loss, differences = ({v: mean(x) for v, x in each.items()} for each in (found["val_loss"], gaps(found)))
     note = (ROOT / "docs" / "notes" / "000.md").read_text(encoding="utf-8")
     told = [f"{loss[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
     assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
     assert f"level with RoPE ({told[3]})" in note
-    sine, phase = loss["v7-keys"] - loss["v7-quadrature"], loss["v7-quadrature"] - loss["v7"]
-    return (
-        f"({loss['v7-random']:.2f} to {loss['v7-last']:.2f} nats",
-        f"level with RoPE ({loss['v7']:.3f} and {loss['v7-rope']:.3f})",
-        f"{loss['v7']:.3f} and {mean(found['without alpha']['v7']):.3f}",
-        f"gains {sine:.2f} nats",
-        f"{phase:.2f} more",
-        f"by {loss['v7-rope'] - loss['v7-pope']:.2f}",
-    )
+    return tuple(f"{abs(differences[pair]):.2f}" for pair in COMPARED if decided(found, pair))
 
 
 def names(found):
@@ -76,16 +68,6 @@ def roles(found):
     return (f"the best seed gets {max(accuracy['nope']):.1%} right",)
 
 
-def asked(found):
-    assert max(found["roles"]["words, RoPE"][0]) < 0.6 < 0.9 < found["roles"]["next letter"][0][-1]
-    at_chance = [found["roles"]["letters, RoPE"][0][-1], *found["hidden"]["words, RoPE"]]
-    assert all(0.4 < share < 0.6 for share in at_chance)
-    return (
-        f"after {found['steps']:,} steps too (one seed)",
-        f"one question in {round(1 / who.share_of_asking(4, 4))} is",
-    )
-
-
 def floors(found):
     at = {name: {n: mean for n, (mean, _) in each.items()} for name, each in found["window"].items()}
     gain = -found["longer"]["tales"][0]
@@ -105,7 +87,7 @@ def floors(found):
 
 PHRASES: dict[str, Callable] = {
     **{"ladder": ladder, "polar": polar, "names": names},
-    **{"roles": roles, "who": asked, "floors": floors},
+    **{"roles": roles, "floors": floors},
 }
 
 
