@@ -302,7 +302,7 @@ order_guess.compare(found if found in order_guess.options else "another order")
 assert (models["v7-polar"].encoding.phi == 0).all()
 
 # %% [markdown]
-# After 150 steps from one seed the gate as written is far behind, and the learned phase ahead of quadrature. And the phases? Those of v7 have moved, a few tenths of a radian and more. Those of the note are where they were, to the last bit.
+# In our stored run, of 150 steps from one seed, the gate as written is far behind, and the learned phase ahead of quadrature. (Six seeds follow below.) And the phases? Those of v7 have moved, a few tenths of a radian and more. Those of the note are where they were, to the last bit.
 
 # %% [markdown]
 # ## Turn α while it learns
@@ -343,7 +343,7 @@ plt.show()
 alpha_guess.compare(alpha_guess.options[2 if stays else 1 if leapt else 0])
 
 # %% [markdown]
-# The loss leaps, and with α = 10 it does **not** come back within the steps that are left. Longer keys make larger scores, so wherever a hole fits at all it drowns what stands in the text. Training might turn the keys of holes away, but it cannot make them shorter: queries and keys are normalised before the gates, and α comes after. (That is our reading; what is measured is the distance of the two curves.) Phases are another matter: they are parameters, and training goes on from where you set them; try it with δ.
+# In our stored run the loss leaps, and with α = 10 it does **not** come back within the steps that are left. (One seed; yours may differ.) Longer keys make larger scores, so wherever a hole fits at all it drowns what stands in the text. Training might turn the keys of holes away, but it cannot make them shorter: queries and keys are normalised before the gates, and α comes after. (That is our reading; what is measured is the distance of the two curves.) Phases are another matter: they are parameters, and training goes on from where you set them; try it with δ.
 #
 # ## Who wins?
 #
@@ -449,7 +449,7 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 #
 # And PoPE, which starts from the same gates and does not stop there? Its softplus leaves queries and keys nothing but *magnitudes*. Then content cannot touch a phase: **what** a token looks for is in the magnitudes, **where** it looks is in the phases, and the two are apart. In RoPE they are not: the sine term above turns a wave by what stands in the token.
 #
-# The authors of PoPE test it with a riddle that needs both. Here is a small one, read from left to right: a string of three to six letters, then a question, *what stands to the right of the g?* One has to find a letter by what it is, and its neighbour by where it is. Guessing among the *other* letters of the string gives 32%, among all of them less.
+# The authors of PoPE test it with a riddle that needs both. Here is a smaller one, read from left to right: a string of three to six letters, then a question, *what stands to the right of the g?* One has to find a letter by what it is, and its neighbour by where it is. Guessing among the *other* letters of the string gives 32%, among all of them less.
 
 # %%
 riddle_guess = live.predict(
@@ -473,7 +473,7 @@ plt.show()
 riddle_guess.compare(title_of[max(solved, key=solved.get)])
 
 # %% [markdown]
-# On the left, every code was given the same four learning rates, from one seed that is not reported. From that seed PoPE learns the riddle at all four rates, and no other code at any. On the right, each code trains at its own best rate from thirteen other seeds, and the picture changes: the sinusoids learn it from four, PoPE from two, RoPE and PoPE without the softplus (one word of code) from none. So the tuning seed was a lucky one for PoPE. Four, two and none of thirteen are also too close to tell apart: among equal models, chance alone gives a gap of two against none in about half of all trials (Fisher's exact test). A thousand steps are short as well, since several lines still rise. Our runs show that PoPE *can* learn this riddle, and that it is not the only one. They do not repeat the paper's result, and they do not refute it.
+# On the left, every code was given the same four learning rates, from one seed that is not reported. From that seed PoPE learns the riddle at all four rates, and no other code at any. On the right, each code trains at its own best rate from thirteen other seeds, and the picture changes: the sinusoids learn it from four (the string ends at a fixed position, which they can use), PoPE from two, RoPE and PoPE without the softplus (one word of code) from none. So the tuning seed was a lucky one for PoPE. Four, two and none of thirteen are also too close to tell apart: among equal models, chance alone gives a gap of two against none in about half of all trials (Fisher's exact test). A thousand steps are short as well, since several lines still rise. Our runs show that PoPE *can* learn this riddle, and that it is not the only one. They do not repeat the paper's result, and they do not refute it.
 #
 # ## What note 000 says, and what was measured
 #
@@ -543,7 +543,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # %% [markdown]
 # ## Second visit
 #
-# **PoPE from left to right.** The paper finds PoPE ahead of RoPE in music, genomes and language, read from left to right. Ours is ahead where models look both ways. From left to right, the board of notebook 08 says the opposite.
+# **PoPE from left to right.** The paper finds PoPE ahead of RoPE in music, genomes and language, read from left to right. TODO-POPE-BOTH From left to right, the board of notebook 08 says the opposite.
 
 # %%
 board = load_results("ladder")["board"]
@@ -555,7 +555,7 @@ for name, code in (("PoPE", one), ("RoPE", other)):
     print(f"{name}: {' '.join(losses)} nats per character; who did it: {' '.join(answers)}")
 
 # %% [markdown]
-# Every seed of PoPE is behind every seed of RoPE, and none of them has found out in 600 steps that it can look back for a name. Do not take that for a verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
+# After 600 steps from six seeds PoPE is behind RoPE (decided), and it has not learned to look back for a name from any of them. This is no verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
 
 # %% [markdown]
 # **What has v7 done with its phases?** Each head has a [kernel](../docs/glossary.md#kernel) now: what the gates alone make of a distance, when query and key have the same in every channel. Before training all four heads had one and the same, even curve.
@@ -608,7 +608,7 @@ print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bo
 
 
 # %% [markdown]
-# On the right everybody knows the same, namely letter frequencies: where there is nothing to look at, no code helps. What the repairs are worth shows on the left, where there is something to see, and it matters where. Bounds on what the text costs (the [NELBO](../docs/glossary.md#nelbo)) put the three in the same order as their losses.
+# In this run of 150 steps the three models end at the same loss on the right. There they know letter frequencies only: where there is nothing to look at, no code helps. What the repairs are worth shows on the left, where there is something to see. The bounds on what the text costs (the [NELBO](../docs/glossary.md#nelbo)) put our three runs in the same order as their losses.
 
 # %% [markdown]
 # ## Recap
@@ -617,7 +617,7 @@ print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bo
 # 2. $\cos(i\omega)\cos(j\omega)$ knows $i-j$ and $i+j$ alike; a sine beside each cosine leaves $i-j$ alone, and then left equals right: such a model gives a text and its mirror image the same answers.
 # 3. It is the phase between query and key that breaks the mirror, learned or not; two heads with a fixed phase to the left and two to the right end about where learned phases do (400 steps, one seed).
 # 4. At this size, after 400 steps from three seeds, the gate as written has a mean loss of 2.09 nats for each masked character, with all repairs 1.48, RoPE 1.47 and no code 2.90; where α works, α = 0.3 is worth nothing.
-# 5. Quadrature is RoPE for pairs that are half empty, so the way of the repairs ends at a rotation; PoPE, one step further, learns a riddle of *what* and *where* from two seeds of three, RoPE from none in that budget.
+# 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation. After 1,000 steps PoPE has learned a riddle of *what* and *where* from two of thirteen seeds, the sinusoids from four, RoPE from none; thirteen seeds cannot tell these shares apart.
 
 # %% [markdown]
 # ## Self-test
