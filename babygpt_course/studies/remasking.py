@@ -165,10 +165,10 @@ def draw_remasking(figure: Figure, results: Results) -> None:
     plots.draw_seed_dots(left, dots, title, label, None, (0.0, 118.0), rings, notes)
     masked = [100 * float(share) for share in results["guesses"]]
     curves = {
-        "model": 100 * np.array(list(results["guesses"].values())).T,
+        "model, a line a seed": 100 * np.array(list(results["guesses"].values())).T,
         "most frequent character": 100 * np.array(list(results["frequent"].values())).T[:1],
     }
-    first, *_, last = curves["model"].mean(axis=0)
+    first, *_, last = curves["model, a line a seed"].mean(axis=0)
     title = f"Early guesses are right in {first:.0f}%, late ones in {last:.0f}%"
     draw_seed_lines(right, masked, curves, title, "masked characters of true text (%)", "right guesses (%)")
     right.invert_xaxis()
@@ -190,7 +190,7 @@ def table(results: Results) -> str:
             name = "right" if measure == "sentences" else "without repetitions"
             rows.append((a, b, name, f"{100 * fmean(gaps):+.0f}", decided_side(gaps)))
     heading = ["way", "against", "sentences", "mean difference (points)", "decided"]
-    return f"{means}\n\n{RULE}\n\n{markdown(heading, rows)}"
+    return f"{means}\n{RULE}\n\n{markdown(heading, rows)}"
 
 
 def differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:
