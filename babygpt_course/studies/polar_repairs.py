@@ -98,8 +98,10 @@ def draw_polar(figure: Figure, results: Results) -> None:
     means = [mean(loss[arm]) for arm in ("v7-polar", "v7", "v7-rope")]
     label = "loss of masked characters (nats)"
     plots.draw_seed_dots(left, rows, title.format(*means), label, means=True)
-    one, both = (mean(differences[arm, "v7-quadrature"]) for arm in SIGNS)
-    title = f"Against quadrature: one side {one:+.2f} nats, both sides {both:+.2f}"
+    steps = (("v7-quadrature", "v7-keys"), ("v7", "v7-quadrature"))
+    title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(
+        *(-mean(differences[p]) for p in steps)
+    )
     pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in differences.items()}
     plots.draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
 
