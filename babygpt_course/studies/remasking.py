@@ -161,7 +161,8 @@ def draw_remasking(figure: Figure, results: Results) -> None:
     )
     notes = {name: f"{fmean(one['looks']):.0f} looks" for name, one in found.items() if "looks" in one}
     label = "right sentences (%); rings: without repetitions"
-    title = "A lower temperature writes more right sentences"
+    sure = [100 * fmean(results["ways"][f"surest first, {heat}"]["sentences"]) for heat in ("1", "0.5")]
+    title = "Surest first: {:.0f}% right at temperature 1, {:.0f}% at 0.5".format(*sure)
     plots.draw_seed_dots(left, dots, title, label, None, (0.0, 118.0), rings, notes)
     masked = [100 * float(share) for share in results["guesses"]]
     curves = {
