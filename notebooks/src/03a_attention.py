@@ -115,7 +115,6 @@ assert torch.allclose(shuffled[2], mix[2])
 #
 # The [norm](../docs/glossary.md#norm) brings a token's vector to a mean square of one, so that layers see numbers of the same size however much has been added before (RMSNorm, Zhang & Sennrich 2019). One line:
 
-
 # %%
 def my_norm(x):
     """Each vector at a mean square of 1: (..., C) -> (..., C)."""
@@ -146,7 +145,6 @@ assert four == eight == 4 * 96**2
 # %% [markdown]
 # As many: four matrices of 96 by 96, for queries, keys, values and for what goes back to the stream. A head is a *cut* through channels that are there anyway. Eight heads look at more things at once, and each compares vectors of half the width.
 
-
 # %%
 def my_attention(x, layer, causal=True):
     """All heads of one layer: (B, T, C) -> (B, T, C)."""
@@ -165,7 +163,6 @@ def my_attention(x, layer, causal=True):
 # %% [markdown]
 # (`causal=False` leaves the mask out, for an experiment below.) The [MLP](../docs/glossary.md#mlp) is where a token thinks by itself, without looking at others: a matrix to four times as many channels, all negative numbers set to zero and the rest squared, and a matrix back. With it the block is complete.
 
-
 # %%
 def my_block(x, block, causal=True):
     """Attention, then MLP; each adds to the stream: (B, T, C) -> (B, T, C)."""
@@ -175,7 +172,6 @@ def my_block(x, block, causal=True):
 
 # %% [markdown]
 # And a model is: embed the tokens, run the blocks, and read the next token's [logits](../docs/glossary.md#logit) off with one more matrix, the output head. Here is the stream of a whole model, before its first block and after each.
-
 
 # %%
 def my_streams(model, tokens):
@@ -188,7 +184,6 @@ def my_streams(model, tokens):
 
 # %% [markdown]
 # Is that what the package does? `build("nope", …)` makes its Transformer with **no** position encoding ([NoPE](../docs/glossary.md#nope)). We take three layers and fill them with random numbers, so that they compute something; once causal, and once without the mask, so that tokens look both ways.
-
 
 # %%
 def shaken(model):
@@ -268,7 +263,6 @@ print([round(x, 2) for x in heard.flatten().tolist()])
 # ## Asking the stream
 #
 # How good is this clock? A **probe** finds out: from what a layer would read at each token (the stream, after its norm), a linear least-squares fit guesses the token's position. It is fitted on some windows and tested on others, once at every depth.
-
 
 # %%
 def probe(stream):

@@ -93,7 +93,6 @@ assert waves.max() > 50_000
 #
 # Why sines *and* cosines, and not just one of them? Let us look for a matrix that takes one pair, with $\omega = 1$, two tokens on. Two examples are enough to find it: it must take the code of 3 to the code of 5, and the code of 4 to that of 6.
 
-
 # %%
 def pair(m):
     return np.array([math.sin(m), math.cos(m)])
@@ -288,7 +287,6 @@ race.compare(either[(right["nope"] > 0.8) + 2 * (right["v3"] > 0.8)])
 # ## What becomes of the place?
 #
 # v3 is told its place at the door. Does it keep it? A **probe** asks: from the [stream](../docs/glossary.md#stream), what the model holds at each token before a layer or before its output head, a least-squares fit guesses the token's place. It is fitted on some windows and tested on others; all begin with a story. Who knows nothing is off by 16 tokens of 64.
-
 
 # %%
 def streams(model, windows):

@@ -120,7 +120,6 @@ assert torch.allclose(turned, torch.tensor([-1.0, 2.0]), atol=1e-6)  # (2 + i) i
 # %% [markdown]
 # To be sure that it does what the formula says, we write the formula down a second time, with real numbers and nothing of the package's. Multiplied out, $(a + bi)(\cos\varphi + i\sin\varphi)$ is $(a\cos\varphi - b\sin\varphi) + (a\sin\varphi + b\cos\varphi)\,i$.
 
-
 # %%
 def rotate_real(x, position, theta=10_000.0):
     """RoPE as the formula has it: (..., T, D) -> (..., T, D)."""
@@ -167,7 +166,6 @@ source(Rotary)
 # Which channels form a pair? The paper takes neighbours: (0, 1), (2, 3), … We call it **interleaved**, and this course uses it everywhere. Much code in the wild takes channel $i$ and channel $i + D/2$ instead, the first half of the vector against the second: **half-split**. Channels have no order of their own, and the matrices that make $q$ and $k$ can put anything anywhere; so the two are the same up to a permutation of the channels, and **each layout is right by itself**. (The first exercise lets you write the other one. A model trained with one must not be run with the other, unless its matrices are permuted too. It has happened.)
 #
 # Many implementations write RoPE as `x * cos + partner * sin`, where `partner` holds for each channel the other one of its pair, with its sign. For half-split pairs the angles are laid out as $\omega_0, \omega_1, \dots, \omega_0, \omega_1, \dots$; for interleaved pairs as $\omega_0, \omega_0, \omega_1, \omega_1, \dots$ The code in source note 001 takes the angles of the one and the partners of the other. Here are its lines. They run, the shapes are right, and nothing complains.
-
 
 # %%
 def turn_mixed(x, angle):
@@ -280,7 +278,6 @@ print("loss by letter ", *(f"{loss:.2f}" for loss in by_letter), f"  ln 5 = {mat
 # ## Which head does it?
 #
 # v4 finds the right first letter. Where in the model does that happen? We ask each of its eight heads two things. How much weight does it put on the right name, and how much on the wrong one, while the answer's first letter is predicted? And what is lost if it falls silent? `ablate_heads` sets to zero what one head writes into the [stream](../docs/glossary.md#stream), and asks the questions again: an [ablation](../docs/glossary.md#ablation).
-
 
 # %%
 def looks(model, question):
@@ -651,7 +648,6 @@ assert (curve.diff() > 0).any()
 # %% [markdown]
 # Far distances turn its slow pairs to angles where they have never been, while its quick pairs have been all the way round in any window. Let us turn the pairs four times more slowly, so that the longest distance, 191 tokens, turns them hardly further than 47 did in training: all of them, or only those that are slow. Which will do better?
 
-
 # %%
 class Slower(Rotary):
     """RoPE whose pairs turn four times more slowly: all of them, or those that take more than 48 tokens."""
@@ -693,7 +689,6 @@ Table(("v4 at places 144 to 191", "loss (nats per character)"), rows, stable=1)
 # ### Promises
 #
 # What does each kind of code promise, and keep? The course's five questions to our three travellers, and one more that we have just invented: may the whole text move?
-
 
 # %% tags=["nbval-ignore-output"]
 def examine(model):

@@ -43,7 +43,6 @@ from babygpt_course.studies.paired import beside
 #
 # A width [σ](../docs/glossary.md#sigma) is easy to read: at $m = \sigma$ a Gaussian has fallen to $e^{-1/2}$, about 0.61 of its height; at $2\sigma$ to 0.14, at $3\sigma$ to 0.01.
 
-
 # %%
 def K(m, alphas=(0.7, 0.3), sigmas=(5.0, 20.0)):
     """The note's kernel, as its formula has it."""
@@ -163,7 +162,6 @@ print(f"K after the norm: length {lengths[0]:.2f} at 0, {lengths[-1]:.2f} at 47"
 # ## A specimen
 #
 # Now to the note's own code, shortened to the lines that compute something; the numbers of the kernel are the note's, and so are the names.
-
 
 # %%
 def note_rotation(x):

@@ -124,7 +124,6 @@ assert changes["v6-none"].max() < 1e-4 < 0.1 < changes["v6"].min()
 #
 # is added to the token's embedding, once, at the bottom of the model. Time is RoPE's business, as in v4. The note's [stride](../docs/glossary.md#stride) is 128 and its width 512.
 
-
 # %%
 def by_hand(p, C=512, theta=10_000.0):
     """The code of one branch position, as the formula has it."""
@@ -415,7 +414,6 @@ for kind, more in worse.items():
 #
 # So far company did no harm at best, and with texts that have nothing to do with each other it cannot be otherwise. So let us take texts that do: both branches tell **the same story**, and branch 1 begins 8 characters later. A Fourier model as above, 240 steps, the open mask; the floor of these stories, 0.33 nats, is what the best reader of *one* text loses.
 
-
 # %%
 def echoes(texts):
     """Each text twice in a row: in branch 0, and 8 characters later in branch 1."""
@@ -557,7 +555,6 @@ branches.STRIDE_MATTERS.check(stride_matters)
 #
 # Note 003 begins with a user who found that `branch_stride` *has no meaning*. The note answers that a Fourier code is looked up in a table, that every row differs from every other, and that no stride is needed. Here is its program before and after. In both, the data hand over the branch's number times the stride. In which of the two does the stride do anything?
 
-
 # %%
 def before(branch_id, stride):
     return fourier.fourier((branch_id / stride).long(), 512)  # "restore" the index, look up
@@ -628,7 +625,6 @@ for key in keys:
 # ### Is it harder, and is a warm-up a must?
 #
 # Several branches are *much harder* than one, says the note, so a first stage of single texts is *a must*, or training collapses. Models were trained on one, two, four or eight texts a sequence, with 8 texts in every step, and in every step the same 8. Each is judged among as many as it was trained with, on the same texts.
-
 
 # %%
 def among(run, n):

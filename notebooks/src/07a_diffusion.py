@@ -229,7 +229,6 @@ run = live.train(model, objective, recipe, "fills in", watches=[fills])
 # %% [markdown]
 # One number for the loss hides that it is many tasks. We mask the validation text at one rate after another.
 
-
 # %% tags=["nbval-ignore-output"]
 def loss_at(t, windows=32):
     """Mean loss over masked letters when each is masked with probability t."""

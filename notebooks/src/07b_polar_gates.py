@@ -98,7 +98,6 @@ assert change["the mask factor α"] < 1e-3 < 0.1 < min(change["the wave cos(iω)
 #
 # A token's [α](../docs/glossary.md#alpha) is **one number for all its channels**, and a norm that follows divides it out again; you have met this in notebook 05. A phase is another number for each channel, and survives. One α is out of the norm's reach: 0, which leaves nothing to divide. And a norm adds a tiny number under its root, so as never to divide by 0; where α comes near to that, it is felt.
 
-
 # %%
 def key(alpha):
     """The note's keys with some alpha: (1, 1, T, D)."""
@@ -587,7 +586,6 @@ plt.show()
 
 # %% [markdown]
 # **Where the repairs pay.** One number for the loss hides that it is many tasks, from a hole here and there to nothing but holes. We mask the validation text at one rate after another.
-
 
 # %% tags=["nbval-ignore-output"]
 def loss_at(model, t, windows=32):

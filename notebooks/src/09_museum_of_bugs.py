@@ -74,7 +74,6 @@ untouched.compare(museum.sleepers())
 #
 # ## First case
 
-
 # %% tags=["nbval-ignore-output"]
 def show(case):
     """The training curve of a case, and of the same model without what is wrong with it."""

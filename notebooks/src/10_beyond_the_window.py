@@ -118,7 +118,6 @@ run = live.train(v4, objective, recipe, "v4", watches=[live.heads(tokenizer, lin
 # %% [markdown]
 # While it trains, the other half of the question: how will we know? Loss beyond the window can be compared with the loss *inside* only on **the same characters**. Each is predicted twice: by v4 from its last 64 alone, as in training, and by the model in question from all that stands before it. The difference is what reading on has changed; below 0 the longer text has helped. For recall, a value is told a chosen distance before the end of a window, and asked at its very end. The rest is text like any other, with notes of the two other kinds around, and none of its own kind, so that the only digit is the right one. Without the note that tells, a right answer is luck.
 
-
 # %% tags=["nbval-ignore-output"]
 def change(model, windows=4):
     """Nats a character that reading so many windows changes, compared with v4's last 64."""
@@ -288,7 +287,6 @@ plt.show()
 # ## Throw the code away
 #
 # Does it need a code at all? In a [causal](../docs/glossary.md#causal) model the early tokens see fewer others, and that alone tells something of order ([03a](03a_attention.ipynb)). DroPE (Gelberg et al. 2025) trains *with* RoPE, since that learns faster, then drops it and recalibrates briefly at the old length. What has no angles has no new angles. In the study that was done, too, with our sixty steps:
-
 
 # %%
 def board(runs, **columns):
