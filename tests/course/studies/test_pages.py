@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from babygpt_course.studies import board, who
+from babygpt_course.studies import board, polar_repairs
 from babygpt_course.studies.names import KNOWS
 from babygpt_course.studies.results import load_results
 
@@ -41,12 +41,12 @@ def ladder(found):
 
 
 def polar(found):
-    loss, differences = ({v: mean(x) for v, x in each.items()} for each in (found["val_loss"], gaps(found)))
-    note = (ROOT / "docs" / "notes" / "000.md").read_text(encoding="utf-8")
-    told = [f"{loss[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
-    assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
-    assert f"level with RoPE ({told[3]})" in note
-    return tuple(f"{abs(differences[pair]):.2f}" for pair in COMPARED if decided(found, pair))
+    loss, differences = found["val_loss"], polar_repairs.gaps(found)
+
+    def gain(a, b):
+        return f"{mean(differences[a, b]):+.2f}"
+
+    return TODO
 
 
 def names(found):
