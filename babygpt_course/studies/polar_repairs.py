@@ -28,23 +28,26 @@ REPAIRS = {
     "v7": "learned phase",
 }  # in the order of the walk; each has the repairs before it
 SIGNS = {"one side": (1, 1, 1, 1), "both sides": (1, 1, -1, -1)}  # of each head's fixed phase
-WITHOUT_ALPHA = "v7, α = 1"
+WITHOUT_ALPHA = {"v7-keys, α = 1": "v7-keys", "v7, α = 1": "v7"}
 LABELS = {
-    **{version: label for version, label in REPAIRS.items() if version != "v7-random"},
+    **REPAIRS,
     **{"one side": "fixed phase, one side", "both sides": "fixed phase, both sides"},
-    WITHOUT_ALPHA: "learned phase, α = 1",
+    **{"v7-keys, α = 1": "α on keys only, α = 1", "v7, α = 1": "learned phase, α = 1"},
     **{"v7-nope": "no encoding", "v7-rope": "RoPE", "v7-pope": "PoPE"},
 }
 COMPARED = (
     ("v7-exact", "v7-polar"),
-    ("v7-last", "v7-exact"),
+    ("v7-random", "v7-exact"),
+    ("v7-last", "v7-random"),
     ("v7-keys", "v7-last"),
+    ("v7-keys, α = 1", "v7-keys"),
+    ("v7-keys, α = 1", "v7-random"),
     ("v7-quadrature", "v7-keys"),
     ("one side", "v7-quadrature"),
     ("both sides", "v7-quadrature"),
     ("v7", "v7-quadrature"),
     ("v7", "both sides"),
-    (WITHOUT_ALPHA, "v7"),
+    ("v7, α = 1", "v7"),
     ("v7-rope", "v7-polar"),
     ("v7-rope", "v7"),
     ("v7-pope", "v7"),
@@ -74,8 +77,8 @@ def measure_polar(workers: Workers, scale: Scale = SCALE) -> Results:
     config, objective = small_config(corpus, scale.block_size), MaskedDiffusion(corpus, scale.block_size)
 
     def run(arm: str, seed: int) -> dict[str, Any]:
-        version = partial(fixed_phases, signs=SIGNS[arm]) if arm in SIGNS else arm.split(",")[0]
-        options, plan = {"alpha": 1.0} if arm == WITHOUT_ALPHA else {}, TrainConfig(scale.steps, seed=seed)
+        version = partial(fixed_phases, signs=SIGNS[arm]) if arm in SIGNS else WITHOUT_ALPHA.get(arm, arm)
+        options, plan = {"alpha": 1.0} if arm in WITHOUT_ALPHA else {}, TrainConfig(scale.steps, seed=seed)
         _, history = train_from_seed(version, config, objective, plan, f"{arm}, seed {seed}", **options)
         return {"val_loss": round(float(history[-1].val_loss or 0.0), 4)}
 
@@ -99,9 +102,8 @@ def draw_polar(figure: Figure, results: Results) -> None:
     label = "loss of masked characters (nats)"
     plots.draw_seed_dots(left, rows, title.format(*means), label, means=True)
     steps = (("v7-quadrature", "v7-keys"), ("v7", "v7-quadrature"))
-    title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(
-        *(-mean(differences[p]) for p in steps)
-    )
+    gained = [-mean(differences[pair]) for pair in steps]
+    title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(*gained)
     pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in differences.items()}
     plots.draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
 

@@ -371,10 +371,16 @@ def compare(*pairs):
 
 
 # %%
-compare(("v7-exact", "v7-polar"), ("v7-last", "v7-exact"), ("v7-keys", "v7-last"), ("v7, α = 1", "v7"))
+compare(("v7-exact", "v7-polar"), ("v7-random", "v7-exact"), ("v7-last", "v7-random"), ("v7-keys", "v7-last"))
 
 # %% [markdown]
-# TODO-WALK-ALPHA
+# TODO-WALK
+
+# %%
+compare(("v7-keys, α = 1", "v7-random"), ("v7-keys, α = 1", "v7-keys"), ("v7, α = 1", "v7"))
+
+# %% [markdown]
+# TODO-ALPHA
 
 # %%
 compare(
