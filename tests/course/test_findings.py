@@ -12,7 +12,7 @@ from babygpt_course.museum.costs import differences, load_costs
 from babygpt_course.studies import gaussian_training, lookup, polar_repairs, remasking, stretch
 from babygpt_course.studies.board import against, paired_differences
 from babygpt_course.studies.branches import CODES
-from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.paired import decided_side, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_share, by_stride, losses_among_two
 
@@ -253,14 +253,33 @@ def test_07a_late_guesses_are_better():
 def test_07b_gates_and_their_rivals():
     results = load_results("polar")
     means = {arm: round(mean(found), 2) for arm, found in results["val_loss"].items()}
-    assert [means[v] for v in ("v7-polar", "v7", "v7-rope", "v7-nope")] == TODO
-    sides = {pair: decided_side(found) for pair, found in polar_repairs.gaps(results).items()}
-    TODO
+    assert [means[v] for v in ("v7-polar", "v7", "v7-rope", "v7-nope")] == [2.15, 1.52, 1.52, 2.90]
+    gaps = polar_repairs.gaps(results)
+    gained = {
+        pair: round(mean(found), 2) for pair, found in gaps.items() if decided_side(found) != "undecided"
+    }
+    assert gained == {
+        ("v7-random", "v7-exact"): -0.11,
+        ("v7-last", "v7-random"): 0.33,
+        ("v7-keys", "v7-last"): -0.21,
+        ("v7-keys, α = 1", "v7-keys"): -0.07,
+        ("v7-keys, α = 1", "v7-random"): 0.06,
+        ("v7-quadrature", "v7-keys"): -0.51,
+        ("both sides", "v7-quadrature"): -0.12,
+        ("v7", "v7-quadrature"): -0.14,
+        ("v7-rope", "v7-polar"): -0.63,
+    }
+    assert all(len(found) == 6 for found in gaps.values())
 
 
-def test_07b_both_sides_and_not_the_mirror():
+def test_07b_heads_of_both_kinds_gain_and_a_broken_mirror_does_not():
     gaps = polar_repairs.gaps(load_results("polar"))
-    TODO
+    gain = {arm: [-gap for gap in gaps[arm, "v7-quadrature"]] for arm in polar_repairs.SIGNS}
+    assert {arm: exceeds(found) for arm, found in gain.items()} == {
+        "one side": "fails",
+        "both sides": "holds",
+    }
+    assert round(mean(gain["one side"]), 2) == -0.03
 
 
 def test_07b_pope():

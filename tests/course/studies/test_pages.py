@@ -41,12 +41,21 @@ def ladder(found):
 
 
 def polar(found):
-    loss, differences = found["val_loss"], polar_repairs.gaps(found)
-
-    def gain(a, b):
-        return f"{mean(differences[a, b]):+.2f}"
-
-    return ()  # the polar paragraph
+    loss, gaps = (
+        {v: mean(x) for v, x in each.items()} for each in (found["val_loss"], polar_repairs.gaps(found))
+    )
+    return (
+        f"gains {-gaps['v7-random', 'v7-exact']:.2f}",
+        f"rises by {gaps['v7-last', 'v7-random']:.2f}, of which {-gaps['v7-keys', 'v7-last']:.2f} come back",
+        f"costs {-gaps['v7-keys, α = 1', 'v7-keys']:.2f} against α = 1",
+        f"gains {-gaps['v7-quadrature', 'v7-keys']:.2f} nats",
+        f"{-gaps['v7', 'v7-quadrature']:.2f} more (all decided)",
+        f"level with RoPE ({loss['v7']:.3f} and {loss['v7-rope']:.3f}, undecided)",
+        f"{loss['v7']:.3f} and {loss['v7, α = 1']:.3f} (undecided)",
+        f"PoPE has {loss['v7-pope']:.3f}",
+        f"is {gaps['one side', 'v7-quadrature']:.2f} above quadrature's",
+        f"it is {-gaps['both sides', 'v7-quadrature']:.2f} below (decided)",
+    )
 
 
 def names(found):
