@@ -261,7 +261,7 @@ def test_07b_gates_and_their_rivals():
     assert gained == {
         ("v7-random", "v7-exact"): -0.11,
         ("v7-last", "v7-random"): 0.33,
-        ("v7-keys", "v7-last"): -0.21,
+        ("v7-keys", "v7-last"): -0.2,
         ("v7-keys, α = 1", "v7-keys"): -0.07,
         ("v7-keys, α = 1", "v7-random"): 0.06,
         ("v7-quadrature", "v7-keys"): -0.51,
