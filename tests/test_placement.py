@@ -21,7 +21,7 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken, objective_for
 from babygpt.training import train
 from babygpt_course.studies.gaussian_training import cost_of_hiding, far_attention
-from babygpt_course.studies.remasking import nll_and_entropy
+from babygpt_course.studies.remasking import right_guesses
 from tests.pretended_gpu import DEVICE, DeviceTensor, pretended_gpu
 
 BLOCK = 16
@@ -113,7 +113,6 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
         cost_of_hiding(model, ids, [4], 32, 2),
         far_attention(model, ids, 4, 32, 2),
         metrics.ablate_heads(model, lambda one: metrics.role_accuracy(one, tokenizer, questions)),
-        nll_and_entropy(model, ids[:20].view(2, 10), 3),
         sampling.generate(model, ids[None, :8], 70, generator=draw()),
     ]
 
@@ -140,6 +139,7 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
         metrics.nelbo(model, ids[:100], BLOCK),
         metrics.exact_nelbo(model, ids[:3]),
         metrics.masked_losses(model, ids[:100], BLOCK),
+        right_guesses(model, corpus, 0.5, n=2),
         metrics.answer_bounds(model, tokenizer, questions),
         sampling.continue_text(model, ids[None, :8], 20, generator=draw()),
         sampling.rewrite(model, hollow, generator=draw()),

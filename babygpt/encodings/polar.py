@@ -217,8 +217,7 @@ class PoPE(Waves):
     Content is in the magnitudes and position in the phases, so a token can look for both independently. Two
     things differ from the paper. It keeps delta between -2 pi and 0, a range that holds every angle once;
     here delta is free. And its q and k come straight from their matrices, with scores divided by sqrt(D);
-    here the body normalises them first, and scores are twice as large. The study
-    `babygpt_course.studies.polar_repairs` measures the effect.
+    here the body normalises them first, and scores are twice as large.
 
     n_head  number of heads; the other arguments are those of `Waves`
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 3.

@@ -2,8 +2,7 @@
 
 A clock runs from 0 to n_steps. At step k each hole is to be visible with probability k / n_steps, whatever
 the strength: as many as are masked again appear elsewhere, on average. So a text is as far at each step as
-it would be under `ancestral`, and it is whole at the last, at which nothing is masked any more. With a doubt
-above 0 it runs a little ahead.
+it would be under `ancestral`, and it is whole at the last, at which nothing is masked any more.
 """
 
 from collections import deque
@@ -29,8 +28,7 @@ class SecondThoughts:
     strength  probability with which a visible token is masked again at a step, between 0 (never) and 1; near
               the end it is lower, so that all that was masked can still appear
     doubt     how much likelier that is where the model was unsure: exp(doubt) times as likely for probability
-              0 as for 1; with 0 it does not matter how sure it was. No probability exceeds 1, so with doubt
-              fewer tokens are masked again: at strength 0.3, doubt 5 a text is ahead by 0.07 of its length
+              0 as for 1, up to certainty; with 0 it does not matter how sure it was
     Raises BadInput for another n_steps or strength, or a doubt that is negative or not finite.
     Source: Wang et al. 2025, arXiv:2503.00307, section 4.1: "cap" for strength, and "conf" for doubt, which
     is 1 there, while all tokens of a text share one strength, so that each of many gets less.
@@ -92,8 +90,7 @@ def drafts(
         if thoughts.share(step):
             lots = torch.rand(text.shape, generator=generator).to(text.device)
             now |= masked & (lots < thoughts.catching_up(step))
-            visible = holes & ~masked
-            again = visible & (lots < thoughts.share(step) * weights(confidence, visible, thoughts.doubt))
+            again = lots < again_chances(confidence, holes & ~masked, thoughts.share(step), thoughts.doubt)
             later = torch.randint(step + 1, thoughts.n_steps, text.shape, generator=generator)
             due = torch.where(again, later.to(text.device), due)
         if appears := bool(now.any()):
@@ -108,15 +105,19 @@ def drafts(
             yield Filled(text.clone(), when.clone(), confidence.clone())
 
 
-def weights(confidence: Tensor, visible: Tensor, doubt: float) -> Tensor:
-    """Return how much likelier than the mean of its text each token is to be masked again.
+def again_chances(confidence: Tensor, visible: Tensor, share: float, doubt: float) -> Tensor:
+    """Return the probability with which each token is masked again; what one may not have, others get.
 
-    confidence  (B, T)  probabilities
-    visible     (B, T)  what can be masked again
-    returns     (B, T)  with mean 1 over what is visible
+    confidence, visible  (B, T)  probabilities; what can be masked again
+    returns              (B, T)  at most 1, with mean `share` over what is visible
     """
-    shares = (-doubt * confidence).masked_fill(~visible, -torch.inf).softmax(dim=1)
-    return shares * visible.sum(dim=1, keepdim=True)
+    found = certain = torch.zeros_like(visible)
+    while found is certain or (found > 1).any():
+        certain = certain | (found > 1)
+        weights = (-doubt * confidence).masked_fill(certain | ~visible, -torch.inf).softmax(dim=1)
+        due = share * visible.sum(dim=1, keepdim=True) - certain.sum(dim=1, keepdim=True)
+        found = torch.where(certain, 1.0, weights.nan_to_num() * due)
+    return found
 
 
 def rewrite(

@@ -29,7 +29,6 @@ from babygpt_course.studies import (
     remasking,
     stretch,
     strides,
-    who,
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
@@ -59,11 +58,10 @@ FIGURES: dict[str, Study] = {
     "strides": Study(strides.measure_strides, strides.draw_strides, (13.0, 4.6)),
     "branch_share": Study(strides.measure_shares, strides.draw_shares, (8.0, 4.6), strides.share_table),
     "gaussian": Study(gaussian_training.measure_gaussian, gaussian_training.draw_gaussian, (18.0, 9.0)),
-    "polar": Study(polar_repairs.measure_polar, polar_repairs.draw_polar, (12.5, 4.6)),
-    "who": Study(who.measure_who, who.draw_who, (8.5, 4.2)),
+    "polar": Study(polar_repairs.measure_polar, polar_repairs.draw_polar, (15.0, 5.4), polar_repairs.table),
     "lookup": Study(lookup.measure_lookup, lookup.draw_lookup, (13.0, 4.4)),
     "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (19.0, 5.4), stretch.table),
-    "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (16.0, 4.8), remasking.table),
+    "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (13.5, 5.0), remasking.table),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
 

@@ -1,12 +1,20 @@
-"""Study of note 000's gate: the loss after each of its repairs, and that of its rivals."""
+"""Study of note 000's gate: the loss after each of its repairs, that of its rivals, and of fixed phases."""
 
+import math
+from collections.abc import Sequence
+from functools import partial
+from statistics import mean
 from typing import Any
 
-import numpy as np
+import torch
 from matplotlib.figure import Figure
+from torch import nn
 
-from babygpt import TrainConfig, load_corpus, plots
+from babygpt import ModelConfig, TrainConfig, build, load_corpus, plots
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
+from babygpt.tables import markdown
+from babygpt_course.studies.paired import RULE, by_measurement, decided_side
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
@@ -19,56 +27,92 @@ REPAIRS = {
     "v7-quadrature": "quadrature",
     "v7": "learned phase",
 }  # in the order of the walk; each has the repairs before it
-RIVALS = {"v7-nope": "no encoding", "v7-alibi": "ALiBi", "v7-rope": "RoPE", "v7-pope": "PoPE"}
-WITHOUT_ALPHA = ("v7-keys", "v7-quadrature", "v7")  # trained once more with alpha = 1
-EVERY = 20  # steps of which a curve's point is the mean
+SIGNS = {"one side": (1, 1, 1, 1), "both sides": (1, 1, -1, -1)}  # of each head's fixed phase
+WITHOUT_ALPHA = {"v7-keys, α = 1": "v7-keys", "v7, α = 1": "v7"}
+LABELS = {
+    **REPAIRS,
+    **{"one side": "fixed phase, one side", "both sides": "fixed phase, both sides"},
+    **{"v7-keys, α = 1": "α on keys only, α = 1", "v7, α = 1": "learned phase, α = 1"},
+    **{"v7-nope": "no encoding", "v7-rope": "RoPE", "v7-pope": "PoPE"},
+}
+COMPARED = (
+    ("v7-exact", "v7-polar"),
+    ("v7-random", "v7-exact"),
+    ("v7-last", "v7-random"),
+    ("v7-keys", "v7-last"),
+    ("v7-keys, α = 1", "v7-keys"),
+    ("v7-keys, α = 1", "v7-random"),
+    ("v7-quadrature", "v7-keys"),
+    ("one side", "v7-quadrature"),
+    ("both sides", "v7-quadrature"),
+    ("v7", "v7-quadrature"),
+    ("v7", "both sides"),
+    ("v7, α = 1", "v7"),
+    ("v7-rope", "v7-polar"),
+    ("v7-rope", "v7"),
+    ("v7-pope", "v7"),
+    ("v7-pope", "v7-rope"),
+)  # each with the one that it is held against
 SCALE = Scale()
 
 
-def measure_polar(workers: Workers, scale: Scale = SCALE) -> Results:
-    """Train every version on the plain tales with the same windows and masks, from several seeds.
+def with_phases(model: LanguageModel, signs: Sequence[int]) -> LanguageModel:
+    """Give each head of a v7 so many times 45 degrees as the phase of all its channels, and fix it there."""
+    turns = torch.tensor(signs, dtype=torch.float32)[:, None].expand(-1, model.config.head_dim)
+    model.encoding.delta = nn.Parameter(math.pi / 4 * turns, requires_grad=False)
+    return model
 
-    returns  settings; "val_loss": version -> nats for each masked character, one a seed; "curves": version ->
-             [step, training loss], means over EVERY steps and over seeds; "without alpha": version ->
-             validation loss with alpha = 1, one a seed
+
+def fixed_phases(config: ModelConfig, signs: Sequence[int]) -> LanguageModel:
+    """Build a v7 whose phases do not learn."""
+    return with_phases(build("v7", config), signs)
+
+
+def measure_polar(workers: Workers, scale: Scale = SCALE) -> Results:
+    """Train every arm of LABELS on the plain tales with the same windows and masks, from several seeds.
+
+    returns  settings; "val_loss": arm -> nats for each masked character, one a seed
     """
     corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
     config, objective = small_config(corpus, scale.block_size), MaskedDiffusion(corpus, scale.block_size)
-    versions, unsteered = (*REPAIRS, *RIVALS), {f"{v}, α = 1": v for v in WITHOUT_ALPHA}
 
-    def run(name: str, seed: int) -> dict[str, Any]:
-        version, options = unsteered.get(name, name), {"alpha": 1.0} if name in unsteered else {}
-        plan, title = TrainConfig(scale.steps, batch_size=16, seed=seed), f"{name}, seed {seed}"
-        _, history = train_from_seed(version, config, objective, plan, title, **options)
-        losses = np.array([step.loss for step in history])[: scale.steps // EVERY * EVERY]
-        curve = losses.reshape(-1, EVERY).mean(axis=1)
-        return {"val_loss": round(float(history[-1].val_loss or 0.0), 4), "curve": curve}
+    def run(arm: str, seed: int) -> dict[str, Any]:
+        version = partial(fixed_phases, signs=SIGNS[arm]) if arm in SIGNS else WITHOUT_ALPHA.get(arm, arm)
+        options, plan = {"alpha": 1.0} if arm in WITHOUT_ALPHA else {}, TrainConfig(scale.steps, seed=seed)
+        _, history = train_from_seed(version, config, objective, plan, f"{arm}, seed {seed}", **options)
+        return {"val_loss": round(float(history[-1].val_loss or 0.0), 4)}
 
-    found = sweep((*versions, *unsteered), scale.seeds, run, workers)
-    curves = {
-        v: [
-            [EVERY * i, round(float(x), 4)] for i, x in enumerate(np.mean(found[v]["curve"], axis=0), start=1)
-        ]
-        for v in versions
-    }
-    loss = {v: found[v]["val_loss"] for v in versions}
-    plain = {version: found[name]["val_loss"] for name, version in unsteered.items()}
-    settings = {**scale.settings(), "floor": corpus.floor}
-    return {**settings, "val_loss": loss, "curves": curves, "without alpha": plain}
+    return {**scale.settings(), **by_measurement(sweep(LABELS, scale.seeds, run, workers))}
+
+
+def gaps(results: Results) -> dict[tuple[str, str], list[float]]:
+    """Return the loss of one arm minus that of another, one a seed, for the pairs in COMPARED."""
+    loss = results["val_loss"]
+    found = [pair for pair in COMPARED if all(arm in loss for arm in pair)]
+    return {(a, b): [x - y for x, y in zip(loss[a], loss[b], strict=True)] for a, b in found}
 
 
 def draw_polar(figure: Figure, results: Results) -> None:
-    """Draw the loss of each seed for the gate and its repairs, beside rivals; and the loss in training."""
-    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
-    names, found = {**REPAIRS, **RIVALS}, results["val_loss"]
-    average = {version: np.mean(seeds) for version, seeds in found.items()}
-    title = "As written {v7-polar:.2f}, repaired {v7:.2f}, RoPE {v7-rope:.2f}".format(**average)
-    rows = {names[version]: seeds for version, seeds in found.items()}
-    plots.draw_seed_dots(left, rows, title, "loss of masked characters (nats)", means=True)
-    shown = {v: np.array(results["curves"][v]) for v in ("v7-polar", "v7-quadrature", "v7", "v7-rope")}
-    steps, lines = shown["v7"][:, 0], {names[v]: points[:, 1] for v, points in shown.items()}
-    sine, phase = -np.diff([average[v] for v in ("v7-keys", "v7-quadrature", "v7")])
-    labels = (f"The sine gains {sine:.2f} nats, the phase {phase:.2f}", "step", "training loss (nats)")
-    heights = np.concatenate(list(lines.values()))
-    spans = (0.0, float(steps[-1])), (heights.min() - 0.1, heights.max() + 0.1)
-    plots.draw_curves(right, steps, lines, *labels, *spans, "upper right")
+    """Draw the loss of each arm, and what one arm gains over another: a dot a seed."""
+    left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
+    loss, differences = results["val_loss"], gaps(results)
+    rows = {LABELS[arm]: seeds for arm, seeds in loss.items()}
+    title = "As written {:.2f}, repaired {:.2f}, RoPE {:.2f}"
+    means = [mean(loss[arm]) for arm in ("v7-polar", "v7", "v7-rope")]
+    label = "loss of masked characters (nats)"
+    plots.draw_seed_dots(left, rows, title.format(*means), label, means=True)
+    steps = (("v7-quadrature", "v7-keys"), ("v7", "v7-quadrature"))
+    gained = [-mean(differences[pair]) for pair in steps]
+    title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(*gained)
+    pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in differences.items()}
+    plots.draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
+
+
+def table(results: Results) -> str:
+    """Return a Markdown table of all comparisons, with what the rule decides."""
+    rows = []
+    for (a, b), seeds in gaps(results).items():
+        span = f"{min(seeds):+.3f} to {max(seeds):+.3f}"
+        rows.append((LABELS[a], LABELS[b], f"{mean(seeds):+.3f}", span, decided_side(seeds)))
+    heading = ("arm", "against", "mean difference (nats)", "lowest to highest", "decided")
+    return f"{RULE}\n\n{markdown(heading, rows)}"

@@ -1,95 +1,52 @@
-"""Study of ways to fill in: does it pay to mask again what the model doubts, at equal numbers of looks?"""
+"""Study of ways to fill in: does remasking do more than a lower temperature, at equal numbers of looks?"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import NextToken, TrainConfig, load_corpus, plots
+from babygpt import TrainConfig, load_corpus, plots
+from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
-from babygpt.data.tokenizer import CharTokenizer
-from babygpt.errors import BadInput
-from babygpt.memory import portions
-from babygpt.metrics.text import distinct, repeated, words
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
+from babygpt.objectives.diffusion import denoise, mask_out
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.tables import markdown
+from babygpt_course.studies.paired import RULE, decided_side
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_lines
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
-Fill = Callable[..., Filled]  # of a model, a text with holes, and generator=
+Fill = Callable[..., Filled]  # of a model, a text with holes, temperature= and generator=
 ONE_BY_ONE = 10**9  # steps of a clock on which no two tokens ever meet
-CLOCKS = (16, 64, 256)
+SURE = partial(fill_in, order=by_confidence(1.01))  # above 1: one token a step
+DOUBT = {steps: partial(rewrite, thoughts=SecondThoughts(steps, 0.3, 5.0)) for steps in (64, 256)}
+WAYS: dict[str, tuple[Fill, float]] = {
+    "by chance": (partial(fill_in, order=ancestral(ONE_BY_ONE)), 1.0),
+    "again by lot": (partial(rewrite, thoughts=SecondThoughts(64, 0.3)), 1.0),
+    "entropy bound": (partial(fill_in, order=by_entropy(0.1)), 1.0),
+    **{f"surest first, {heat:g}": (SURE, heat) for heat in (1.0, 0.5, 0.3)},
+    **{f"again by doubt, {heat:g}": (DOUBT[64], heat) for heat in (1.0, 0.5, 0.3)},
+    **{f"again by doubt, 256 steps, {heat:g}": (DOUBT[256], heat) for heat in (1.0, 0.5)},
+}  # name -> how it fills in, temperature
+COMPARED = (
+    ("again by lot", "by chance"),
+    *((f"again by doubt, {heat}", f"surest first, {heat}") for heat in ("1", "0.5", "0.3")),
+    *((f"again by doubt, 256 steps, {heat}", f"surest first, {heat}") for heat in ("1", "0.5")),
+    ("surest first, 0.5", "again by doubt, 256 steps, 1"),
+    ("surest first, 0.5", "surest first, 1"),
+    ("surest first, 0.3", "surest first, 0.5"),
+)  # each with the one that it is held against
+MASKED = (0.95, 0.75, 0.5, 0.25, 0.05)  # shares of masked characters at which guesses are counted
 SCALE = Scale(steps=800)
-
-
-def without_mask(corpus: Corpus) -> Corpus:
-    """Return the corpus with a tokenizer that has no MASK token."""
-    return replace(corpus, tokenizer=CharTokenizer(corpus.tokenizer.characters))
-
-
-@torch.inference_mode()
-def nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """Return the mean -log p of some texts under a model, and the mean entropy of its predictions.
-
-    Each token is predicted from at least half a window of text, or from all there is before it.
-
-    model    predicts the next token
-    texts    (B, T)  token ids
-    start    index of the first token that is predicted, at least 1
-    returns  (B,) -log p of the texts' tokens, and (B,) entropy of the predictions, nats per token
-    Raises ValueError unless start lies between 1 and T - 1.
-    """
-    length = texts.shape[1]
-    if not 1 <= start < length:
-        raise BadInput(f"start ({start}) must lie between 1 and {length - 1}: something before, and after")
-    parts = portions(model, texts, length=min(length, model.config.block_size))
-    nll, entropies = zip(*(_nll_and_entropy(model, some, start) for (some,) in parts), strict=True)
-    return torch.cat(nll), torch.cat(entropies)
-
-
-def _nll_and_entropy(model: LanguageModel, texts: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """Return both for texts that are read together: 2 x (B,)."""
-    size, length = model.config.block_size, texts.shape[1]
-    ids = texts.to(next(model.parameters()).device)
-    nll, entropies = [], []
-    for begin in range(start, length, stride := (size + 1) // 2):
-        end = min(begin + stride, length)
-        window = ids[:, max(0, end - 1 - size) : end - 1]
-        logits = model(window)[:, begin - end :].cpu().double()  # (B, end - begin, V)
-        chances = logits.log_softmax(dim=-1)
-        nll.append(-chances.gather(-1, texts[:, begin:end, None].cpu())[..., 0])
-        entropies.append(-(chances.exp() * chances).sum(dim=-1))
-    return torch.cat(nll, dim=1).mean(dim=1), torch.cat(entropies, dim=1).mean(dim=1)
-
-
-def again(strength: float, doubt: float) -> dict[str, Fill]:
-    """Return ways to fill in with second thoughts, one for each clock."""
-    return {str(n): partial(rewrite, thoughts=SecondThoughts(n, strength, doubt)) for n in CLOCKS}
-
-
-def in_order(order: Callable[..., Any], settings: Sequence[float]) -> dict[str, Fill]:
-    """Return ways to fill in that keep each character that has appeared, one for each setting of an order."""
-    return {str(setting): partial(fill_in, order=order(setting)) for setting in settings}
-
-
-SAMPLERS: dict[str, Mapping[str, Fill]] = {
-    "by chance": in_order(ancestral, (16, 64, ONE_BY_ONE)),
-    "surest first": in_order(by_confidence, (0.6, 0.9, 1.01)),
-    "entropy bound": in_order(by_entropy, (2.0, 0.5, 0.1)),
-    "again by lot, 0.1": again(0.1, 0.0),
-    "again by lot, 0.3": again(0.3, 0.0),
-    "again by doubt, 0.1": again(0.1, 5.0),
-    "again by doubt, 0.3": again(0.3, 5.0),
-}  # name -> setting -> how it fills in; a sampler's settings from few looks to many
 
 
 def sentences_of(grammar: Grammar) -> Grammar:
@@ -99,34 +56,26 @@ def sentences_of(grammar: Grammar) -> Grammar:
     return Grammar(grammar.words, {"story": tuple(found)})
 
 
-def text_quality(ids: Tensor, corpus: Corpus, judge: LanguageModel) -> dict[str, float]:
+def text_quality(ids: Tensor, corpus: Corpus) -> dict[str, float]:
     """Measure the quality of some texts that begin with a line end, all of them together.
 
     ids      (B, T)  token ids
-    judge    predicts the next token
-    returns  "judge_nll" and "judge_entropy", nats per character; "repeat_3gram", of characters, the mean
-             over texts; "distinct_words", of all texts' words; shares that the grammar can write of whole
-             "sentences" and of whole "tales", and "whole_tales", how many of these there were
+    returns  shares that the grammar can write of whole "sentences" and of whole "tales", and "whole_tales",
+             how many of these there were; "different": right sentences without repetitions, as a share of
+             all sentences, so that who repeats one right sentence gains nothing
     """
     texts, grammar = [corpus.tokenizer.decode(row) for row in ids], corpus.grammar
     assert grammar is not None
-    nll, entropy = nll_and_entropy(judge, ids, start=1)
     lines = [line for text in texts for line in text[1:].split("\n")[:-1]]  # the last one was cut off
     sentences = [s for text in texts for s in re.split(r"(?<=[.?])[ \n]", text[1:])[:-1]]
+    single = sentences_of(grammar)
+    right = [sentence for sentence in sentences if single.derivations(sentence)]
     return {
-        "judge_nll": float(nll.mean()),
-        "judge_entropy": float(entropy.mean()),
-        "repeat_3gram": fmean(repeated(text, 3) for text in texts),
-        "distinct_words": distinct([word for text in texts for word in words(text)], 1),
-        "sentences": share_written(sentences, sentences_of(grammar)),
-        "tales": share_written(lines, grammar),
+        "sentences": len(right) / max(1, len(sentences)),
+        "different": len(set(right)) / max(1, len(sentences)),
+        "tales": sum(bool(grammar.derivations(line)) for line in lines) / max(1, len(lines)),
         "whole_tales": len(lines),
     }
-
-
-def share_written(texts: list[str], grammar: Grammar) -> float:
-    """Return the share of texts that a grammar can write; 0 if there are none."""
-    return sum(bool(grammar.derivations(text)) for text in texts) / max(1, len(texts))
 
 
 def true_texts(corpus: Corpus, n: int, length: int) -> Tensor:
@@ -136,53 +85,65 @@ def true_texts(corpus: Corpus, n: int, length: int) -> Tensor:
     return torch.stack(whole[:n])
 
 
+@torch.inference_mode()
+def right_guesses(model: LanguageModel, corpus: Corpus, masked: float, n: int = 256) -> tuple[float, float]:
+    """Return how often a model's likeliest character is right where validation text is masked.
+
+    masked   probability with which each character of at most n windows is masked
+    returns  the share of right guesses, and that of always guessing the text's most frequent character
+    """
+    length = model.config.block_size
+    windows, draw = corpus.val.unfold(0, length, length)[:n], torch.Generator().manual_seed(0)
+    rates, mask_id = torch.full((len(windows),), masked), int(corpus.tokenizer.mask_id or 0)
+    holes, targets, _ = mask_out(windows, rates, mask_id, draw)
+    guesses = denoise(model, holes.to(next(model.parameters()).device)).argmax(dim=-1).cpu()
+    asked, often = targets != IGNORED, corpus.train.mode().values
+    return float((guesses == targets)[asked].float().mean()), float((targets[asked] == often).float().mean())
+
+
 def measure_remasking(
     workers: Workers,
     scale: Scale = SCALE,
-    samplers: Mapping[str, Mapping[str, Fill]] = SAMPLERS,
+    ways: Mapping[str, tuple[Fill, float]] = WAYS,
     n_texts: int = 32,
 ) -> Results:
     """Train a model that fills in from each seed, let it write in every way, and measure what it wrote.
 
-    Texts are filled in from nothing but a line end, at temperature 1, with all characters allowed.
+    Texts are filled in from nothing but a line end, with all characters allowed.
 
-    n_texts   of each sampler, setting and seed, a window long each
-    returns   settings; "judge_loss" of the v4 that judges; "true": measure -> of as many sets of true texts;
-              "samplers": name -> setting -> measure -> one value a seed, "looks" among them: steps at which
-              something appeared, in the mean over texts
+    n_texts   of each way and seed, a window long each
+    returns   settings; "true": measure -> of as many sets of true texts; "ways": name -> measure -> one value
+              a seed, "looks" among them: steps at which something appeared, in the mean over texts;
+              "guesses": share of masked characters -> share of right guesses, one a seed; "frequent": the
+              same of guessing the most frequent character
     """
     corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
-    plain, length = without_mask(corpus), scale.block_size
+    length = scale.block_size
     objective = MaskedDiffusion(corpus, length, val_windows=1)
-    plan = TrainConfig(3 * scale.steps // 4, seed=1)  # a seed of no model that it judges
-    config, judging = small_config(plain, length), NextToken(plain, length)
-    judge, history = train_from_seed("v4", config, judging, plan, "judge (v4)")
     truth = true_texts(corpus, n_texts * len(scale.seeds), length).split(n_texts)
 
     def run(version: str, seed: int) -> dict[str, Any]:
         plan = TrainConfig(scale.steps, seed=seed)
         model, _ = train_from_seed(version, small_config(corpus, length), objective, plan)
-        return {
-            name: {setting: quality_of(fill, model.eval(), seed) for setting, fill in settings.items()}
-            for name, settings in samplers.items()
-        }
+        guesses = {str(share): right_guesses(model.eval(), corpus, share) for share in MASKED}
+        written = {name: quality_of(*way, model, seed) for name, way in ways.items()}
+        return {"ways": written, "guesses": {share: list(both) for share, both in guesses.items()}}
 
-    def quality_of(fill: Fill, model: LanguageModel, seed: int) -> dict[str, float]:
+    def quality_of(fill: Fill, temperature: float, model: LanguageModel, seed: int) -> dict[str, float]:
         blank = torch.full((n_texts, length), int(corpus.tokenizer.mask_id or 0))
         blank[:, 0] = corpus.tokenizer.encode("\n")
-        filled = fill(model, blank, generator=torch.Generator().manual_seed(seed))
-        looks = float(filled.steps.float().mean())
-        return {"looks": looks, **text_quality(filled.tokens, corpus, judge)}
+        filled = fill(model, blank, temperature=temperature, generator=torch.Generator().manual_seed(seed))
+        return {"looks": float(filled.steps.float().mean()), **text_quality(filled.tokens, corpus)}
 
     found = sweep(("v7-rope",), scale.seeds, run, workers)["v7-rope"]
+    guesses, frequent = (
+        {str(share): [round(seed[str(share)][i], 4) for seed in found["guesses"]] for share in MASKED}
+        for i in (0, 1)
+    )
     return {
-        **{**scale.settings(), "n_texts": n_texts},
-        "judge_loss": round(float(history[-1].val_loss or 0.0), 4),
-        "true": by_measure([text_quality(some, corpus, judge) for some in truth]),
-        "samplers": {
-            name: {setting: by_measure([seed[setting] for seed in seeds]) for setting in seeds[0]}
-            for name, seeds in found.items()
-        },
+        **{**scale.settings(), "n_texts": n_texts, "guesses": guesses, "frequent": frequent},
+        "true": by_measure([text_quality(some, corpus) for some in truth]),
+        "ways": {name: by_measure([seed[name] for seed in found["ways"]]) for name in ways},
     }
 
 
@@ -191,43 +152,49 @@ def by_measure(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     return {measure: [round(one[measure], 4) for one in each] for measure in each[0]}
 
 
-PANELS = {
-    "sentences": ("{2}: {0:.0%} are right, not {1:.0%}", "right sentences (%)"),
-    "judge_nll": ("v4 finds its text likelier: {0:.2f}, not {1:.2f}", "-log p under v4 (nats per character)"),
-    "distinct_words": ("It has {0:.0%} different words, not {1:.0%}", "different words, of all words (%)"),
-}  # measure -> title, of what the last sampler writes with most looks and with fewest; label
-
-
 def draw_remasking(figure: Figure, results: Results) -> None:
-    """Draw three measures over the number of looks: a line through each sampler's means, a dot a seed."""
-    found = results["samplers"]
-    last = list(found)[-1]
-    for ax, (measure, (title, label)) in zip(figure.subplots(1, 3), PANELS.items(), strict=True):
-        scale = 100 if label.endswith("(%)") else 1
-        few, *_, many = (fmean(one[measure]) for one in found[last].values())
-        for colour, (name, settings) in zip(plots.COLOURS.values(), found.items(), strict=False):
-            at = sorted((fmean(one["looks"]), one) for one in settings.values())
-            means = [scale * fmean(one[measure]) for _, one in at]
-            ax.plot([x for x, _ in at], means, "-", color=colour, label=name)
-            for x, one in at:
-                ax.plot([x] * len(one[measure]), [scale * y for y in one[measure]], "o", ms=4, color=colour)
-        ax.axhline(scale * fmean(results["true"][measure]), color="black", lw=1, ls="--", label="true text")
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(CLOCKS, [str(clock) for clock in CLOCKS])
-        looks = f"looks at a text of {results['block_size']} characters"
-        plots.artists.set_labels(ax, title.format(many, few, last.capitalize()), looks, label)
-    figure.axes[1].legend(fontsize=9, ncols=2, loc="lower left", bbox_to_anchor=(0.0, 0.06))
+    """Draw the right sentences of each way, with those that differ as rings; and right guesses."""
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
+    found = {**results["ways"], "true text": results["true"]}
+    dots, rings = (
+        {name: [100 * x for x in one[m]] for name, one in found.items()} for m in ("sentences", "different")
+    )
+    notes = {name: f"{fmean(one['looks']):.0f} looks" for name, one in found.items() if "looks" in one}
+    label = "right sentences (%); rings: without repetitions"
+    sure = [100 * fmean(results["ways"][f"surest first, {heat}"]["sentences"]) for heat in ("1", "0.5")]
+    title = "Surest first: {:.0f}% right at temperature 1, {:.0f}% at 0.5".format(*sure)
+    plots.draw_seed_dots(left, dots, title, label, None, (0.0, 118.0), rings, notes)
+    masked = [100 * float(share) for share in results["guesses"]]
+    curves = {
+        "model, a line a seed": 100 * np.array(list(results["guesses"].values())).T,
+        "most frequent character": 100 * np.array(list(results["frequent"].values())).T[:1],
+    }
+    first, *_, last = curves["model, a line a seed"].mean(axis=0)
+    title = f"Early guesses are right in {first:.0f}%, late ones in {last:.0f}%"
+    draw_seed_lines(right, masked, curves, title, "masked characters of true text (%)", "right guesses (%)")
+    right.invert_xaxis()
 
 
 def table(results: Results) -> str:
-    """Return a Markdown table with a row for each way to fill in, and the means over seeds."""
-    columns = {"looks": ".0f", "sentences": ".0%", "judge_nll": ".2f", "judge_entropy": ".2f"}
-    columns |= {"repeat_3gram": ".0%", "distinct_words": ".0%"}
-    heading = ["sampler", "setting", "looks", "right sentences", "nats under v4", "its entropy"]
-    written = [(name, *way) for name, each in results["samplers"].items() for way in each.items()]
+    """Return Markdown tables: the means of each way to fill in, and what the rule decides of two."""
+    columns = {"looks": ".0f", "sentences": ".0%", "different": ".0%"}
     rows = []
-    for name, setting, one in (*written, ("true text", "", results["true"])):
-        shown = "one by one" if setting == str(ONE_BY_ONE) else setting
-        numbers = [f"{fmean(one[key]):{form}}" if key in one else "" for key, form in columns.items()]
-        rows.append((name, shown, *numbers))
-    return markdown([*heading, "repeated 3-grams", "different words"], rows)
+    for name, one in (*results["ways"].items(), ("true text", results["true"])):
+        rows.append(
+            (name, *(f"{fmean(one[key]):{form}}" if key in one else "" for key, form in columns.items()))
+        )
+    means = markdown(["way, temperature", "looks", "right sentences", "without repetitions"], rows)
+    rows = []
+    for a, b in COMPARED:
+        for measure in ("sentences", "different"):
+            gaps = differences(results, a, b, measure)
+            name = "right" if measure == "sentences" else "without repetitions"
+            rows.append((a, b, name, f"{100 * fmean(gaps):+.0f}", decided_side(gaps)))
+    heading = ["way", "against", "sentences", "mean difference (points)", "decided"]
+    return f"{means}\n{RULE}\n\n{markdown(heading, rows)}"
+
+
+def differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:
+    """Return a measure of one way minus that of another, one a seed."""
+    one, other = (results["ways"][name][measure] for name in (a, b))
+    return [x - y for x, y in zip(one, other, strict=True)]

@@ -24,7 +24,7 @@ from babygpt.sampling import (
     in_random_order,
     rewrite,
 )
-from babygpt.sampling.remasking import weights
+from babygpt.sampling.remasking import again_chances
 
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
@@ -424,18 +424,31 @@ def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, dou
 # ---------------------------------------------------------------- doubt
 
 
-@given(doubt=st.floats(0, 20), seed=st.integers(0, 99))
-def test_doubt_is_likelier_where_the_model_was_unsure(doubt: float, seed: int) -> None:
+@given(share=st.floats(0.01, 1), doubt=st.floats(0, 20), seed=st.integers(0, 99))
+def test_doubt_is_likelier_where_the_model_was_unsure(share: float, doubt: float, seed: int) -> None:
+    """As many tokens as planned are masked again; in ratios of exp(-doubt x confidence), up to certainty."""
     confidence = torch.rand(4, 9, generator=draw(seed)).double()
     visible = torch.rand(4, 9, generator=draw(seed + 1)) < 0.6
-    found = weights(confidence, visible, doubt)
+    found = again_chances(confidence, visible, share, doubt)
+    assert float(found.max()) <= 1
+    assert (found[~visible] == 0).all()
+    assert found.sum(dim=1).tolist() == pytest.approx((share * visible.sum(dim=1)).tolist())
+    weights = (-doubt * confidence).exp()
     for row in range(4):
-        some = visible[row].nonzero()[:, 0].tolist()
-        if some:
-            raw = [math.exp(-doubt * float(confidence[row, i])) for i in some]
-            expected = [x * len(some) / sum(raw) for x in raw]
-            assert found[row, some].tolist() == pytest.approx(expected)
-            assert float(found[row, some].mean()) == pytest.approx(1)
+        free = visible[row] & (found[row] < 1)
+        ratios = found[row, free] / weights[row, free]
+        assert ratios.tolist() == pytest.approx([float(ratios.mean())] * int(free.sum()))
+        sure = visible[row] & ~free
+        assert not sure.any() or not free.any() or weights[row, sure].min() >= weights[row, free].max()
+
+
+def test_the_clock_is_kept_where_some_are_masked_again_for_certain(awake) -> None:
+    """What a doubtful token cannot have above certainty goes to others; else it would be 0.2 ahead."""
+    thoughts = SecondThoughts(16, 0.5, 100.0)
+    shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
+    ahead = [float((one.tokens != MASK).double().mean()) - k / 16 for k, one in enumerate(shown)]
+    assert len(ahead) == 17
+    assert max(map(abs, ahead)) < 0.03
 
 
 def test_what_is_doubted_is_masked_again(awake) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.training import checkpoint
@@ -16,7 +17,6 @@ from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes import generations as experiment
 from babygpt_course.notes.generations import GenerationConfig
 from babygpt_course.studies.paired import format_mean_sd
-from babygpt_course.studies.remasking import without_mask
 
 TEXT = "the cat sat on the mat. " * 60
 CONFIG = GenerationConfig(num_prompts=3, prompt_len=8, gen_len=20, temp=1.0, top_k=4, seed=5)
@@ -122,7 +122,9 @@ def test_a_measure_that_a_text_does_not_have_is_left_out(corpus):
 def test_only_denoisers_whose_window_holds_prompt_and_block_are_loaded(tmp_path, corpus, wake, models):
     path = tmp_path / "v4.safetensors"
     shape = ModelConfig(len(corpus.tokenizer.characters), block_size=12, n_layer=1, n_head=2, n_embd=16)
-    checkpoint.save(path, Checkpoint("v4", wake(build("v4", shape)), without_mask(corpus).tokenizer))
+    checkpoint.save(
+        path, Checkpoint("v4", wake(build("v4", shape)), CharTokenizer(corpus.tokenizer.characters))
+    )
     with pytest.raises(ValueError, match="is a v4: it does not fill in masked tokens"):
         experiment.load_denoiser(path, CONFIG)
     path = tmp_path / "rope.safetensors"

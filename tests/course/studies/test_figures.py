@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from babygpt.device import pick_device
 from babygpt_course.commands.figures import figures as command
-from babygpt_course.studies import figures, remasking
+from babygpt_course.studies import figures
 from babygpt_course.studies.names import draw_names, measure_names
 from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
@@ -90,12 +90,11 @@ def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypat
 
 QUICK_STUDIES = {
     "floors": {"names": ("plain-tales",), "n_windows": 4},
-    "remasking": {"scale": QUICK, "samplers": dict([*remasking.SAMPLERS.items()][1:5:3]), "n_texts": 2},
+    "remasking": {"scale": QUICK, "n_texts": 1},
     "ladder": {"scale": QUICK, "floor_windows": 3, "rounds": 1},
     "gaussian": {"scale": replace(QUICK, n_questions=60)},
     "lookup": {"scale": replace(QUICK, steps=50)},
     "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
-    "who": {"scale": replace(QUICK, steps=12)},
     "branches": {"scale": replace(QUICK, seeds=(1,))},
     "branch_share": {"scale": replace(QUICK, seeds=(1,))},
     "strides": {"scale": replace(QUICK, seeds=(1,))},

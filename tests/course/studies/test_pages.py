@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from babygpt_course.studies import board, who
+from babygpt_course.studies import board, polar_repairs
 from babygpt_course.studies.results import load_results
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,19 +40,20 @@ def ladder(found):
 
 
 def polar(found):
-    loss = {version: mean(seeds) for version, seeds in found["val_loss"].items()}
-    note = (ROOT / "docs" / "notes" / "000.md").read_text(encoding="utf-8")
-    told = [f"{loss[version]:.2f}" for version in ("v7-polar", "v7-rope", "v7-nope", "v7")]
-    assert "{} nats for each masked character, RoPE {}, no code {}.".format(*told) in note
-    assert f"level with RoPE ({told[3]})" in note
-    sine, phase = loss["v7-keys"] - loss["v7-quadrature"], loss["v7-quadrature"] - loss["v7"]
+    loss, gaps = (
+        {v: mean(x) for v, x in each.items()} for each in (found["val_loss"], polar_repairs.gaps(found))
+    )
     return (
-        f"({loss['v7-random']:.2f} to {loss['v7-last']:.2f} nats",
-        f"level with RoPE ({loss['v7']:.3f} and {loss['v7-rope']:.3f})",
-        f"{loss['v7']:.3f} and {mean(found['without alpha']['v7']):.3f}",
-        f"gains {sine:.2f} nats",
-        f"{phase:.2f} more",
-        f"by {loss['v7-rope'] - loss['v7-pope']:.2f}",
+        f"gains {-gaps['v7-random', 'v7-exact']:.2f}",
+        f"rises by {gaps['v7-last', 'v7-random']:.2f}, of which {-gaps['v7-keys', 'v7-last']:.2f} come back",
+        f"costs {-gaps['v7-keys, α = 1', 'v7-keys']:.2f} against α = 1",
+        f"gains {-gaps['v7-quadrature', 'v7-keys']:.2f} nats",
+        f"{-gaps['v7', 'v7-quadrature']:.2f} more (all decided)",
+        f"level with RoPE ({loss['v7']:.3f} and {loss['v7-rope']:.3f}, undecided)",
+        f"{loss['v7']:.3f} and {loss['v7, α = 1']:.3f} (undecided)",
+        f"PoPE has {loss['v7-pope']:.3f}",
+        f"is {gaps['one side', 'v7-quadrature']:.2f} above quadrature's",
+        f"it is {-gaps['both sides', 'v7-quadrature']:.2f} below (decided)",
     )
 
 
@@ -85,16 +86,6 @@ def order(found):
     )
 
 
-def asked(found):
-    assert max(found["roles"]["words, RoPE"][0]) < 0.6 < 0.9 < found["roles"]["next letter"][0][-1]
-    at_chance = [found["roles"]["letters, RoPE"][0][-1], *found["hidden"]["words, RoPE"]]
-    assert all(0.4 < share < 0.6 for share in at_chance)
-    return (
-        f"after {found['steps']:,} steps too (one seed)",
-        f"one question in {round(1 / who.share_of_asking(4, 4))} is",
-    )
-
-
 def floors(found):
     at = {name: {n: mean for n, (mean, _) in each.items()} for name, each in found["window"].items()}
     gain = -found["longer"]["tales"][0]
@@ -114,7 +105,7 @@ def floors(found):
 
 PHRASES: dict[str, Callable] = {
     **{"ladder": ladder, "polar": polar, "names": names},
-    **{"order": order, "who": asked, "floors": floors},
+    **{"order": order, "floors": floors},
 }
 
 
