@@ -96,7 +96,6 @@ QUICK_STUDIES = {
     "lookup": {"scale": replace(QUICK, steps=50)},
     "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
     "branches": {"scale": replace(QUICK, seeds=(1,))},
-    "branch_share": {"scale": replace(QUICK, seeds=(1,))},
     "strides": {"scale": replace(QUICK, seeds=(1,))},
 }
 
