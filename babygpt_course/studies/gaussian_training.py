@@ -33,18 +33,17 @@ VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "v5 late": ("v5", {}),
     "v5 slow": ("v5", {}),
     "alibi": ("alibi", {}),
-    "v5-absolute": ("v5-absolute", {}),
     "v5-absolute fixed": ("v5-absolute", {"learnable": False}),
 }  # name -> version and options; fixed as in the note, whose kernel no gradient reaches
 WORLD, FULL = "plain-tales", "tales"
 RACED = ("v4", "v5", "v5 fixed")  # after every number of steps; those of the middle are on the board
 LATE, SLOW = "v5 late", "v5 slow"  # K trained from a later step on; from the start, at a lower rate
-ONLY_SHORT, ONLY_LONG = (SLOW, "v5-absolute", "v5-absolute fixed"), ("alibi",)
+FORMULA = "v5-absolute fixed"
 NUMBERS = ("alpha1", "alpha2", "sigma1", "sigma2")
 BEYOND = 20  # tokens; half of the answers are further back
 DISTANCES = (4, 8, 12, 16, 20, 24, 28, 32, 48, 63)
 ANSWERS = 0.9  # share of right answers from which a seed counts as one that answers
-SCALE = Scale(steps=1200)  # and a half, and a quarter; in each run the learning rate falls to 0
+SCALE = Scale(steps=1200)  # and a quarter; each run is one of its own, whose learning rate falls to 0
 
 
 def rounded(values: Sequence[float] | np.ndarray) -> list[float]:
@@ -96,10 +95,10 @@ def cost_of_hiding(
 def late_starts(long: int) -> dict[int, int]:
     """Return when the kernel of LATE starts to be trained: steps of the run -> step.
 
-    In the short run the learning rate is low by then. In both longer runs the rates that are left add up to
-    those of a whole short run: one kernel starts at the same step, the other when names are already found.
+    In the short run the learning rate is low by then. In the long one the rates that are left add up to
+    those of a whole short run.
     """
-    return {long // 4: long // 6, long // 2: long // 6, long: long // 2}
+    return {long // 4: long // 6, long: long // 2}
 
 
 def slow_share(steps: int, start: int) -> float:
@@ -197,13 +196,13 @@ def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dic
 
 def kernel_runs(long: int) -> list[tuple[str, str, int]]:
     """Return the world, version and steps of every run of a seed."""
-    versions = {long // 4: (*RACED, LATE, *ONLY_SHORT), long // 2: (LATE,), long: (*RACED, LATE, *ONLY_LONG)}
-    plain = [(WORLD, v, steps) for steps, each in versions.items() for v in each]
+    plain = [(WORLD, v, long // 4) for v in (*RACED, LATE, SLOW, FORMULA)]
+    plain += [(WORLD, v, long) for v in (*RACED, LATE, "alibi")]
     return [*plain, *((FULL, v, long // 4) for v in ("v4", "v5 fixed"))]
 
 
 def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
-    """Train RACED for few steps and for many, LATE also for a number in between, the others for one of these.
+    """Train RACED and LATE for few steps and for many, the others for one of these.
 
     returns  settings; "plain": steps -> version -> measurement -> one value a seed: "val_loss",
              `evaluate_reading`, `kernels_of` if one was trained, and of long runs `evaluate_memory`; "full":
@@ -249,8 +248,8 @@ def race(
     """
     shown, middle = (*RACED, LATE, SLOW), board["steps"]
     found = {int(n): {v: each[v][key] for v in shown if v in each} for n, each in results["plain"].items()}
-    found[middle] = {v: board["board"][v][on_board] for v in RACED} | found.get(middle, {})
-    return {n: each for n, each in sorted(found.items()) if "v4" in each}
+    found[middle] = {v: board["board"][v][on_board] for v in RACED}
+    return dict(sorted(found.items()))
 
 
 def behind(losses: dict[int, dict[str, list[float]]], rival: str = "v4") -> dict[int, dict[str, list[float]]]:
@@ -323,8 +322,7 @@ def draw_hiding(ax: Axes, results: Results) -> None:
 def draw_reading(ax: Axes, results: Results) -> None:
     """Draw mean loss by position up to four windows, each version after its longest training."""
     last = {v: (int(n), x) for n in sorted(results["plain"], key=int) for v, x in results["plain"][n].items()}
-    steps, few = int(longest(results)[0]), ("v5-absolute", "v5-absolute fixed")
-    shown = {v: last[v] for v in (*RACED, "alibi", *few) if v in last}
+    steps, shown = int(longest(results)[0]), {v: last[v] for v in (*RACED, "alibi", FORMULA) if v in last}
     curves = {v if n == steps else f"{v}, {n} steps": np.repeat(x["loss"], 8) for v, (n, x) in shown.items()}
     far = {v: np.mean(shown[v][1]["far"]) for v in RACED}
     title = f"At 4 windows: v4 {far['v4']:.2f}, v5 {far['v5']:.2f}, v5 fixed {far['v5 fixed']:.2f} nats"
