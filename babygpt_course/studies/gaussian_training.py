@@ -305,7 +305,7 @@ def draw_reach(ax: Axes, results: Results) -> None:
         trained = {v: x for v, x in results["plain"][n].items() if v in ("v5", LATE, SLOW)}
         groups[f"{n} steps"] = {v: [k["hundredth"] for (k,) in x["kernel"]] for v, x in trained.items()}
     start, late = results["start"]["hundredth"], results["late"]
-    title = "Late: K trained from step " + ", ".join(str(step) for step in late.values())
+    title = "v5 late: K trained from step " + " and ".join(f"{step} of {n}" for n, step in late.items())
     draw_seed_points(ax, groups, title, "", "K falls below 1/100 (tokens)")
     ax.axhline(start, color="black", lw=1, ls="--")
 
@@ -322,12 +322,15 @@ def draw_hiding(ax: Axes, results: Results) -> None:
 def draw_reading(ax: Axes, results: Results) -> None:
     """Draw mean loss by position up to four windows, each version after its longest training."""
     last = {v: (int(n), x) for n in sorted(results["plain"], key=int) for v, x in results["plain"][n].items()}
-    steps, shown = int(longest(results)[0]), {v: last[v] for v in (*RACED, "alibi", FORMULA) if v in last}
-    curves = {v if n == steps else f"{v}, {n} steps": np.repeat(x["loss"], 8) for v, (n, x) in shown.items()}
+    shown = {v: last[v] for v in (*RACED, "alibi", FORMULA) if v in last}
+    curves = {v: np.repeat(x["loss"], 8) for v, (_, x) in shown.items()}
     far = {v: np.mean(shown[v][1]["far"]) for v in RACED}
     title = f"At 4 windows: v4 {far['v4']:.2f}, v5 {far['v5']:.2f}, v5 fixed {far['v5 fixed']:.2f} nats"
     plots.draw_by_position(ax, curves, results["block_size"], title)
-    ax.legend(fontsize=9, loc="upper left", title=f"after {steps} steps, if not said otherwise")
+    for line in ax.get_lines():  # not all were trained for as long
+        if (name := str(line.get_label())) in shown:
+            line.set_label(f"{name}, {shown[name][0]} steps")
+    ax.legend(fontsize=9, loc="upper left")
 
 
 def draw_trained(ax: Axes, results: Results) -> None:
