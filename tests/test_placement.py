@@ -20,7 +20,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken, objective_for
 from babygpt.training import train
-from babygpt_course.studies.gaussian_training import cost_of_hiding, far_attention
+from babygpt_course.studies.gaussian_training import cost_of_hiding
 from babygpt_course.studies.remasking import right_guesses
 from tests.pretended_gpu import DEVICE, DeviceTensor, pretended_gpu
 
@@ -111,7 +111,6 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
         metrics.loss_by_position(model, ids, 32, 4),
         metrics.position_matched_losses(model, ids, 80, 2, 8),
         cost_of_hiding(model, ids, [4], 32, 2),
-        far_attention(model, ids, 4, 32, 2),
         metrics.ablate_heads(model, lambda one: metrics.role_accuracy(one, tokenizer, questions)),
         sampling.generate(model, ids[None, :8], 70, generator=draw()),
     ]

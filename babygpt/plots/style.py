@@ -28,8 +28,8 @@ ENCODING_COLOURS = {
     "v5-absolute": COLOURS["orange"],
     "v5 fixed": COLOURS["sky"],  # its kernel is not trained
     "v5-absolute fixed": COLOURS["grey"],
-    "v5 per head": COLOURS["green"],  # a kernel for each head, or layer
-    "v5 per layer": COLOURS["orange"],
+    "v5 late": COLOURS["green"],  # its kernel is trained from a later step on, or at a lower rate
+    "v5 slow": COLOURS["orange"],
     "alibi": COLOURS["pink"],
     "v6": "#8C510A",
     "pope": "#6A3D9A",

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.encodings.gaussian import Gaussian
-from babygpt.metrics import attention_weights, loss_by_position
+from babygpt.metrics import loss_by_position
 from babygpt.positions import Positions
+from babygpt.training import train
+from babygpt.training.optimizers import schedule
 from babygpt_course.studies import gaussian_training as gaussian
 from babygpt_course.studies.gaussian_training import cost_of_hiding, short_sighted
 
@@ -21,28 +24,76 @@ def test_what_is_kept_of_a_kernel_makes_it_again():
     assert expected[numbers["hundredth"] - 1] >= 0.01 > expected[numbers["hundredth"]]
 
 
-def test_the_boards_runs_stand_between_the_short_and_the_long_and_seeds_are_paired():
+def test_the_boards_runs_join_those_of_the_study_and_seeds_are_paired():
     v4 = [0.5, 0.5, 0.6]
     found = {"v4": v4, "v5": [0.6], "v5 fixed": [0.4, 0.55, 0.5]}
     plain = {n: {v: {"val_loss": x} for v, x in found.items()} for n in ("1200", "300")}
+    plain["300"]["v5 late"] = {"val_loss": [0.45, 0.5, 0.5]}
     rungs = {v: {"1x": x} for v, x in {**found, "v5 fixed": [0.4, 0.4, 0.4]}.items()}
     losses = gaussian.race({"plain": plain}, {"steps": 600, "board": rungs})
     assert list(losses) == [300, 600, 1200]
-    behind = gaussian.behind_v4(losses)
-    assert behind[300]["v5 fixed"] == pytest.approx([-0.1, 0.05, -0.1])
-    assert behind[1200]["v5"] == pytest.approx([0.1])
-    assert gaussian.seeds_ahead(losses, "v5 fixed") == {300: "2 of 3", 600: "3 of 3", 1200: "2 of 3"}
+    gaps = gaussian.behind(losses)
+    assert gaps[300]["v5 fixed"] == pytest.approx([-0.1, 0.05, -0.1])
+    assert gaps[300]["v5 late"] == pytest.approx([-0.05, 0.0, -0.1])
+    assert gaps[600]["v5 fixed"] == pytest.approx([-0.1, -0.1, -0.2])
+    assert gaps[1200]["v5"] == pytest.approx([0.1])
+    assert gaussian.behind(losses, "v5 fixed")[300]["v5 late"] == pytest.approx([0.05, -0.05, 0.0])
 
 
-def test_far_attention_is_counted_by_hand(awake, text):
-    T = 12
-    model, ids = awake("v5"), text(1, T)[0]
-    shares, even = gaussian.far_attention(model, ids, 2, T, n_windows=1)
-    weights = attention_weights(model, ids)  # (L, H, T, T)
-    asked = range(T // 2, T)
-    by_hand = [[np.mean([head[m, : m - 2].sum() for m in asked]) for head in layer] for layer in weights]
-    np.testing.assert_allclose(shares, by_hand, rtol=1e-5)
-    assert even == pytest.approx(np.mean([(m - 2) / (m + 1) for m in asked]))
+def test_a_seed_answers_from_nine_right_answers_of_ten():
+    assert gaussian.answering([0.95, 0.5, 0.91, 0.89]) == "2 of 4"
+
+
+# ---------------------------------------------------------------- a kernel trained late, or slowly
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Return a function that trains v5: its kernel after every step, and its weights at the end."""
+    corpus = load_corpus("plain-tales", 9_000)
+
+    def run(start=0, share=1.0, wrapped=True):
+        torch.manual_seed(3)
+        model, kernels = build("v5", ModelConfig(corpus.tokenizer.vocab_size, 16, 1, 2, 16)), []
+        steps = train(model, NextToken(corpus, 16), TrainConfig(steps=12, seed=3))
+        for _ in gaussian.with_kernel(steps, model.encoding, start, share) if wrapped else steps:
+            kernels.append([p[0].item() for p in model.encoding.parameters()])
+        return np.array(kernels), model.head.weight.detach()
+
+    return run
+
+
+def test_a_kernel_that_is_trained_from_the_start_at_its_own_rate_is_the_usual_one(trained):
+    usual, same = trained(wrapped=False), trained()
+    np.testing.assert_array_equal(usual[0], same[0])
+    assert torch.equal(usual[1], same[1])
+
+
+def test_a_late_kernel_stays_as_it_is_and_then_learns(trained):
+    kernels, _ = trained(start=8)
+    untrained = [np.log(gaussian.ALPHAS[0]), np.log(gaussian.SIGMAS[0])]
+    np.testing.assert_allclose(kernels[:8], [untrained] * 8, rtol=1e-6)
+    assert (np.abs(np.diff(kernels[7:], axis=0)) > 1e-6).all()
+
+
+def test_a_slow_kernel_moves_by_a_share_of_each_change(trained):
+    (usual, _), (slow, _), (still, _) = trained(), trained(share=0.25), trained(share=0.0)
+    untrained = np.log([gaussian.ALPHAS[0], gaussian.SIGMAS[0]])
+    first = (np.abs(usual - untrained) > 1e-6).all(axis=1).argmax()  # until then nothing reaches attention
+    np.testing.assert_allclose(slow[first] - untrained, 0.25 * (usual[first] - untrained), rtol=1e-3)
+    np.testing.assert_allclose(still, [untrained] * 12, rtol=1e-6)
+
+
+def test_a_slow_kernel_learns_as_much_in_all_as_a_late_one():
+    rates = [schedule(step, TrainConfig(steps=300)) for step in range(300)]
+    assert gaussian.slow_share(300, 200) * sum(rates) == pytest.approx(sum(rates[200:]))
+    assert 0.1 < gaussian.slow_share(300, 200) < 0.12
+    left = {
+        steps: sum(schedule(step, TrainConfig(steps=steps)) for step in range(start, steps))
+        for steps, start in gaussian.late_starts(1200).items()
+    }
+    assert left[300] < 20
+    assert left[1200] == pytest.approx(sum(rates), rel=0.1)
 
 
 # ---------------------------------------------------------------- hiding distant tokens
