@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.resources import files
+from statistics import mean
 from typing import Any, NamedTuple
 
 import torch
@@ -47,7 +48,7 @@ FINE_RATE = 0.3  # of the learning rates of training: the peak of fine-tuning
 LEARNED = 0.75  # share of right answers within the window, from which on a seed has learned to recall
 FEW_TURNS = 2.0  # the paper's 32 are for windows of 4,096; in a window of 64 no pair turns so often
 PUBLIC_LEAST = 0.01  # KERPLE's public code keeps its numbers above it
-SCALE = Scale(n_questions=256)  # for each share of right answers; an eighth as many windows for each loss
+SCALE = Scale(n_questions=200)  # for each share of answers; a fifth as many windows for each loss
 
 
 class AdjustedYaRN(YaRN):
@@ -188,26 +189,26 @@ def measure_model(
     factors  how many windows it reads
     returns  "loss" in windows of BLOCK. For each n of `factors`, on the same characters: "past n", the loss
              in n windows, and "inside n", from the last BLOCK characters alone. For 1 and each n, shares of
-             answers: "alone n", right where no other digit is told; "last n" and "older n", those that give
-             the digit told last and the one told before it; below LONG "last of four n", with three older.
+             answers: "alone n", right where no other digit is told. For 1 and FACTOR "last n" and "older n",
+             those that give the digit told last and one told before it; "last of four n", with three older.
     """
     found: dict[str, float] = {"loss": NextToken(corpus, BLOCK).validate(model)}
     short = with_encoding(model, model.encoding, BLOCK)  # the same model, which states its window of training
     for n in (1, *factors):
         if n > 1:
             _, inside, past = metrics.position_matched_losses(
-                model, corpus.val, n * BLOCK, scale.n_questions // 8, 8, short
+                model, corpus.val, n * BLOCK, scale.n_questions // 5, 8, short
             )
             found |= {f"inside {n}": inside.mean(), f"past {n}": past.mean()}
         ask = partial(
             metrics.recall_by_distance, model, corpus.tokenizer, n=scale.n_questions, length=n * BLOCK
         )
         far = DISTANCES[n] if n > 1 else NEAR
-        two = ask([far], older=OLDER)
-        found |= {f"alone {n}": ask([DISTANCES[n]]).accuracy[0]}
-        found |= {f"last {n}": two.accuracy[0], f"older {n}": two.older[0]}
+        found[f"alone {n}"] = ask([DISTANCES[n]]).accuracy[0]
         if n < LONG:
-            found[f"last of four {n}"] = ask([far], older=THREE_OLDER).accuracy[0]
+            two, four = ask([far], older=OLDER), ask([far], older=THREE_OLDER)
+            found |= {f"last {n}": two.accuracy[0], f"older {n}": two.older[0]}
+            found[f"last of four {n}"] = four.accuracy[0]
     return {name: round(float(number), 4) for name, number in found.items()}
 
 
@@ -320,24 +321,23 @@ def verdict(results: Results, statement: Statement) -> str:
 
 
 def draw_stretch(figure: Figure, results: Results) -> None:
-    """Draw what four windows cost v4, what it recalls from there, and what other encodings do."""
-    cost, recall, arms = figure.subplots(1, 3)
-    rings = {method: values(results, f"{method} tuned", f"cost {FACTOR}") for method in TUNED}
-    dots = {
-        "control": [],
-        **{method: values(results, method, f"cost {FACTOR}") for method in ("none", *UNTUNED)},
-    }
-    label = "nats above v4's last window (rings: fine-tuned)"
-    plots.draw_seed_dots(cost, dots, "Loss in four windows, v4", label, {"": 0.0}, rings=rings)
-    label, chance, span = "% of answers (dots: last of two; rings: only one)", {"": 10.0}, (-3.0, 103.0)
-    for ax, runs, title in (
-        (recall, ["none", *UNTUNED], "192 back, v4 untuned"),
-        (arms, list(ARMS), "192 back, trained so"),
-    ):
+    """Draw what four windows cost v4, and which of the digits told there it and other encodings give."""
+    cost, recall, arms = figure.subplots(1, 3, gridspec_kw={"wspace": 0.55, "left": 0.1, "right": 0.99})
+    methods = ("none", *UNTUNED)
+    dots = {name: values(results, name, f"cost {FACTOR}") for name in methods if name != "drop"}
+    rings = {name: values(results, f"{name} tuned", f"cost {FACTOR}") for name in TUNED if name != "drop"}
+    best = [min(found, key=lambda name: mean(found[name])) for found in (dots, rings)]
+    title, label = "Least lost: {}; tuned {}".format(*best), "nats above v4's window (rings: fine-tuned)"
+    plots.draw_seed_dots(cost, {"control": [], **dots}, title, label, {"": 0.0}, rings=rings)
+    label, chance, span = "right digits (%; rings: only one is told)", {"": 50.0}, (-3.0, 103.0)
+    for ax, runs, who in ((recall, methods, "v4 untuned"), (arms, tuple(ARMS), "trained so")):
         last, alone = (
-            {run: values(results, run, f"{what} {FACTOR}") for run in runs} for what in ("last", "alone")
+            percent({run: values(results, run, f"{what} {FACTOR}") for run in runs})
+            for what in ("last", "alone")
         )
-        plots.draw_seed_dots(ax, percent(last), title, label, chance, span, percent(alone))
+        most = max(mean(seeds) for seeds in last.values())
+        title = f"Last of two digits, {who}: at most {most:.0f}%"
+        plots.draw_seed_dots(ax, last, title, label, chance, span, alone)
 
 
 def lines(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---:") -> list[str]:
@@ -348,9 +348,8 @@ def lines(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---:
 def table(results: Results) -> str:
     """Return every run's losses and shares, mean ± deviation over seeds; and then the statements."""
     losses = ("loss", f"own {FACTOR}", f"cost {FACTOR}", f"own {LONG}", f"cost {LONG}")
-    shares = [
-        f"{what} {n}" for n in (1, FACTOR, LONG) for what in ("alone", "last", "older", "last of four")
-    ][:-1]
+    kinds = ("alone", "last", "older", "last of four")
+    shares = [*(f"{what} {n}" for n in (1, FACTOR) for what in kinds), f"alone {LONG}"]
     runs = results["runs"]
 
     def cell(run: str, number: str) -> str:
