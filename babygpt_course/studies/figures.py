@@ -61,7 +61,7 @@ FIGURES: dict[str, Study] = {
     "polar": Study(polar_repairs.measure_polar, polar_repairs.draw_polar, (12.5, 4.6)),
     "who": Study(who.measure_who, who.draw_who, (8.5, 4.2)),
     "lookup": Study(lookup.measure_lookup, lookup.draw_lookup, (13.0, 4.4)),
-    "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (19.0, 5.4), stretch.table),
+    "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (18.0, 5.4), stretch.table),
     "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (16.0, 4.8), remasking.table),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
