@@ -322,7 +322,7 @@ def verdict(results: Results, statement: Statement) -> str:
 
 def draw_stretch(figure: Figure, results: Results) -> None:
     """Draw what four windows cost v4, and which of the digits told there it and other encodings give."""
-    cost, recall, arms = figure.subplots(1, 3, gridspec_kw={"wspace": 0.55, "left": 0.1, "right": 0.99})
+    cost, recall, arms = figure.subplots(1, 3)
     methods = ("none", *UNTUNED)
     dots = {name: values(results, name, f"cost {FACTOR}") for name in methods if name != "drop"}
     rings = {name: values(results, f"{name} tuned", f"cost {FACTOR}") for name in TUNED if name != "drop"}
