@@ -18,7 +18,7 @@ Source: the task is associative recall, as in Ba et al. 2016, arXiv:1610.06258, 
 """
 
 import random
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,11 +116,13 @@ class RecallWindows(NamedTuple):
     tokens   (n, T)   token ids; the last is that of the bracket: "... ["
     values   (n, 10)  token ids of the values of that kind
     answers  (n,)     the number of the right one, 0 to 9
+    older    (n, k)   the numbers of those told before it
     """
 
     tokens: Tensor
     values: Tensor
     answers: Tensor
+    older: Tensor
 
 
 def recall_windows(
@@ -131,10 +133,11 @@ def recall_windows(
     seed: int = 2,
     spacing: Spacing = USUAL,
     is_told: bool = True,
+    older: Sequence[int] = (),
 ) -> RecallWindows:
     """Return windows that tell one value and ask for it at the end, exactly `distance` characters later.
 
-    The rest is like the text for training, but no other note tells a value of the same kind.
+    The rest is like the text for training, but only notes of `older` tell other values of the same kind.
 
     distance  from the value told to the value asked for, in characters; it may exceed the spacing's furthest
     n         number of windows; the same seed draws the same ones
@@ -142,16 +145,16 @@ def recall_windows(
               distance + 1, and then the window begins with the note that tells the value
     seed      of tales and notes
     is_told   False leaves that note out: a control, in which 1 in 10 is the best that any model can do
-    Raises BadInput for a distance below the length of a note, or a length too short for it.
+    older     how many characters before that note another one tells another value, for each such note
+    Raises BadInput for a distance below the length of a note, or a length too short for all notes.
     """
-    length = distance + 1 if length is None else length
+    furthest = distance + max(older, default=0)
+    length = furthest + 1 if length is None else length
     require_countable("n", n)
     if distance < NOTE:
         raise BadInput(f"distance ({distance}) must be at least {NOTE}, the characters of a note")
-    if length < distance + 1:
-        raise BadInput(
-            f"length ({length}) must be at least distance + 1 ({distance + 1}), to hold both notes"
-        )
+    if length < furthest + 1:
+        raise BadInput(f"length ({length}) must be at least {furthest + 1}, to hold all notes")
     rng = random.Random(seed)
     before = spacing.furthest + NOTE  # text before the window, until notes are as frequent as anywhere
     tale = tales.plain().write(64 * (before + length), seed)
@@ -159,10 +162,11 @@ def recall_windows(
     for _ in range(n):
         kind, answer = rng.choice(sorted(VALUES)), rng.randrange(10)
         start, at = rng.randrange(len(tale) - before - length), before + length - 1
-        value = VALUES[kind][answer]
-        notes = {at: f"{kind}{value}{CLOSING[kind]}"}
-        if is_told:
-            notes[at - distance] = f"<{value}>"
+        notes = {at: f"{kind}{VALUES[kind][answer]}{CLOSING[kind]}"}
+        others = rng.sample([other for other in range(10) if other != answer], len(older))
+        told = [*zip(older, others, strict=True), *([(0, answer)] if is_told else [])]
+        notes |= {at - distance - back: f"<{VALUES[kind][number]}>" for back, number in told}
         text = weave(tale[start : start + before + length], rng, spacing, notes)[before : before + length]
-        rows.append((tokenizer.encode(text), tokenizer.encode(VALUES[kind]), torch.tensor(answer)))
+        numbers = torch.tensor(answer), torch.tensor(others, dtype=torch.long)
+        rows.append((tokenizer.encode(text), tokenizer.encode(VALUES[kind]), *numbers))
     return RecallWindows(*(torch.stack(column) for column in zip(*rows, strict=True)))

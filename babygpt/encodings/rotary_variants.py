@@ -177,10 +177,10 @@ class NTKAware(Rotary):
         return frequencies(self.head_dim, ntk_theta(self.theta, self.head_dim, self.factor))
 
 
-def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0) -> Tensor:
+def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0, most: float = MOST_TURNS) -> Tensor:
     """Return how much of YaRN's slowing each pair gets: 0 if it turns often in a window, 1 if it is slow.
 
-    The share grows evenly with the number of the pair, from the one that turns MOST_TURNS times in a window
+    The share grows evenly with the number of the pair, from the one that turns `most` times in a window
     (rounded down) to the one that turns FEWEST_TURNS times (rounded up). The released code and the models
     that use it do the same. In the paper's formula the share grows with the number of turns.
 
@@ -191,7 +191,7 @@ def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0) -> Tensor
     """
     low, high = (  # numbers of the pairs, as fractions
         head_dim * math.log(window / (2 * math.pi * turns)) / (2 * math.log(theta))
-        for turns in (MOST_TURNS, FEWEST_TURNS)
+        for turns in (most, FEWEST_TURNS)
     )
     first, last = max(math.floor(low), 0), min(math.ceil(high), head_dim - 1)
     pair = torch.arange(head_dim // 2, dtype=torch.float64)

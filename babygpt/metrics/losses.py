@@ -115,10 +115,12 @@ class Recall(NamedTuple):
     accuracy  (S,)  share of windows in which the value told is the likeliest of its kind; chance is 0.1
     loss      (S,)  mean loss on it among all characters, nats; one that knows of nothing but the kind
                     has at least ln 10 = 2.303
+    older     (S,)  share in which a value told before it is the likeliest; 0 if no `older` one was told
     """
 
     accuracy: np.ndarray
     loss: np.ndarray
+    older: np.ndarray
 
 
 @torch.inference_mode()
@@ -131,7 +133,7 @@ def recall_by_distance(
 
     tokenizer  of the corpus "recall"
     distances  from the value told to the value asked, in characters; each may exceed block_size
-    windows    as `recall_windows` takes them: n, length, seed, spacing, is_told
+    windows    as `recall_windows` takes them: n, length, seed, spacing, is_told, older
     Raises ValueError if the model is not causal, for a position beyond its encoding, and as
     `recall_windows` does.
     """
@@ -140,10 +142,14 @@ def recall_by_distance(
     for distance in distances:
         told = recall_windows(tokenizer, distance, **windows)
         positions = Positions.arange(told.tokens.shape[1], device=device)
-        right, losses = [], []
-        for tokens, values, answer in portions(model, *told):
-            logits = model(tokens.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
-            right.append(logits.gather(1, values).argmax(dim=-1) == answer)
-            losses.append(cross_entropy(logits[:, None], values.gather(1, answer[:, None])))
-        found.append((float(torch.cat(right).double().mean()), float(torch.cat(losses).double().mean())))
+        shares = []
+        for tokens, values, answer, older in portions(model, *told):
+            logits, answer = (
+                model(tokens.to(device), positions)[:, -1].cpu(),
+                answer[:, None],
+            )  # (B, vocab_size)
+            chosen = logits.gather(1, values).argmax(dim=-1, keepdim=True)  # (B, 1)
+            loss = cross_entropy(logits[:, None], values.gather(1, answer))
+            shares.append(torch.cat([chosen == answer, loss, (chosen == older).any(1, keepdim=True)], dim=1))
+        found.append(torch.cat(shares).double().mean(dim=0).tolist())
     return Recall(*map(np.array, zip(*found, strict=True)))

@@ -59,7 +59,7 @@ FIGURES: dict[str, Study] = {
     "gaussian": Study(gaussian_training.measure_gaussian, gaussian_training.draw_gaussian, (18.0, 9.0)),
     "polar": Study(polar_repairs.measure_polar, polar_repairs.draw_polar, (15.0, 5.4), polar_repairs.table),
     "lookup": Study(lookup.measure_lookup, lookup.draw_lookup, (13.0, 4.4)),
-    "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (19.0, 5.4), stretch.table),
+    "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (18.0, 5.4), stretch.table),
     "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (13.5, 5.0), remasking.table),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }

@@ -1,13 +1,13 @@
 """Study of texts longer than the window: RoPE stretched in several ways, rivals, published statements.
 
-Loss and memory are measured separately. `position_matched_change` compares losses on the same characters, and
-`recall_by_distance` asks for digits from far back, as forgetting costs nothing on text that needs no memory.
+Three things are measured, because they do not go together: the loss of the same characters; whether a digit
+from far back is found where it is the only one; and whether the digit told *last* is given where older ones
+were told before it, which is the rule of the corpus.
 """
 
 import copy
 import tomllib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.resources import files
 from statistics import mean
@@ -17,128 +17,124 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import NextToken, Positions, TrainConfig, metrics, plots, train
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, metrics, plots, train
 from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
-from babygpt.encodings import Encoding
-from babygpt.errors import BadInput
-from babygpt.models.language_model import LanguageModel, require_causal
-from babygpt.models.stretching import METHODS, stretched, with_encoding
+from babygpt.encodings import Encoding, LogKernel, Rotary, T5Bias, YaRN
+from babygpt.encodings.rotary_variants import MOST_TURNS, yarn_slowed, yarn_temperature
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.stretching import stretched, with_encoding
 from babygpt.models.transformer import Transformer
-from babygpt.objectives import Batch, cross_entropy
-from babygpt_course.studies.paired import format_mean_sd, mean_sd, percent
+from babygpt.models.versions import build
+from babygpt_course.studies.paired import (
+    LEAST_LOSS,
+    LEAST_SHARE,
+    RULE,
+    exceeds,
+    format_mean_sd,
+    mean_sd,
+    percent,
+)
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training
-VALIDATION_SEED = 2**31  # no training uses it
-FACTORS = (2, 4, 8)  # how many windows are read
-TUNED = 4  # the factor of what is fine-tuned
-DISTANCES = {1: (24, 48), 2: (48, 96), 4: (48, 192), 8: (48, 192, 384)}  # windows -> from told to asked
+FACTOR, LONG = 4, 8  # windows: a stretched v4 reads the first number of them; all other models read both
+DISTANCES = {1: 48, FACTOR: 192, LONG: 384}  # windows -> characters from the only digit told to the question
+NEAR = 24  # characters from the last digit told to the question, within a window that tells older ones too
+OLDER, THREE_OLDER = (24,), (12, 24, 36)  # characters from each older digit to the last
 KERNEL_AT = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # distances at which biases are stored
-LONGEST = 16 * BLOCK  # positions that random ones are drawn from: twice as many as are read at most
 FINE_RATE = 0.3  # of the learning rates of training: the peak of fine-tuning
-LONG = FACTORS[-1]
-LEARNED = 0.75  # share of right digits, asked within the window
-SCALE = Scale(n_questions=128)  # windows that ask for a digit, for each distance; a quarter for each loss
-TUNED_CHANGE, FAR = f"change {TUNED}", f"recall {LONG} 384"
+LEARNED = 0.75  # share of right answers within the window, from which on a seed has learned to recall
+FEW_TURNS = 2.0  # the paper's 32 are for windows of 4,096; in a window of 64 no pair turns so often
+PUBLIC_LEAST = 0.01  # KERPLE's public code keeps its numbers above it
+SCALE = Scale(n_questions=200)  # for each share of answers; a fifth as many windows for each loss
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One way to train a model on short windows.
+class AdjustedYaRN(YaRN):
+    """YaRN with another ramp, or without its temperature.
 
-    version  of `build`
-    options  of its encoding
-    longest  positions are drawn at random from so many; 0 for 0, 1, 2, ...
-    times    how many times the scale's steps it is trained for
+    most_turns  turns in the training window from which on a pair stays as it is; 0: all pairs stay
+    sharper     whether queries and keys are multiplied by YaRN's temperature
+    The other arguments are those of a `Stretch`.
     """
 
-    version: str
-    options: dict[str, Any] = field(default_factory=dict)
-    longest: int = 0
-    times: int = 1
+    def __init__(
+        self, rope: Rotary, block_size: int, factor: float, most_turns: float, sharper: bool
+    ) -> None:
+        super().__init__(rope.head_dim, block_size, factor, rope.theta)
+        self.most_turns, self.sharper = most_turns, sharper
+
+    def frequencies(self) -> Tensor:
+        plain = Rotary.frequencies(self)
+        slowed = (
+            yarn_slowed(self.head_dim, self.window, self.theta, self.most_turns) if self.most_turns else 0
+        )
+        return plain * (1 - slowed) + plain / self.factor * slowed
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        q, k = super().transform_qk(q, k, positions)
+        undo = 1.0 if self.sharper else yarn_temperature(self.factor)
+        return q / undo, k / undo
 
 
-ARMS: dict[str, Arm] = {
-    "v4": Arm("v4"),
-    "nope": Arm("nope"),
-    "v4-nope": Arm("v4-nope", {"every": 2}),  # of two layers the second has no code
-    "partial": Arm("partial", {"share": 0.25}),
-    "random positions": Arm("v4", longest=LONGEST),
-    "alibi": Arm("alibi"),
-    "xpos": Arm("xpos", {"scale_base": BLOCK / 2}),  # half a window, as in the paper
-    "t5": Arm("t5", {"n_buckets": 16, "furthest": BLOCK // 2}),  # each bucket is met in training
-    "t5, 128": Arm("t5"),  # as published: what is beyond the window has buckets of its own, never trained
-    "kerple-log": Arm("kerple-log"),
-    "kerple-power": Arm("kerple-power"),
-    "fire": Arm("fire"),
-    "v5": Arm("v5"),
-    **{f"{name}, longer": Arm(name, times=4) for name in ("v4", "alibi", "kerple-log", "fire", "v5")},
+def public_kerple(config: ModelConfig) -> LanguageModel:
+    """Build KERPLE's logarithm with the public code's start: r1 from 0 to 2 and r2 from 0 to 1, at random.
+
+    Source: github.com/chijames/KERPLE, megatron/mpu/layers.py, ParallelKerpleLog.
+    """
+    model = build("kerple-log", config)
+    kernel = model.encoding
+    assert isinstance(kernel, LogKernel)
+    with torch.no_grad():
+        for log, most in ((kernel.log_r1, 2), (kernel.log_r2, 1)):
+            log.copy_((most * torch.rand_like(log)).clamp(min=PUBLIC_LEAST).log())
+    return model
+
+
+def public_t5(config: ModelConfig) -> LanguageModel:
+    """Build T5's bias with the public code's start: normal, with a deviation of 1 / sqrt(width).
+
+    Source: github.com/huggingface/transformers, modeling_t5.py, _init_weights.
+    """
+    model = build("t5", config, **T5_SCALED)
+    assert isinstance(model.encoding, T5Bias)
+    torch.nn.init.normal_(model.encoding.table, std=config.n_embd**-0.5)
+    return model
+
+
+T5_SCALED: dict[str, Any] = {"n_buckets": 16, "furthest": BLOCK // 2}  # so that training meets every bucket
+Maker = str | Callable[[ModelConfig], LanguageModel]
+ARMS: dict[str, tuple[Maker, dict[str, Any]]] = {  # name -> version, options of its encoding
+    "v4": ("v4", {}),
+    "nope": ("nope", {}),
+    "v4-nope": ("v4-nope", {"every": 2}),  # of two layers the second has no code
+    "partial": ("partial", {"share": 0.25}),
+    "alibi": ("alibi", {}),
+    "t5": ("t5", T5_SCALED),
+    "t5, public start": (public_t5, {}),
+    "t5, 128": ("t5", {}),  # buckets as published: those beyond the window are never trained
+    "kerple-log": ("kerple-log", {}),
+    "kerple-log, public start": (public_kerple, {}),
 }
+TWICE = "ntk, twice the factor"  # its source sets the factor higher than the expected scale
+YARNS = {  # name -> turns from which on a pair stays, and whether attention is sharper
+    "yarn, 2 turns": (FEW_TURNS, True),
+    "yarn, no temperature": (MOST_TURNS, False),
+    "temperature alone": (0.0, True),
+}
+UNTUNED = ("interpolation", "ntk", TWICE, "yarn", *YARNS, "drop")
+TUNED = ("control", "none", "interpolation", "ntk", "yarn, 2 turns", "drop")
 
 
-def draw_positions(rows: int, length: int, longest: int, generator: torch.Generator) -> Tensor:
-    """Draw positions for some texts: for each, `length` different ones out of `longest`, in order.
-
-    returns  (rows, length)  in tokens
-    Raises BadInput if `longest` is below `length`.
-    """
-    if length > longest:
-        raise BadInput(f"longest ({longest}) must be at least {length}: no two tokens share a position")
-    shuffled = torch.rand(rows, longest, generator=generator).argsort(dim=1)  # a permutation in each row
-    return shuffled[:, :length].sort(dim=1).values
-
-
-class RandomPositions(NextToken):
-    """Predict the next token at random positions of a longer range, in order.
-
-    The model meets far positions in training, although no text is long.
-
-    longest  positions are drawn from 0 to longest - 1; the other arguments are those of `NextToken`
-    Raises BadInput if longest is below block_size, and where `NextToken` does.
-    Source: Ruoss et al. 2023, arXiv:2305.16843.
-    """
-
-    def __init__(self, corpus: Corpus, block_size: int, longest: int, aligned: bool = False) -> None:
-        super().__init__(corpus, block_size, aligned)
-        if longest < block_size:
-            raise BadInput(f"longest ({longest}) must be at least block_size ({block_size})")
-        self.longest = longest
-
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw windows at random: (B, T) inputs, (B, T) targets, and (B, T) the inputs' positions."""
-        inputs, targets = super().batch(batch_size, generator)
-        return inputs, targets, draw_positions(batch_size, self.block_size, self.longest, generator)
-
-    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
-        require_causal(model)
-        inputs, targets, time = batch
-        return cross_entropy(model(inputs, Positions(time)), targets)
-
-    def val_batches(self) -> Iterator[Batch]:
-        """The windows of `NextToken`, at random positions that are the same in every call."""
-        generator = torch.Generator().manual_seed(VALIDATION_SEED)
-        for inputs, targets in super().val_batches():
-            rows, length = inputs.shape
-            yield inputs, targets, draw_positions(rows, length, self.longest, generator)
-
-
-class AtRandomPositions(Encoding):
-    """Another encoding, whose tokens stand at positions drawn from a longer range, in order.
-
-    encoding  does all the rest
-    length    tokens that there are at most
-    longest   positions that are drawn from
-    """
-
-    def __init__(self, encoding: Encoding, length: int, longest: int) -> None:
-        super().__init__()
-        self.encoding = encoding
-        self.drawn = draw_positions(1, length, longest, torch.Generator().manual_seed(0))[0]
-
-    def transform_qk(self, q, k, positions):  # type: ignore[no-untyped-def]
-        return self.encoding.transform_qk(q, k, Positions(self.drawn[positions.time]))
+def untuned(model: Transformer, name: str) -> Transformer:
+    """Return a trained v4 under a method, ready for FACTOR windows; as it is for "none" and "control"."""
+    if name not in YARNS:
+        method = {TWICE: "ntk", "control": "none"}.get(name, name)
+        return stretched(model, method, 2 * FACTOR if name == TWICE else FACTOR)
+    assert isinstance(model.encoding, Rotary)
+    length = FACTOR * BLOCK
+    return with_encoding(model, AdjustedYaRN(model.encoding, length, FACTOR, *YARNS[name]), length)
 
 
 def with_notes(scale: Scale, windows: int = 1) -> Corpus:
@@ -148,28 +144,28 @@ def with_notes(scale: Scale, windows: int = 1) -> Corpus:
 
 
 def fine_steps(scale: Scale) -> int:
-    """Return the steps of fine-tuning, at TUNED windows with as many characters a step as in training."""
+    """Return the steps of fine-tuning, at FACTOR windows with as many characters a step as in training."""
     return max(1, 3 * scale.steps // 20)
 
 
 def trained_arm(name: str, scale: Scale, seed: int) -> Transformer:
     """Train one of ARMS from a seed."""
-    arm, corpus = ARMS[name], with_notes(scale)
-    objective = RandomPositions(corpus, BLOCK, arm.longest) if arm.longest else NextToken(corpus, BLOCK)
-    config, plan = small_config(corpus, BLOCK), TrainConfig(arm.times * scale.steps, seed=seed)
-    model, _ = train_from_seed(arm.version, config, objective, plan, f"{name}, seed {seed}", **arm.options)
+    (version, options), corpus = ARMS[name], with_notes(scale)
+    config, plan = small_config(corpus, BLOCK), TrainConfig(scale.steps, seed=seed)
+    title = f"{name}, seed {seed}"
+    model, _ = train_from_seed(version, config, NextToken(corpus, BLOCK), plan, title, **options)
     assert isinstance(model, Transformer)
     return model
 
 
-def fine_tuned(model: Transformer, method: str, scale: Scale, seed: int) -> Transformer:
-    """Return a copy of a model, stretched to TUNED windows and trained on for a while.
+def fine_tuned(model: Transformer, name: str, scale: Scale, seed: int) -> Transformer:
+    """Return a copy of a model, stretched to FACTOR windows and trained on for a while.
 
-    method  one of METHODS, at the new length; "drop" is recalibrated at the old length, as in its paper.
-            "control" leaves RoPE as it is and trains on at the old length.
+    name  one of TUNED, at the new length; "drop" is recalibrated at the old length, as in its paper.
+          "control" leaves RoPE as it is and trains on at the old length.
     """
-    own = copy.deepcopy(stretched(model, "none" if method == "control" else method, TUNED))
-    windows, usual = 1 if method in ("control", "drop") else TUNED, TrainConfig()
+    own = copy.deepcopy(untuned(model, name))
+    windows, usual = 1 if name in ("control", "drop") else FACTOR, TrainConfig()
     plan = TrainConfig(
         fine_steps(scale),
         usual.batch_size // windows,
@@ -178,49 +174,42 @@ def fine_tuned(model: Transformer, method: str, scale: Scale, seed: int) -> Tran
         seed=seed,
     )
     objective = NextToken(with_notes(scale, windows), windows * BLOCK)
-    finish(train(own, objective, plan), plan.steps, f"{method}, fine-tuned")
+    finish(train(own, objective, plan), plan.steps, f"{name}, fine-tuned")
     return own
 
 
 # ---------------------------------------------------------------- measuring
 
 
-def recall_at(model: Transformer, corpus: Corpus, windows: int, n: int) -> dict[str, float]:
-    """Return the share of right digits at some distances, asked after so many windows; chance is 0.1."""
-    asked = DISTANCES[windows]
-    right = metrics.recall_by_distance(model, corpus.tokenizer, asked, n=n, length=windows * BLOCK).accuracy
-    return {str(d): round(float(share), 4) for d, share in zip(asked, right, strict=True)}
-
-
 def measure_model(
-    model: Transformer, corpus: Corpus, scale: Scale, factors: Sequence[int], within: Transformer
-) -> dict[str, Any]:
+    model: Transformer, corpus: Corpus, scale: Scale, factors: Sequence[int] = (FACTOR,)
+) -> dict[str, float]:
     """Measure one model.
 
-    factors  how many windows it reads at most
-    within   the model whose loss, in one window, the long text's is compared with
-    returns  "loss" in windows of BLOCK; "change": windows -> nats that reading them changes, on the same
-             characters; "recall": windows -> `recall_at`
+    factors  how many windows it reads
+    returns  "loss" in windows of BLOCK. For each n of `factors`, on the same characters: "past n", the loss
+             in n windows, and "inside n", from the last BLOCK characters alone. For 1 and each n, shares of
+             answers: "alone n", right where no other digit is told. For 1 and FACTOR "last n" and "older n",
+             those that give the digit told last and one told before it; "last of four n", with three older.
     """
-    change = partial(metrics.position_matched_change, model, corpus.val, within=within)
-    return {
-        "loss": round(NextToken(corpus, BLOCK).validate(model), 4),
-        "change": {str(n): round(change(n * BLOCK, scale.n_questions // 4)[0], 4) for n in factors},
-        "recall": {str(n): recall_at(model, corpus, n, scale.n_questions) for n in (1, *factors)},
-    }
-
-
-def measure_drawn(model: Transformer, corpus: Corpus, scale: Scale) -> dict[str, Any]:
-    """Measure a model at random positions, as it was trained."""
-    found: dict[str, Any] = {}
-    inside = with_encoding(model, AtRandomPositions(model.encoding, BLOCK, LONGEST), BLOCK)
-    for n in (1, *FACTORS):
-        drawn = with_encoding(model, AtRandomPositions(model.encoding, n * BLOCK, LONGEST), BLOCK)
-        one = measure_model(drawn, corpus, scale, [n] if n > 1 else [], inside)
-        found = found or one
-        found["change"] |= one["change"]
-        found["recall"][str(n)] = one["recall"][str(n)]
-    return found
+    found: dict[str, float] = {"loss": NextToken(corpus, BLOCK).validate(model)}
+    short = with_encoding(model, model.encoding, BLOCK)  # the same model, which states its window of training
+    for n in (1, *factors):
+        if n > 1:
+            _, inside, past = metrics.position_matched_losses(
+                model, corpus.val, n * BLOCK, scale.n_questions // 5, 8, short
+            )
+            found |= {f"inside {n}": inside.mean(), f"past {n}": past.mean()}
+        ask = partial(
+            metrics.recall_by_distance, model, corpus.tokenizer, n=scale.n_questions, length=n * BLOCK
+        )
+        far = DISTANCES[n] if n > 1 else NEAR
+        found[f"alone {n}"] = ask([DISTANCES[n]]).accuracy[0]
+        if n < LONG:
+            two, four = ask([far], older=OLDER), ask([far], older=THREE_OLDER)
+            found |= {f"last {n}": two.accuracy[0], f"older {n}": two.older[0]}
+            found[f"last of four {n}"] = four.accuracy[0]
+    return {name: round(float(number), 4) for name, number in found.items()}
 
 
 def kernels(encoding: Encoding) -> list[list[float]]:
@@ -238,37 +227,24 @@ def kernels(encoding: Encoding) -> list[list[float]]:
     return [[round(float(x), 4) for x in row] for row in by_distance - by_distance[:, :1]]
 
 
-def stretches_of(model: Transformer, corpus: Corpus, scale: Scale, seed: int) -> dict[str, Any]:
-    """Measure a trained v4 under each method, before and after fine-tuning.
-
-    returns  "ntk 4": measured with the frequencies of four windows; "ntk tuned": fine-tuned at TUNED windows
-    """
-    found = {
-        f"{method} {n}": measure_model(stretched(model, method, n), corpus, scale, [n], model)
-        for method in METHODS
-        for n in FACTORS
-    }
-    for method in ("control", *METHODS):
-        tuned = fine_tuned(model, method, scale, seed)
-        found[f"{method} tuned"] = measure_model(tuned, corpus, scale, FACTORS, model)
-    return found
-
-
 def measure_stretch(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)) -> Results:
     """Train every arm from every seed, stretch and fine-tune the v4, and measure each.
 
-    returns  settings; "runs": name -> one `measure_model` a seed, for the arms, for what `stretches_of` makes
-             of v4, and for "random positions, drawn"; "kernels": arm -> `kernels`, one a seed
+    returns  settings; "runs": name -> one `measure_model` a seed, for the arms, for v4 under each method, and
+             for "METHOD tuned", after fine-tuning; "kernels": arm -> `kernels`, one a seed
     """
     corpus = with_notes(scale)
 
     def run(name: str, seed: int) -> dict[str, Any]:
         model = trained_arm(name, scale, seed)
-        found = {"runs": {name: measure_model(model, corpus, scale, FACTORS, model)}}
-        if ARMS[name].longest:
-            found["runs"]["random positions, drawn"] = measure_drawn(model, corpus, scale)
+        found = {"runs": {name: measure_model(model, corpus, scale, (FACTOR, LONG))}}
         if name == "v4":
-            found["runs"] |= stretches_of(model, corpus, scale, seed)
+            for method in UNTUNED:
+                factors = (FACTOR, LONG) if method == "drop" else (FACTOR,)
+                found["runs"][method] = measure_model(untuned(model, method), corpus, scale, factors)
+            for method in TUNED:
+                tuned = fine_tuned(model, method, scale, seed)
+                found["runs"][f"{method} tuned"] = measure_model(tuned, corpus, scale)
         kernel = kernels(model.encoding)
         return found | ({"kernels": {name: kernel}} if kernel else {})
 
@@ -277,7 +253,8 @@ def measure_stretch(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] 
         for part, each in measured.items():
             board[part] |= {name: [one[name] for one in each] for name in each[0]}
     settings = {**scale.settings(), "fine": fine_steps(scale), "fine_rate": FINE_RATE}
-    return {**settings, "block_size": BLOCK, "kernel_at": list(KERNEL_AT), **board}
+    settings |= {"n_questions": scale.n_questions, "block_size": BLOCK, "kernel_at": list(KERNEL_AT)}
+    return {**settings, **board}
 
 
 # ---------------------------------------------------------------- statements of the literature
@@ -288,100 +265,106 @@ class Statement(NamedTuple):
 
     says    what the source says, as far as this comparison can test it
     source  where
-    lower   run and number: "ntk 4" and "change 4", "alibi" and "recall 8 384", "v4" and "loss"
+    theirs  setting of the source
+    ours    what is compared here
+    lower   run and number: "ntk" and "past 4", "alibi" and "last 8", "v4" and "loss"
     higher  the same, of what it is compared with
     """
 
     says: str
     source: str
+    theirs: str
+    ours: str
     lower: Sequence[str]
     higher: Sequence[str]
 
 
 FILE = files(__package__) / "stretch.toml"
 STATEMENTS = tuple(Statement(**one) for one in tomllib.loads(FILE.read_text("utf-8"))["statements"])
+SHARES = ("alone", "last", "older")  # first words of numbers that are shares of answers
 
 
 def values(results: Results, run: str, number: str) -> list[float]:
     """Return one number of a run, one a seed.
 
-    number  "loss", "change 4" (windows) or "recall 8 384" (windows, distance); "change 1" is 0 by definition
+    run     name in the results; "none" is v4 as it is
+    number  as in `measure_model`; "own n" is what reading n windows changes beside the model's own last BLOCK
+            characters, "cost n" the same beside those of v4 from the same seed
     """
-    what, *keys = number.split()
-    if what == "loss":
-        return [one["loss"] for one in results["runs"][run]]
-    if number == "change 1":
-        return [0.0] * len(results["runs"][run])
-    found = [one[what][keys[0]] for one in results["runs"][run]]
-    return [one[keys[1]] for one in found] if what == "recall" else found
+    what, _, n = number.rpartition(" ")
+    if what in ("own", "cost"):
+        rival = values(results, run if what == "own" else "v4", f"inside {n}")
+        return [past - own for past, own in zip(values(results, run, f"past {n}"), rival, strict=True)]
+    return [one[number] for one in results["runs"]["v4" if run == "none" else run]]
 
 
-def seeds_for(results: Results, statement: Statement) -> tuple[int, int]:
-    """Return in how many seeds a statement is true, and of how many."""
-    lower, higher = values(results, *statement.lower), values(results, *statement.higher)
-    return sum(low < high for low, high in zip(lower, higher, strict=True)), len(lower)
+def learned(results: Results, run: str, number: str = "alone 1") -> int:
+    """Return how many seeds of a run answer LEARNED of the questions within the window."""
+    return sum(share >= LEARNED for share in values(results, run, number))
 
 
 def verdict(results: Results, statement: Statement) -> str:
-    """Return "holds" if a statement is true in every seed, "fails" if in none, else "depends".
+    """Return what `exceeds` says of a statement: "holds", "fails" or "undecided".
 
-    It is "open" if it is about recall, and one of the two never learned to recall within its window.
+    It is "open" if it is about recall, and one of the two has not learned that task within its window from
+    most seeds.
     """
-    if statement.lower[1].startswith("recall"):
-        within = [values(results, run, "recall 1 48") for run, _ in (statement.lower, statement.higher)]
-        if min(map(min, within)) < LEARNED:
+    (low, number), (high, other) = statement.lower, statement.higher
+    lower, higher = values(results, low, number), values(results, high, other)
+    share = number.startswith(SHARES)
+    if share:
+        within = f"{number.rpartition(' ')[0]} 1"
+        if min(learned(results, run, within) for run in (low, high)) <= len(lower) / 2:
             return "open"
-    true, seeds = seeds_for(results, statement)
-    return "holds" if true == seeds else "depends" if true else "fails"
-
-
-def by_method(results: Results, number: str, kind: object = TUNED) -> dict[str, list[float]]:
-    """Return one number of v4 under each method: method -> one a seed.
-
-    kind  how many windows v4 was stretched to, or "tuned", with "control", which trained on at the old length
-    """
-    methods = ("control", *METHODS) if kind == "tuned" else METHODS
-    return {method: values(results, f"{method} {kind}", number) for method in methods}
+    gaps = [high - low for low, high in zip(lower, higher, strict=True)]
+    return exceeds(gaps, LEAST_SHARE if share else LEAST_LOSS)
 
 
 def draw_stretch(figure: Figure, results: Results) -> None:
-    """Draw the change of loss in four windows, before and after fine-tuning, and recall from far back."""
-    change, recall, arms = figure.subplots(1, 3)
-    before, after = (by_method(results, TUNED_CHANGE, kind) for kind in (TUNED, "tuned"))
-    lowest = [min(found, key=lambda name: mean(found[name])) for found in (before, after)]
-    best = list(dict.fromkeys(lowest))
-    title = f"Four windows, untuned and fine-tuned: least lost with {' and '.join(best)}"
-    label = "change of the loss (nats; rings: fine-tuned)"
-    plots.draw_seed_dots(change, {"control": [], **before}, title, label, {"": 0.0}, rings=after)
-    title = "What was told three windows ago"
-    label = "right digits (%; dashed: chance; rings: fine-tuned)"
-    before, after = (percent(by_method(results, f"recall {TUNED} 192", kind)) for kind in (TUNED, "tuned"))
-    chance, span = {"": 10.0}, (-3.0, 103.0)
-    plots.draw_seed_dots(recall, {"control": [], **before}, title, label, chance, span, after)
-    drawn = {"random positions": "random positions, drawn"}  # asked at random positions, as it was trained
-    far_back = percent({arm: values(results, drawn.get(arm, arm), FAR) for arm in ARMS})
-    knowing = sum(min(each) > 90 for each in far_back.values())
-    title = f"What was told six windows ago: {knowing} of {len(far_back)} know it from every seed"
-    plots.draw_seed_dots(arms, far_back, title, "right digits (%; dashed: chance)", chance, span)
+    """Draw what four windows cost v4, and which of the digits told there it and other encodings give."""
+    cost, recall, arms = figure.subplots(1, 3)
+    methods = ("none", *UNTUNED)
+    dots = {name: values(results, name, f"cost {FACTOR}") for name in methods if name != "drop"}
+    rings = {name: values(results, f"{name} tuned", f"cost {FACTOR}") for name in TUNED if name != "drop"}
+    best = [min(found, key=lambda name: mean(found[name])) for found in (dots, rings)]
+    title, label = "Least lost: {}; tuned {}".format(*best), "nats above v4's window (rings: fine-tuned)"
+    plots.draw_seed_dots(cost, {"control": [], **dots}, title, label, {"": 0.0}, rings=rings)
+    label, chance, span = "right digits (%; rings: only one is told)", {"": 50.0}, (-3.0, 103.0)
+    for ax, runs, who in ((recall, methods, "v4 untuned"), (arms, tuple(ARMS), "trained so")):
+        last, alone = (
+            percent({run: values(results, run, f"{what} {FACTOR}") for run in runs})
+            for what in ("last", "alone")
+        )
+        most = max(mean(seeds) for seeds in last.values())
+        title = f"Last of two digits, {who}: at most {most:.0f}%"
+        plots.draw_seed_dots(ax, last, title, label, chance, span, alone)
+
+
+def lines(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---:") -> list[str]:
+    """Return a Markdown table; the columns after the first are aligned alike."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---", *[align] * (len(head) - 1)], *rows)]
 
 
 def table(results: Results) -> str:
-    """Return every run's loss, changes and recall, mean ± deviation over seeds; and then the statements."""
-    head = ["encoding", "loss in the window", *(f"change at {n}×" for n in FACTORS)]
-    head += ["recall at 48", f"at 192 of {TUNED}×", f"at 384 of {LONG}×"]
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    numbers = ("loss", *(f"change {n}" for n in FACTORS), "recall 1 48", f"recall {TUNED} 192", FAR)
+    """Return every run's losses and shares, mean ± deviation over seeds; and then the statements."""
+    losses = ("loss", f"own {FACTOR}", f"cost {FACTOR}", f"own {LONG}", f"cost {LONG}")
+    kinds = ("alone", "last", "older", "last of four")
+    shares = [*(f"{what} {n}" for n in (1, FACTOR) for what in kinds), f"alone {LONG}"]
+    runs = results["runs"]
 
     def cell(run: str, number: str) -> str:
         try:
             return format_mean_sd(mean_sd(values(results, run, number)))
-        except KeyError:  # a run that was not asked this
+        except KeyError:  # a run that does not read so many windows
             return ""
 
-    for run in results["runs"]:
-        lines.append(f"| {run} | {' | '.join(cell(run, number) for number in numbers)} |")
-    lines += ["", "| claim | source | seeds | verdict |", "|---|---|---|---|"]
-    for one in STATEMENTS:
-        true, seeds = seeds_for(results, one)
-        lines.append(f"| {one.says} | {one.source} | {true} of {seeds} | {verdict(results, one)} |")
-    return "\n".join(lines) + "\n"
+    parts = [
+        lines(
+            ["nats per character", *numbers],
+            [[run, *(cell(run, number) for number in numbers)] for run in runs],
+        )
+        for numbers in (losses, shares)
+    ]
+    rows = [[*one[:4], verdict(results, one)] for one in STATEMENTS]
+    parts.append(lines(["statement", "source", "its setting", "ours", "verdict"], rows, "---"))
+    return "\n\n".join("\n".join(part) for part in parts) + f"\n\n{RULE}\n"

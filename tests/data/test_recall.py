@@ -103,12 +103,33 @@ def test_windows_ask_at_the_end_what_they_told_at_that_distance(
     again, other = (recall_windows(TOKENIZER, distance, 3, length, seed + n, is_told=is_told) for n in (0, 1))
     assert all(torch.equal(a, b) for a, b in zip(windows, again, strict=True))
     assert not torch.equal(windows.tokens, other.tokens) or length < 9
-    for row, values, answer in zip(*windows, strict=True):
+    for row, values, answer, _ in zip(*windows, strict=True):
         text = TOKENIZER.decode(row)
         some = VALUES[text[-1]]
         assert TOKENIZER.decode(values) == some
         assert sum(char in some for char in text) == is_told
         assert text[-distance - 1 :].startswith(f"<{some[answer]}>") == is_told
+
+
+@given(
+    st.integers(3, 150),
+    st.lists(st.integers(3, 60).map(lambda n: 3 * n), unique=True, max_size=4),
+    st.booleans(),
+)
+def test_older_values_of_the_kind_stand_where_they_were_asked_for(
+    distance: int, older: list[int], is_told: bool
+):
+    """Each is another one, and no other value of the kind is told."""
+    windows = recall_windows(TOKENIZER, distance, 3, older=older, is_told=is_told)
+    for row, _, answer, others in zip(*windows, strict=True):
+        text = TOKENIZER.decode(row)
+        some = VALUES[text[-1]]
+        told = {back: others[i] for i, back in enumerate(older)} | ({0: answer} if is_told else {})
+        assert len({answer.item(), *others.tolist()}) == len(older) + 1
+        assert all(
+            text[-distance - back - 1 :].startswith(f"<{some[value]}>") for back, value in told.items()
+        )
+        assert sum(char in some for char in text) == len(told)
 
 
 def test_a_window_begins_as_if_text_went_before_it() -> None:
@@ -127,7 +148,8 @@ def test_a_window_begins_as_if_text_went_before_it() -> None:
         (lambda: Spacing(rate=float("nan")), r"rate \(nan\)"),
         (lambda: recall_corpus(0), r"n_chars \(0\)"),
         (lambda: recall_windows(TOKENIZER, 2), r"distance \(2\) must be at least 3"),
-        (lambda: recall_windows(TOKENIZER, 24, length=24), r"length \(24\) .* distance \+ 1 \(25\)"),
+        (lambda: recall_windows(TOKENIZER, 24, length=24), r"length \(24\) must be at least 25"),
+        (lambda: recall_windows(TOKENIZER, 24, length=48, older=(8, 24)), "at least 49"),
         (lambda: recall_windows(TOKENIZER, 24, n=0), r"n \(0\) must be at least 1"),
         (lambda: recall_windows(CharTokenizer("abc"), 24), "not in the vocabulary"),
     ],

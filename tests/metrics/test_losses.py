@@ -114,10 +114,12 @@ class Reader(LanguageModel):
 
     memory  characters
     rest    probability that is shared by all characters
+    latest  whether it takes the value told last; otherwise the first
     """
 
-    def __init__(self, memory: int, rest: float = 0.3) -> None:
+    def __init__(self, memory: int, rest: float = 0.3, latest: bool = True) -> None:
         super().__init__(CONFIG, Encoding())
+        self.latest = latest
         self.weight = torch.nn.Parameter(torch.zeros(1))
         self.memory, self.rest = memory, rest
         self.seen: list[tuple[Tensor, Tensor]] = []
@@ -127,7 +129,8 @@ class Reader(LanguageModel):
         chances = torch.full((*idx.shape, TOKENIZER.vocab_size), self.rest / TOKENIZER.vocab_size)
         for row, ids in enumerate(idx):
             text = TOKENIZER.decode(ids)
-            at = max(text.rfind(value) for value in VALUES[text[-1]])  # of the value told
+            told = [at for value in VALUES[text[-1]] if (at := text.rfind(value)) >= 0]
+            at = (max if self.latest else min)(told, default=-1)
             if at >= 0 and len(text) - at <= self.memory:
                 chances[row, -1, ids[at]] += 1 - self.rest
             else:
@@ -138,15 +141,26 @@ class Reader(LanguageModel):
 def test_recall_ends_where_the_memory_of_the_model_ends() -> None:
     """Beyond its memory the model is right by chance, and its loss is that of knowing nothing."""
     distances = [3, 8, 29, 30, 31, 100]
-    accuracy, loss = recall_by_distance(Reader(memory=30), TOKENIZER, distances, n=400, length=110)
+    accuracy, loss, _ = recall_by_distance(Reader(memory=30), TOKENIZER, distances, n=400, length=110)
     vocab = TOKENIZER.vocab_size
     assert accuracy[:4].tolist() == [1.0] * 4
     assert accuracy[4:] == pytest.approx(0.1, abs=0.06)  # 4 standard errors
     known, unknown = -math.log(0.7 + 0.3 / vocab), math.log(vocab)
     assert loss == pytest.approx([known] * 4 + [unknown] * 2, abs=1e-5)
-    accuracy, loss = recall_by_distance(Reader(memory=999), TOKENIZER, [8, 50], n=400, is_told=False)
+    accuracy, loss, _ = recall_by_distance(Reader(memory=999), TOKENIZER, [8, 50], n=400, is_told=False)
     assert accuracy == pytest.approx(0.1, abs=0.06)
     assert loss == pytest.approx(unknown, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("memory", "latest", "last", "older"), [(999, True, 1, 0), (999, False, 0, 1), (9, True, 0.1, 0.1)]
+)
+def test_recall_tells_the_last_value_from_an_older_one(memory: int, latest: bool, last: float, older: float):
+    """A reader that gives the first value told is always wrong, though it never forgets."""
+    reader = Reader(memory, latest=latest)
+    found = recall_by_distance(reader, TOKENIZER, [20], n=400, length=64, older=(24,))
+    assert found.accuracy[0] == pytest.approx(last, abs=0.06)
+    assert found.older[0] == pytest.approx(older, abs=0.06)
 
 
 def test_losses_and_choices_are_those_of_the_last_logits() -> None:
@@ -155,8 +169,8 @@ def test_losses_and_choices_are_those_of_the_last_logits() -> None:
     model = build("v4", CONFIG)
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.5)
-    accuracy, loss = recall_by_distance(model, TOKENIZER, [128], n=32)
-    tokens, values, answers = recall_windows(TOKENIZER, 128, 32)
+    accuracy, loss, _ = recall_by_distance(model, TOKENIZER, [128], n=32)
+    tokens, values, answers, _ = recall_windows(TOKENIZER, 128, 32)
     with torch.no_grad():
         chances = model(tokens)[:, -1].softmax(dim=-1)
     right, lost = [], []

@@ -1,28 +1,21 @@
-"""Study of longer texts: models that fine-tuning leaves alone, and verdicts of statements."""
+"""Study of longer texts: models that fine-tuning leaves alone, rivals with fair settings, verdicts."""
 
 import copy
+import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from babygpt import NextToken
-from babygpt.encodings import Encoding, Interpolated, NTKAware, Rotary
-from babygpt.errors import BadInput
-from babygpt.models.stretching import METHODS
-from babygpt.objectives import cross_entropy
+from babygpt import ModelConfig
+from babygpt.encodings import Encoding, Interpolated, NTKAware, Rotary, YaRN
 from babygpt.positions import Positions
 from babygpt_course.studies import stretch
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.stretch import ARMS, BLOCK, TUNED, RandomPositions, draw_positions
+from babygpt_course.studies.stretch import ARMS, BLOCK, FACTOR, FEW_TURNS, LONG, TUNED, UNTUNED, AdjustedYaRN
 from babygpt_course.studies.sweep import Scale
 
 TINY = Scale(steps=2, seeds=(1, 2), n_chars=6000, n_questions=8)
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+SHAPE = ModelConfig(64, BLOCK, n_layer=1, n_head=4, n_embd=96)
 
 
 def test_fine_tuning_leaves_the_trained_model_alone() -> None:
@@ -42,112 +35,114 @@ def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch:
     seen = {}
 
     def spy(steps, total, title):
-        seen[title.split(",")[0]] = steps
+        seen[title.removesuffix(", fine-tuned")] = steps
 
     model = stretch.trained_arm("v4", TINY, seed=1)
     monkeypatch.setattr(
         stretch, "train", lambda model, objective, how: (objective.block_size, how.batch_size)
     )
     monkeypatch.setattr(stretch, "finish", spy)
-    for method in ("control", *METHODS):
+    for method in TUNED:
         stretch.fine_tuned(model, method, TINY, seed=1)
     assert {method for method, (size, _) in seen.items() if size == BLOCK} == {"control", "drop"}
     assert {size * rows for size, rows in seen.values()} == {12 * BLOCK}
-    assert {size for size, _ in seen.values()} == {BLOCK, TUNED * BLOCK}
+    assert {size for size, _ in seen.values()} == {BLOCK, FACTOR * BLOCK}
 
 
-def test_tokens_stand_at_drawn_positions() -> None:
-    """In order, each where the draw put it; the encoding inside is told nothing else."""
-    encoding = stretch.AtRandomPositions(Rotary(8), 5, 50)
-    q, k = torch.randn(2, 1, 1, 5, 8, generator=torch.Generator().manual_seed(0))
-    assert bool((encoding.drawn.diff() > 0).all())
-    assert int(encoding.drawn.max()) < 50
-    expected = Rotary(8).transform_qk(q, k, Positions(encoding.drawn))
-    torch.testing.assert_close(encoding.transform_qk(q, k, Positions.arange(5)), expected)
+# ---------------------------------------------------------------- rivals
+
+
+def adjusted(most_turns: float, sharper: bool) -> AdjustedYaRN:
+    return AdjustedYaRN(Rotary(24), FACTOR * BLOCK, FACTOR, most_turns, sharper)
+
+
+def test_an_adjusted_yarn_changes_the_ramp_or_the_temperature_alone() -> None:
+    yarn, at = YaRN(24, FACTOR * BLOCK, FACTOR), Positions.arange(7)
+    q, k = torch.randn(2, 1, 1, 7, 24, generator=torch.Generator().manual_seed(0))
+    for own, like in (
+        (adjusted(32.0, True), yarn),
+        (adjusted(32.0, False), yarn),
+        (adjusted(0, True), Rotary(24)),
+    ):
+        torch.testing.assert_close(own.frequencies(), like.frequencies())
+        norms = (own.transform_qk(q, k, at)[0].norm(dim=-1) / q.norm(dim=-1)).flatten()
+        torch.testing.assert_close(
+            norms, torch.full((7,), 1 + 0.1 * math.log(FACTOR) if own.sharper else 1.0)
+        )
+
+
+def test_with_two_turns_the_pairs_that_turn_twice_in_a_window_stay() -> None:
+    plain = Rotary(24).frequencies()
+    slower = plain / adjusted(FEW_TURNS, True).frequencies()
+    turns = BLOCK * plain / (2 * math.pi)
+    assert (slower[turns >= FEW_TURNS] == 1).all()
+    torch.testing.assert_close(slower[turns < 0.9], torch.full_like(slower[turns < 0.9], FACTOR))
+    assert (
+        stretch.untuned(stretch.trained_arm("v4", TINY, seed=1), stretch.TWICE).encoding.factor == 2 * FACTOR
+    )
+
+
+def test_public_starts_are_drawn_anew_from_each_seed() -> None:
+    drawn = []
+    for seed in range(200):
+        torch.manual_seed(seed)
+        kernel, t5 = stretch.public_kerple(SHAPE).encoding, stretch.public_t5(SHAPE).encoding
+        drawn.append((kernel.log_r1.exp(), kernel.log_r2.exp(), t5.table.flatten()))
+    r1, r2, table = (torch.stack(part).detach() for part in zip(*drawn, strict=True))
+    assert 0.01 <= r1.min() < 0.1 < 1.9 < r1.max() <= 2
+    assert 0.01 <= r2.min() < 0.05 < 0.95 < r2.max() <= 1
+    assert float(table.std()) == pytest.approx(96**-0.5, rel=0.05)
 
 
 # ---------------------------------------------------------------- judging
 
+STEADY = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+
 
 @pytest.mark.parametrize(
-    ("lows", "highs", "said"),
+    ("number", "by", "said"),
     [
-        ([1.0, 2.0], [1.1, 2.1], "holds"),
-        ([1.0, 2.2], [1.1, 2.1], "depends"),
-        ([1.2, 2.2], [1.1, 2.1], "fails"),
-        ([1.0, 2.0], [1.0, 2.0], "fails"),  # no lower is not lower
+        ("loss", [0.1, 0.12, 0.1, 0.11, 0.1, 0.12], "holds"),
+        ("loss", [0.1, -0.12, 0.1, 0.11, 0.1, 0.12], "undecided"),
+        ("loss", [-0.1, -0.12, -0.1, -0.11, -0.1, -0.12], "fails"),
+        ("loss", [0.01, 0.012, 0.01, 0.011, 0.01, 0.012], "undecided"),  # an effect that does not count
+        ("last 4", [0.1, 0.12, 0.1, 0.11, 0.1, 0.12], "holds"),
+        ("last 4", [0.03, 0.04, 0.03, 0.03, 0.03, 0.04], "undecided"),
     ],
 )
-def test_a_statement_holds_if_every_seed_agrees(lows: list[float], highs: list[float], said: str) -> None:
-    statement = stretch.Statement("", "", ("low", "loss"), ("high", "loss"))
-    runs = {"low": [{"loss": x} for x in lows], "high": [{"loss": x} for x in highs]}
+def test_a_statement_is_decided_by_the_rule(number: str, by: list[float], said: str) -> None:
+    statement = stretch.Statement("", "", "", "", ("low", number), ("high", number))
+    runs = {
+        "low": [{number: x, "last 1": 1.0} for x in STEADY],
+        "high": [{number: x + more, "last 1": 1.0} for x, more in zip(STEADY, by, strict=True)],
+    }
     assert stretch.verdict({"runs": runs}, statement) == said
 
 
-def test_the_stored_study_has_every_arm_from_three_seeds() -> None:
+def test_a_statement_about_recall_is_open_unless_most_seeds_learned_the_same_task() -> None:
+    statement = stretch.Statement("", "", "", "", ("low", "last 4"), ("high", "last 4"))
+    for count, said in ((3, "open"), (4, "holds")):
+        within = [1.0 if seed < count else 0.4 for seed in range(6)]
+        runs = {
+            name: [
+                {"last 4": at + seed / 100, "last 1": share, "alone 1": 1.0}
+                for seed, share in enumerate(within)
+            ]
+            for name, at in (("low", 0.1), ("high", 0.5 + 0.001))
+        }
+        runs["high"][0]["last 4"] += 0.01
+        assert stretch.verdict({"runs": runs}, statement) == said
+
+
+def test_losses_are_set_against_the_models_own_window_or_v4s() -> None:
+    runs = {"v4": [{"inside 4": 1.0, "past 4": 1.5}], "t5": [{"inside 4": 1.25, "past 4": 1.75}]}
+    for run, number, expected in (("t5", "own 4", 0.5), ("t5", "cost 4", 0.75), ("none", "cost 4", 0.5)):
+        assert stretch.values({"runs": runs}, run, number) == [expected]
+
+
+def test_the_stored_study_has_every_arm_from_six_seeds() -> None:
     results = load_results("stretch")
-    assert set(ARMS) <= results["runs"].keys()
-    assert {len(each) for each in results["runs"].values()} == {len(results["seeds"])} == {3}
-    rotate_only = {"v4", "nope", "v4-nope", "partial", "random positions", "xpos", "v4, longer"}
-    assert results["kernels"].keys() == ARMS.keys() - rotate_only
-
-
-# ---------------------------------------------------------------- at random positions
-
-
-@given(rows=st.integers(1, 5), length=st.integers(1, 40), more=st.integers(0, 200), seed=st.integers(0, 99))
-def test_positions_differ_are_in_order_and_within_the_range(rows: int, length: int, more: int, seed: int):
-    drawn = draw_positions(rows, length, length + more, draw(seed))
-    assert drawn.shape == (rows, length)
-    assert bool((drawn.diff(dim=1) > 0).all())
-    assert 0 <= int(drawn.min()) <= int(drawn.max()) < length + more
-
-
-def test_every_set_of_positions_is_as_likely() -> None:
-    """Two of four: six sets, each of 6,000 draws within five standard deviations of a thousand."""
-    drawn = draw_positions(6000, 2, 4, draw())
-    counts = torch.bincount(4 * drawn[:, 0] + drawn[:, 1], minlength=16)
-    assert set(counts.nonzero()[:, 0].tolist()) == {1, 2, 3, 6, 7, 11}
-    assert bool(((counts[counts > 0] - 1000).abs() < 5 * (6000 * 5 / 36) ** 0.5).all())
-
-
-def test_windows_are_those_of_the_next_token(small_corpus) -> None:
-    drawn = RandomPositions(small_corpus, 16, 64).batch(4, draw(3))
-    plain = NextToken(small_corpus, 16).batch(4, draw(3))
-    assert all(torch.equal(x, y) for x, y in zip(drawn[:2], plain, strict=True))
-    assert drawn[2].shape == drawn[0].shape
-
-
-@pytest.fixture
-def reader(awake, small_corpus):
-    """Make a model that knows the corpus's characters."""
-    return lambda version: awake(version, vocab_size=small_corpus.tokenizer.vocab_size)
-
-
-def test_the_model_reads_at_the_drawn_positions(small_corpus, reader) -> None:
-    """By the loss at those positions, and by that at 0, 1, 2, ..., which is another."""
-    model, objective = reader("v3"), RandomPositions(small_corpus, 16, 64)
-    batch = objective.batch(4, draw(3))
-    inputs, targets, time = batch
-    with torch.inference_mode():
-        logits = model(inputs, Positions(time))
-        expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
-        in_a_row = cross_entropy(model(inputs), targets).mean()
-        torch.testing.assert_close(objective.loss(model, batch), expected)
-    assert abs(expected - in_a_row) > 1e-3
-
-
-@pytest.mark.parametrize("version", ["nope", "v4"])
-def test_a_range_of_one_window_is_the_next_token(small_corpus, reader, version: str) -> None:
-    model, one = reader(version), RandomPositions(small_corpus, 16, 16)
-    assert one.validate(model) == pytest.approx(NextToken(small_corpus, 16).validate(model), abs=1e-5)
-    assert one.batch(2, draw(3))[2].tolist() == 2 * [list(range(16))]
-    longer = RandomPositions(small_corpus, 16, 64)
-    assert longer.validate(model) == longer.validate(model)  # the positions are drawn from a fixed seed
-
-
-def test_a_range_shorter_than_the_window_is_refused(small_corpus) -> None:
-    with pytest.raises(BadInput, match=r"longest \(15\) must be at least block_size \(16\)"):
-        RandomPositions(small_corpus, 16, 15)
-    with pytest.raises(BadInput, match=r"longest \(3\) must be at least 4"):
-        draw_positions(1, 4, 3, draw())
+    assert set(results["runs"]) == {*ARMS, *UNTUNED, *(f"{name} tuned" for name in TUNED)}
+    assert {len(each) for each in results["runs"].values()} == {len(results["seeds"])} == {6}
+    assert results["kernels"].keys() == ARMS.keys() - {"v4", "nope", "v4-nope", "partial"}
+    assert all(f"alone {LONG}" in one for arm in ("drop", *ARMS) for one in results["runs"][arm])
