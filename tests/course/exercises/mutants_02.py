@@ -56,6 +56,7 @@ MUTANTS = [
     Mutant(SECOND_WORD, "not at the very end", lambda i, n, s, k: by_lines(i, n, s, k + 1)[:, :-1], LINES),
     Mutant(SECOND_WORD, "six at most", lambda *a: second_word_answer(*a)[:6], [TWO]),
     Mutant(VOTES, "mean lost", centred, [SUM], "must go to the tokens"),
+    Mutant(VOTES, "minus", lambda *a: [-votes for votes in votes_answer(*a)], [SUM, DIFFER]),
     Mutant(VOTES, "no bias", lambda E, P, W, b: votes_answer(E, P, W, 0 * b), [SUM], "bias is missing"),
     Mutant(VOTES, "bias twice", lambda E, P, W, b: votes_answer(E, P, W, 2 * b), [SUM], "there twice"),
     Mutant(VOTES, "no mean taken", lambda E, P, W, b: (E @ W.T + b, P @ W.T), [MEAN], "on average"),

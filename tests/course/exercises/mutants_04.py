@@ -122,5 +122,5 @@ MUTANTS = [
     Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS]),
     Mutant(HALF_SPLIT, "a table of 40", lambda x, p, t: split(x, p.clamp(-40, 40), t), [TURNS]),
     Mutant(HALF_SPLIT, "exponent −i/D", partial(split, exponent=1.0), [TURNS]),
-    Mutant(HALF_SPLIT, "two layouts mixed", note_001, [LENGTHS, TURNS], "of two layouts"),
+    Mutant(HALF_SPLIT, "two layouts mixed", note_001, [LENGTHS, TURNS], "of one layout"),
 ]

@@ -60,8 +60,8 @@ LEFTMOST_MISTAKES = [
     ("the unsure skipped", partial(appear, stop=False), [UNSURE], "must wait"),
     ("no limit", partial(appear, limit=False), [MOST, UNSURE], "More than"),
     ("more than 0.9", lambda m, c, n: appear(m, c - 1e-9, n), [UNSURE], "at least 0.9 sure"),
-    ("0.89 is enough", lambda m, c, n: appear(m, c + 0.02, n), [UNSURE], "must wait"),
-    ("six at most", lambda m, c, n: appear(m, c, min(n, 6)), [MOST, UNSURE], "appear too"),
+    ("0.89 is enough", lambda m, c, n: appear(m, c + 0.02, n), [UNSURE, ENDS], "must wait"),
+    ("six at most", lambda m, c, n: appear(m, c, min(n, 6)), [MOST], "appear too"),
     ("columns", first_column, [FIRST, MOST, UNSURE, ENDS], "no hole"),
 ]
 MUTANTS = [

@@ -88,18 +88,22 @@ def test_the_solution_pasted_into_a_notebook_passes(exercise: Exercise):
 
 
 def in_numpy(value: Any) -> Any:
-    """Return numbers and texts as NumPy's scalars, and several of one shape as an array."""
-    if isinstance(value, tuple | list) and len({np.shape(one) for one in value}) > 1:
-        return [in_numpy(one) for one in value]
-    small = np.float32 if isinstance(value, float) else None
-    return value if isinstance(value, set) else np.array(value, dtype=small)[()]
+    """Return numbers and texts as NumPy's scalars, and several of one type and shape as an array."""
+    if isinstance(value, tuple | list):
+        parts = [in_numpy(one) for one in value]
+        return np.array(parts) if len({(type(one), np.shape(one)) for one in parts}) == 1 else parts
+    if isinstance(value, torch.Tensor | set):
+        return value if isinstance(value, set) else value.numpy()
+    return np.array(value, dtype=np.float32 if isinstance(value, float) else None)[()]
 
 
 def one_by_one(value: Any) -> Any:
     """Return tensors as lists of tensors, whole numbers as fractions, and a set as a list."""
     if isinstance(value, tuple | list | set) or np.ndim(value):
         return [one_by_one(one) for one in value]
-    return value if isinstance(value, str) else Fraction(value) if type(value) is int else torch.tensor(value)
+    return (
+        value if isinstance(value, str) else Fraction(value) if type(value) is int else torch.as_tensor(value)
+    )
 
 
 @pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.name != OWN_ENCODING.name], ids=name)

@@ -54,7 +54,7 @@ def test_only_equal_answers_have_no_difference():
 def test_messages_show_what_differs():
     assert apart(1.00002, 1.0) == "came out: 1.00002; should be: 1"
     assert apart(torch.tensor(1), 1) == "came out: 1 (Tensor); should be: 1 (int)"
-    assert [beyond(0.5003, 0.5), beyond(2.0, 0.5), beyond(0.0205, 0.02, "%")] == ["0.5003", "2.00", "2.05%"]
+    assert [beyond(0.5003, 0.5), beyond(2.0, 0.5), beyond(0.0205, 0.02, "%")] == ["0.5003", "2.00", "2.1%"]
 
 
 def test_an_import_is_not_cut_off(tmp_path, monkeypatch):
