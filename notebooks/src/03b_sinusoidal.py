@@ -421,7 +421,9 @@ without_it.compare(round(100 * without[layer, head]))
 # Is that a law? Here are the six stored runs: the right answers without the head that looks most at the letter before, and the layer of the head that is missed most.
 
 # %%
-for heads, picked, share in zip(*(stored[key]["v3"] for key in ("without", "one back", "accuracy")), strict=True):
+for heads, picked, share in zip(
+    *(stored[key]["v3"] for key in ("without", "one back", "accuracy")), strict=True
+):
     missed = 1 + int(np.argmin(heads)) // shape.n_head
     print(f"{share:.0%} right, without that head {np.ravel(heads)[picked]:.0%}; missed most: layer {missed}")
 
