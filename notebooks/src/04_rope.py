@@ -335,7 +335,9 @@ print(
 # In the run that is stored here, little is lost without the head of the picture, and nearly all without both: each can stand in for the other. The head that is needed most has no bright square to show. Is that a law? We call a head *needed* if fewer than 70% of the answers are right without it, and count the seeds that have one:
 
 # %%
-knowing = [heads for heads, share in zip(study["without"][arm], study["accuracy"][arm], strict=True) if share > 0.9]
+knowing = [
+    heads for heads, share in zip(study["without"][arm], study["accuracy"][arm], strict=True) if share > 0.9
+]
 for name, layers in (("layer 1", [0]), ("layer 2", [1]), ("either layer", [0, 1])):
     count = sum(min(min(heads[at]) for at in layers) < 0.7 for heads in knowing)
     print(f"a needed head in {name}: {count} of {len(knowing)} seeds that know the first letter")

@@ -59,10 +59,9 @@ def polar(found):
 
 def names(found):
     short, long = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
-    known = sorted(found["accuracy"][short])
     later = sorted(found["whole"][long])
     return (
-        f"({span(known[2:], '.0f', 100)}%)",
+        f"({span(sorted(found['accuracy'][short])[2:], '.0f', 100)}%)",
         f"The second letter costs {span([letters[1] for letters in found['letters'][short]], '.2f')} nats",
         f"{later[6]:.0%} of the names, three write {100 * later[3]:.0f} to {later[5]:.0%}",
         f"three still guess ({span(later[:3], '.0f', 100)}%)",
@@ -72,8 +71,8 @@ def names(found):
 
 
 def order(found):
-    learned = {arm: sum(share > 0.9 for share in shares) for arm, shares in found["fed"].items()}
-    *_, few, many, marked, marked_many = learned.values()
+    learned = (sum(share > 0.9 for share in shares) for shares in found["fed"].values())
+    *_, few, many, marked, marked_many = learned
     runs = found["race"]["far"]["v3"]
     far = {name: mean(run[name] for run in runs) for name in runs[0]}
     return (
@@ -81,8 +80,8 @@ def order(found):
         f"from {few} of 14 seeds after 300 steps and from {many} after 600",
         f"from {marked} and {marked_many}",
         f"costs v3 {far['inside']:.2f} nats inside its window and {far['moved']:.2f} at 128 to 191",
-        f"{far['moved, slow put back']:.2f} with the slow pairs put back",
-        f"{far['moved, quick put back']:.2f} with the quick ones",
+        f"{far['moved, slow put back']:.2f} with the slow pairs put back, and",
+        f"and {far['moved, quick put back']:.2f} with the quick ones",
     )
 
 
