@@ -1,7 +1,6 @@
 """Study of several texts in one sequence: the loss and leakage under each branch code."""
 
 from collections.abc import Sequence
-from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +16,15 @@ from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import format_mean_sd, mean_sd
+from babygpt_course.studies.paired import RULE, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
 from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with
-NUMBERS = ("alone", *(f"gap {n}" for n in COUNTS), "leak", "leak, isolated")  # of every run
+AT_A_TIME, TEXTS = (1, 2, 4, 8, 16), 16  # branches of a sample, and texts of a step, where budgets are equal
+NUMBERS = ("alone", *(f"gap {n}" for n in AT_A_TIME[1:]), "leak", "leak, isolated")  # of the table
 Code = tuple[str, dict[str, Any]]  # a version, and options of its encoding
 CODES: dict[str, Code] = {
     "none": ("v6-none", {}),
@@ -35,10 +35,14 @@ CODES: dict[str, Code] = {
     "learned": ("v6-learned", {}),
     "random": ("v6-random", {}),
 }
-STRIDES = (1, 8, 1024)  # of the learnable code; `strides` has those of the others
 RIVALS = ("Fourier", "2-D RoPE")
-AT_A_TIME, TEXTS = (1, 2, 4, 8), 8  # branches of a sample, and texts of a step, where budgets are equal
-ANY_NUMBERS = ("Fourier", "2-D RoPE", "learned", "random")
+TRAINED = {  # codes by the way of training
+    "up to eight": ("none", *RIVALS, "learned", "random"),
+    "two": tuple(CODES),
+    "two of eight numbers": (*RIVALS, "random"),
+    "four": ("Fourier",),
+}
+ISOLATED = f"{AT_A_TIME[-1]} at a time: isolated"  # the control: no token sees another text
 SCALE = Scale()
 
 
@@ -79,14 +83,19 @@ def rounded(found: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 5) for name, value in found.items()}
 
 
+def evaluate_gaps(model: Transformer, corpus: Corpus, counts: Sequence[int]) -> dict[str, float]:
+    """Measure the loss of a text alone, and how much higher it is among so many: nats per character."""
+    alone = parallel_loss(model, corpus.val, 1, LENGTH)
+    gaps = {f"gap {n}": parallel_loss(model, corpus.val, n, LENGTH) - alone for n in counts}
+    return rounded({"alone": alone, **gaps})
+
+
 def evaluate_branches(model: Transformer, corpus: Corpus) -> dict[str, float]:
     """Measure the loss of a text alone and among others, and leakage with and without isolation.
 
-    returns  NUMBERS -> nats per character
+    returns  name of the number -> nats per character
     """
-    alone = parallel_loss(model, corpus.val, 1, LENGTH)
-    found = {"alone": alone}
-    found |= {f"gap {n}": parallel_loss(model, corpus.val, n, LENGTH) - alone for n in COUNTS}
+    found = evaluate_gaps(model, corpus, COUNTS)
     for name, model.isolated in (("leak, isolated", True), ("leak", False)):
         found[name] = parallel_texts.leakage(model, corpus.val, 2, LENGTH)
     return rounded(found)
@@ -140,22 +149,15 @@ def with_stride(code: Code, stride: int) -> Code:
 
 def branch_plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
     """Return every run by name, "training: code": its code, and the phases it is trained in."""
-    two, half = [Phase(steps, 2, 2)], steps // 2
-    runs: dict[str, tuple[Code, list[Phase]]] = {}
-    for name, code in CODES.items():
-        runs[f"up to eight: {name}"] = (code, [Phase(steps, 1, 8)])
-        runs[f"two: {name}"] = (code, two)
-        if name in ANY_NUMBERS:
-            runs[f"two of eight numbers: {name}"] = (code, [Phase(steps, 2, 2, 8)])
-        if "learnable" in code[1]:
-            for stride in STRIDES:
-                runs[f"stride {stride}: {name}"] = (with_stride(code, stride), two)
-        if name in RIVALS:
-            runs[f"four: {name}"] = (code, [Phase(steps, 4, 4)])
-            runs[f"four, warmed up: {name}"] = (code, [Phase(half, 1, 1), Phase(steps - half, 4, 4)])
-            for n in AT_A_TIME:
-                runs[f"{n} at a time: {name}"] = (code, [Phase(steps, n, n, None, TEXTS)])
-    return runs
+    half, two, four = steps // 2, Phase(steps, 2, 2), Phase(steps, 4, 4)
+    ways = {"up to eight": Phase(steps, 1, 8), "two": two, "two of eight numbers": Phase(steps, 2, 2, 8)}
+    ways |= {"four": four} | {f"{n} at a time": Phase(steps, n, n, None, TEXTS) for n in AT_A_TIME}
+    trained = {**TRAINED, **{f"{n} at a time": RIVALS for n in AT_A_TIME}}
+    runs = {f"{way}: {code}": (CODES[code], [ways[way]]) for way, codes in trained.items() for code in codes}
+    warm_up = [Phase(half, 1, 1), four._replace(steps=steps - half)]
+    runs["four, warmed up: Fourier"] = (CODES["Fourier"], warm_up)
+    runs["stride 1: Fourier, learnable"] = (with_stride(CODES["Fourier, learnable"], 1), [two])
+    return {**runs, ISOLATED: (CODES["none"], runs["16 at a time: Fourier"][1])}
 
 
 def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
@@ -168,7 +170,10 @@ def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
     def run(name: str, seed: int) -> dict[str, float]:
         code, phases = planned[name]
         model = build_branches(corpus, code, seed)
+        model.isolated = name == ISOLATED
         train_phases(model, corpus, phases, seed, f"{name}, seed {seed}")
+        if "at a time" in name:
+            return evaluate_gaps(model, corpus, [n for n in (phases[0].most,) if n > 1])
         found = evaluate_branches(model, corpus)
         if name in {f"two: {code}" for code in RIVALS}:
             found |= (
@@ -187,6 +192,13 @@ def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
 # ---------------------------------------------------------------- of stored results
 
 
+def losses_among(results: Results, run: str, n: int) -> list[float]:
+    """Return the loss among n texts (1: alone) of a run: nats per character, one value a seed."""
+    found = results["runs"][run]
+    gap = found[f"gap {n}"] if n > 1 else [0.0] * len(found["alone"])
+    return [loss + more for loss, more in zip(found["alone"], gap, strict=True)]
+
+
 def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[str, list[float]]]:
     """Return the gaps after one way of training, by code and number of branches.
 
@@ -201,33 +213,30 @@ def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[st
     }
 
 
-def runs_table(results: Results, numbers: Sequence[str], unit: str) -> str:
-    """Return some numbers of all runs as Markdown, with the command that made them and the time it took."""
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; {unit}, mean ± standard deviation "
-    head += f"over {len(results['seeds'])} seeds, {results['steps']} steps\n\n"
+def table(results: Results) -> str:
+    """Return NUMBERS of all runs as Markdown, with the command that made them and the time it took."""
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, mean ± standard "
+    head += f'deviation over {len(results["seeds"])} seeds, {results["steps"]} steps. Runs "at a time" had '
+    head += f"{TEXTS} texts in every step, the same texts whatever shared a sequence. {RULE}\n\n"
     rows = [
-        (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in numbers))
+        (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in NUMBERS))
         for run, found in results["runs"].items()
     ]
-    return head + markdown(("trained on: code", *numbers), rows)
-
-
-def table(results: Results) -> str:
-    """Return NUMBERS of all runs as Markdown."""
-    return runs_table(results, NUMBERS, "nats per character")
+    return head + markdown(("trained on: code", *NUMBERS), rows)
 
 
 def gap_titles(results: Results) -> dict[str, str]:
-    """Return a panel's title for each way of training, by what its runs' names begin with."""
-    all_trained, two, any_two = (gaps(results, way) for way in ("up to eight", "two", "two of eight numbers"))
-    worst = max(mean(gap["8"]) for code, gap in all_trained.items() if gap and code != "none")
-    known = max(mean(gap["8"]) for code, gap in any_two.items() if gap and code != "learned")
-    added = [mean(gap["4"]) for code, gap in two.items() if code not in ("none", "2-D RoPE")]
-    turned = mean(two["2-D RoPE"]["4"])
+    """Return a panel's title for each way of training: the range of all its runs, seed by seed."""
+    many, two, any_two = (gaps(results, way) for way in ("up to eight", "two", "two of eight numbers"))
+    coded = [x for code, found in many.items() if found and code != "none" for x in found["8"]]
+    added = [x for code, found in two.items() if code not in ("none", "2-D RoPE") for x in found["4"]]
+    turned, known = two["2-D RoPE"]["4"], [x for found in any_two.values() if found for x in found["8"]]
     return {
-        "up to eight": f"Trained on 1 to 8:\neight cost {worst:.2f} at most, but for none",
-        "two": f"Trained on 2:\nfour cost {min(added):.1f} to {max(added):.1f} added, {turned:.2f} turned",
-        "two of eight numbers": f"On any 2 of 8 numbers:\neight cost {known:.2f} at most, but for learned",
+        "up to eight": f"Trained on 1 to 8: eight cost up to\n{max(coded):.2f}, without a code "
+        f"{min(many['none']['8']):.2f} or more",
+        "two": f"Trained on 2: four cost {min(added):.1f} to {max(added):.1f}\nunder added codes, "
+        f"{min(turned):.2f} to {max(turned):.2f} turned",
+        "two of eight numbers": f"Trained on any 2 of 8 numbers:\neight cost {max(known):.2f} at most",
     }
 
 

@@ -56,7 +56,6 @@ FIGURES: dict[str, Study] = {
     "names": Study(names.measure_names, names.draw_names, (12.5, 4.2)),
     "branches": Study(branches.measure_branches, branches.draw_branches, (14.0, 5.0), branches.table),
     "strides": Study(strides.measure_strides, strides.draw_strides, (13.0, 4.6)),
-    "branch_share": Study(strides.measure_shares, strides.draw_shares, (8.0, 4.6), strides.share_table),
     "gaussian": Study(gaussian_training.measure_gaussian, gaussian_training.draw_gaussian, (18.0, 9.0)),
     "polar": Study(polar_repairs.measure_polar, polar_repairs.draw_polar, (12.5, 4.6)),
     "who": Study(who.measure_who, who.draw_who, (8.5, 4.2)),

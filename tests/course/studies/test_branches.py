@@ -1,4 +1,4 @@
-"""Studies of several texts in one sequence: branch codes, strides, and shares of a head's pairs."""
+"""Studies of several texts in one sequence: branch codes and strides."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from babygpt.data.corpus import load_corpus
 from babygpt_course.studies import branches, strides
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import small_config
+from babygpt_course.studies.sweep import SEEDS, Scale, in_turn
 
 
 @pytest.fixture(scope="module")
@@ -32,37 +32,38 @@ def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
-PLANS = {
-    "branches": branches.branch_plans(400),
-    "strides": strides.stride_plans(),
-    "branch_share": strides.share_plans(),
-}
+def test_sixteen_isolated_texts_lose_what_each_loses_alone(corpus, monkeypatch):
+    plans = branches.branch_plans(steps=1)
+    one = {name: plans[name] for name in ("1 at a time: Fourier", branches.ISOLATED)}
+    monkeypatch.setattr(branches, "branch_plans", lambda steps: one)
+    monkeypatch.setattr(branches, "load_corpus", lambda name, n: corpus)
+    found = branches.measure_branches(in_turn, Scale(steps=1, seeds=(1,)))["runs"]
+    assert list(found["1 at a time: Fourier"]) == ["alone"]
+    assert list(found[branches.ISOLATED]) == ["alone", "gap 16"]
+    assert found[branches.ISOLATED]["gap 16"][0] == pytest.approx(0, abs=1e-4)
+
+
+PLANS = {"branches": branches.branch_plans(400), "strides": strides.stride_plans()}
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_stored_results_hold_every_run_of_the_plan(name):
-    runs = load_results(name)["runs"]
-    assert set(runs) == set(PLANS[name])
-    for run, found in runs.items():
-        seeds = 1 if name == "strides" and not strides.is_decisive(run) else 3
-        assert {len(values) for values in found.values()} == {seeds}, run
+def test_stored_results_hold_every_run_of_the_plan_from_every_seed(name):
+    results = load_results(name)
+    assert results["seeds"] == list(SEEDS)
+    assert set(results["runs"]) == set(PLANS[name])
+    for run, found in results["runs"].items():
+        assert {len(values) for values in found.values()} == {len(SEEDS)}, run
 
 
-def test_a_loss_among_two_is_the_loss_alone_and_the_gap(monkeypatch):
+def test_a_loss_among_several_is_the_loss_alone_and_the_gap():
     run = {"alone": [1.0, 2.0], "gap 2": [0.25, 0.5]}
-    monkeypatch.setattr(strides, "load_results", lambda name: {"runs": {"two: Fourier": run}})
-    found = strides.losses_among_two({"runs": {"stride 4096: Fourier": run, "stride 1: Fourier": run}})
-    expected = {stride: [1.25, 2.5] for stride in (1, branches.STRIDE, 4096)}
-    assert found == {"Fourier": expected, "2-D RoPE": {}, strides.IN_BAND: {}}
+    assert branches.losses_among({"runs": {"two: Fourier": run}}, "two: Fourier", 2) == [1.25, 2.5]
+    assert branches.losses_among({"runs": {"two: Fourier": run}}, "two: Fourier", 1) == [1.0, 2.0]
 
 
-# ---------------------------------------------------------------- shares
-
-
-def test_arms_differ_in_their_code_alone(corpus):
-    config = small_config(corpus, strides.BLOCK_SIZE)
-    widths = [strides.build_arm(f"share {x:g}", config).encoding.branch_width for x in strides.SHARES]
-    assert widths == [0, 6, 12, 18, 24]
-    built = {arm: strides.build_arm(arm, config) for arm, _ in strides.share_plans().values()}
-    assert len({sum(p.numel() for p in model.parameters()) for model in built.values()}) == 1
-    assert [arm for arm, model in built.items() if model.isolated] == ["isolated"]
+def test_costs_of_a_stride_are_paired_by_seed(monkeypatch):
+    near, far = {"alone": [1.5, 2.0], "gap 2": [0.25, 0.5]}, {"alone": [1.0, 2.0], "gap 2": [0.0, 0.25]}
+    stored = {f"two: {code}": far for code in branches.RIVALS}
+    monkeypatch.setattr(strides, "load_results", lambda name: {"runs": stored})
+    costs = strides.stride_costs({"runs": dict.fromkeys(strides.stride_plans(), near)})
+    assert costs == {code: {s: [0.75, 0.25] for s in strides.STRIDES} for code in branches.RIVALS}

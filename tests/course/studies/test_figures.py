@@ -82,7 +82,6 @@ QUICK_STUDIES = {
     "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
     "who": {"scale": replace(QUICK, steps=12)},
     "branches": {"scale": replace(QUICK, seeds=(1,))},
-    "branch_share": {"scale": replace(QUICK, seeds=(1,))},
     "strides": {"scale": replace(QUICK, seeds=(1,))},
 }
 
