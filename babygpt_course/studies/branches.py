@@ -1,19 +1,22 @@
 """Study of several texts in one sequence: the loss and leakage under each branch code."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from babygpt import Branches, TrainConfig, build, load_corpus, train
+from babygpt.data.batches import BranchBatch, collate, interleave
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.metrics import parallel_texts
 from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
 from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
+from babygpt.objectives import branch_losses
 from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
 from babygpt_course.studies.paired import RULE, format_mean_sd, mean_sd
@@ -43,6 +46,7 @@ TRAINED = {  # codes by the way of training
     "four": ("Fourier",),
 }
 ISOLATED = f"{AT_A_TIME[-1]} at a time: isolated"  # the control: no token sees another text
+ECHO, DELAY = "echo: Fourier", 8  # both branches tell one story; characters that branch 1 is behind
 SCALE = Scale()
 
 
@@ -68,13 +72,33 @@ def build_branches(corpus: Corpus, code: Code, seed: int) -> Transformer:
     return model
 
 
+def echoes(texts: Tensor) -> BranchBatch:
+    """Put each text into branch 0, and again into branch 1, DELAY characters later."""
+    return collate([interleave([text, text], [0, DELAY]) for text in texts])
+
+
+class Echo(Branches):
+    """Predict a story in branch 0, and the same story in branch 1, which begins later."""
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> BranchBatch:
+        return echoes(self.texts(batch_size // 2, generator))
+
+    def val_batches(self) -> Iterator[BranchBatch]:
+        return iter([echoes(evenly_spaced_texts(self.val, 64, self.length))])
+
+
 def train_phases(
-    model: Transformer, corpus: Corpus, phases: Sequence[Phase], seed: int, title: str = ""
+    model: Transformer,
+    corpus: Corpus,
+    phases: Sequence[Phase],
+    seed: int,
+    title: str = "",
+    kind: type[Branches] = Branches,
 ) -> None:
     """Train a model in phases, at most 12 texts a step (with up to eight branches, 10.6 on average)."""
     model.to(pick_device())
     for steps, fewest, most, numbers, texts in phases:
-        objective = Branches(corpus, BLOCK_SIZE, (fewest, most), LENGTH, numbers)
+        objective = kind(corpus, BLOCK_SIZE, (fewest, most), LENGTH, numbers)
         finish(train(model, objective, TrainConfig(steps, batch_size=texts, seed=seed)), steps, title)
 
 
@@ -98,6 +122,20 @@ def evaluate_branches(model: Transformer, corpus: Corpus) -> dict[str, float]:
     found = evaluate_gaps(model, corpus, COUNTS)
     for name, model.isolated in (("leak, isolated", True), ("leak", False)):
         found[name] = parallel_texts.leakage(model, corpus.val, 2, LENGTH)
+    return rounded(found)
+
+
+@torch.inference_mode()
+def evaluate_echo(model: Transformer, corpus: Corpus) -> dict[str, float]:
+    """Measure the loss of either branch of `Echo`, "ahead" and "behind", by the open mask and isolated."""
+    batch = echoes(evenly_spaced_texts(corpus.val, 64, LENGTH))
+    batch = BranchBatch(*(part.to(next(model.parameters()).device) for part in batch))
+    found: dict[str, float] = {}
+    for mask, model.isolated in ((", isolated", True), ("", False)):
+        each = branch_losses(model, batch)
+        found |= {
+            f"{at}{mask}": float(each[batch.branch == b].mean()) for b, at in enumerate(("ahead", "behind"))
+        }
     return rounded(found)
 
 
@@ -157,7 +195,8 @@ def branch_plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
     warm_up = [Phase(half, 1, 1), four._replace(steps=steps - half)]
     runs["four, warmed up: Fourier"] = (CODES["Fourier"], warm_up)
     runs["stride 1: Fourier, learnable"] = (with_stride(CODES["Fourier, learnable"], 1), [two])
-    return {**runs, ISOLATED: (CODES["none"], runs["16 at a time: Fourier"][1])}
+    runs[ISOLATED] = (CODES["none"], runs["16 at a time: Fourier"][1])
+    return {**runs, ECHO: (CODES["Fourier"], [two])}
 
 
 def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
@@ -171,7 +210,10 @@ def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
         code, phases = planned[name]
         model = build_branches(corpus, code, seed)
         model.isolated = name == ISOLATED
-        train_phases(model, corpus, phases, seed, f"{name}, seed {seed}")
+        kind = Echo if name == ECHO else Branches
+        train_phases(model, corpus, phases, seed, f"{name}, seed {seed}", kind)
+        if name == ECHO:
+            return evaluate_echo(model, corpus)
         if "at a time" in name:
             return evaluate_gaps(model, corpus, [n for n in (phases[0].most,) if n > 1])
         found = evaluate_branches(model, corpus)
@@ -221,6 +263,7 @@ def table(results: Results) -> str:
     rows = [
         (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in NUMBERS))
         for run, found in results["runs"].items()
+        if run != ECHO
     ]
     return head + markdown(("trained on: code", *NUMBERS), rows)
 

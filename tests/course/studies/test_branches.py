@@ -32,15 +32,28 @@ def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
     assert (fourier.stride, fourier.theta) == (rope.stride, rope.theta)
 
 
-def test_sixteen_isolated_texts_lose_what_each_loses_alone(corpus, monkeypatch):
+@pytest.fixture
+def short_runs(corpus, monkeypatch):
     plans = branches.branch_plans(steps=1)
-    one = {name: plans[name] for name in ("1 at a time: Fourier", branches.ISOLATED)}
-    monkeypatch.setattr(branches, "branch_plans", lambda steps: one)
+    some = {name: plans[name] for name in ("1 at a time: Fourier", branches.ISOLATED, branches.ECHO)}
+    monkeypatch.setattr(branches, "branch_plans", lambda steps: some)
     monkeypatch.setattr(branches, "load_corpus", lambda name, n: corpus)
-    found = branches.measure_branches(in_turn, Scale(steps=1, seeds=(1,)))["runs"]
-    assert list(found["1 at a time: Fourier"]) == ["alone"]
-    assert list(found[branches.ISOLATED]) == ["alone", "gap 16"]
-    assert found[branches.ISOLATED]["gap 16"][0] == pytest.approx(0, abs=1e-4)
+    return branches.measure_branches(in_turn, Scale(steps=1, seeds=(1,)))["runs"]
+
+
+def test_sixteen_isolated_texts_lose_what_each_loses_alone(short_runs):
+    assert list(short_runs["1 at a time: Fourier"]) == ["alone"]
+    assert list(short_runs[branches.ISOLATED]) == ["alone", "gap 16"]
+    assert short_runs[branches.ISOLATED]["gap 16"][0] == pytest.approx(0, abs=1e-4)
+
+
+def test_an_echo_is_the_same_story_eight_characters_later(corpus, short_runs):
+    batch = branches.Echo(corpus, 64, (2, 2), 48).batch(6, torch.Generator().manual_seed(0))
+    first, second = (batch.tokens[batch.branch == b].view(3, 48) for b in (0, 1))
+    assert torch.equal(first, second)
+    times = [batch.time[0][batch.branch[0] == b] for b in (0, 1)]
+    assert torch.equal(times[0] + branches.DELAY, times[1])
+    assert set(short_runs[branches.ECHO]) == {"ahead", "behind", "ahead, isolated", "behind, isolated"}
 
 
 PLANS = {"branches": branches.branch_plans(400), "strides": strides.stride_plans()}
