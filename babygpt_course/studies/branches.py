@@ -277,7 +277,7 @@ def gap_titles(results: Results) -> dict[str, str]:
     return {
         "up to eight": f"Trained on 1 to 8: eight cost up to\n{max(coded):.2f}, without a code "
         f"{min(many['none']['8']):.2f} or more",
-        "two": f"Trained on 2: four cost {min(added):.1f} to {max(added):.1f}\nunder added codes, "
+        "two": f"Trained on 2: four cost {min(added):.2f} to {max(added):.2f}\nunder added codes, "
         f"{min(turned):.2f} to {max(turned):.2f} turned",
         "two of eight numbers": f"Trained on any 2 of 8 numbers:\neight cost {max(known):.2f} at most",
     }

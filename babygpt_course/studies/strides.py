@@ -85,10 +85,10 @@ def draw_strides(figure: Figure, results: Results) -> None:
     curves = {**streams, "both codes, 6 pairs (formula)": formula}
     draw_by_stride(left, curves, title, "cosine (codes; streams after a layer)")
     dear = [
-        f"stride {s} costs {mean(more):.3f} under {code}"
+        f"stride {s} costs {mean(more):.2f} ({code})"
         for code, found in stride_costs(results).items()
         for s, more in found.items()
         if exceeds(more) == "holds"
     ]
-    title = "Compared with stride 128,\n" + ("; ".join(dear) or "no stride is decided to cost more")
+    title = "Compared with stride 128:\n" + ("; ".join(dear) or "no cost that counts is decided")
     draw_by_stride(right, losses_among_two(results), title, "loss among two (nats per character)")
