@@ -635,7 +635,7 @@ rows = [(f"{n} texts", *(compared(np.subtract(x, alone)) for x in found)) for n,
 Table(("the same, minus isolated (nats)", *kinds), rows, stable=3)
 
 # %% [markdown]
-# Several texts are harder than one, at this size and budget. Eight cost 0.07 nats under Fourier codes and 0.06 under 2-D RoPE. Sixteen cost 0.12 and 0.07. These four are decided, as are those of four texts; that of two is decided under 2-D RoPE only. The price is paid in training: the trained models lose as much, or more, when they read one text alone. They learn more slowly. Whether more steps would close the distance, we did not measure. (Luck alone decides 0.3 of ten comparisons on average.)
+# Several texts are harder than isolated ones, at this size and budget. Eight cost 0.07 nats under Fourier codes and 0.06 under 2-D RoPE. Sixteen cost 0.12 and 0.07. These four are decided, as are those of four texts; that of two is decided under 2-D RoPE only. The price is paid in training: the trained models lose as much, or more, when they read one text alone. They learn more slowly. Whether more steps would close the distance, we did not measure. (Luck alone decides 0.3 of ten comparisons on average.)
 #
 # Does training collapse without a warm-up? Under Fourier codes we spent half of an equal budget on single texts, and the other half on four. The second line is the stride once more, with a *learnable* code.
 
@@ -659,7 +659,7 @@ for what, (one, other, n) in pairs.items():
 # 2. A Fourier code and the pairs of 2-D RoPE that turn with the branch are equally alike, cosine for cosine. In the streams of trained models the first is visible and the second is not. Either keeps two texts apart, at a cost below 0.002 nats.
 # 3. No gap is not no contact. With the open mask the predictions of every trained model depended on the other text, a little; only the isolation mask made that exactly zero. Where one text told something of the other, the open mask paid: a branch that repeated the other 8 characters later lost 0.02 nats.
 # 4. Trained on two texts and given four, models lost 0.45 to 1.25 nats under added codes, and 0.05 to 0.09 under 2-D RoPE. A fifth of the loss under Fourier codes came from the unknown tag alone. Training with any two of eight numbers brought Fourier codes, random vectors and 2-D RoPE to 0.04 nats or less at eight texts: the training was to blame, and not the formula.
-# 5. At an equal budget several texts were harder than one: eight cost 0.06 to 0.07 nats, and sixteen 0.12 under Fourier codes and 0.07 under 2-D RoPE. A warm-up ended 0.06 nats higher among four texts (Fourier codes). Stride 1 cost 0.03 nats more than 128 under Fourier codes and 0.02 under 2-D RoPE; at strides 8, 1024 and 4096 nothing was decided.
+# 5. At an equal budget many texts were harder than isolated ones: eight cost 0.06 to 0.07 nats, and sixteen 0.12 under Fourier codes and 0.07 under 2-D RoPE. A warm-up ended 0.06 nats higher among four texts (Fourier codes). Stride 1 cost 0.03 nats more than 128 under Fourier codes and 0.02 under 2-D RoPE; at strides 8, 1024 and 4096 nothing was decided.
 
 # %% [markdown]
 # ## Self-test
