@@ -619,7 +619,6 @@ bounds = {version: metrics.nelbo(model, corpus.val[:8192])[0] for version, model
 assert min(bounds.values()) > corpus.floor
 print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bound in bounds.items()})
 
-
 # %% [markdown]
 # In this run of 150 steps the three models end at the same loss on the right. There they know letter frequencies only: where there is nothing to look at, no code helps. What the repairs are worth shows on the left, where there is something to see. The bounds on what the text costs (the [NELBO](../docs/glossary.md#nelbo)) put our three runs in the same order as their losses.
 
