@@ -413,7 +413,6 @@ print(RULE)
 rows = [(f"stride {s}", *(compared(costs[kind][s]) for kind in kinds)) for s in costs["Fourier"]]
 Table(("loss among two, minus that at stride 128 (nats)", *kinds), rows, stable=3)
 
-
 # %% [markdown]
 # Two texts are kept apart even at stride 1, where neighbours are 97% alike (at the note's width). But at stride 1 the loss is 0.03 nats higher than at 128 under Fourier codes, and 0.02 under 2-D RoPE; both are decided. At strides 8, 1024 and 4096 nothing is decided. So note 003 is nearly right, and for another reason than it gives: training copes with codes that are alike. (Luck alone decides 0.2 of eight comparisons on average.) One steered run cannot say how much of its remaining loss came from the stride and how much from the change.
 #
