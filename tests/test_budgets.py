@@ -9,7 +9,7 @@ SKIPPED = {"_build", ".jupyter_cache", "__pycache__"}
 BUDGETS = {  # folders -> lines, files
     ("babygpt",): (11_000, 88),
     ("babygpt_course",): (10_500, 65),
-    ("tests",): (21_800, 148),
+    ("tests",): (22_000, 148),
     ("tools", "book", "benchmarks"): (5_600, 48),
 }
 
