@@ -290,6 +290,7 @@ stored = load_results("order")["race"]
 for version, share in right.items():
     print(f"{version:5}", paired.beside(share, stored["accuracy"][version], "%"))
 
+
 # %% [markdown]
 # A window that begins with a story holds slightly more news than the average, so do not expect a model to touch the floor, which is a rate of the whole text. And a *right answer* means that the right one of two names is the likelier; notebook 04 asks the model to write the name. Is NoPE hopeless, then, or only slow? On the board it stays at chance after 600 steps on this text as well, from all six seeds ([figure](../figures/ladder.png)). We did not train it for longer.
 
