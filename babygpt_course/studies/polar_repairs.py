@@ -115,4 +115,5 @@ def table(results: Results) -> str:
         span = f"{min(seeds):+.3f} to {max(seeds):+.3f}"
         rows.append((LABELS[a], LABELS[b], f"{mean(seeds):+.3f}", span, decided_side(seeds)))
     heading = ("arm", "against", "mean difference (nats)", "lowest to highest", "decided")
-    return f"{RULE}\n\n{markdown(heading, rows)}"
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds. {RULE}"
+    return f"{head}\n\n{markdown(heading, rows)}"

@@ -191,7 +191,8 @@ def table(results: Results) -> str:
             name = "right" if measure == "sentences" else "without repetitions"
             rows.append((a, b, name, f"{100 * fmean(gaps):+.0f}", decided_side(gaps)))
     heading = ["way", "against", "sentences", "mean difference (points)", "decided"]
-    return f"{means}\n{RULE}\n\n{markdown(heading, rows)}"
+    head = f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds. {RULE}"
+    return f"{head}\n\n{means}\n{markdown(heading, rows)}"
 
 
 def differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:

@@ -594,11 +594,10 @@ diffusion.LEFTMOST.check(leftmost)
 # ## Recap
 #
 # 1. A rate drawn evenly makes every number of holes equally likely, so one model has to be a speller, a grammarian and a table of letter frequencies.
-# 2. Losses in holes have no price of their own: weighed by $1/t$, or taken text by text, they are an upper bound on $-\log p$; pooled over a batch, as they are trained here, they are not.
-# 3. The bound is exact where all orders of spelling agree, and loose where they contradict each other: by up to a quarter of a nat for *Hasty*'s words of two letters.
-# 4. What appears in one step does not know of each other: even a model without an error writes `ab` in 27% of its texts instead of 10%. Masking some of it again, by lot, harms that model, and helps the trained ones: 11 points more right sentences than without (800 steps, 2 layers of 96, six seeds).
-# 5. A lower temperature helps as well: *surest first* gains 24 points from 1 to 0.5. Remasking by doubt with four times as many looks cannot be told apart from that by six seeds.
-# 6. Models that fill in are at chance in *who did it?* after 600 steps at this size, from each of six seeds. We do not know why.
+# 2. Losses in holes are an upper bound on $-\log p$ if they are weighed by $1/t$ or taken text by text, and not if they are pooled over a batch, as in training. The bound is exact where all orders of spelling agree. Where they contradict each other it is loose: by up to a quarter of a nat for *Hasty*'s words of two letters.
+# 3. What appears in one step does not know of each other: even a model without an error writes `ab` in 27% of its texts instead of 10%. Masking some of it again, by lot, harms that model, and helps the trained ones: 11 points more right sentences than without (800 steps, 2 layers of 96, six seeds).
+# 4. A lower temperature helps as well: *surest first* gains 24 points from 1 to 0.5. Remasking by doubt with four times as many looks cannot be told apart from that by six seeds.
+# 5. Models that fill in are at chance in *who did it?* after 600 steps at this size, from each of six seeds. We do not know why.
 
 # %% [markdown]
 # ## Self-test
