@@ -31,8 +31,7 @@ from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_03b as sinusoidal
-from babygpt_course.studies import order, paired
-from babygpt_course.studies.results import load_results
+from babygpt_course.studies import order, paired, results
 
 plots.set_style()
 
@@ -286,7 +285,7 @@ race.compare(either[(right["nope"] > 0.8) + 2 * (right["v3"] > 0.8)])
 # Same size, same text, same steps; the table makes the difference. NoPE is far behind in the loss and at chance in the questions. Here are the right answers beside those of six stored runs:
 
 # %% tags=["answer", "nbval-ignore-output"]
-stored = load_results("order")["race"]
+stored = results.load_results("order")["race"]
 for version, share in right.items():
     print(f"{version:5}", paired.beside(share, stored["accuracy"][version], "%"))
 

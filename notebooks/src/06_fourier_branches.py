@@ -32,10 +32,9 @@ from babygpt.sampling import generate_parallel
 from babygpt.tables import Table, source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_06 as branches
+from babygpt_course.studies import paired, strides
 from babygpt_course.studies.branches import Echo, draw_branches, echoes, evaluate_echo, losses_among
-from babygpt_course.studies.paired import LEAST_SHARE, RULE, beside, decided_side, exceeds
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.strides import draw_strides, stride_costs
 
 # %% [markdown]
 # ## Two texts, one row
@@ -237,7 +236,7 @@ gaps = {
 results = load_results("branches")  # our runs: 400 steps
 trained = {"v6-none": "none", "v6": "Fourier", "v6-rope2d": "2-D RoPE"}
 ours = {name: results["runs"][f"two: {code}"] for name, code in trained.items()}
-rows = [(name, beside(round(gap, 3), ours[name]["gap 2"])) for name, gap in gaps.items()]
+rows = [(name, paired.beside(round(gap, 3), ours[name]["gap 2"])) for name, gap in gaps.items()]
 Table(("code", "gap (nats per character)"), rows, stable=1)
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -396,20 +395,20 @@ plt.show()
 # The note recommends a stride of 128, and 256 if that is not enough; note 003 says that none is needed. We trained on two branches at five strides from six seeds; a dot is a run. On the left, how alike the branches are: as codes, and in the stream of trained models that read the same text in both. On the right, what they lose.
 
 # %%
-strides = load_results("strides")
-draw_strides(plt.figure(figsize=(12.5, 4.6)), strides)
+by_stride = load_results("strides")
+strides.draw_strides(plt.figure(figsize=(12.5, 4.6)), by_stride)
 plt.show()
 
 # %%
-kinds, costs = ("Fourier", "2-D RoPE"), stride_costs(strides)
+kinds, costs = ("Fourier", "2-D RoPE"), strides.stride_costs(by_stride)
 
 
 def compared(more):
     """Mean and range over the seeds of some differences in nats, and what our rule decides."""
-    return f"{np.mean(more):+.3f} ({min(more):+.3f} to {max(more):+.3f}), {decided_side(more)}"
+    return f"{np.mean(more):+.3f} ({min(more):+.3f} to {max(more):+.3f}), {paired.decided_side(more)}"
 
 
-print(RULE)
+print(paired.RULE)
 rows = [(f"stride {s}", *(compared(costs[kind][s]) for kind in kinds)) for s in costs["Fourier"]]
 Table(("loss among two, minus that at stride 128 (nats)", *kinds), rows, stable=3)
 
@@ -442,7 +441,7 @@ learning = live.train(listener, echo, recipe, "v6, echo", floors)
 # %% tags=["answer", "nbval-ignore-output"]
 learning.result()
 heard = evaluate_echo(listener, corpus)
-rows = [(key, beside(heard[key], results["runs"]["echo: Fourier"][key])) for key in heard]
+rows = [(key, paired.beside(heard[key], results["runs"]["echo: Fourier"][key])) for key in heard]
 Table(("branch and mask", "loss (nats per character)"), rows, stable=1)
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -611,7 +610,7 @@ for key in ("unknown 2", "unknown 2, isolated", "unknown 4"):
     shares = written[key]
     print(f"{key:<20} {np.mean(shares):.0%} of the words, {min(shares):.0%} to {max(shares):.0%} by seed")
 more = np.subtract(written["unknown 2"], written["unknown 2, isolated"])
-print("two write 5 points more unknown words than isolated:", exceeds(more, LEAST_SHARE))
+print("two write 5 points more unknown words than isolated:", paired.exceeds(more, paired.LEAST_SHARE))
 
 # %% [markdown]
 # Side by side two branches write 1 to 4% unknown words, and isolated 0 to 4%. That the other text adds 5 points fails, so the model invents these words because it is undertrained. With four branches (it was trained on two) a quarter of the words are unknown, 17 to 40% by seed. (`python -m babygpt pretrain` trains as long as you like, in the note's three stages, and `parallel-generate` writes.)
@@ -629,7 +628,7 @@ rows.append(("16, isolated", *[f"{np.mean(alone):.3f}"] * 2))
 Table(("loss among so many (nats per character)", *kinds), rows, stable=3)
 
 # %%
-print(RULE)
+print(paired.RULE)
 rows = [(f"{n} texts", *(compared(np.subtract(x, alone)) for x in found)) for n, found in harder.items()]
 Table(("the same, minus isolated (nats)", *kinds), rows, stable=3)
 

@@ -30,8 +30,7 @@ from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.sampling import SecondThoughts, by_confidence, fill_in, rewrite
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_07a as diffusion
-from babygpt_course.studies.paired import decided_side
-from babygpt_course.studies.remasking import differences
+from babygpt_course.studies import paired, remasking
 from babygpt_course.studies.results import load_results
 
 plots.set_style()
@@ -475,7 +474,7 @@ rows = [(name, f"{n:.0f}", f"{right:.0%}", f"{new:.0%}") for name, (n, right, ne
 Table(("sampler, temperature", "looks", "right sentences", "without repetitions"), rows, stable=4)
 
 # %% tags=["answer"]
-ahead = decided_side(differences(study, "surest first, 0.5", "again by doubt, 256 steps, 1"))
+ahead = paired.decided_side(remasking.differences(study, "surest first, 0.5", "again by doubt, 256 steps, 1"))
 cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(ahead, 2)])
 
 # %% [markdown]

@@ -22,7 +22,7 @@ def ladder(found):
     past = {name: mean(row["past"]) for name, row in rows.items() if None not in row["past"]}
     rise = {name: mean(row["4x"]) - mean(row["1x"]) for name, row in rows.items() if row["masks"]}
     knowing = {name: sum(x >= board.KNOWN for x in row["roles"]) for name, row in rows.items()}
-    told = {"v4": 5, "v5 fixed": 5, "v3": 4, "v6": 3, "alibi": 2, "learned": 2, "v5": 1, "pope": 0, "nope": 0}
+    told = {"v4": 6, "v5 fixed": 6, "v3": 5, "v6": 4, "alibi": 3, "learned": 2, "v5": 1, "pope": 0, "nope": 0}
     assert {name: knowing[name] for name in told} == told
     assert max(map(abs, rows["v5"]["past"] + rows["v5 fixed"]["past"])) < 0.001
     assert min(max(rows[name]["whole"]) for name in ("v3", "v6", "alibi", "v5 fixed")) >= 0.715
