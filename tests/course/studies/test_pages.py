@@ -31,11 +31,11 @@ def ladder(found):
         f"in {found['minutes']:.0f} minutes",
         f"lowest mean is {min(mean(row['1x']) for row in rows.values()):.3f}",
         f"loses {found['window_floor']:.3f}",
-        f"the last by {mean(rows['nope']['1x']) - mean(rows['v4']['1x']):.2f}",
+        f"and NoPE by {mean(rows['nope']['1x']) - mean(rows['v4']['1x']):.2f}",
         f"RoPE writes {span(rows['v4']['whole'], '.0f', 100)}% of them",
         f"ALiBi loses {past['alibi']:.2f}, PoPE {past['pope']:.2f}, v6 {past['v6']:.2f}",
         f"RoPE {past['v4']:.2f}, NoPE {past['nope']:.2f}, the sinusoid {past['v3']:.2f}",
-        f"rises by {rise['v7']:.2f}, RoPE's by {rise['v7-rope']:.2f}, PoPE's by {rise['v7-pope']:.2f}",
+        f"rises by {rise['v7']:.2f}, RoPE's by {rise['v7-rope']:.2f} and PoPE's by {rise['v7-pope']:.2f}",
     )
 
 
