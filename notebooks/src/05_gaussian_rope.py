@@ -432,7 +432,7 @@ assert all(one.prompt.index(one.answer) < one.prompt.index(one.rival) for one in
 # %% [markdown]
 # **RoPE does not neglect the far**: with the far hidden it loses 0.09 to 0.12 [nats](../docs/glossary.md#nats) for every character of a window's second half. The fixed kernel is undecided beside RoPE. From five seeds it loses as much or nearly, and from one, which does not answer, only 0.02. **ALiBi** fades with distance too, and yet hiding the far costs it 0.13 to 0.15: more than RoPE (decided). It answers from 6 of 6 seeds after 1200 steps (from 3 after the board's 600). Its loss is 0.03 nats below RoPE's (decided), and undecided beside the fixed kernel's.
 #
-# The trained kernel loses 0.02 to 0.06 nats, less than RoPE (decided), because it reads less far. It answers from 3 of 6 seeds where the name is up to 20 letters back, and from 1 where it is further. In three of the other five it is right less than half of the time there, because the *other* name is the nearer one. **Training K from the start cost the memory of far names in 5 of 6 seeds**, after 1200 steps still.
+# The trained kernel loses 0.02 to 0.06 nats, less than RoPE (decided), because it reads less far. It answers from 3 of 6 seeds where the name is up to 20 letters back, and from 1 where it is further. In three of the other five it is right less than half of the time there, because the *other* name is the nearer one. **Trained from the start, K hides far names in 5 of 6 seeds**, after 1200 steps still; fixed, in 1 of 6.
 #
 # (A layer that cannot see further than 20 back can still hear from one below, so hiding is felt less than it cuts off.)
 #
