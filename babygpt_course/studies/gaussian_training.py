@@ -339,6 +339,6 @@ def draw_trained(ax: Axes, results: Results) -> None:
     named = {v: [k for seed in each["kernel"] for k in seed] for v, each in board.items() if "kernel" in each}
     furthest = results["block_size"]
     curves = {v: np.array([relative_kernel(k, furthest) for k in each]) for v, each in named.items()}
-    halves = [k["half"] for k in named["v5"]]
-    title = f"After {steps} steps, K of v5 halves in {min(halves)} to {max(halves)} tokens"
+    halves = " or ".join(map(str, sorted({k["half"] for k in named["v5"]})))
+    title = f"After {steps} steps, K of v5 halves in {halves} tokens"
     draw_kernels(ax, curves, relative_kernel(results["start"], furthest), title)
