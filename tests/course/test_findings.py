@@ -1,7 +1,7 @@
 """Stored numbers behind the sentences of lessons; those behind claims are in tests/course/claims."""
 
 from collections import Counter
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise
 from statistics import mean, median, stdev
 
 import numpy as np
@@ -133,62 +133,55 @@ def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():
     assert np.round(np.quantile(costs["twins"]["nothing wrong"], [0, 1]), 2).tolist() == [1.75, 1.80]
 
 
+def side(runs, one, other, key="val_loss"):
+    """Return on which side of another version's number a version's is, in runs of one length."""
+    return decided_side(np.subtract(runs[one][key], runs[other][key]))
+
+
+def answers(runs, *versions, key="accuracy"):
+    """Return how many of six seeds answer, version by version."""
+    return [int(gaussian_training.answering(runs[v][key]).removesuffix(" of 6")) for v in versions]
+
+
 def test_05_race_and_right_answers():
     gaps = gaussian_training.behind(gaussian_training.race(GAUSSIAN, LADDER))
-    sides = {v: [decided_side(each[v]) for each in gaps.values()] for v in ("v5 fixed", "v5")}
-    assert sides["v5 fixed"] == ["undecided", "undecided", "undecided"]  # after 300, 600 and 1200 steps
-    assert sides["v5"] == ["undecided", "above", "above"]
-    shares = gaussian_training.race(GAUSSIAN, LADDER, "accuracy", "roles")
-    seeds = {
-        v: [gaussian_training.answering(each[v]) for each in shares.values()] for v in gaussian_training.RACED
-    }
-    assert seeds["v4"] == ["4 of 6", "6 of 6", "6 of 6"]
-    assert seeds["v5 fixed"] == ["4 of 6", "6 of 6", "5 of 6"]
-    assert seeds["v5"] == ["0 of 6", "1 of 6", "1 of 6"]
+    assert [decided_side(each["v5 fixed"]) for each in gaps.values()] == ["undecided"] * 3
+    assert [decided_side(each["v5"]) for each in gaps.values()] == ["undecided", "above", "above"]
+    raced = gaussian_training.RACED  # v4, v5, v5 fixed
+    assert (answers(SHORT, *raced), answers(LONG, *raced)) == ([4, 0, 4], [6, 1, 5])
+    assert answers(BOARD, *raced, "alibi", key="roles") == [6, 1, 6, 3]
+    assert side(GAUSSIAN["full"]["300"], "v5 fixed", "v4") == "below"
+    assert side(SHORT, "v5-absolute fixed", "v4") == "above"
 
 
 def test_05_a_late_or_slow_kernel_stays_open_and_answers():
-    ends = {
-        (n, v): [kernel["hundredth"] for (kernel,) in x["kernel"]]
-        for n, each in GAUSSIAN["plain"].items()
-        for v, x in each.items()
-        if "kernel" in x
-    }
-    for late in (ends["300", "v5 late"], ends["1200", "v5 late"], ends["300", "v5 slow"]):
-        assert min(late) > 40 > 22 > max(ends["300", "v5"] + ends["1200", "v5"])
-    answers = [(SHORT, "v5 late"), (SHORT, "v5 slow"), (LONG, "v5 late")]
-    assert [gaussian_training.answering(runs[v]["accuracy"]) for runs, v in answers] == [
-        "4 of 6",
-        "4 of 6",
-        "5 of 6",
-    ]
-    assert decided_side(np.subtract(LONG["v5 late"]["val_loss"], LONG["v5 fixed"]["val_loss"])) == "undecided"
+    def ends(runs, *versions):
+        return [kernel["hundredth"] for v in versions for (kernel,) in runs[v]["kernel"]]
+
+    assert min(ends(SHORT, "v5 late", "v5 slow") + ends(LONG, "v5 late")) > 40
+    assert max(ends(SHORT, "v5") + ends(LONG, "v5")) < 22
+    assert answers(SHORT, "v5 late", "v5 slow") + answers(LONG, "v5 late") == [4, 4, 5]
+    assert (side(LONG, "v5 late", "v5 fixed"), side(LONG, "v5 late", "v5")) == ("undecided", "below")
 
 
 def test_05_reading_far_back_and_further():
     at = GAUSSIAN["distances"].index(20)
-    price = {name: [cost[at] for cost in LONG[name]["hiding"]] for name in ("v4", "v5", "v5 fixed", "alibi")}
-    sides = {(a, b): decided_side(np.subtract(price[a], price[b])) for a, b in permutations(price, 2)}
-    assert sides["alibi", "v4"] == "above"
-    assert sides["alibi", "v5 fixed"] == "undecided"
-    assert sides["v5 fixed", "v4"] == "undecided"
-    assert sides["v5", "v5 fixed"] == "undecided"
-    assert gaussian_training.answering(LONG["alibi"]["accuracy"]) == "6 of 6"
-    assert gaussian_training.answering(BOARD["alibi"]["roles"]) == "3 of 6"
-    assert gaussian_training.answering(LONG["v5"]["near"]) == "3 of 6"
-    assert gaussian_training.answering(LONG["v5"]["beyond"]) == "1 of 6"
+    price = {v: {"cost": [cost[at] for cost in LONG[v]["hiding"]]} for v in ("v4", "v5", "v5 fixed", "alibi")}
+    assert side(price, "alibi", "v4", "cost") == "above"
+    assert side(price, "v5", "v4", "cost") == "below"
+    assert {side(price, v, "v5 fixed", "cost") for v in ("v4", "alibi")} == {"undecided"}
+    assert answers(LONG, "v5", "alibi", key="near") + answers(LONG, "v5", "alibi", key="beyond") == [
+        3,
+        6,
+        1,
+        6,
+    ]
     assert sum(share < 0.5 for share in LONG["v5"]["beyond"]) == 3
-    loss, far = ({v: LONG[v][key] for v in price} for key in ("val_loss", "far"))
-    assert decided_side(np.subtract(loss["alibi"], loss["v5 fixed"])) == "undecided"
-    assert decided_side(np.subtract(loss["alibi"], loss["v4"])) == "below"
-    assert exceeds(np.subtract(far["v4"], far["v5 fixed"]), 0.5) == "holds"
-    assert decided_side(np.subtract(far["alibi"], far["v5 fixed"])) == "undecided"
+    assert (side(LONG, "alibi", "v4"), side(LONG, "alibi", "v5 fixed")) == ("below", "undecided")
+    far = {v: LONG[v]["far"] for v in price}
+    assert {exceeds(np.subtract(far["v4"], far[v]), 0.5) for v in ("v5 fixed", "alibi")} == {"holds"}
+    assert side(LONG, "alibi", "v5 fixed", "far") == "undecided"
     assert decided_side(np.subtract(far["v4"], SHORT["v4"]["far"])) == "undecided"
-    assert min(far["v4"]) > 1 > max(far["v5"] + far["v5 fixed"] + far["alibi"])
-    formula = SHORT["v5-absolute fixed"]
-    assert decided_side(np.subtract(formula["val_loss"], SHORT["v4"]["val_loss"])) == "above"
-    full = GAUSSIAN["full"]["300"]
-    assert decided_side(np.subtract(full["v5 fixed"]["val_loss"], full["v4"]["val_loss"])) == "below"
 
 
 def gaps(run, n, part="gap"):

@@ -35,13 +35,8 @@ def test_the_boards_runs_join_those_of_the_study_and_seeds_are_paired():
     gaps = gaussian.behind(losses)
     assert gaps[300]["v5 fixed"] == pytest.approx([-0.1, 0.05, -0.1])
     assert gaps[300]["v5 late"] == pytest.approx([-0.05, 0.0, -0.1])
-    assert gaps[600]["v5 fixed"] == pytest.approx([-0.1, -0.1, -0.2])
     assert gaps[1200]["v5"] == pytest.approx([0.1])
     assert gaussian.behind(losses, "v5 fixed")[300]["v5 late"] == pytest.approx([0.05, -0.05, 0.0])
-
-
-def test_a_seed_answers_from_nine_right_answers_of_ten():
-    assert gaussian.answering([0.95, 0.5, 0.91, 0.89]) == "2 of 4"
 
 
 # ---------------------------------------------------------------- a kernel trained late, or slowly
@@ -84,16 +79,11 @@ def test_a_slow_kernel_moves_by_a_share_of_each_change(trained):
     np.testing.assert_allclose(still, [untrained] * 12, rtol=1e-6)
 
 
-def test_a_slow_kernel_learns_as_much_in_all_as_a_late_one():
-    rates = [schedule(step, TrainConfig(steps=300)) for step in range(300)]
-    assert gaussian.slow_share(300, 200) * sum(rates) == pytest.approx(sum(rates[200:]))
-    assert 0.1 < gaussian.slow_share(300, 200) < 0.12
-    left = {
-        steps: sum(schedule(step, TrainConfig(steps=steps)) for step in range(start, steps))
-        for steps, start in gaussian.late_starts(1200).items()
-    }
-    assert left[300] < 20
-    assert left[1200] == pytest.approx(sum(rates), rel=0.1)
+def test_late_and_slow_kernels_are_left_with_as_much_rate_as_said():
+    rates, halved = ([schedule(i, TrainConfig(steps=n)) for i in range(n)] for n in (300, 1200))
+    starts = gaussian.late_starts(1200)
+    assert gaussian.slow_share(300, starts[300]) * sum(rates) == pytest.approx(sum(rates[200:]))
+    assert sum(halved[starts[1200] :]) == pytest.approx(sum(rates), rel=0.1)
 
 
 # ---------------------------------------------------------------- hiding distant tokens
