@@ -133,7 +133,7 @@ def test_09_of_fourteen_bugs_eight_cost_two_help_and_four_do_nothing():
     assert np.round(np.quantile(costs["twins"]["nothing wrong"], [0, 1]), 2).tolist() == [1.75, 1.80]
 
 
-def side(runs, one, other, key="val_loss"):
+def kernel_side(runs, one, other, key="val_loss"):
     """Return on which side of another version's number a version's is, in runs of one length."""
     return decided_side(np.subtract(runs[one][key], runs[other][key]))
 
@@ -150,8 +150,8 @@ def test_05_race_and_right_answers():
     raced = gaussian_training.RACED  # v4, v5, v5 fixed
     assert (answers(SHORT, *raced), answers(LONG, *raced)) == ([4, 0, 4], [6, 1, 5])
     assert answers(BOARD, *raced, "alibi", key="roles") == [6, 1, 6, 3]
-    assert side(GAUSSIAN["full"]["300"], "v5 fixed", "v4") == "below"
-    assert side(SHORT, "v5-absolute fixed", "v4") == "above"
+    assert kernel_side(GAUSSIAN["full"]["300"], "v5 fixed", "v4") == "below"
+    assert kernel_side(SHORT, "v5-absolute fixed", "v4") == "above"
 
 
 def test_05_a_late_or_slow_kernel_stays_open_and_answers():
@@ -161,15 +161,18 @@ def test_05_a_late_or_slow_kernel_stays_open_and_answers():
     assert min(ends(SHORT, "v5 late", "v5 slow") + ends(LONG, "v5 late")) > 40
     assert max(ends(SHORT, "v5") + ends(LONG, "v5")) < 22
     assert answers(SHORT, "v5 late", "v5 slow") + answers(LONG, "v5 late") == [4, 4, 5]
-    assert (side(LONG, "v5 late", "v5 fixed"), side(LONG, "v5 late", "v5")) == ("undecided", "below")
+    assert (kernel_side(LONG, "v5 late", "v5 fixed"), kernel_side(LONG, "v5 late", "v5")) == (
+        "undecided",
+        "below",
+    )
 
 
 def test_05_reading_far_back_and_further():
     at = GAUSSIAN["distances"].index(20)
     price = {v: {"cost": [cost[at] for cost in LONG[v]["hiding"]]} for v in ("v4", "v5", "v5 fixed", "alibi")}
-    assert side(price, "alibi", "v4", "cost") == "above"
-    assert side(price, "v5", "v4", "cost") == "below"
-    assert {side(price, v, "v5 fixed", "cost") for v in ("v4", "alibi")} == {"undecided"}
+    assert kernel_side(price, "alibi", "v4", "cost") == "above"
+    assert kernel_side(price, "v5", "v4", "cost") == "below"
+    assert {kernel_side(price, v, "v5 fixed", "cost") for v in ("v4", "alibi")} == {"undecided"}
     assert answers(LONG, "v5", "alibi", key="near") + answers(LONG, "v5", "alibi", key="beyond") == [
         3,
         6,
@@ -177,10 +180,13 @@ def test_05_reading_far_back_and_further():
         6,
     ]
     assert sum(share < 0.5 for share in LONG["v5"]["beyond"]) == 3
-    assert (side(LONG, "alibi", "v4"), side(LONG, "alibi", "v5 fixed")) == ("below", "undecided")
+    assert (kernel_side(LONG, "alibi", "v4"), kernel_side(LONG, "alibi", "v5 fixed")) == (
+        "below",
+        "undecided",
+    )
     far = {v: LONG[v]["far"] for v in price}
     assert {exceeds(np.subtract(far["v4"], far[v]), 0.5) for v in ("v5 fixed", "alibi")} == {"holds"}
-    assert side(LONG, "alibi", "v5 fixed", "far") == "undecided"
+    assert kernel_side(LONG, "alibi", "v5 fixed", "far") == "undecided"
     assert decided_side(np.subtract(far["v4"], SHORT["v4"]["far"])) == "undecided"
 
 
