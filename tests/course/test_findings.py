@@ -416,56 +416,67 @@ def side(run, other, number):
 
 
 def test_10_reading_on_untuned():
-    """By cost NTK-aware scaling with twice the factor is best, by recall YaRN; none knows the order."""
-    assert of("v4", "last 1").min() > 0.7
-    assert of("v4", "cost 4").min() > 0.05
+    """By cost NTK-aware scaling is best; YaRN comes closest to giving the last of two values."""
+    assert of("v4", "last 1").min() > 0.8
+    assert of("v4", "cost 4").min() > 0.2
     assert of("v4", "alone 4").max() < 0.5
     assert {side("ntk", other, "cost 4") for other in ("none", "interpolation", "yarn")} == {"below"}
-    assert side(TWICE, "ntk", "cost 4") == side("yarn, 2 turns", "yarn", "cost 4") == "below"
-    assert side(TWICE, "yarn, 2 turns", "cost 4") == "below"
+    assert {side(TWICE, other, "cost 4") for other in ("yarn, 2 turns", "yarn")} == {"below"}
+    assert {side(TWICE, "ntk", "cost 4"), side("yarn, 2 turns", "yarn", "cost 4")} == {"undecided"}
     assert of("interpolation", "cost 4").min() > 1
-    assert side("yarn", "ntk", "alone 4") == side("interpolation", "ntk", "alone 4") == "above"
-    assert side(TWICE, "ntk", "alone 4") == "below"
+    assert {side("yarn", other, "alone 4") for other in ("none", TWICE)} == {"above"}
+    assert {side("yarn", other, "alone 4") for other in ("interpolation", "ntk")} == {"undecided"}
     for method in ("none", *stretch.UNTUNED):
         assert decided_side([*(of(method, "last 4") - of("v4", "last 1"))]) == "below"
-    assert decided_side([*(of("ntk", "last 4") - of("ntk", "older 4"))]) == "below"
-    assert side("yarn", "yarn, no temperature", "alone 4") == "above"
+    rivals = set(stretch.UNTUNED) - {"yarn", "yarn, no temperature"}
+    assert {side("yarn", other, "last 4") for other in rivals} == {"above"}
+    assert side("yarn", "yarn, no temperature", "cost 4") == "below"
+    assert {side("yarn", "yarn, no temperature", n) for n in ("alone 4", "last 4")} == {"undecided"}
+    assert [side("temperature alone", "none", n) for n in ("cost 4", "alone 4")] == ["undecided", "above"]
 
 
 def test_10_fine_tuned_and_dropped():
     assert side("none tuned", "control tuned", "alone 4") == "above"
     assert side("interpolation tuned", "none tuned", "cost 4") == "above"
+    assert side("interpolation tuned", "none tuned", "alone 4") == "above"
+    for method in ("none", "interpolation", "yarn, 2 turns"):
+        assert side(f"{method} tuned", "yarn", "last 4") == "below"
     assert {side(f"{m} tuned", "control tuned", "loss") for m in ("none", "ntk", "interpolation")} == {
         "above"
     }
     for run in ("drop", "drop tuned"):
-        assert 0.3 < of(run, "last 4").mean() < 0.6
+        assert of(run, "last 4").mean() == pytest.approx(0.5, abs=0.05)
+        assert of(run, "alone 4").mean() > 0.9
     assert of("drop", "loss").min() > 2
 
 
 def test_10_kernels():
     assert side("alibi", "v4", "own 8") == "below"
+    assert of("alibi", "own 8").mean() < 0.1
     assert of("t5", "alone 8").min() > 0.95
-    assert decided_side([*(of("t5", "last 1") - of("t5", "last 4"))]) == "above"
-    assert abs(of("t5", "last 4").mean() - 0.5) < 0.1
-    assert of("t5, 128", "own 8").mean() > 1
-    assert of("kerple-log", "alone 8").max() < 0.2
+    assert of("t5", "last 1").min() > 0.8
+    assert of("t5", "last 4").mean() == pytest.approx(0.5, abs=0.05)
+    assert of("t5, 128", "own 8").min() > 1
+    assert of("kerple-log", "alone 4").max() < 0.2
     assert np.abs(of("kerple-log", "own 8")).max() < 0.02
-    decided = {side("t5, public start", "t5", n) for n in ("loss", "alone 1", "last 1", "cost 4", "alone 4")}
-    assert decided == {"undecided"}
-    alibi = np.array(STRETCH["kernels"]["alibi"][0])[:, -1]  # of each head
+    assert (of("kerple-log, public start", "alone 4") > 0.3).sum() == 2
+    numbers = ("loss", "cost 4", "own 8", "alone 1", "alone 4", "alone 8", "last 1", "last 4")
+    assert {side("t5, public start", "t5", number) for number in numbers} == {"undecided"}
+    alibi, t5 = (np.array(STRETCH["kernels"][arm][0])[:, -1] for arm in ("alibi", "t5"))  # of each head
     assert sorted(alibi) == [-128, -32, -8, -2]
+    assert ((t5 > -4) & (t5 < -2)).all()
 
 
 def test_10_layers_and_pairs_without_a_code():
     for arm in ("nope", "partial"):
         assert side(arm, "v4", "cost 4") == side(arm, "v4", "own 4") == "above"
         assert side(arm, "v4", "last 1") == "below"
-        assert of(arm, "alone 4").min() > 0.95
-    assert side("v4-nope", "v4", "loss") == "undecided"
+        assert of(arm, "last 1").mean() == pytest.approx(0.5, abs=0.05)
+        assert of(arm, "alone 4").mean() > 0.9
+    assert {side("v4-nope", "v4", number) for number in ("loss", "alone 4", "alone 8")} == {"undecided"}
 
 
 def test_10_claims_of_the_papers():
     said = {claim.says: stretch.verdict(STRETCH, claim) for claim in stretch.STATEMENTS}
     central = [one for one in stretch.STATEMENTS if "central claim" in one.source]
-    assert [said[one.says] for one in central] == ["fails", "undecided"]
+    assert [said[one.says] for one in central] == ["fails", "holds"]
