@@ -169,7 +169,7 @@ def test_the_page_of_the_board_has_every_model_and_every_column():
         assert f'<th scope="col">{column}</th>' in page
         assert f"- **{column}**: " in page
     assert re.search(r"!\[Losses, .* models left to right: .*\]\(figures/ladder\.png\)", page)
-    assert "[Who did it?](docs/results.md#who-did-it)" in page
+    assert "[Order in small models](docs/results.md#order-in-small-models)" in page
     assert RULE in page
     assert "luck would decide fewer than 2 of these 55 comparisons" in page
     assert "{" not in page

@@ -239,9 +239,9 @@ def test_paired_differences_by_hand():
 @pytest.mark.parametrize(
     ("losses", "told"),
     [
-        ({"a": [1.0, 1.1], "b": [1.2, 1.31]}, "a ends below b at each of 2 seeds, by 0.205 ± 0.007"),
-        # with two seeds Student's t has to be above 12.7
-        ({"a": [1.0, 1.1], "b": [1.2, 1.2]}, "Undecided by 2 seeds: a ends 0.1500 below b"),
+        ({"a": [1.0, 1.1] * 3, "b": [1.2, 1.31] * 3}, "a ends below b at each of 6 seeds, by 0.205 ± 0.005"),
+        # fewer than six never decide
+        ({"a": [1.0, 1.1] * 2, "b": [1.2, 1.3] * 2}, "Undecided by 4 seeds: a ends 0.2000 below b"),
         ({"a": [1.3, 1.1], "b": [1.2, 1.1]}, "Undecided by 2 seeds: b ends 0.0500 below a"),
         ({"a": [1.0], "b": [0.9998], "c": [5.0]}, "Undecided by one seed: b ends 0.0002 below a"),
         ({"a": [1.0, 3.0]}, "a ends at 2.000"),
@@ -258,7 +258,7 @@ def test_pictures_are_drawn_from_the_runs_and_show_every_seed(tmp_path, monkeypa
     monkeypatch.setattr(report, "save_figure", lambda figure, path: drawn.append(figure) or path)
     report.draw_report({"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.7])}, tmp_path)
     falling, bars = drawn[0].axes[0], drawn[1].axes
-    assert falling.get_title(loc="left") == "a ends below bb at each of 2 seeds, by 0.500 ± 0.000"
+    assert falling.get_title(loc="left") == "Undecided by 2 seeds: a ends 0.5000 below bb"
     assert bars[2].get_title(loc="left") == "A step of bb takes 2.00 times as\nlong as a's"
     assert [line.get_ydata()[0] for line in falling.lines] == pytest.approx([2.1, 2.6])
     band = falling.collections[0].get_paths()[0].vertices[:, 1]
