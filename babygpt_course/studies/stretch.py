@@ -367,4 +367,5 @@ def table(results: Results) -> str:
     ]
     rows = [[*one[:4], verdict(results, one)] for one in STATEMENTS]
     parts.append(lines(["statement", "source", "its setting", "ours", "verdict"], rows, "---"))
-    return "\n\n".join("\n".join(part) for part in parts) + f"\n\n{RULE}\n"
+    seeds = f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds."
+    return "\n\n".join("\n".join(part) for part in parts) + f"\n\n{seeds} {RULE}\n"

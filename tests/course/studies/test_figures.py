@@ -16,7 +16,7 @@ from babygpt_course.studies import figures
 from babygpt_course.studies.names import draw_names, measure_names
 from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale, in_turn
+from babygpt_course.studies.sweep import SEEDS, Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
 OTHERS = {"whole": {"v4": [0.1, 0.2]}, "letters": {"v4": [[0.1, 1.6], [0.2, 1.5]]}}
@@ -91,7 +91,7 @@ QUICK_STUDIES = {
     "lookup": {"scale": replace(QUICK, steps=50)},
     "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
     "branches": {"scale": replace(QUICK, seeds=(1,))},
-    "strides": {"scale": replace(QUICK, seeds=(1,))},
+    "strides": {"scale": replace(QUICK, seeds=SEEDS)},  # paired with those of the stored branches
 }
 
 
