@@ -371,13 +371,15 @@ print("a lone value, 192 back:", beside(curves["alibi"][5] / 100, values(study, 
 #
 # The kernels differ in what they can be. ALiBi's straight lines are fixed. T5 learns a number for every bucket of distances, and KERPLE learns how fast a logarithm falls. A kernel has to begin somewhere: our KERPLE begins close to ALiBi, and the public code begins at random. Here is, from one seed of each, the head that forgets least:
 
-# %% tags=["nbval-ignore-output"]
+# %%
 kinds = {
     "alibi": "ALiBi",
     "t5": "T5",
     "kerple-log": "KERPLE",
     "kerple-log, public start": "KERPLE, public start",
 }
+
+# %% tags=["nbval-ignore-output"]
 every = {arm: np.array(study["kernels"][arm][0]) for arm in kinds}  # (H, distances)
 curves = {kinds[arm]: kernel[kernel[:, -1].argmax()] for arm, kernel in every.items()}
 fig, ax = plt.subplots(figsize=(7, 3.6))
