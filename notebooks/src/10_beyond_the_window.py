@@ -403,7 +403,11 @@ who_recalls
 
 # %% tags=["answer", "nbval-ignore-output"]
 least = {name: of(arm, "alone 8").min() for arm, name in kinds.items()}
-far = {"beside_its_own_window": "own 8", "lone_value,_48_of_64": "alone 1", "lone_value,_384_of_512": "alone 8"}
+far = {
+    "beside_its_own_window": "own 8",
+    "lone_value,_48_of_64": "alone 1",
+    "lone_value,_384_of_512": "alone 8",
+}
 order = {"last_of_two,_24_of_64": "last 1", "last_of_two,_192_of_256": "last 4"}
 board((*kinds, "t5, public start", "t5, 128"), **far, **order)
 
