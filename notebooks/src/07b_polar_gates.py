@@ -627,8 +627,8 @@ print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bo
 #
 # 1. A norm after the gates divides α out again, any that stays above about a hundredth; and at φ = 0 the slope of cos φ is exactly 0, so that φ never leaves it.
 # 2. $\cos(i\omega)\cos(j\omega)$ knows $i-j$ and $i+j$ alike; a sine beside each cosine leaves $i-j$ alone, and then left equals right: such a model gives a text and its mirror image the same answers.
-# 3. A phase between query and key breaks the mirror, learned or not. To break it is not enough: with all heads on one side nothing is gained over quadrature, with heads of both kinds 0.12 nats are. Learned phases cannot be told apart from those (400 steps, 2 layers of 96, six seeds).
-# 4. At this size the gate as written loses 2.15 nats for each masked character, with all repairs 1.52, RoPE 1.52 (not to be told apart), no code 2.90. α = 0.3 is no help: with cosines alone it costs 0.07, in v7 nothing is decided.
+# 3. A phase between query and key breaks the mirror, learned or not. To break it is not enough: with all heads on one side nothing is gained over quadrature, with heads of both kinds 0.12 nats are. Six other seeds confirm this. Whether learned phases gain more than fixed ones is undecided: the two sets of seeds disagree (400 steps, 2 layers of 96).
+# 4. At this size the gate as written loses 2.15 nats for each masked character, with all repairs 1.52, RoPE 1.52 (not to be told apart), no code 2.90. Whether α = 0.3 helps is undecided: with cosines alone it cost 0.07 from six seeds and 0.03 (undecided) from six others, and in v7 only the second six decided, for a gain of 0.04.
 # 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation. After 1,000 steps PoPE has learned a riddle of *what* and *where* from two of thirteen seeds, the sinusoids from four, RoPE from none; thirteen seeds cannot tell these shares apart.
 
 # %% [markdown]
