@@ -72,6 +72,16 @@ def exceeds(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
     return "fails" if decided_side([gap - least for gap in differences]) == "below" else UNDECIDED
 
 
+def differences(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """Return one variant's numbers minus another's, one a seed; both have the same seeds."""
+    return [x - y for x, y in zip(one, other, strict=True)]
+
+
+def table_head(results: Mapping[str, Any]) -> str:
+    """Return what stands above a table of stored results: the command, its time, the seeds, and RULE."""
+    return f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds. {RULE}"
+
+
 def mean_sd(
     values: Sequence[float], average: Callable[[Sequence[float]], float] = mean
 ) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ from babygpt import ModelConfig, TrainConfig, build, load_corpus, plots
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import RULE, by_measurement, decided_side
+from babygpt_course.studies.paired import by_measurement, decided_side, differences, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
@@ -89,22 +89,22 @@ def gaps(results: Results) -> dict[tuple[str, str], list[float]]:
     """Return the loss of one arm minus that of another, one a seed, for the pairs in COMPARED."""
     loss = results["val_loss"]
     found = [pair for pair in COMPARED if all(arm in loss for arm in pair)]
-    return {(a, b): [x - y for x, y in zip(loss[a], loss[b], strict=True)] for a, b in found}
+    return {(a, b): differences(loss[a], loss[b]) for a, b in found}
 
 
 def draw_polar(figure: Figure, results: Results) -> None:
     """Draw the loss of each arm, and what one arm gains over another: a dot a seed."""
     left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
-    loss, differences = results["val_loss"], gaps(results)
+    loss, gained_by = results["val_loss"], gaps(results)
     rows = {LABELS[arm]: seeds for arm, seeds in loss.items()}
     title = "As written {:.2f}, repaired {:.2f}, RoPE {:.2f}"
     means = [mean(loss[arm]) for arm in ("v7-polar", "v7", "v7-rope")]
     label = "loss of masked characters (nats)"
     plots.draw_seed_dots(left, rows, title.format(*means), label, means=True)
     steps = (("v7-quadrature", "v7-keys"), ("v7", "v7-quadrature"))
-    gained = [-mean(differences[pair]) for pair in steps]
+    gained = [-mean(gained_by[pair]) for pair in steps]
     title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(*gained)
-    pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in differences.items()}
+    pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in gained_by.items()}
     plots.draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
 
 
@@ -115,5 +115,4 @@ def table(results: Results) -> str:
         span = f"{min(seeds):+.3f} to {max(seeds):+.3f}"
         rows.append((LABELS[a], LABELS[b], f"{mean(seeds):+.3f}", span, decided_side(seeds)))
     heading = ("arm", "against", "mean difference (nats)", "lowest to highest", "decided")
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds. {RULE}"
-    return f"{head}\n\n{markdown(heading, rows)}"
+    return f"{table_head(results)}\n\n{markdown(heading, rows)}"

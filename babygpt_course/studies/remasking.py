@@ -20,7 +20,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import denoise, mask_out
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import RULE, decided_side
+from babygpt_course.studies.paired import decided_side, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_lines
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
@@ -191,8 +191,7 @@ def table(results: Results) -> str:
             name = "right" if measure == "sentences" else "without repetitions"
             rows.append((a, b, name, f"{100 * fmean(gaps):+.0f}", decided_side(gaps)))
     heading = ["way", "against", "sentences", "mean difference (points)", "decided"]
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds. {RULE}"
-    return f"{head}\n\n{means}\n{markdown(heading, rows)}"
+    return f"{table_head(results)}\n\n{means}\n{markdown(heading, rows)}"
 
 
 def differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:

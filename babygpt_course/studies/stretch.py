@@ -29,11 +29,11 @@ from babygpt.models.versions import build
 from babygpt_course.studies.paired import (
     LEAST_LOSS,
     LEAST_SHARE,
-    RULE,
     exceeds,
     format_mean_sd,
     mean_sd,
     percent,
+    table_head,
 )
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
@@ -367,5 +367,4 @@ def table(results: Results) -> str:
     ]
     rows = [[*one[:4], verdict(results, one)] for one in STATEMENTS]
     parts.append(lines(["statement", "source", "its setting", "ours", "verdict"], rows, "---"))
-    seeds = f"`{results['command']}`, {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds."
-    return "\n\n".join("\n".join(part) for part in parts) + f"\n\n{seeds} {RULE}\n"
+    return "\n\n".join("\n".join(part) for part in parts) + f"\n\n{table_head(results)}\n"

@@ -9,7 +9,7 @@ from babygpt import load_corpus
 from babygpt.encodings.fourier import fourier
 from babygpt_course.studies import branches
 from babygpt_course.studies.branches import BAND, CODES, RIVALS, STRIDE, losses_among
-from babygpt_course.studies.paired import exceeds
+from babygpt_course.studies.paired import differences, exceeds
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_by_stride
 from babygpt_course.studies.sweep import Scale, Workers, sweep
@@ -63,11 +63,7 @@ def losses_among_two(results: Results) -> dict[str, dict[int, list[float]]]:
 def stride_costs(results: Results) -> dict[str, dict[int, list[float]]]:
     """Return how much more either code loses than at STRIDE: code -> stride -> one difference a seed."""
     return {
-        code: {
-            s: [x - y for x, y in zip(seeds, losses[STRIDE], strict=True)]
-            for s, seeds in losses.items()
-            if s != STRIDE
-        }
+        code: {s: differences(seeds, losses[STRIDE]) for s, seeds in losses.items() if s != STRIDE}
         for code, losses in losses_among_two(results).items()
     }
 
