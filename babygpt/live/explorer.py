@@ -54,6 +54,10 @@ class Range(Control):
     high: float
     label: str = ""
 
+    def stops(self) -> Sequence[float]:
+        """Return all values it can take, from low to high."""
+        raise NotImplementedError
+
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high or self.low == self.high:
             ends = f"its ends {self.low} and {self.high}"
@@ -72,12 +76,20 @@ class Slider(Range):
     def widget(self) -> Any:
         return ipywidgets.IntSlider(self.value, self.low, self.high, self.step, **self.look())
 
+    def stops(self) -> list[float]:
+        """Return all values it can take, from low to high."""
+        return list(range(int(self.low), int(self.high) + 1, self.step))
 
+
+@dataclass(frozen=True)
 class Scale(Range):
     """Number above zero on a logarithmic scale, ten stops for each power of ten.
 
+    doubling  the stops are the ends' powers of two, and one between two of these
     Raises BadInput if the ends are not finite and above 0.
     """
+
+    doubling: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,6 +105,10 @@ class Scale(Range):
     def stops(self) -> list[float]:
         """Return all values it can take, from low to high, the first one among them."""
         stops, i = {self.low, self.value, self.high}, 0
+        if self.doubling:  # 1, 2, 3, 4, 6, 8, 12, ...
+            twice = range(round(math.log2(self.high / self.low)) + 1)
+            powers = [self.low * 2.0**i for i in twice]
+            return sorted(stops.union(powers, (1.5 * power for power in powers[1:-1])))
         while (stop := float(f"{self.low * 10 ** (i / 10):.3g}")) < self.high:
             stops.add(max(stop, self.low))
             i += 1

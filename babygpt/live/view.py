@@ -10,7 +10,7 @@ from concurrent.futures import wait as wait_for
 from contextlib import AbstractContextManager, suppress
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -69,18 +69,24 @@ class Page(anywidget.AnyWidget):
         self.observe(lambda change: setattr(Page, "last_size", change["new"]), names="size")
 
 
+class Still(NamedTuple):
+    """Picture that stands for a widget: a PNG, and its description."""
+
+    value: bytes
+    alt: str
+
+
 class Output:
     """Widget, and a still copy for readers without a kernel: a saved notebook keeps only the copy.
 
     root   the widget
     words  equal on every machine
-    image  part of the widget, or None
+    image  what the copy shows, or None
     """
 
-    image: Picture | None = None
-
-    def __init__(self, root: Any, words: str) -> None:
-        self.root, self.words, self.name = root, words, f"babygpt-{uuid4().hex}"
+    def __init__(self, root: Any, words: str, image: Picture | Still | None = None) -> None:
+        self.root, self.words, self.image = root, words, image
+        self.name = f"babygpt-{uuid4().hex}"
         self.cell: tuple[str, str] | None = None
         root.add_class(self.name)
 
@@ -89,6 +95,9 @@ class Output:
 
     def still(self) -> str:
         """Return the still copy as HTML."""
+        if self.image is not None:
+            png, look = b64encode(self.image.value).decode(), "max-width: 100%; background: white"
+            return f'<img alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" style="{look}">'
         lines = escape(self.words).replace("\n", "<br>")
         return f'<p class="babygpt-words">{lines}</p>'
 
@@ -138,7 +147,8 @@ class View(Output):
         self.message, self.image, late = ipywidgets.HTML(), Picture(), ipywidgets.HTML(LATE)
         late.add_class("babygpt-late")
         self.page = Page(picture=self.image.model_id)
-        super().__init__(ipywidgets.VBox([*widgets, self.message, self.image, late, self.page]), f"<{title}>")
+        root = ipywidgets.VBox([*widgets, self.message, self.image, late, self.page])
+        super().__init__(root, f"<{title}>", self.image)
         self.root.add_class("babygpt-view")
         self.root.add_class(f"babygpt-{type(self).__name__.lower()}")  # for tests, and for your own style
         self.refresh(first=True)  # a state that cannot be drawn is an error of the cell
@@ -189,10 +199,6 @@ class View(Output):
             self.resting = threading.Timer(IDLE_SECONDS, self.show_still, kwargs={"update": True})
             self.resting.daemon = True
             self.resting.start()
-
-    def still(self) -> str:
-        png, look = b64encode(self.image.value).decode(), "max-width: 100%; background: white"
-        return f'<img alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" style="{look}">'
 
     def _ipython_display_(self) -> None:
         super()._ipython_display_()
