@@ -25,7 +25,7 @@ def computed_html(formula: Formula, root: str, still: str) -> str:
 
 
 def page_script(name: str) -> str:
-    """Return an explorer as a script that mounts it wherever a page has it: no module, for pages on a disk."""
+    """Return an explorer as a script that mounts it wherever a page has it, also a page on a disk."""
     module = source(name).replace("export default", "const widget =").replace("\nexport ", "\n")
     return f'(() => {{\nconst NAME = "{name}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
 
