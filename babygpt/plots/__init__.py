@@ -25,7 +25,6 @@ from babygpt.plots.static import draw_by_position as draw_by_position
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS
-from babygpt.plots.style import SHADES as SHADES
 from babygpt.plots.style import STYLE as STYLE
 from babygpt.plots.style import set_style as set_style
 from babygpt.plots.style import visible as visible

@@ -131,11 +131,6 @@ def hide_frame(ax: Axes) -> None:
         ax.tick_params(length=0)
 
 
-def dot(ax: Axes, name: str, at: tuple[float, float], colour: str) -> Line2D:
-    """Draw or move one point that stands out."""
-    return line(ax, name, [at[0]], [at[1]], color=colour, marker="o", ms=8, zorder=3)
-
-
 def set_limits(ax: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
     """Set where the axes begin and end; None leaves an axis as it is."""
     if x is not None and ax.get_xlim() != x:

@@ -47,16 +47,14 @@ def draw_gates(
     title: str,
     x: str,
     mark: str = "MASK",
-    top: float = 1.0,
 ) -> None:
     """Draw the gate of every position and channel, with the MASK tokens labelled and framed.
 
     gates   (T, channels)
     masked  (T,) whether the token is MASK
     mark    the label of those that are
-    top     the value at the upper end of the colours
     """
-    draw_matrix(ax, gates, title, x, "position (tokens)", diverging=True, top=top)
+    draw_matrix(ax, gates, title, x, "position (tokens)", diverging=True, top=1.0)
     edges = np.flatnonzero(np.diff(masked, prepend=False, append=False)) - 0.5  # above and below each run
     begins, ends = edges[::2], edges[1::2]
     left, right = -0.5, gates.shape[1] - 0.5

@@ -55,7 +55,6 @@ STYLE: Any = {
     "legend.frameon": False,
 }
 DIVERGING = "RdBu_r"
-SHADES = ("#9ECAE1", "#4292C6", "#08306B")  # of one colour, for curves that have an order
 
 
 def set_style() -> None:

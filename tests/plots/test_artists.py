@@ -38,7 +38,6 @@ PUT = {
     "picture": lambda ax, n: artists.image(ax, "a", np.full((2, 3), n), (0, n), None),
     "larger picture": lambda ax, n: artists.image(ax, "a", np.eye(n, 2 * n), (0, 1), None),
     "words": lambda ax, n: artists.text(ax, "a", (n, 2 * n), f"word {n}", ha="right"),
-    "dot": lambda ax, n: artists.dot(ax, "a", (n, 2 * n), "red"),
 }
 
 
@@ -51,7 +50,7 @@ def test_what_is_asked_for_again_moves_and_is_not_added(ax, put):
     assert held(first) == held(put(new_axes(), 2)) != where
 
 
-@pytest.mark.parametrize("kind", ["line", "level", "upright", "words", "dot"])
+@pytest.mark.parametrize("kind", ["line", "level", "upright", "words"])
 def test_moving_what_is_drawn_apart_leaves_the_rest_of_the_figure_alone(ax, kind):
     """Animated artists are those that a canvas draws by itself."""
     PUT[kind](ax, 1)
@@ -65,7 +64,7 @@ def test_moving_what_is_drawn_apart_leaves_the_rest_of_the_figure_alone(ax, kind
 
 
 def test_an_artist_of_another_kind_or_name_is_not_taken_for_it(ax):
-    line, dot = artists.line(ax, "a", [0], [0]), artists.dot(ax, "b", (1, 1), "red")
+    line, dot = artists.line(ax, "a", [0], [0]), artists.line(ax, "b", [1], [1])
     word = artists.text(ax, "a", (0, 0), "a")
     assert artists.find_artist(ax, Line2D, "a") is line
     assert artists.find_artist(ax, Line2D, "b") is dot
@@ -85,7 +84,7 @@ def test_a_picture_of_the_same_shape_and_span_leaves_the_rest_of_the_figure_alon
 
 def test_movable_is_what_was_named_the_undermost_first(ax):
     ax.plot([0, 1], [0, 1])
-    dot = artists.dot(ax, "dot", (0, 0), "red")
+    dot = artists.line(ax, "dot", [0], [0], zorder=3)
     line = artists.line(ax, "line", [0, 1], [0, 1])
     image = artists.image(ax, "image", np.eye(2), (0, 1), None)
     assert artists.moving_artists(ax) == [image, line, dot]

@@ -47,7 +47,8 @@ class Formula(anywidget.AnyWidget):
     Setting a value outside its control raises traitlets.TraitError, which names both.
     """
 
-    title, controls = traitlets.Unicode().tag(sync=True), traitlets.List().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    controls: Any = traitlets.List().tag(sync=True)
 
     def __init__(self, title: str, name: str, controls: Sequence[Control]) -> None:
         self.name, self.words = name, f"<explorer: {title}>"
