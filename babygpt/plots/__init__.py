@@ -9,7 +9,6 @@ style                            colours, and the settings of all figures
 """
 
 from babygpt.plots.curves import draw_before_and_after as draw_before_and_after
-from babygpt.plots.curves import draw_clock as draw_clock
 from babygpt.plots.curves import draw_curves as draw_curves
 from babygpt.plots.curves import draw_losses as draw_losses
 from babygpt.plots.curves import draw_seed_dots as draw_seed_dots
@@ -22,6 +21,7 @@ from babygpt.plots.matrices import draw_matrix as draw_matrix
 from babygpt.plots.matrices import draw_similarities as draw_similarities
 from babygpt.plots.static import answer_figure as answer_figure
 from babygpt.plots.static import draw_by_position as draw_by_position
+from babygpt.plots.static import draw_clock as draw_clock
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS

@@ -1,6 +1,7 @@
 """Figures that are drawn once, each on empty Axes: a second call would draw over the first."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 
 from babygpt.plots.artists import set_labels
 from babygpt.plots.matrices import draw_matrix
-from babygpt.plots.style import ENCODING_COLOURS
+from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
 
 def draw_by_position(
@@ -44,3 +45,18 @@ def answer_figure(yours: np.ndarray, wanted: np.ndarray, differ: str, x: str, y:
         draw_matrix(ax, matrix, title, x, y, diverging=signed, top=top)
     draw_matrix(axes[2], yours - wanted, differ, x, y, diverging=True, top=top)
     return figure
+
+
+def draw_clock(ax: Axes, angles: Sequence[float], labels: Sequence[str], title: str) -> None:
+    """Draw pairs of channels as hands on the unit circle.
+
+    angles  radians, counted from the right, anticlockwise
+    """
+    ring = np.linspace(0, 2 * np.pi, 200)
+    ax.plot(np.cos(ring), np.sin(ring), color=COLOURS["grey"], lw=1)
+    for angle, label, colour in zip(angles, labels, itertools.cycle(COLOURS.values()), strict=False):
+        x, y = np.cos(angle), np.sin(angle)
+        ax.plot([0, x], [0, y], color=colour, lw=2.5, marker="o", ms=8, markevery=[1])
+        ax.annotate(label, (1.2 * x, 1.2 * y), ha="center", va="center", color=colour)
+    ax.set(xlim=(-1.95, 1.95), ylim=(-1.5, 1.5), aspect="equal", title=title)
+    ax.set(xlabel="first channel of the pair", ylabel="second channel")

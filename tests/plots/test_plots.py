@@ -180,7 +180,6 @@ MOVES = {
     "draw_attention_heads": lambda n: (noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"),
     "draw_attention_row": lambda n: (noise(9 * n), "abc def g" * n, f"{n}"),
     "draw_before_and_after": lambda n: (np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"),
-    "draw_clock": lambda n: ([n, 2 * n], [f"q at {n}", "k"], f"{n}", [(0, 1)]),
     "draw_curves": lambda n: curves(n, "ab"),
     "draw_fill_order": lambda n: (np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"),
     "draw_gates": lambda n: (noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x"),
@@ -212,8 +211,6 @@ CHANGES = {
     "draw_seed_dots: one more": lambda n: ({f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
     "draw_text: longer": lambda n: ("abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", 2),
     "draw_text: given": lambda n: ("abc def", noise(7), f"{n}", "", 4, 13, np.arange(7) > 4 - n),
-    "draw_clock: one more": lambda n: ([n, 2 * n][:n], ["q", "k"][:n], f"{n}"),
-    "draw_clock: one fewer": lambda n: ([n, 2 * n][n - 1 :], ["q", "k"][n - 1 :], f"{n}"),
     "draw_similarities: more": lambda n: (noise(n, 2, 2), "abc"[:n], f"{n}"),
     "draw_gates: wider": lambda n: (noise(16, n), np.arange(16) > 9 + n, f"{n}", "x"),
 }
@@ -288,26 +285,6 @@ def test_squares_without_room_have_no_numbers_and_smaller_ones_leave_none_behind
         assert sum(isinstance(text, Annotation) for text in ax.texts) == count
     plots.draw_similarities(ax, np.ones((1, 2, 2)), ["one"], "squares")
     assert len(ax.images) == 1
-
-
-def test_an_arc_goes_from_the_first_hand_to_the_second_and_counts_full_turns(ax):
-    plots.draw_clock(ax, [1.0, 1.0 - 7.0, 2.0], ["q", "k", "other"], "clock", arcs=[(1, 0)])
-    x, y = find_artist(ax, Line2D, "arc 0").get_data()
-    ends = np.arctan2(y, x)[[0, -1]]
-    np.testing.assert_allclose(ends, [2 * np.pi - 6.0, 1.0])
-    assert np.unwrap(np.arctan2(y, x))[-1] - ends[0] == pytest.approx(7.0)
-    assert (np.hypot(x, y) < 1).all()
-    plots.draw_clock(ax, [1.0, 2.0], ["q", "k"], "clock")
-    assert find_artist(ax, Line2D, "arc 0") is None
-
-
-@pytest.mark.parametrize("angles", [[0.0, 0.01], [0.5, 0.5], [3.1, -3.1], [0.0, 0.1, 0.2], [6.2, 0.1]])
-def test_labels_of_hands_that_nearly_meet_stand_apart(ax, angles):
-    plots.draw_clock(ax, angles, "abc"[: len(angles)], "clock")
-    at = [np.arctan2(word.xy[1] / 1.22, word.xy[0] / 1.15) for word in ax.texts]
-    gaps = np.diff(np.sort(np.mod(at, 2 * np.pi)))
-    assert min(*gaps, 2 * np.pi - gaps.sum()) > 0.4
-    assert np.abs(np.angle(np.exp(1j * (np.array(at) - angles)))).max() < 0.5
 
 
 def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
