@@ -1,8 +1,11 @@
 """Explorers that the page computes, for pages without a kernel: their HTML, and a script for each."""
 
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from babygpt.live.explorers.formulas import STYLE, Formula, source
+from babygpt.live.explorers.formulas import HERE, STYLE, source
 from tools.book.outputs import script_json
 
 SHIM = Path(__file__).parents[2] / "book" / "static" / "computed.js"
@@ -10,17 +13,19 @@ FOLDER = "_static/explorers"
 STYLESHEET = "explorers.css"
 
 
-def computed_html(formula: Formula, root: str, still: str) -> str:
+def computed_html(state: Mapping[str, Any], root: str) -> str:
     """Return the HTML of an explorer.
 
+    state  of the explorer, as `Formula.state` returns it
     root   the address of the book's root, seen from the page
-    still  what stands there without JavaScript, as HTML
     """
+    name, folder = state["name"], f"{root}{FOLDER}/"
     return (
-        f'<link rel="stylesheet" href="{root}{FOLDER}/{STYLESHEET}">'
-        f'<div class="computed" data-explorer="{formula.name}">'
-        f'<script type="application/json">{script_json(formula.state())}</script>{still}</div>'
-        f'<script defer src="{root}{FOLDER}/{formula.name}.js"></script>'
+        f'<link rel="stylesheet" href="{folder}{STYLESHEET}">'
+        f'<div class="computed" data-explorer="{name}">'
+        f'<script type="application/json">{script_json(state)}</script>'
+        f'<img src="{folder}{name}.png" alt="explorer: {state["title"]}"></div>'
+        f'<script defer src="{folder}{name}.js"></script>'
     )
 
 
@@ -31,9 +36,10 @@ def page_script(name: str) -> str:
 
 
 def write_scripts(names: set[str], html: Path) -> None:
-    """Write the scripts of some explorers, and their style, into the folder of a book."""
+    """Write the scripts of some explorers, their style and their still pictures into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / STYLESHEET).write_text(STYLE, encoding="utf-8")
     for name in names:
         (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")
+        shutil.copyfile(HERE / f"{name}.png", folder / f"{name}.png")

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
+from babygpt.live.explorers.formulas import Formula
 from babygpt.live.predictions import GUESSES, Guess, Tally
 from babygpt.live.view import View
 from babygpt.plots.artists import find_artist
@@ -26,12 +27,14 @@ class Recorder:
 
     pictures  the folder for pictures
     views     model id of a live picture's widget -> its recording
+    formulas  model id of an explorer that the page computes -> its state
     shown     execution count -> what the value of a cell's last line is, where a page shows it otherwise
     """
 
     def __init__(self, pictures: Path) -> None:
         self.pictures = pictures
         self.views: dict[str, Recording] = {}
+        self.formulas: dict[str, dict[str, Any]] = {}
         self.shown: dict[int, dict[str, Any]] = {}
 
     def after_cell(self, result: Any) -> None:
@@ -41,6 +44,8 @@ class Recorder:
             self.shown[result.execution_count] = {"exercise": exercise_facts(value)}
         elif isinstance(value, Tally):
             self.shown[result.execution_count] = {"tally": True}
+        elif isinstance(value, Formula):
+            self.formulas[value.model_id] = value.state()
         self.record_views()
 
     def record_views(self) -> None:
@@ -65,6 +70,7 @@ class Recorder:
         outcomes = {guess.result.model_id: guess.question for guess in GUESSES.values()}
         views = {name: asdict(recording) for name, recording in self.views.items()}
         facts = {"views": views, "shown": self.shown, "guesses": guesses, "outcomes": outcomes}
+        facts["formulas"] = self.formulas
         path.write_text(json.dumps(facts), encoding="utf-8")
 
 

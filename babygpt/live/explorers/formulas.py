@@ -64,8 +64,8 @@ class Formula(anywidget.AnyWidget):
         self.output._ipython_display_()
 
     def state(self) -> dict[str, Any]:
-        """Return all that the module needs, as JSON: title, controls, and the value of each control."""
-        names = ["title", "controls", *(fact["name"] for fact in self.controls)]
+        """Return all that a page needs, as JSON: names, controls, and the value of each control."""
+        names = ["name", "title", "controls", *(fact["name"] for fact in self.controls)]
         return {name: getattr(self, name) for name in names}
 
 
