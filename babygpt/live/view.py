@@ -109,7 +109,7 @@ class Output:
         """
         self.cell = current_cell()
         if self.cell:  # the widget's own text may hold a guess, and the page would save it
-            show({**self.root._repr_mimebundle_(), "text/plain": ""})
+            show({**bundle_of(self.root), "text/plain": ""})
         self.show_still()
 
     def show_still(self, **options: Any) -> None:
@@ -119,7 +119,7 @@ class Output:
             style = f"<style>{STILL_CSS.format(self.name)}</style>"
             data = {"text/html": f'{style}<div class="babygpt-still still-{self.name}">{self.still()}</div>'}
         else:
-            data = self.root._repr_mimebundle_()
+            data = bundle_of(self.root)
             if self.image is not None:  # a bare PNG has its description beside it
                 data["image/png"] = b64encode(self.image.value).decode()
                 metadata = {"image/png": {"alt": self.image.alt}}
@@ -209,6 +209,12 @@ class View(Output):
                 close_all([other.root])
                 self.on_display.discard(other)
         self.on_display.add(self)
+
+
+def bundle_of(widget: Any) -> dict[str, Any]:
+    """Return what shows a widget, MIME type -> data."""
+    bundle = widget._repr_mimebundle_()
+    return dict(bundle[0] if isinstance(bundle, tuple) else bundle)  # anywidget adds metadata
 
 
 def current_cell() -> tuple[str, str] | None:

@@ -47,13 +47,14 @@ class Formula(anywidget.AnyWidget):
     Setting a value outside its control raises traitlets.TraitError, which names both.
     """
 
+    _css = HERE / "figure.css"
     title = traitlets.Unicode().tag(sync=True)
     controls: Any = traitlets.List().tag(sync=True)
 
     def __init__(self, title: str, name: str, controls: Sequence[Control]) -> None:
         self.name, self.words = name, f"<explorer: {title}>"
         facts = [facts_of(control) for control in controls]
-        super().__init__(title=title, controls=facts, _esm=source(name), _css=STYLE)
+        super().__init__(title=title, controls=facts, _esm=source(name))
         self.add_traits(**{fact["name"]: trait_of(fact).tag(sync=True) for fact in facts})
         self.output = Output(self, self.words, Still((HERE / f"{name}.png").read_bytes(), self.words))
 
