@@ -71,7 +71,7 @@ clock_guess = live.predict(
 clock_guess
 
 # %% [markdown]
-# Now try it: move **position of q**.
+# Now try it: <span class="light-text">drag the blue **q** along the text</span>, or turn <span class="light-clock">its hand</span>. Words in a sentence like this one light up their part of the picture.
 
 # %% tags=["answer"]
 live.rotary()
@@ -85,7 +85,7 @@ between = np.angle(hands[3:] / hands[:-3])  # radians, at each place of q
 clock_guess.compare("it stays as it is" if np.ptp(between) < 1e-9 else "it swings to and fro")
 
 # %% [markdown]
-# Both hands turn, and the angle between them stays. Only **distance** changes it. Whoever compares the two hands learns how far apart the tokens are, and nothing about the page they stand on. On the right is what a whole set of such clocks, each at its own speed, makes of a distance; **pair of channels** picks the clock on the left. This is [RoPE](../docs/glossary.md#rope), and notebook 04 takes all of it apart.
+# Both hands turn, and the angle between them stays. It changes only if you drag the red **k**, that is, with the **distance**. So the two hands together tell how far apart the tokens are, and not where they stand. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later: other hands, the same angle. A whole set of such clocks, each with its own speed, gives <span class="light-score">the curve</span>; **pair of channels** picks the clock that you see. This is [RoPE](../docs/glossary.md#rope), and notebook 04 takes all of it apart.
 
 # %% [markdown]
 # ## A story and its mirror

@@ -192,13 +192,13 @@ assert torch.allclose(alike, alike.flip(0), atol=1e-3)  # and not the direction
 # %% [markdown]
 # Highest at distance 0, falling on both sides, and **even**: one step back and one step on look the same. If attention compared the bare codes, it could prefer near to far and never *before* to *after*.
 #
-# Now with your own hands. The left picture is the table; the right one compares one place with all others. Guess before you move: what will a small **θ** do to the peak, what half the **width**, and what happens to its shape when you move the **place**?
+# Now move it. <span class="light-table">The first picture</span> is the table; <span class="light-likeness">the second</span> compares one position with all others. Guess before you move: what will a small **θ** do to the peak, and what half the **width**? What happens to its shape when you drag the **position**?
 
 # %%
 live.sinusoidal()
 
 # %% [markdown]
-# The shape travels with the place: the theorem once more. Half the width is half as many waves between the same quickest and slowest, and the curve hardly changes. A small θ makes all waves quick: the peak gets narrower, and at θ = 10 places four or more tokens apart have next to nothing in common. With a large θ most waves stand still, and the whole window looks more alike.
+# The shape travels with the position: the theorem once more. Half the width is half as many waves between the same quickest and slowest, and the curve hardly changes. A small θ makes all waves quick: the peak gets narrower, and at θ = 10 places four or more tokens apart have next to nothing in common. With a large θ most waves stand still, and the whole window looks more alike.
 #
 # Here the theorem earns its keep. Attention does not compare codes; it compares *queries* with *keys*, and each is the code times a learned matrix. Let the query's matrix be the rotation by one step back. Then token $m$ asks with the code of $m - 1$, and finds the token before it. **One fixed matrix does it for every $m$**; a matrix is just what a layer can learn.
 

@@ -93,13 +93,13 @@ assert (score(1, 1), first, second, third) == (2, 4, 4, -4)
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
-# On the right $m$ and $n$ occur only as $m - n$. Move them yourself. **Place** moves both hands of a clock, **distance** only the key, **pair** chooses a slower or a quicker clock, and **[θ](../docs/glossary.md#theta)** sets the speeds of all. The second clock shows the same two, 37 tokens further on: other hands, the same arc between them.
+# The right-hand side contains $m$ and $n$ only as $m - n$. Move them yourself. Drag <span class="light-text">the blue query</span> and both hands of <span class="light-clock">the clock</span> turn; drag the red key and only its own hand turns. **Pair** chooses a slower or a faster clock, and **[θ](../docs/glossary.md#theta)** sets the speeds of all. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later: other hands, the same arc between them.
 
 # %%
 live.rotary()
 
 # %% [markdown]
-# The curve on the right is the score of a query that equals its key, all pairs together, as the distance grows. Each pair contributes a cosine; they agree at distance 0 and drift apart after it. Pull θ down to 10, and they drift apart within a few tokens; push it up, and they stay together.
+# <span class="light-score">The curve</span> is the score of a query that equals its key, over the distance, with all pairs together. Each pair contributes a cosine. All cosines are 1 at distance 0, and drift apart after it. Set θ to 10, and they drift apart within a few tokens; raise it, and they stay together longer.
 #
 # ## Many pairs, many speeds
 #
@@ -393,7 +393,7 @@ print(f"the right one of two names is likelier: untouched {likelier:.0%}, turned
 #
 # ## Three travellers
 #
-# For the rest of the notebook we need more than one model: **v3**, **v4**, and **ALiBi** (Press et al. 2022), the plainest of all: it rotates nothing and adds nothing to the tokens, and just takes away from each score an amount that grows with the distance, steeply in one head and gently in another. Here it is beside RoPE. On the left, what distance takes from a score; on the right, how much of its attention a head has spent within a distance, if all tokens are alike to it.
+# For the rest of the notebook we need more than one model: **v3**, **v4**, and **ALiBi** (Press et al. 2022), the plainest of all: it rotates nothing and adds nothing to the tokens, and just takes away from each score an amount that grows with the distance, steeply in one head and gently in another. Here it is beside RoPE. <span class="light-score">The first picture</span> shows what distance takes from a score. <span class="light-attention">The second</span> shows the share of attention that a head spends up to each distance, if all keys are equal.
 
 # %%
 live.alibi()

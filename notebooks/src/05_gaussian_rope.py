@@ -135,17 +135,17 @@ source(RelativeGaussian)
 #
 # ## Move it
 #
-# On the left K and its two parts, in powers of ten, where a Gaussian is a parabola. In the middle the scores of one random query and one random key at every pair of places: notebook 04 had stripes there. On the right the attention of the query at the red line, beside RoPE's own.
+# <span class="light-kernel">The first picture</span> is K with its two parts, in powers of ten: a Gaussian is a parabola there. <span class="light-scores">The second</span> shows the scores of a query and a key that are equal, at every pair of positions; in lesson 04 it had stripes. <span class="light-attention">The third</span> is the attention of the query on the marked line, beside RoPE's own.
 #
-# - Leave **kernel** at *relative* and narrow both σ: the stripes stay, and fade away from the diagonal.
-# - Switch to *absolute*: only the corner at the start survives. Move **position of q** down and watch its attention flatten into an average.
-# - Back to *relative*, and turn up *both* α by the same factor. The curve on the left rises. What happens on the right?
+# - Leave **kernel** at *relative* and drag both parts of K to a smaller width σ: the stripes stay, and fade away from the diagonal.
+# - Switch to *absolute*: only the corner at the start survives. Drag the **position of q** down and watch its attention flatten into an average.
+# - Back to *relative*, and turn up *both* α by the same factor. K rises. What happens to the attention?
 
 # %%
 live.gaussian()
 
 # %% [markdown]
-# Nothing happens on the right. A common factor of all attention weights cancels in softmax, so in the relative reading only the *ratio* of the two [α](../docs/glossary.md#alpha) says anything. In the absolute one it does not cancel: there α makes every score larger, and attention sharper.
+# Nothing happens to the attention. A common factor of all attention weights cancels in softmax, so in the relative reading only the *ratio* of the two [α](../docs/glossary.md#alpha) says anything. In the absolute one it does not cancel: there α makes every score larger, and attention sharper.
 #
 # A factor can be lost in one more place. Many modern models, ours included, **[normalise](../docs/glossary.md#norm)** queries and keys: each is scaled to one and the same length before the scores are taken. The formula's K is a change of length. Multiplied in *before* the norm, it is gone; so our models normalise first and ask their encoding afterwards. ([07b](07b_polar_gates.ipynb) meets this again, and a whole idea hangs on it there.)
 

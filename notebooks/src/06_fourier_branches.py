@@ -157,7 +157,7 @@ apart_guess.compare(16 * np.sqrt(2 * (1 - 0.31)))
 # %% [markdown]
 # The note's distance is right; its likeness is not, and the two cannot both be: 17.4 goes with 41%. (31% belongs to stride 256.) Neighbours are 97% alike, not 85%.
 #
-# Now move the sliders. On the left is the note's code. In the middle is its rival, **2-D RoPE**: it adds nothing; half of a head's pairs turn with time and the other half with the branch. The note says that it leaves branches 93 to 99% alike, *even at a stride of 4096*, and note 003 gives a row of numbers for it.
+# Now move the sliders. <span class="light-fourier">The first square</span> is the note's code. <span class="light-rope">The second</span> is its rival, **2-D RoPE**: it adds nothing; half of a head's pairs turn with time and the other half with the branch. Point at a cell to read its number. The note says that it leaves branches 93 to 99% alike, *even at a stride of 4096*, and note 003 gives a row of numbers for it.
 
 # %%
 alike_guess = live.predict(

@@ -253,10 +253,10 @@ assert [ask(learned).holds for ask in (*asked, invariants.mirrored)] == [False, 
 assert mirror("v7") > 0.1
 
 # %% [markdown]
-# Here are the gates of a key over position and channel, and what a query and a key, both $(1,\dots,1)$, score at every two places. Three tokens of every sixteen are MASK. The third picture looks *across* the diagonal: scores over $i-j$, for three values of $i+j$. If a score knows the distance and nothing else, the three curves are one.
+# <span class="light-gates">The first picture</span> shows the gates of a key, position by channel. Three tokens of every sixteen are MASK. <span class="light-scores">The second</span> shows the scores of a query and a key, both $(1,\dots,1)$, at every pair of positions. <span class="light-across">The third</span> looks *across* the diagonal: scores over $i-j$, for three values of $i+j$. If a score depends on the distance alone, the three curves are one. <span class="light-phase">The dial</span> turns φ.
 #
 # - Move **α** from one end to the other. Then set **order** to *norm, then gates*, and do it again.
-# - Move **φ**. What does it do in the note's gate, and what in `cos(iω + φ)`?
+# - Turn **φ**. What does it do in the note's gate, and what in `cos(iω + φ)`?
 # - Go down the list of **gates**. At which one do the three curves fall together? And which one has a left and a right, once φ is not 0?
 
 # %%
