@@ -267,7 +267,7 @@ function addInput(page, { name, label, stops, options, words }, box) {
 
 // Words with the class light-NAME light up the panels of that name while a pointer is over them.
 function lightUp({ target }) {
-  const part = /(?:^| )light-(\S+)/.exec(target.closest?.("[class*='light-']")?.className ?? "")?.[1];
+  const part = /(?:^| )light-(\S+)/.exec(target.closest?.("[class^='light-']")?.className ?? "")?.[1];
   for (const panel of document.querySelectorAll(".explorer-panel")) {
     panel.classList.toggle("lit", panel.dataset.part === part);
   }
