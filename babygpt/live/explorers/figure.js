@@ -10,7 +10,7 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [360, 250, 46, 12, 10, 40]; //
 // Of the hues of babygpt.plots; these can be read on white and on black.
 export const COLOURS = { blue: "#2b7bbd", red: "#d55e00", green: "#00916a", pink: "#b5609a", grey: "#808080" };
 
-function put(node, attributes = {}, parent = null, text = "") {
+export function put(node, attributes = {}, parent = null, text = "") {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   if (text) node.textContent = text;
   parent?.append(node);
