@@ -1,77 +1,67 @@
-// RoPE: two hands that turn with the places of a query and a key, and the score over their distance.
+// The Gaussian kernel: its two parts over the distance, and what they do to the scores and the attention of RoPE.
 
-import { COLOURS, explorer, format, frequencies, html, range, sum, svg } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, html, percent, range, softmax, sum, unevenness } from "./figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
-const TEXT = "ada chased ben. who chased ben? ";
-const [CENTRE, RADIUS, LETTER] = [[180, 125], 100, 22];
+const HEAD_DIM = 32, FURTHEST = 64, NEAR = 8, BEYOND = 10_000; // tokens, except HEAD_DIM
+const HIGHEST = 2 * Math.sqrt(HEAD_DIM); // score of q = k = (1, ..., 1) at distance 0, as in a model
 
-export function measure({ position, distance, pair, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta), omega = speeds[pair - 1];
-  const score = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
-  const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
-  return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
-}
-
-function clock(page, name) {
-  const panel = page.panel(name), [x, y] = CENTRE;
-  svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, "stroke-width": 5 }, panel.svg);
-  const hands = [COLOURS.blue, COLOURS.red].map((stroke, i) => {
-    html("li", { style: `--colour: ${stroke}` }, panel.legend, ["query q", "key k"][i]);
-    return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
-  });
-  const layer = svg("g", {}, panel.svg);
-  const tip = (angle, r) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
-  const draw = angles => {
-    hands.forEach((hand, i) => {
-      const [x2, y2] = tip(angles[i], RADIUS);
-      hand.setAttribute("x2", x2);
-      hand.setAttribute("y2", y2);
-    });
-    const [q, k] = angles, points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + Math.min(30, (q - k) / 2) * (i / 60)));
-    arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
+export function measure({ kernel, position, sigma1, sigma2, alpha1, alpha2 }) {
+  const each = [[alpha1, sigma1], [alpha2, sigma2]], last = Math.round(position);
+  const logParts = m => each.map(([alpha, sigma]) => Math.log(alpha) - (m / sigma) ** 2 / 2);
+  const logK = m => { // finite also where K itself is too small for a float
+    const logs = logParts(m), most = Math.max(...logs);
+    return most + Math.log(sum(logs.map(log => Math.exp(log - most))));
   };
-  return { panel, layer, tip, draw };
-}
-
-// How far a hand at some angle is from a place on the clock, by the shorter way.
-function turned([x, y], angle) {
-  const away = Math.atan2(CENTRE[1] - y, x - CENTRE[0]) - angle;
-  return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
+  const reach = share => range(BEYOND).find(m => logK(m) - logK(0) < Math.log(share)) ?? BEYOND;
+  const all = range(FURTHEST + 1), logs = all.map(logK), K = logs.map(Math.exp);
+  const speeds = frequencies(HEAD_DIM, 10_000);
+  const turned = all.map(m => (HIGHEST * sum(speeds.map(speed => Math.cos(m * speed)))) / speeds.length);
+  const plain = all.map(m => all.map(n => turned[Math.abs(m - n)]));
+  const relative = (score, m, n) => score + logs[Math.abs(m - n)], absolute = (score, m, n) => score * K[m] * K[n];
+  const change = { relative, absolute }[kernel];
+  const scores = plain.map((row, m) => row.map((score, n) => change(score, m, n)));
+  const [withK, rope] = [scores, plain].map(rows => softmax(rows[last].slice(0, last + 1)));
+  const parts = [0, 1].map(i => all.map(m => Math.exp(logParts(m)[i])));
+  const found = { K, parts, half: reach(1 / 2), hundredth: reach(1 / 100), scores, plain, step: unevenness(scores) };
+  return { ...found, rows: { with: withK, rope } };
 }
 
 function build(page) {
-  const { blue, red } = COLOURS;
-  const text = page.panel("text", null, [TEXT.length * LETTER, 64]);
-  const letters = [...TEXT].map((letter, i) => svg("text", { x: (i + 0.5) * LETTER, y: 24, class: "letter" }, text.svg, letter));
-  const place = x => x / LETTER - 0.5;
-  page.handle(text.svg, "position", blue, v => [(v.position + 0.5) * LETTER, 44], ([x]) => ({ position: place(x) }));
-  const key = v => [(v.position - v.distance + 0.5) * LETTER, 44];
-  page.handle(text.svg, "distance", red, key, ([x], v) => ({ distance: v.position - place(x) }));
+  const { blue, red, green, pink, grey } = COLOURS;
+  const distance = { x: [0, FURTHEST], y: [100, 1e-4], labels: ["distance (tokens)", "K, powers of ten"], log: true };
+  const fall = page.panel("kernel", distance), whole = fall.axes.curve("K", blue, { style: "stroke-width: 4" });
+  const parts = [green, pink].map((colour, i) => {
+    const [n, sigma, alpha, inside] = ["₁₂"[i], `sigma${i + 1}`, `alpha${i + 1}`, x => Math.min(x, FURTHEST)];
+    // At distance σ a part has fallen to its weight times exp(-1/2).
+    const place = v => [fall.axes.X(inside(v[sigma])), fall.axes.Y(v[alpha] * Math.exp(-1 / 2))];
+    const moved = ([x, y]) => ({ [sigma]: fall.axes.x(x), [alpha]: fall.axes.y(y) * Math.exp(1 / 2) });
+    page.handle(fall.axes.layer, sigma, colour, place, moved);
+    return fall.axes.curve(`part ${i + 1}: drag its width σ${n} and weight α${n}`, colour);
+  });
 
-  const here = clock(page, "clock"), later = clock(page, "later");
-  page.handle(here.layer, "position", blue, (v, found) => here.tip(found.hands[0][0], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { position: v.position + turned(at, hands[0][0]) / omega }; });
-  page.handle(here.layer, "distance", red, (v, found) => here.tip(found.hands[0][1], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { distance: v.distance - turned(at, hands[0][1]) / omega }; });
+  const cells = [-0.5, FURTHEST + 0.5], labels = ["position of the key n", "position of the query m"];
+  const map = page.panel("scores", { x: cells, y: cells, labels });
+  const matrix = map.axes.matrix((m, n, score) => `query m = ${m}, key n = ${n}: score ${format(score)}`);
+  const query = map.axes.line("y", { "stroke-width": 2 });
+  html("li", { style: `--colour: ${red}` }, map.legend, "query: drag it");
+  const edge = ({ position }) => [map.axes.width, map.axes.Y(position)];
+  page.handle(map.axes.layer, "position", red, edge, ([, y]) => ({ position: map.axes.y(y) }));
 
-  const labels = ["distance m − n (tokens)", "score (share of q·k)"];
-  const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
-  const curve = axes.curve("all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)], ([x]) => ({ distance: axes.x(x) }));
+  const shares = { x: [0, FURTHEST], y: [1, 1e-6], labels: [labels[0], "share of attention, powers of ten"], log: true };
+  const row = page.panel("attention", shares);
+  const curves = { rope: row.axes.curve("RoPE", grey), with: row.axes.curve("with K", blue) };
 
-  return ({ position, distance }, found) => {
-    text.say("Drag the query or the key along the text");
-    letters.forEach((letter, i) => {
-      letter.setAttribute("fill", i === Math.round(position) ? blue : i === Math.round(position - distance) ? red : "currentColor");
-    });
-    here.draw(found.hands[0]);
-    later.draw(found.hands[1]);
-    here.panel.say(`From k to q: ${found.between.toFixed(2)} rad`);
-    later.panel.say(`${LATER} tokens on: again ${found.between.toFixed(2)} rad`);
-    curve(found.scores);
-    panel.say(`Score at distance ${format(distance)}: ${found.score.toFixed(2)} of the most`);
+  return ({ position }, found) => {
+    fall.say(`K: half at ${format(found.half)}, 1/100 at ${format(found.hundredth)}`);
+    whole(found.K);
+    parts.forEach((draw, i) => draw(found.parts[i]));
+    const finding = `Along a diagonal it changes by ${found.step.toFixed(2)}`;
+    map.say(finding);
+    matrix(found.scores, HIGHEST, finding);
+    query(position);
+    const [near, plain] = [found.rows.with, found.rows.rope].map(weights => percent(sum(weights.slice(-NEAR - 1))));
+    row.say(`${near} within ${NEAR} tokens; RoPE ${plain}`);
+    for (const [name, draw] of Object.entries(curves)) draw(found.rows[name]);
   };
 }
 

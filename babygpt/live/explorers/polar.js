@@ -1,77 +1,110 @@
-// RoPE: two hands that turn with the places of a query and a key, and the score over their distance.
+// Polar gates: waves that multiply queries and keys, and what of two positions is left in a score.
 
-import { COLOURS, explorer, format, frequencies, html, range, sum, svg } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, html, most, put, range, sum, svg, unevenness } from "./figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
-const TEXT = "ada chased ben. who chased ben? ";
-const [CENTRE, RADIUS, LETTER] = [[180, 125], 100, 22];
+const HEAD_DIM = 32, LAST = 48, SUMS = [24, 48, 72], SCALE = 2 / Math.sqrt(HEAD_DIM); // SCALE as in a model
+const [MASKS, MASK, PERIOD] = [3, 13, 16]; // the last 3 tokens of every 16 are MASK
+const [CENTRE, RADIUS] = [[110, 105], 85];
 
-export function measure({ position, distance, pair, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta), omega = speeds[pair - 1];
-  const score = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
-  const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
-  return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
+const radians = degrees => (degrees * Math.PI) / 180;
+const hidden = i => i % PERIOD >= MASK;
+const cosines = (wave, phi = 0) => wave.map(angle => Math.cos(angle + phi));
+const pairs = (wave, phi = 0) => [...cosines(wave, phi), ...wave.map(angle => Math.sin(angle + phi))];
+const product = (wave, phi) => cosines(wave).map(x => x * Math.cos(phi));
+
+// The factors of q and k at the angles of all waves, what alpha multiplies, and what phi does.
+const GATES = {
+  "cos(iω) cos φ": { q: product, k: product, masks: "qk", words: "Gates times cos φ" },
+  "cos(iω + φ)": { q: cosines, k: cosines, masks: "qk", words: "Waves begin at cos φ" },
+  "... α on keys only": { q: cosines, k: cosines, masks: "k", words: "Waves begin at cos φ" },
+  "[cos, sin]": { q: wave => pairs(wave), k: wave => pairs(wave), masks: "k" },
+  "[cos, sin], φ between": { q: wave => pairs(wave), k: pairs, masks: "k", words: "At i = j, scores times cos φ" },
+};
+
+function norm(vector) { // as in a model, with the eps of float64
+  const size = Math.sqrt(sum(vector.map(x => x * x)) / vector.length + Number.EPSILON);
+  return vector.map(x => x / size);
 }
 
-function clock(page, name) {
-  const panel = page.panel(name), [x, y] = CENTRE;
-  svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, "stroke-width": 5 }, panel.svg);
-  const hands = [COLOURS.blue, COLOURS.red].map((stroke, i) => {
-    html("li", { style: `--colour: ${stroke}` }, panel.legend, ["query q", "key k"][i]);
-    return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
+export function measure({ gate, order, alpha, phi, theta }) {
+  const speeds = frequencies(2 * HEAD_DIM, theta), last = order === "gates, then norm" ? norm : x => x;
+  const gated = (side, factor) => range(LAST + 1, i => {
+    const factors = GATES[gate][side](speeds.map(speed => i * speed), radians(phi));
+    return last(GATES[gate].masks.includes(side) && hidden(i) ? factors.map(x => factor * x) : factors);
   });
-  const layer = svg("g", {}, panel.svg);
-  const tip = (angle, r) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
-  const draw = angles => {
-    hands.forEach((hand, i) => {
-      const [x2, y2] = tip(angles[i], RADIUS);
-      hand.setAttribute("x2", x2);
-      hand.setAttribute("y2", y2);
-    });
-    const [q, k] = angles, points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + Math.min(30, (q - k) / 2) * (i / 60)));
-    arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
+  const scoresOf = factor => {
+    const [q, k] = [gated("q", factor), gated("k", factor)];
+    return q.map(a => k.map(b => SCALE * a.reduce((total, x, n) => total + x * b[n], 0)));
   };
-  return { panel, layer, tip, draw };
+  const scores = scoresOf(alpha), plain = scoresOf(1); // alpha = 1 is no MASK
+  const largest = f => most(scores.map((row, i) => row.map((_, j) => f(i, j))));
+  const spread = values => Math.max(...values) - Math.min(...values);
+  const across = SUMS.map(n => range(SUMS[0] + 1, at => plain[(n - SUMS[0]) / 2 + at][(n + SUMS[0]) / 2 - at]));
+  const doubled = Math.max(0, Math.ceil(Math.log2(most(plain) / 12 + 1e-9)));
+  return {
+    gates: gated("k", alpha), scores, step: unevenness(plain), across,
+    moved: largest((i, j) => scores[i][j] - plain[i][j]), uneven: largest((i, j) => plain[i][j] - plain[j][i]),
+    apart: Math.max(...range(SUMS[0] + 1, at => spread(across.map(row => row[at])))),
+    top: { gates: last === norm ? 2 : 1, scores: 12 * 2 ** doubled },
+  };
 }
 
-// How far a hand at some angle is from a place on the clock, by the shorter way.
-function turned([x, y], angle) {
-  const away = Math.atan2(CENTRE[1] - y, x - CENTRE[0]) - angle;
-  return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
+// A hand that is dragged to the angle phi, and its shadow.
+function dial(page, colour, dark) {
+  const panel = page.panel("phase", null, [220, 210]), [x, y] = CENTRE, draw = look => svg("path", look, panel.svg);
+  const tip = (phi, r = RADIUS) => [x + r * Math.cos(radians(phi)), y - r * Math.sin(radians(phi))];
+  svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
+  const shadow = draw({ class: "hand", stroke: dark, style: "stroke-width: 12" }), drop = draw({ class: "mark" });
+  const [arc, hand] = ["curve", "hand"].map(look => draw({ class: look, stroke: colour }));
+  html("li", { style: `--colour: ${colour}` }, panel.legend, "φ: drag it");
+  html("li", { style: `--colour: ${dark}` }, panel.legend, "cos φ");
+  page.handle(svg("g", {}, panel.svg), "phi", colour, ({ phi }) => tip(phi),
+    ([to, up]) => ({ phi: (Math.atan2(y - up, to - x) / Math.PI) * 180 }));
+  return ({ gate, phi }) => {
+    const [to, up] = tip(phi), { words } = GATES[gate];
+    put(shadow, { d: `M${x} ${y}H${to}` });
+    put(drop, { d: `M${to} ${up}V${y}` });
+    put(hand, { d: `M${x} ${y}L${to} ${up}` });
+    put(arc, { d: `M${range(31, i => tip((phi * i) / 30, 30).join(" ")).join("L")}` });
+    put(panel.svg, { opacity: words ? 1 : 0.4 });
+    panel.say(words ? `${words} = ${format(Number(Math.cos(radians(phi)).toFixed(2)))}` : "This gate has no φ");
+  };
 }
 
 function build(page) {
-  const { blue, red } = COLOURS;
-  const text = page.panel("text", null, [TEXT.length * LETTER, 64]);
-  const letters = [...TEXT].map((letter, i) => svg("text", { x: (i + 0.5) * LETTER, y: 24, class: "letter" }, text.svg, letter));
-  const place = x => x / LETTER - 0.5;
-  page.handle(text.svg, "position", blue, v => [(v.position + 0.5) * LETTER, 44], ([x]) => ({ position: place(x) }));
-  const key = v => [(v.position - v.distance + 0.5) * LETTER, 44];
-  page.handle(text.svg, "distance", red, key, ([x], v) => ({ distance: v.position - place(x) }));
+  const places = [-0.5, LAST + 0.5], { blue, red, green } = COLOURS;
+  const waves = page.panel("gates", { x: places, y: places, labels: ["channel", "position (tokens)"] });
+  const gates = waves.axes.matrix((i, n, value) => `${hidden(i) ? "MASK" : "token"} at ${i}, channel ${n}: ${format(value)}`);
+  html("li", { style: "--colour: currentColor" }, waves.legend, "frame: MASK tokens");
+  for (const first of range(LAST + 1).filter(i => i % PERIOD === MASK)) {
+    const [y, bottom] = [first - 0.5, first + MASKS - 0.5].map(edge => waves.axes.Y(edge));
+    const frame = { y, height: bottom - y, width: waves.axes.width, fill: "none", stroke: "currentColor" };
+    svg("rect", frame, waves.axes.inside);
+  }
+  const square = { x: places, y: places, labels: ["position of the key j", "position of the query i"] };
+  const map = page.panel("scores", square);
+  const scores = map.axes.matrix((i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
+  for (const [side, hue] of [["below 0", blue], ["above", red]]) html("li", { style: `--colour: ${hue}` }, map.legend, side);
+  const ends = [-SUMS[0], SUMS[0]], sides = { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] };
+  const lines = page.panel("across", sides);
+  const looks = [["60", 8], ["a0", 5], ["", 2]]; // of one hue, the widest below: curves that coincide can all be seen
+  const curves = looks.map(([fade, width], i) =>
+    lines.axes.curve(`i + j = ${SUMS[i]}`, blue + fade, { style: `stroke-width: ${width}` }));
+  const phase = dial(page, red, green);
 
-  const here = clock(page, "clock"), later = clock(page, "later");
-  page.handle(here.layer, "position", blue, (v, found) => here.tip(found.hands[0][0], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { position: v.position + turned(at, hands[0][0]) / omega }; });
-  page.handle(here.layer, "distance", red, (v, found) => here.tip(found.hands[0][1], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { distance: v.distance - turned(at, hands[0][1]) / omega }; });
-
-  const labels = ["distance m − n (tokens)", "score (share of q·k)"];
-  const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
-  const curve = axes.curve("all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)], ([x]) => ({ distance: axes.x(x) }));
-
-  return ({ position, distance }, found) => {
-    text.say("Drag the query or the key along the text");
-    letters.forEach((letter, i) => {
-      letter.setAttribute("fill", i === Math.round(position) ? blue : i === Math.round(position - distance) ? red : "currentColor");
-    });
-    here.draw(found.hands[0]);
-    later.draw(found.hands[1]);
-    here.panel.say(`From k to q: ${found.between.toFixed(2)} rad`);
-    later.panel.say(`${LATER} tokens on: again ${found.between.toFixed(2)} rad`);
-    curve(found.scores);
-    panel.say(`Score at distance ${format(distance)}: ${found.score.toFixed(2)} of the most`);
+  return (values, { step, top, ...found }) => {
+    const moved = `α = ${format(values.alpha)} moves scores by ${found.moved.toFixed(2)}`;
+    waves.say(moved);
+    waves.axes.span([-0.5, found.gates[0].length - 0.5], places);
+    gates(found.gates, top.gates, moved);
+    const change = step < 1e-9 ? "constant along diagonals" : `diagonals change by ${step.toFixed(2)}`;
+    const finding = `φ = ${format(Math.round(values.phi))}°: ${change}`;
+    map.say(finding);
+    scores(found.scores, top.scores, finding);
+    lines.say(`Change: i + j ${found.apart.toFixed(1)}, i ↔ j ${found.uneven.toFixed(1)}`);
+    lines.axes.span(ends, [top.scores, -top.scores]);
+    curves.forEach((curve, i) => curve(found.across[i], range(SUMS[0] + 1, n => 2 * n - SUMS[0])));
+    phase(values);
   };
 }
 
