@@ -28,7 +28,7 @@ export function measure({ kernel, position, sigma1, sigma2, alpha1, alpha2 }) {
 
 function build(page) {
   const { blue, red, green, pink, grey } = COLOURS;
-  const distance = { x: [0, FURTHEST], y: [100, 1e-4], labels: ["distance (tokens)", "K, powers of ten"], log: true };
+  const distance = { x: [0, FURTHEST], y: [100, 1e-4], labels: ["distance (tokens)", "K"], log: true };
   const fall = page.panel("kernel", distance), whole = fall.axes.curve("K", blue, { style: "stroke-width: 4" });
   const parts = [green, pink].map((colour, i) => {
     const [n, sigma, alpha, inside] = ["₁₂"[i], `sigma${i + 1}`, `alpha${i + 1}`, x => Math.min(x, FURTHEST)];
@@ -47,7 +47,7 @@ function build(page) {
   const edge = ({ position }) => [map.axes.width, map.axes.Y(position)];
   page.handle(map.axes.layer, "position", red, edge, ([, y]) => ({ position: map.axes.y(y) }));
 
-  const shares = { x: [0, FURTHEST], y: [1, 1e-6], labels: [labels[0], "share of attention, powers of ten"], log: true };
+  const shares = { x: [0, FURTHEST], y: [1, 1e-4], labels: [labels[0], "attention (share)"], log: true };
   const row = page.panel("attention", shares);
   const curves = { rope: row.axes.curve("RoPE", grey), with: row.axes.curve("with K", blue) };
 

@@ -1,9 +1,9 @@
 // Polar gates: waves that multiply queries and keys, and what of two positions is left in a score.
 
-import { COLOURS, explorer, format, frequencies, html, most, put, range, sum, svg, unevenness } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, html, most, put, range, svg, unevenness } from "./figure.js";
 
 const HEAD_DIM = 32, LAST = 48, SUMS = [24, 48, 72], SCALE = 2 / Math.sqrt(HEAD_DIM); // SCALE as in a model
-const [MASKS, MASK, PERIOD] = [3, 13, 16]; // the last 3 tokens of every 16 are MASK
+const [PERIOD, MASK] = [16, 13]; // from its token 13 on, every 16 tokens are MASK
 const [CENTRE, RADIUS] = [[110, 105], 85];
 
 const radians = degrees => (degrees * Math.PI) / 180;
@@ -21,8 +21,14 @@ const GATES = {
   "[cos, sin], φ between": { q: wave => pairs(wave), k: pairs, masks: "k", words: "At i = j, scores times cos φ" },
 };
 
+function dot(a, b) {
+  let total = 0;
+  for (let n = 0; n < a.length; n++) total += a[n] * b[n]; // faster than reduce
+  return total;
+}
+
 function norm(vector) { // as in a model, with the eps of float64
-  const size = Math.sqrt(sum(vector.map(x => x * x)) / vector.length + Number.EPSILON);
+  const size = Math.sqrt(dot(vector, vector) / vector.length + Number.EPSILON);
   return vector.map(x => x / size);
 }
 
@@ -32,17 +38,15 @@ export function measure({ gate, order, alpha, phi, theta }) {
     const factors = GATES[gate][side](speeds.map(speed => i * speed), radians(phi));
     return last(GATES[gate].masks.includes(side) && hidden(i) ? factors.map(x => factor * x) : factors);
   });
-  const scoresOf = factor => {
-    const [q, k] = [gated("q", factor), gated("k", factor)];
-    return q.map(a => k.map(b => SCALE * a.reduce((total, x, n) => total + x * b[n], 0)));
-  };
-  const scores = scoresOf(alpha), plain = scoresOf(1); // alpha = 1 is no MASK
+  const scoresOf = (queries, keys) => queries.map(q => keys.map(k => SCALE * dot(q, k)));
+  const gates = gated("k", alpha), scores = scoresOf(gated("q", alpha), gates);
+  const plain = scoresOf(gated("q", 1), gated("k", 1)); // alpha = 1 is no MASK
   const largest = f => most(scores.map((row, i) => row.map((_, j) => f(i, j))));
   const spread = values => Math.max(...values) - Math.min(...values);
   const across = SUMS.map(n => range(SUMS[0] + 1, at => plain[(n - SUMS[0]) / 2 + at][(n + SUMS[0]) / 2 - at]));
   const doubled = Math.max(0, Math.ceil(Math.log2(most(plain) / 12 + 1e-9)));
   return {
-    gates: gated("k", alpha), scores, step: unevenness(plain), across,
+    gates, scores, step: unevenness(plain), across,
     moved: largest((i, j) => scores[i][j] - plain[i][j]), uneven: largest((i, j) => plain[i][j] - plain[j][i]),
     apart: Math.max(...range(SUMS[0] + 1, at => spread(across.map(row => row[at])))),
     top: { gates: last === norm ? 2 : 1, scores: 12 * 2 ** doubled },
@@ -74,19 +78,21 @@ function dial(page, colour, dark) {
 function build(page) {
   const places = [-0.5, LAST + 0.5], { blue, red, green } = COLOURS;
   const waves = page.panel("gates", { x: places, y: places, labels: ["channel", "position (tokens)"] });
-  const gates = waves.axes.matrix((i, n, value) => `${hidden(i) ? "MASK" : "token"} at ${i}, channel ${n}: ${format(value)}`);
+  const cell = (i, n, value) => `${hidden(i) ? "MASK" : "token"} at ${i}, channel ${n}: ${format(value)}`;
+  const gates = waves.axes.matrix(cell);
   html("li", { style: "--colour: currentColor" }, waves.legend, "frame: MASK tokens");
-  for (const first of range(LAST + 1).filter(i => i % PERIOD === MASK)) {
-    const [y, bottom] = [first - 0.5, first + MASKS - 0.5].map(edge => waves.axes.Y(edge));
-    const frame = { y, height: bottom - y, width: waves.axes.width, fill: "none", stroke: "currentColor" };
-    svg("rect", frame, waves.axes.inside);
+  for (let first = MASK - 0.5; first < LAST; first += PERIOD) {
+    const [top, bottom] = [first, first + PERIOD - MASK].map(edge => waves.axes.Y(edge));
+    const frame = `M0 ${top}H${waves.axes.width}V${bottom}H0Z`;
+    svg("path", { d: frame, class: "curve", stroke: "currentColor" }, waves.axes.inside);
   }
-  const square = { x: places, y: places, labels: ["position of the key j", "position of the query i"] };
-  const map = page.panel("scores", square);
+  const map = page.panel("scores", { x: places, y: places, labels: ["position of the key j", "position of the query i"] });
   const scores = map.axes.matrix((i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
-  for (const [side, hue] of [["below 0", blue], ["above", red]]) html("li", { style: `--colour: ${hue}` }, map.legend, side);
-  const ends = [-SUMS[0], SUMS[0]], sides = { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] };
-  const lines = page.panel("across", sides);
+  html("li", { style: `--colour: ${red}` }, map.legend, "above 0");
+  html("li", { style: `--colour: ${blue}` }, map.legend, "below");
+
+  const ends = [-SUMS[0], SUMS[0]];
+  const lines = page.panel("across", { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] });
   const looks = [["60", 8], ["a0", 5], ["", 2]]; // of one hue, the widest below: curves that coincide can all be seen
   const curves = looks.map(([fade, width], i) =>
     lines.axes.curve(`i + j = ${SUMS[i]}`, blue + fade, { style: `stroke-width: ${width}` }));
