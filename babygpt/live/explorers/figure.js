@@ -20,7 +20,7 @@ export const html = (tag, ...rest) => put(document.createElement(tag), ...rest);
 export const svg = (tag, ...rest) => put(document.createElementNS(SVG, tag), ...rest);
 
 export function format(number) {
-  if (Math.abs(number) >= 100) return Math.round(number).toLocaleString("en");
+  if (Math.abs(number) >= 100) return Math.round(number).toLocaleString("en").replace("-", "−");
   return String(Number(number.toPrecision(3))).replace("-", "−");
 }
 
