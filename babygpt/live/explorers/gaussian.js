@@ -47,7 +47,7 @@ function build(page) {
   const edge = ({ position }) => [map.axes.width, map.axes.Y(position)];
   page.handle(map.axes.layer, "position", red, edge, ([, y]) => ({ position: map.axes.y(y) }));
 
-  const shares = { x: [0, FURTHEST], y: [1, 1e-4], labels: [labels[0], "attention (share)"], log: true };
+  const shares = { x: [0, FURTHEST], y: [1, 1e-4], labels: [labels[0], "attention"], log: true };
   const row = page.panel("attention", shares);
   const curves = { rope: row.axes.curve("RoPE", grey), with: row.axes.curve("with K", blue) };
 

@@ -86,14 +86,15 @@ function build(page) {
     const frame = `M0 ${top}H${waves.axes.width}V${bottom}H0Z`;
     svg("path", { d: frame, class: "curve", stroke: "currentColor" }, waves.axes.inside);
   }
-  const map = page.panel("scores", { x: places, y: places, labels: ["position of the key j", "position of the query i"] });
+  const sides = ["position of the key j", "position of the query i"];
+  const map = page.panel("scores", { x: places, y: places, labels: sides });
   const scores = map.axes.matrix((i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
   html("li", { style: `--colour: ${red}` }, map.legend, "above 0");
   html("li", { style: `--colour: ${blue}` }, map.legend, "below");
 
   const ends = [-SUMS[0], SUMS[0]];
   const lines = page.panel("across", { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] });
-  const looks = [["60", 8], ["a0", 5], ["", 2]]; // of one hue, the widest below: curves that coincide can all be seen
+  const looks = [["70", 8], ["a0", 5], ["", 2]]; // of one hue, the widest below: curves that coincide can all be seen
   const curves = looks.map(([fade, width], i) =>
     lines.axes.curve(`i + j = ${SUMS[i]}`, blue + fade, { style: `stroke-width: ${width}` }));
   const phase = dial(page, red, green);
