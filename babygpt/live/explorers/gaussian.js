@@ -52,15 +52,15 @@ function build(page) {
   const curves = { rope: row.axes.curve("RoPE", grey), with: row.axes.curve("with K", blue) };
 
   return ({ position }, found) => {
-    fall.say(`K: half at ${format(found.half)}, 1/100 at ${format(found.hundredth)}`);
+    fall.say(`K falls to a half at ${format(found.half)} tokens, to 1/100 at ${format(found.hundredth)}`);
     whole(found.K);
     parts.forEach((draw, i) => draw(found.parts[i]));
-    const finding = `Along a diagonal it changes by ${found.step.toFixed(2)}`;
+    const finding = `Along a diagonal scores change by ${found.step.toFixed(2)}`;
     map.say(finding);
     matrix(found.scores, HIGHEST, finding);
     query(position);
     const [near, plain] = [found.rows.with, found.rows.rope].map(weights => percent(sum(weights.slice(-NEAR - 1))));
-    row.say(`${near} within ${NEAR} tokens; RoPE ${plain}`);
+    row.say(`${near} of attention within ${NEAR} tokens; RoPE alone: ${plain}`);
     for (const [name, draw] of Object.entries(curves)) draw(found.rows[name]);
   };
 }

@@ -108,7 +108,7 @@ function build(page) {
     const finding = `φ = ${format(Math.round(values.phi))}°: ${change}`;
     map.say(finding);
     scores(found.scores, top.scores, finding);
-    lines.say(`Change: i + j ${found.apart.toFixed(1)}, i ↔ j ${found.uneven.toFixed(1)}`);
+    lines.say(`Scores change by ${found.apart.toFixed(1)} along i + j, by ${found.uneven.toFixed(1)} if i and j swap`);
     lines.axes.span(ends, [top.scores, -top.scores]);
     curves.forEach((curve, i) => curve(found.across[i], range(SUMS[0] + 1, n => 2 * n - SUMS[0])));
     phase(values);
