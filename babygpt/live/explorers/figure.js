@@ -198,7 +198,8 @@ class Page {
   handle(layer, name, colour, at, moved) {
     const { label, stops } = this.controls[name];
     const ends = { "aria-valuemin": stops[0], "aria-valuemax": stops.at(-1) };
-    const names = { class: "handle", tabindex: 0, role: "slider", "aria-label": label, ...ends, style: `color: ${colour}` };
+    const style = `color: ${colour}`;
+    const names = { class: "handle", tabindex: 0, role: "slider", "aria-label": label, ...ends, style };
     const knob = svg("g", names, layer), scale = Math.max(1, layer.closest("svg").viewBox.baseVal.width / WIDTH);
     svg("circle", { r: 22 * scale, class: "grip" }, knob);
     svg("circle", { r: 7 * scale }, knob);
@@ -276,8 +277,8 @@ function lightUp({ target }) {
 export function explorer(measure, build) {
   function render({ model, el }) {
     // JupyterLab's own keys stay away from what is inside.
-    const names = { class: "explorer", role: "group", "aria-label": model.get("title"), "data-lm-suppress-shortcuts": "true" };
-    const root = html("div", names, el), page = new Page(model, root);
+    const names = { class: "explorer", role: "group", "aria-label": model.get("title") };
+    const root = html("div", { ...names, "data-lm-suppress-shortcuts": "true" }, el), page = new Page(model, root);
     const draw = build(page), inputs = html("div", { class: "explorer-controls" }, root);
     for (const control of Object.values(page.controls)) addInput(page, control, inputs);
     const reset = html("button", { type: "button" }, inputs, "reset");

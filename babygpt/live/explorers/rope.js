@@ -29,7 +29,8 @@ function clock(page, name) {
       hand.setAttribute("x2", x2);
       hand.setAttribute("y2", y2);
     });
-    const [q, k] = angles, points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + Math.min(30, (q - k) / 2) * (i / 60)));
+    const [q, k] = angles, wide = Math.min(30, (q - k) / 2); // the arc winds outwards: full turns can be seen
+    const points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + (wide * i) / 60));
     arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
   };
   return { panel, layer, tip, draw };
@@ -44,27 +45,31 @@ function turned([x, y], angle) {
 function build(page) {
   const { blue, red } = COLOURS;
   const text = page.panel("text", null, [TEXT.length * LETTER, 64]);
-  const letters = [...TEXT].map((letter, i) => svg("text", { x: (i + 0.5) * LETTER, y: 24, class: "letter" }, text.svg, letter));
-  const place = x => x / LETTER - 0.5;
-  page.handle(text.svg, "position", blue, v => [(v.position + 0.5) * LETTER, 44], ([x]) => ({ position: place(x) }));
-  const key = v => [(v.position - v.distance + 0.5) * LETTER, 44];
-  page.handle(text.svg, "distance", red, key, ([x], v) => ({ distance: v.position - place(x) }));
+  const at = position => (position + 0.5) * LETTER, place = x => x / LETTER - 0.5;
+  const letters = [...TEXT].map((letter, i) => svg("text", { x: at(i), y: 24, class: "letter" }, text.svg, letter));
+  page.handle(text.svg, "position", blue, v => [at(v.position), 44], ([x]) => ({ position: place(x) }));
+  page.handle(text.svg, "distance", red, v => [at(v.position - v.distance), 44],
+    ([x], v) => ({ distance: v.position - place(x) }));
 
   const here = clock(page, "clock"), later = clock(page, "later");
-  page.handle(here.layer, "position", blue, (v, found) => here.tip(found.hands[0][0], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { position: v.position + turned(at, hands[0][0]) / omega }; });
-  page.handle(here.layer, "distance", red, (v, found) => here.tip(found.hands[0][1], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { distance: v.distance - turned(at, hands[0][1]) / omega }; });
+  ["position", "distance"].forEach((name, i) => { // turning q moves both tokens, turning k only the key
+    page.handle(here.layer, name, [blue, red][i], (v, found) => here.tip(found.hands[0][i], RADIUS), (point, v) => {
+      const { omega, hands } = measure(v), tokens = turned(point, hands[0][i]) / omega;
+      return { [name]: v[name] + (name === "position" ? tokens : -tokens) };
+    });
+  });
 
   const labels = ["distance m − n (tokens)", "score (share of q·k)"];
   const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
   const curve = axes.curve("all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)], ([x]) => ({ distance: axes.x(x) }));
+  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)],
+    ([x]) => ({ distance: axes.x(x) }));
 
   return ({ position, distance }, found) => {
     text.say("Drag the query or the key along the text");
     letters.forEach((letter, i) => {
-      letter.style.fill = { [Math.round(position - distance)]: red, [Math.round(position)]: blue }[i] ?? "currentColor";
+      const colours = { [Math.round(position - distance)]: red, [Math.round(position)]: blue };
+      letter.style.fill = colours[i] ?? "currentColor";
     });
     here.draw(found.hands[0]);
     later.draw(found.hands[1]);
