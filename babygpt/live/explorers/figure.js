@@ -27,6 +27,7 @@ export function format(number) {
 export const percent = share => `${Math.round(100 * share)}%`;
 export const range = (n, f = i => i) => Array.from({ length: n }, (_, i) => f(i));
 export const sum = values => values.reduce((total, value) => total + value, 0);
+export const dot = (a, b) => a.reduce((total, value, i) => total + value * b[i], 0);
 export const frequencies = (width, theta) => range(width / 2, i => theta ** ((-2 * i) / width));
 export const most = rows => Math.max(...rows.map(row => Math.max(...row.map(Math.abs))));
 
@@ -43,17 +44,18 @@ export const unevenness = rows =>
 
 // ---------------------------------------------------------------- axes
 
-function ticksOf(low, high, log) {
+function ticksOf(low, high, log, least) {
   if (log) return range(Math.round(Math.log10(high / low)) + 1, i => low * 10 ** i);
   const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find(n => n * power >= rough * 0.999);
+  const step = Math.max(least, power * [1, 2, 5, 10].find(n => n * power >= rough * 0.999));
   return range(Math.floor((high - low) / step + 1e-9) + 2, i => (Math.ceil(low / step) + i) * step)
     .filter(tick => tick <= high + 1e-9 * step);
 }
 
 class Axes {
-  constructor(panel, { x, y, labels, log = false }) {
-    Object.assign(this, { panel, log, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM });
+  // `least` is the smallest step from tick to tick: 1 for axes of whole numbers.
+  constructor(panel, { x, y, labels, log = false, least = 0 }) {
+    Object.assign(this, { panel, log, least, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM });
     const place = { x: LEFT, y: TOP, width: this.width, height: this.height };
     this.ticks = svg("g", { class: "ticks", transform: `translate(${LEFT},${TOP})` }, panel.svg);
     this.inside = svg("svg", place, panel.svg); // clips what leaves it
@@ -69,11 +71,11 @@ class Axes {
     if (String([x, y]) === String(this.spans)) return;
     this.spans = [x, y];
     this.ticks.replaceChildren();
-    for (const tick of ticksOf(Math.min(...x), Math.max(...x), false)) {
+    for (const tick of ticksOf(Math.min(...x), Math.max(...x), false, this.least)) {
       svg("line", { x1: this.X(tick), x2: this.X(tick), y1: 0, y2: this.height }, this.ticks);
       svg("text", { x: this.X(tick), y: this.height + 14, "text-anchor": "middle" }, this.ticks, format(tick));
     }
-    for (const tick of ticksOf(Math.min(...y), Math.max(...y), this.log)) {
+    for (const tick of ticksOf(Math.min(...y), Math.max(...y), this.log, this.least)) {
       svg("line", { x1: 0, x2: this.width, y1: this.Y(tick), y2: this.Y(tick) }, this.ticks);
       svg("text", { x: -5, y: this.Y(tick) + 4, "text-anchor": "end" }, this.ticks, format(tick));
     }
