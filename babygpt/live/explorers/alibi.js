@@ -1,77 +1,65 @@
-// RoPE: two hands that turn with the places of a query and a key, and the score over their distance.
+// ALiBi: what distance takes from a score in each head, and how far each head looks, beside RoPE.
 
-import { COLOURS, explorer, format, frequencies, html, range, sum, svg } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, percent, range, softmax, sum } from "./figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
-const TEXT = "ada chased ben. who chased ben? ";
-const [CENTRE, RADIUS, LETTER] = [[180, 125], 100, 22];
+const HEAD_DIM = 32, SHARPNESS = 2, FURTHEST = 64, HEADS = [1, 2, 3, 4, 5, 6];
+const LEVER = 150; // from the start of head 1's line to the handle that turns it, in the picture's units
 
-export function measure({ position, distance, pair, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta), omega = speeds[pair - 1];
-  const score = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
-  const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
-  return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
+const nameOf = head => `head ${head}`;
+const slopeOf = (head, heads) => 2 ** ((-8 * head) / heads);
+const hueOf = head => `oklch(60% 0.14 ${94 + 46 * head})`; // equally bright: can be read on white and on black
+const each = (table, f) => Object.fromEntries(Object.entries(table).map(([name, value]) => [name, f(value)]));
+
+function cumulate(values) {
+  let total = 0;
+  return values.map(value => (total += value));
 }
 
-function clock(page, name) {
-  const panel = page.panel(name), [x, y] = CENTRE;
-  svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, "stroke-width": 5 }, panel.svg);
-  const hands = [COLOURS.blue, COLOURS.red].map((stroke, i) => {
-    html("li", { style: `--colour: ${stroke}` }, panel.legend, ["query q", "key k"][i]);
-    return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
-  });
-  const layer = svg("g", {}, panel.svg);
-  const tip = (angle, r) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
-  const draw = angles => {
-    hands.forEach((hand, i) => {
-      const [x2, y2] = tip(angles[i], RADIUS);
-      hand.setAttribute("x2", x2);
-      hand.setAttribute("y2", y2);
-    });
-    const [q, k] = angles, points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + Math.min(30, (q - k) / 2) * (i / 60)));
-    arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
-  };
-  return { panel, layer, tip, draw };
+// All keys are alike; for RoPE, the query equals them, both normalised.
+export function measure({ distance, n_head, steepness, theta }) {
+  const speeds = frequencies(HEAD_DIM, theta), scores = {};
+  const likeness = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
+  for (const head of HEADS.slice(0, n_head)) {
+    scores[nameOf(head)] = range(FURTHEST + 1, away => -steepness * slopeOf(head, n_head) * away);
+  }
+  scores.RoPE = range(FURTHEST + 1, away => SHARPNESS * Math.sqrt(HEAD_DIM) * (likeness(away) - 1));
+  const weights = each(scores, values => cumulate(softmax(values)));
+  return { scores, weights, near: each(weights, shares => shares[Math.round(distance)]) };
 }
 
-// How far a hand at some angle is from a place on the clock, by the shorter way.
-function turned([x, y], angle) {
-  const away = Math.atan2(CENTRE[1] - y, x - CENTRE[0]) - angle;
-  return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
+// A curve for RoPE and for each head that there can be; heads that were not measured are hidden.
+function curvesOf(axes) {
+  const curves = Object.fromEntries(HEADS.map(head => [nameOf(head), axes.curve(nameOf(head), hueOf(head))]));
+  curves.RoPE = axes.curve("RoPE", COLOURS.red, { "stroke-dasharray": "7 3" });
+  return table => Object.entries(curves).forEach(([name, curve]) => curve(table[name]));
 }
 
 function build(page) {
-  const { blue, red } = COLOURS;
-  const text = page.panel("text", null, [TEXT.length * LETTER, 64]);
-  const letters = [...TEXT].map((letter, i) => svg("text", { x: (i + 0.5) * LETTER, y: 24, class: "letter" }, text.svg, letter));
-  const place = x => x / LETTER - 0.5;
-  page.handle(text.svg, "position", blue, v => [(v.position + 0.5) * LETTER, 44], ([x]) => ({ position: place(x) }));
-  const key = v => [(v.position - v.distance + 0.5) * LETTER, 44];
-  page.handle(text.svg, "distance", red, key, ([x], v) => ({ distance: v.position - place(x) }));
+  const x = [0, FURTHEST];
+  const score = page.panel("score", { x, y: [1, -20], labels: ["distance (tokens)", "score"] });
+  const labels = ["distance (tokens)", "share of attention up to there"];
+  const attention = page.panel("attention", { x, y: [1, 0], labels });
+  const [scores, shares] = [score, attention].map(({ axes }) => curvesOf(axes));
+  const lines = [score, attention].map(({ axes }) => axes.line("x"));
+  for (const { axes } of [score, attention]) {
+    page.handle(axes.layer, "distance", "currentColor", ({ distance }) => [axes.X(distance), 0.95 * axes.height],
+      ([at]) => ({ distance: axes.x(at) }));
+  }
+  // Head 1's line is a lever: it points at the hand.
+  const { axes } = score;
+  page.handle(axes.layer, "steepness", hueOf(1), (values, found) => {
+    const [right, down] = [axes.X(1), axes.Y(found.scores[nameOf(1)][1]) - axes.Y(0)];
+    const longer = LEVER / Math.hypot(right, down);
+    return [right * longer, axes.Y(0) + down * longer];
+  }, ([at, y], { n_head }) => ({ steepness: -axes.y(y) / axes.x(Math.max(1, at)) / slopeOf(1, n_head) }));
 
-  const here = clock(page, "clock"), later = clock(page, "later");
-  page.handle(here.layer, "position", blue, (v, found) => here.tip(found.hands[0][0], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { position: v.position + turned(at, hands[0][0]) / omega }; });
-  page.handle(here.layer, "distance", red, (v, found) => here.tip(found.hands[0][1], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { distance: v.distance - turned(at, hands[0][1]) / omega }; });
-
-  const labels = ["distance m − n (tokens)", "score (share of q·k)"];
-  const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
-  const curve = axes.curve("all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)], ([x]) => ({ distance: axes.x(x) }));
-
-  return ({ position, distance }, found) => {
-    text.say("Drag the query or the key along the text");
-    letters.forEach((letter, i) => {
-      letter.setAttribute("fill", i === Math.round(position) ? blue : i === Math.round(position - distance) ? red : "currentColor");
-    });
-    here.draw(found.hands[0]);
-    later.draw(found.hands[1]);
-    here.panel.say(`From k to q: ${found.between.toFixed(2)} rad`);
-    later.panel.say(`${LATER} tokens on: again ${found.between.toFixed(2)} rad`);
-    curve(found.scores);
-    panel.say(`Score at distance ${format(distance)}: ${found.score.toFixed(2)} of the most`);
+  return ({ distance }, { scores: all, weights, near }) => {
+    const away = Math.round(distance), first = nameOf(1);
+    scores(all);
+    shares(weights);
+    for (const line of lines) line(distance);
+    score.say(`Score at distance ${away}: ${first} ${format(all[first][away])}, RoPE ${format(all.RoPE[away])}`);
+    attention.say(`Within ${away} tokens: ${first} ${percent(near[first])}, RoPE ${percent(near.RoPE)}`);
   };
 }
 

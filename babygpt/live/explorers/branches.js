@@ -1,77 +1,51 @@
-// RoPE: two hands that turn with the places of a query and a key, and the score over their distance.
+// Codes of branches: Fourier's and 2-D RoPE's have the same cosines; and what the slowest pair alone says.
 
-import { COLOURS, explorer, format, frequencies, html, range, sum, svg } from "./figure.js";
+import { COLOURS, dot, explorer, frequencies, most, percent, range } from "./figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
-const TEXT = "ada chased ben. who chased ben? ";
-const [CENTRE, RADIUS, LETTER] = [[180, 125], 100, 22];
+const MOST_BRANCHES = 16;
 
-export function measure({ position, distance, pair, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta), omega = speeds[pair - 1];
-  const score = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
-  const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
-  return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
+function cosines(vectors) {
+  const lengths = vectors.map(vector => Math.sqrt(dot(vector, vector)));
+  return vectors.map((one, i) => vectors.map((other, j) => dot(one, other) / (lengths[i] * lengths[j])));
 }
 
-function clock(page, name) {
-  const panel = page.panel(name), [x, y] = CENTRE;
-  svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, "stroke-width": 5 }, panel.svg);
-  const hands = [COLOURS.blue, COLOURS.red].map((stroke, i) => {
-    html("li", { style: `--colour: ${stroke}` }, panel.legend, ["query q", "key k"][i]);
-    return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
-  });
-  const layer = svg("g", {}, panel.svg);
-  const tip = (angle, r) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
-  const draw = angles => {
-    hands.forEach((hand, i) => {
-      const [x2, y2] = tip(angles[i], RADIUS);
-      hand.setAttribute("x2", x2);
-      hand.setAttribute("y2", y2);
-    });
-    const [q, k] = angles, points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + Math.min(30, (q - k) / 2) * (i / 60)));
-    arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
-  };
-  return { panel, layer, tip, draw };
-}
+// The pair (1, 1), turned by an angle.
+const turned = angle => [Math.cos(angle) - Math.sin(angle), Math.sin(angle) + Math.cos(angle)];
 
-// How far a hand at some angle is from a place on the clock, by the shorter way.
-function turned([x, y], angle) {
-  const away = Math.atan2(CENTRE[1] - y, x - CENTRE[0]) - angle;
-  return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
+export function measure({ stride, n, width, theta }) {
+  const speeds = frequencies(width, theta);
+  const angles = range(Math.round(n), branch => speeds.map(speed => branch * stride * speed));
+  const codes = angles.map(row => row.flatMap(angle => [Math.sin(angle), Math.cos(angle)]));
+  const fourier = cosines(codes), rope = cosines(angles.map(row => row.flatMap(turned)));
+  const distance = Math.hypot(...codes[0].map((value, i) => value - codes[1][i]));
+  return { fourier, rope, distance, alike: fourier[0], slowest: angles.map(row => Math.cos(row.at(-1))) };
 }
 
 function build(page) {
-  const { blue, red } = COLOURS;
-  const text = page.panel("text", null, [TEXT.length * LETTER, 64]);
-  const letters = [...TEXT].map((letter, i) => svg("text", { x: (i + 0.5) * LETTER, y: 24, class: "letter" }, text.svg, letter));
-  const place = x => x / LETTER - 0.5;
-  page.handle(text.svg, "position", blue, v => [(v.position + 0.5) * LETTER, 44], ([x]) => ({ position: place(x) }));
-  const key = v => [(v.position - v.distance + 0.5) * LETTER, 44];
-  page.handle(text.svg, "distance", red, key, ([x], v) => ({ distance: v.position - place(x) }));
+  const [added, rotated] = ["fourier", "rope"].map(name => {
+    const panel = page.panel(name, { x: [0, 1], y: [0, 1], labels: ["branch", "branch"], least: 1 });
+    const cells = panel.axes.matrix((i, j, value) => `branches ${i} and ${j}: cosine ${value.toFixed(2)}`);
+    return (rows, title) => {
+      const ends = [-0.5, rows.length - 0.5];
+      panel.axes.span(ends, ends);
+      cells(rows, 1, title);
+      panel.say(title);
+    };
+  });
 
-  const here = clock(page, "clock"), later = clock(page, "later");
-  page.handle(here.layer, "position", blue, (v, found) => here.tip(found.hands[0][0], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { position: v.position + turned(at, hands[0][0]) / omega }; });
-  page.handle(here.layer, "distance", red, (v, found) => here.tip(found.hands[0][1], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { distance: v.distance - turned(at, hands[0][1]) / omega }; });
+  const labels = ["branch", "cosine with branch 0"];
+  const first = page.panel("first", { x: [0, MOST_BRANCHES - 1], y: [1.05, -1.05], labels }), { axes } = first;
+  const all = axes.curve("all pairs", COLOURS.blue), alone = axes.curve("the slowest pair", COLOURS.red);
+  const last = (values, { alike }) => [axes.X(alike.length - 1), axes.Y(alike.at(-1))];
+  page.handle(axes.layer, "n", COLOURS.blue, last, ([x]) => ({ n: axes.x(x) + 1 }));
 
-  const labels = ["distance m − n (tokens)", "score (share of q·k)"];
-  const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
-  const curve = axes.curve("all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)], ([x]) => ({ distance: axes.x(x) }));
-
-  return ({ position, distance }, found) => {
-    text.say("Drag the query or the key along the text");
-    letters.forEach((letter, i) => {
-      letter.setAttribute("fill", i === Math.round(position) ? blue : i === Math.round(position - distance) ? red : "currentColor");
-    });
-    here.draw(found.hands[0]);
-    later.draw(found.hands[1]);
-    here.panel.say(`From k to q: ${found.between.toFixed(2)} rad`);
-    later.panel.say(`${LATER} tokens on: again ${found.between.toFixed(2)} rad`);
-    curve(found.scores);
-    panel.say(`Score at distance ${format(distance)}: ${found.score.toFixed(2)} of the most`);
+  return (values, { fourier, rope, distance, alike, slowest }) => {
+    const apart = most(fourier.map((row, i) => row.map((value, j) => value - rope[i][j])));
+    added(fourier, `Fourier: 0 and 1 ${percent(alike[1])} alike, ${distance.toFixed(1)} apart`);
+    rotated(rope, `2-D RoPE: the same to ${apart.toExponential(0)}`);
+    all(alike);
+    alone(slowest);
+    first.say(`The slowest pair alone: ${percent(slowest[1])} alike`);
   };
 }
 

@@ -1,77 +1,45 @@
-// RoPE: two hands that turn with the places of a query and a key, and the score over their distance.
+// Sinusoid: the codes of all positions as a table, and how like one of them is to each.
 
-import { COLOURS, explorer, format, frequencies, html, range, sum, svg } from "./figure.js";
+import { COLOURS, dot, explorer, format, frequencies, range } from "./figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
-const TEXT = "ada chased ben. who chased ben? ";
-const [CENTRE, RADIUS, LETTER] = [[180, 125], 100, 22];
+const LENGTH = 64, NEAR = 8; // rows of the table; from the position to the one that the title compares with it, tokens
 
-export function measure({ position, distance, pair, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta), omega = speeds[pair - 1];
-  const score = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
-  const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
-  return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
-}
+// The code of a position: a sine and a cosine for each pair of channels.
+const codeOf = (position, speeds) => speeds.flatMap(speed => [Math.sin(position * speed), Math.cos(position * speed)]);
 
-function clock(page, name) {
-  const panel = page.panel(name), [x, y] = CENTRE;
-  svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, "stroke-width": 5 }, panel.svg);
-  const hands = [COLOURS.blue, COLOURS.red].map((stroke, i) => {
-    html("li", { style: `--colour: ${stroke}` }, panel.legend, ["query q", "key k"][i]);
-    return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
-  });
-  const layer = svg("g", {}, panel.svg);
-  const tip = (angle, r) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
-  const draw = angles => {
-    hands.forEach((hand, i) => {
-      const [x2, y2] = tip(angles[i], RADIUS);
-      hand.setAttribute("x2", x2);
-      hand.setAttribute("y2", y2);
-    });
-    const [q, k] = angles, points = range(61, i => tip(k + ((q - k) * i) / 60, 40 + Math.min(30, (q - k) / 2) * (i / 60)));
-    arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
-  };
-  return { panel, layer, tip, draw };
-}
-
-// How far a hand at some angle is from a place on the clock, by the shorter way.
-function turned([x, y], angle) {
-  const away = Math.atan2(CENTRE[1] - y, x - CENTRE[0]) - angle;
-  return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
+// `position` may lie between two rows of the table: while a hand drags it, it does.
+export function measure({ position, width, theta }) {
+  const speeds = frequencies(width, theta), chosen = codeOf(position, speeds);
+  const table = range(LENGTH, row => codeOf(row, speeds));
+  const likeness = table.map(code => dot(code, chosen) / speeds.length); // a code times itself is the number of pairs
+  const turning = speeds.filter(speed => speed * LENGTH >= 2 * Math.PI).length;
+  return { table, likeness, turning };
 }
 
 function build(page) {
-  const { blue, red } = COLOURS;
-  const text = page.panel("text", null, [TEXT.length * LETTER, 64]);
-  const letters = [...TEXT].map((letter, i) => svg("text", { x: (i + 0.5) * LETTER, y: 24, class: "letter" }, text.svg, letter));
-  const place = x => x / LETTER - 0.5;
-  page.handle(text.svg, "position", blue, v => [(v.position + 0.5) * LETTER, 44], ([x]) => ({ position: place(x) }));
-  const key = v => [(v.position - v.distance + 0.5) * LETTER, 44];
-  page.handle(text.svg, "distance", red, key, ([x], v) => ({ distance: v.position - place(x) }));
+  const rows = [-0.5, LENGTH - 0.5];
+  const codes = page.panel("table", { x: rows, y: rows, labels: ["channel", "position (tokens)"] });
+  const cells = codes.axes.matrix((row, channel, value) => `position ${row}, channel ${channel}: ${value.toFixed(2)}`);
+  const line = codes.axes.line("y");
+  page.handle(codes.axes.layer, "position", "currentColor", ({ position }) => [codes.axes.width, codes.axes.Y(position)],
+    ([, y]) => ({ position: codes.axes.y(y) }));
 
-  const here = clock(page, "clock"), later = clock(page, "later");
-  page.handle(here.layer, "position", blue, (v, found) => here.tip(found.hands[0][0], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { position: v.position + turned(at, hands[0][0]) / omega }; });
-  page.handle(here.layer, "distance", red, (v, found) => here.tip(found.hands[0][1], RADIUS),
-    (at, v) => { const { omega, hands } = measure(v); return { distance: v.distance - turned(at, hands[0][1]) / omega }; });
+  const labels = ["position (tokens)", "likeness (share of code · code)"];
+  const likeness = page.panel("likeness", { x: [0, LENGTH - 1], y: [1.1, -0.6], labels }), { axes } = likeness;
+  const curve = axes.curve("likeness to the chosen position", COLOURS.blue), compared = axes.line("x");
+  page.handle(axes.layer, "position", "currentColor", ({ position }) => [axes.X(position), axes.Y(1)],
+    ([x]) => ({ position: axes.x(x) }));
 
-  const labels = ["distance m − n (tokens)", "score (share of q·k)"];
-  const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
-  const curve = axes.curve("all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)], ([x]) => ({ distance: axes.x(x) }));
-
-  return ({ position, distance }, found) => {
-    text.say("Drag the query or the key along the text");
-    letters.forEach((letter, i) => {
-      letter.setAttribute("fill", i === Math.round(position) ? blue : i === Math.round(position - distance) ? red : "currentColor");
-    });
-    here.draw(found.hands[0]);
-    later.draw(found.hands[1]);
-    here.panel.say(`From k to q: ${found.between.toFixed(2)} rad`);
-    later.panel.say(`${LATER} tokens on: again ${found.between.toFixed(2)} rad`);
-    curve(found.scores);
-    panel.say(`Score at distance ${format(distance)}: ${found.score.toFixed(2)} of the most`);
+  return ({ position, width }, found) => {
+    const title = `${found.turning} of ${width / 2} pairs turn at least once in ${LENGTH} tokens`;
+    codes.axes.span([-0.5, width - 0.5], rows);
+    cells(found.table, 1, title);
+    line(position);
+    codes.say(title);
+    const near = Math.round(position) + (position + NEAR < LENGTH ? NEAR : -NEAR);
+    curve(found.likeness);
+    compared(near);
+    likeness.say(`Likeness of ${format(position)} and ${near}: ${found.likeness[near].toFixed(2)}`);
   };
 }
 
