@@ -119,6 +119,7 @@ class Axes {
     const style = Object.entries(sides).map(([side, share]) => `${side}: ${100 * share}%`).join("; ");
     const canvas = html("canvas", { style, tabindex: 0, role: "img" });
     this.panel.plot.prepend(canvas);
+    const ends = ["blue", "red"].map(hue => html("li", { style: `--colour: ${COLOURS[hue]}` }, this.panel.legend));
     let rows = [[0]], cell = [0, 0];
     const read = (i, j) => {
       cell = [Math.min(rows.length - 1, Math.max(0, i)), Math.min(rows[0].length - 1, Math.max(0, j))];
@@ -145,6 +146,7 @@ class Axes {
         image.data.set(value < 0 ? [43, 123, 189, strength] : [213, 94, 0, strength], 4 * i);
       });
       canvas.getContext("2d").putImageData(image, 0, 0);
+      ends.forEach((end, i) => { end.textContent = format([-top, top][i]); });
       canvas.setAttribute("aria-label", `${title}. Arrow keys read a cell.`);
       if (this.panel.readout.textContent) read(...cell);
     };
