@@ -41,7 +41,7 @@ function build(page) {
 
   return (values, { fourier, rope, distance, alike, slowest }) => {
     const apart = most(fourier.map((row, i) => row.map((value, j) => value - rope[i][j])));
-    added(fourier, `Fourier: 0 and 1 ${percent(alike[1])} alike, ${distance.toFixed(1)} apart`);
+    added(fourier, `Fourier: neighbours are ${percent(alike[1])} alike, ${distance.toFixed(1)} apart`);
     rotated(rope, `2-D RoPE: the same to ${apart.toExponential(0)}`);
     all(alike);
     alone(slowest);
