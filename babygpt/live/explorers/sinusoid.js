@@ -25,7 +25,7 @@ function build(page) {
     ([, y]) => ({ position: codes.axes.y(y) }));
 
   const labels = ["position (tokens)", "likeness (share of code · code)"];
-  const likeness = page.panel("likeness", { x: [0, LENGTH - 1], y: [1.1, -0.6], labels }), { axes } = likeness;
+  const likeness = page.panel("likeness", { x: [0, LENGTH - 1], y: [1.1, -0.9], labels }), { axes } = likeness;
   const curve = axes.curve("likeness to the chosen position", COLOURS.blue), compared = axes.line("x");
   page.handle(axes.layer, "position", "currentColor", ({ position }) => [axes.X(position), axes.Y(1)],
     ([x]) => ({ position: axes.x(x) }));
