@@ -9,16 +9,16 @@ function cosines(vectors) {
   return vectors.map((one, i) => vectors.map((other, j) => dot(one, other) / (lengths[i] * lengths[j])));
 }
 
-// The pair (1, 1), turned by an angle.
-const turned = angle => [Math.cos(angle) - Math.sin(angle), Math.sin(angle) + Math.cos(angle)];
+// The pair (1, 1), turned by the angle of a sine and a cosine.
+const turned = ([sine, cosine]) => [cosine - sine, sine + cosine];
 
 export function measure({ stride, n, width, theta }) {
   const speeds = frequencies(width, theta);
-  const angles = range(Math.round(n), branch => speeds.map(speed => branch * stride * speed));
-  const codes = angles.map(row => row.flatMap(angle => [Math.sin(angle), Math.cos(angle)]));
-  const fourier = cosines(codes), rope = cosines(angles.map(row => row.flatMap(turned)));
+  const pairs = range(Math.round(n), branch => speeds.map(speed => branch * stride * speed))
+    .map(angles => angles.map(angle => [Math.sin(angle), Math.cos(angle)]));
+  const codes = pairs.map(row => row.flat()), fourier = cosines(codes), rope = cosines(pairs.map(row => row.flatMap(turned)));
   const distance = Math.hypot(...codes[0].map((value, i) => value - codes[1][i]));
-  return { fourier, rope, distance, alike: fourier[0], slowest: angles.map(row => Math.cos(row.at(-1))) };
+  return { fourier, rope, distance, alike: fourier[0], slowest: pairs.map(row => row.at(-1)[1]) };
 }
 
 function build(page) {
