@@ -16,7 +16,8 @@ export function measure({ stride, n, width, theta }) {
   const speeds = frequencies(width, theta);
   const pairs = range(Math.round(n), branch => speeds.map(speed => branch * stride * speed))
     .map(angles => angles.map(angle => [Math.sin(angle), Math.cos(angle)]));
-  const codes = pairs.map(row => row.flat()), fourier = cosines(codes), rope = cosines(pairs.map(row => row.flatMap(turned)));
+  const codes = pairs.map(row => row.flat()), fourier = cosines(codes);
+  const rope = cosines(pairs.map(row => row.flatMap(turned)));
   const distance = Math.hypot(...codes[0].map((value, i) => value - codes[1][i]));
   return { fourier, rope, distance, alike: fourier[0], slowest: pairs.map(row => row.at(-1)[1]) };
 }
