@@ -16,7 +16,7 @@ export function measure({ position, distance, pair, theta }) {
 function clock(page, name) {
   const panel = page.panel(name, null, [220, 210]), [x, y] = CENTRE;
   svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, "stroke-width": 5 }, panel.svg);
+  const arc = svg("path", { class: "curve", stroke: COLOURS.pink, style: "stroke-width: 5" }, panel.svg);
   const hands = [COLOURS.blue, COLOURS.red].map((stroke, i) => {
     html("li", { style: `--colour: ${stroke}` }, panel.legend, ["query q", "key k"][i]);
     return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
