@@ -14,7 +14,8 @@ CODES = ("Fourier", "2-D RoPE")
 
 def run(alone, gap=0.0, leak=0.0, **more):
     """Return what the runs of one name stored, from six seeds that differ by thousandths."""
-    found = {"alone": alone, "leak": leak, "leak, isolated": 0.0, "gap 4": gap, "gap 8": gap, **more}
+    gaps = {f"gap {n}": gap for n in (4, 8, 16)}
+    found = {"alone": alone, "leak": leak, "leak, isolated": 0.0, **gaps, **more}
     noise = (-0.001, 0.0, 0.001, 0.002, -0.002, 0.001)
     return {"gap 2": [gap + e for e in noise], **{key: [value] * 6 for key, value in found.items()}}
 
@@ -28,7 +29,8 @@ def warmed_up(loss):
 
 
 def at_a_time(*losses):
-    return {f"{n} at a time: Fourier": run(loss) for n, loss in zip((1, 2, 4, 8), losses, strict=False)}
+    runs = {f"{n} at a time: Fourier": run(loss) for n, loss in zip((2, 4, 8), losses[1:], strict=False)}
+    return {"16 at a time: isolated": run(losses[0]), **runs}
 
 
 def streams(inside):
