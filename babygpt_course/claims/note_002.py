@@ -106,9 +106,12 @@ def interaction(encoding: Encoding, time: int = 5, branch: int = 1) -> float:
 
 
 @cache
-def stored_results() -> Results:
-    """Return the runs of the studies of branch codes and of strides in one, read once."""
-    branches, strides = load_results("branches"), load_results("strides")
+def stored_results(folder: str = "") -> Results:
+    """Return the runs of the studies of branch codes and of strides in one, read once.
+
+    folder  "fresh/" for those from seeds that found nothing
+    """
+    branches, strides = (load_results(folder + name) for name in ("branches", "strides"))
     return {**branches, "runs": {**branches["runs"], **strides["runs"]}}
 
 
@@ -118,16 +121,16 @@ def found_in(run: str, key: str) -> list[float]:
     return numbers
 
 
-def losses_among(run: str, n: int) -> list[float]:
+def losses_among(run: str, n: int, folder: str = "") -> list[float]:
     """Return the loss of n branches (1: a text alone) after the stored runs of a name: one number a seed."""
-    return branches.losses_among(stored_results(), run, n)
+    return branches.losses_among(stored_results(folder), run, n)
 
 
-def losses_by_stride(code: str) -> dict[int, list[float]]:
+def losses_by_stride(code: str, folder: str = "") -> dict[int, list[float]]:
     """Return the loss among two at each stride that a code was trained at: one number a seed."""
-    runs = {s: "two" if s == 128 else f"stride {s}" for s in (1, 8, 128, 256, 512, 1024, 4096)}
-    made = stored_results()["runs"]
-    return {s: losses_among(f"{run}: {code}", 2) for s, run in runs.items() if f"{run}: {code}" in made}
+    runs = {s: f"two: {code}" if s == 128 else f"stride {s}: {code}" for s in (1, 8, 128, 1024, 4096)}
+    made = stored_results(folder)["runs"]
+    return {s: losses_among(run, 2, folder) for s, run in runs.items() if run in made}
 
 
 def least_alike(code: str) -> list[float]:

@@ -77,11 +77,18 @@ OTHERWISE = [  # claim, stored runs, verdict
 @pytest.mark.parametrize(("claim", "runs", "verdict"), OTHERWISE)
 def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, runs, verdict):
     """With the same numbers from three seeds nothing that rests on them is decided."""
-    monkeypatch.setattr(note_002, "stored_results", lambda: {"runs": runs})
+    monkeypatch.setattr(note_002, "stored_results", lambda _="": {"runs": runs})
     assert claim.measure().verdict == verdict
     few = {name: {key: seeds[:3] for key, seeds in found.items()} for name, found in runs.items()}
-    monkeypatch.setattr(note_002, "stored_results", lambda: {"runs": few})
+    monkeypatch.setattr(note_002, "stored_results", lambda _="": {"runs": few})
     assert claim.measure().verdict == "undecided"
+
+
+def test_what_other_seeds_do_not_confirm_is_undecided(monkeypatch):
+    monkeypatch.setattr(
+        note_002, "stored_results", lambda folder="": {"runs": strides(0.5 if folder else 0.6, 0.0)}
+    )
+    assert note_003.fourier_needs_none.measure().verdict == "undecided"
 
 
 OTHER_CODES = [  # claim, name in the module of note 002, its replacement, verdict
