@@ -568,7 +568,7 @@ for name, code in (("PoPE", one), ("RoPE", other)):
     print(f"{name}: {' '.join(losses)} nats per character; who did it: {' '.join(answers)}")
 
 # %% [markdown]
-# After 600 steps from six seeds PoPE is behind RoPE (decided), and it has not learned to look back for a name from any of them. This is no verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
+# After 600 steps from six seeds PoPE is behind RoPE (decided), and it has not learned to look back for a name from any of them. Six other seeds confirm both. This is no verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
 
 # %% [markdown]
 # **What has v7 done with its phases?** Each head has a [kernel](../docs/glossary.md#kernel) now: what the gates alone make of a distance, when query and key have the same in every channel. Before training all four heads had one and the same, even curve.
