@@ -103,11 +103,6 @@ def opposite(verdict: str) -> str:
     return {"holds": "fails", "fails": "holds"}.get(verdict, verdict)
 
 
-def gaps(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Return one model's numbers minus its rival's, paired by seed, for the seeds that both have."""
-    return [x - y for x, y in zip(one, other, strict=False)]
-
-
 def negligible(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
     """Return whether paired differences stay below an effect that counts.
 

@@ -18,9 +18,9 @@ from babygpt.models.versions import build
 from babygpt.objectives import denoise
 from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
-from babygpt_course.claims.claim import Finding, combine, decide, gaps, measured_on, negligible
+from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
-from babygpt_course.studies.paired import exceeds
+from babygpt_course.studies.paired import differences, exceeds
 from babygpt_course.studies.results import load_results
 
 NOTE = "000_295e7101e184e601.txt"
@@ -236,8 +236,8 @@ def as_written() -> Finding:
     """Measure the loss of trained gates on masked tokens, minus that of RoPE, in nats per character."""
     results = load_results("polar")
     gates, rope, nothing = (results["val_loss"][name] for name in ("v7-polar", "v7-rope", "v7-nope"))
-    more = gaps(gates, rope)
-    verdicts = negligible(more), exceeds(gaps(nothing, gates))
+    more = differences(gates, rope)
+    verdicts = negligible(more), exceeds(differences(nothing, gates))
     reason = f"gates {mean(gates):.3f}, RoPE {mean(rope):.3f}, no code at all {mean(nothing):.3f}: "
     reason += f"{len(more)} seeds of {results['steps']} steps"
     return Finding(combine(*verdicts), mean(more), reason, len(verdicts))

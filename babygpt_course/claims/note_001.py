@@ -14,8 +14,8 @@ from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import frequencies
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
-from babygpt_course.claims.claim import Finding, combine, decide, gaps, measured_on
-from babygpt_course.studies.paired import exceeds
+from babygpt_course.claims.claim import Finding, combine, decide, measured_on
+from babygpt_course.studies.paired import differences, exceeds
 from babygpt_course.studies.results import load_results
 
 NOTE = "001_e1f3ab19410e1e33.txt"
@@ -115,8 +115,8 @@ def board(world: str = "plain", longest: bool = True) -> tuple[dict[str, Any], s
 
 
 def gains_over(found: dict[str, Any], key: str, version: str, rival: str = "v4") -> list[float]:
-    """Return how far a version's number is below its rival's, for each seed that both had."""
-    return gaps(found[rival][key], found[version][key])
+    """Return how far a version's number is below its rival's, one a seed."""
+    return differences(found[rival][key], found[version][key])
 
 
 def listed(numbers: Sequence[float]) -> str:

@@ -13,8 +13,9 @@ from babygpt.encodings.rotary import angles, rotate_pairs
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
-from babygpt_course.claims.claim import Finding, combine, decide, gaps, measured_on, negligible, opposite
-from babygpt_course.studies.paired import LEAST_SHARE, UNDECIDED, decided_side, exceeds
+from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
+from babygpt_course.studies import branches
+from babygpt_course.studies.paired import LEAST_SHARE, UNDECIDED, decided_side, differences, exceeds
 from babygpt_course.studies.results import Results, load_results
 
 NOTE = "002_79f4b48e18265706.txt"
@@ -105,9 +106,12 @@ def interaction(encoding: Encoding, time: int = 5, branch: int = 1) -> float:
 
 
 @cache
-def stored_results() -> Results:
-    """Return the runs of the studies of branch codes and of strides in one, read once."""
-    branches, strides = load_results("branches"), load_results("strides")
+def stored_results(folder: str = "") -> Results:
+    """Return the runs of the studies of branch codes and of strides in one, read once.
+
+    folder  "fresh/" for those from seeds that found nothing
+    """
+    branches, strides = (load_results(folder + name) for name in ("branches", "strides"))
     return {**branches, "runs": {**branches["runs"], **strides["runs"]}}
 
 
@@ -117,18 +121,16 @@ def found_in(run: str, key: str) -> list[float]:
     return numbers
 
 
-def losses_among(run: str, n: int) -> list[float]:
+def losses_among(run: str, n: int, folder: str = "") -> list[float]:
     """Return the loss of n branches (1: a text alone) after the stored runs of a name: one number a seed."""
-    found = stored_results()["runs"][run]
-    gaps = found[f"gap {n}"] if n > 1 else [0.0] * len(found["alone"])
-    return [loss + gap for loss, gap in zip(found["alone"], gaps, strict=True)]
+    return branches.losses_among(stored_results(folder), run, n)
 
 
-def losses_by_stride(code: str) -> dict[int, list[float]]:
+def losses_by_stride(code: str, folder: str = "") -> dict[int, list[float]]:
     """Return the loss among two at each stride that a code was trained at: one number a seed."""
-    runs = {s: "two" if s == 128 else f"stride {s}" for s in (1, 8, 128, 256, 512, 1024, 4096)}
-    made = stored_results()["runs"]
-    return {s: losses_among(f"{run}: {code}", 2) for s, run in runs.items() if f"{run}: {code}" in made}
+    runs = {s: f"two: {code}" if s == 128 else f"stride {s}: {code}" for s in (1, 8, 128, 1024, 4096)}
+    made = stored_results(folder)["runs"]
+    return {s: losses_among(run, 2, folder) for s, run in runs.items() if run in made}
 
 
 def least_alike(code: str) -> list[float]:
@@ -176,7 +178,7 @@ def stride_256_is_less_alike() -> Finding:
 def theta_suits_the_stride() -> Finding:
     """Measure how much less alike neighbours are under the note's theta than under 10000."""
     default, chosen = ([code_cosine(1, t), code_cosine(4096, u)] for t, u in ((1e4, 1e4), (1e3, 1e5)))
-    gains = gaps(default, chosen)
+    gains = differences(default, chosen)
     reason = f"neighbours at stride 1: {default[0]:.3f} under 10000, {chosen[0]:.3f} under 1000; "
     reason += f"at stride 4096: {default[1]:.3f} under 10000, {chosen[1]:.3f} under 100000"
     return Finding(decide(*(gain > 0 for gain in gains)), gains[0], reason)
@@ -219,7 +221,7 @@ def no_gibberish() -> Finding:
     """Measure the share of unknown words side by side, minus that under the isolation mask."""
     keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
     beside, apart, four = (found_in("two: Fourier", key) for key in keys)
-    more = gaps(beside, apart)
+    more = differences(beside, apart)
     reason = (
         f"unknown words: {mean(beside):.1%} side by side, {mean(apart):.1%} isolated ({len(more)} seeds); "
     )
@@ -231,7 +233,7 @@ def no_gibberish() -> Finding:
 def warm_up_is_a_must() -> Finding:
     """Measure the loss among four branches with all steps among four, minus that with half of them alone."""
     plain, warmed = losses_among("four: Fourier", 4), losses_among("four, warmed up: Fourier", 4)
-    worse, nothing = gaps(plain, warmed), mean(losses_among("up to eight: none", 4))
+    worse, nothing = differences(plain, warmed), mean(losses_among("up to eight: none", 4))
     reason = f"four branches from the first step reach {mean(plain):.3f}, warmed up {mean(warmed):.3f}, "
     reason += f"without a code {nothing:.3f} ({len(worse)} seeds): {COMMAND}"
     return Finding(exceeds(worse), mean(worse), reason, 1)
@@ -239,13 +241,15 @@ def warm_up_is_a_must() -> Finding:
 
 @measured_on(f"equally many texts a step, whatever the number of branches; {TRAINED}")
 def several_are_much_harder_than_one() -> Finding:
-    """Measure the loss of training on the most branches, minus that of single texts."""
-    runs = {n: f"{n} at a time: Fourier" for n in (1, 2, 4, 8, 16)}
+    """Measure the loss of training on the most branches, minus that of isolated texts."""
+    runs = {n: f"{n} at a time: Fourier" for n in branches.AT_A_TIME[1:]}
     loss = {n: losses_among(run, n) for n, run in runs.items() if run in stored_results()["runs"]}
-    more = {n: gaps(values, loss[1]) for n, values in loss.items() if n > 1}
+    alone = losses_among(branches.ISOLATED, branches.TEXTS)
+    more = {n: differences(values, alone) for n, values in loss.items()}
     verdicts = [opposite(negligible(differences)) for differences in more.values()]
-    reason = f"more than single texts ({len(loss[1])} seeds): "
-    reason += ", ".join(f"{n} branches {mean(gap):+.3f}" for n, gap in more.items())
+    named = zip(more.items(), verdicts, strict=True)
+    reason = f"more than isolated texts ({len(alone)} seeds): "
+    reason += ", ".join(f"{n} branches {mean(gap):+.3f} ({verdict})" for (n, gap), verdict in named)
     return Finding(combine(*verdicts), mean(more[max(more)]), f"{reason}: {COMMAND}", len(verdicts))
 
 
@@ -253,7 +257,7 @@ def several_are_much_harder_than_one() -> Finding:
 def rope_2d_is_stuck() -> Finding:
     """Measure the loss of two branches under 2-D RoPE, minus that under the Fourier code."""
     rope, fourier_code = (losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
-    more = gaps(rope, fourier_code)
+    more = differences(rope, fourier_code)
     reason = f"{mean(rope):.3f} and {mean(fourier_code):.3f}, equal stride and budget ({len(more)} seeds)"
     return Finding(exceeds(more), mean(more), f"{reason}: {COMMAND}", 1)
 
@@ -262,6 +266,6 @@ def rope_2d_is_stuck() -> Finding:
 def weights_do_not_carry_over() -> Finding:
     """Measure how much the loss rises when trained weights of 2-D RoPE are read with a Fourier code."""
     before, after = (found_in("two: 2-D RoPE", key) for key in ("alone", "alone, as Fourier"))
-    rise = gaps(after, before)
+    rise = differences(after, before)
     reason = f"every tensor fits, and {mean(before):.2f} becomes {mean(after):.2f} ({len(rise)} seeds): the "
     return Finding(exceeds(rise), mean(rise), reason + "heads read other channels", 1)

@@ -12,8 +12,9 @@ from babygpt.encodings.rotary import angles
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 from babygpt_course.claims import note_002
-from babygpt_course.claims.claim import Finding, combine, decide, gaps, measured_on, negligible, opposite
+from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
 from babygpt_course.claims.note_002 import HEAD_DIM, SCOPE, TRAINED, WIDTH, code_cosine, code_distance
+from babygpt_course.studies.paired import UNDECIDED, differences
 
 NOTE = "003_1be152b6561f0619.txt"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride
@@ -74,14 +75,17 @@ def needs_a_stride(code: str, claimed: bool = True) -> Finding:
     claimed  whether the note says that this code needs a stride, or that it needs none
     """
     loss, gap = note_002.losses_by_stride(code), note_002.found_in(f"stride 1: {code}", "gap 2")
-    rise = gaps(loss[1], loss[128])
-    verdicts = [negligible(rise), negligible(gap)]
+    again = note_002.losses_by_stride(code, "fresh/")
+    rise, confirming = (differences(found[1], found[128]) for found in (loss, again))
+    first, second = negligible(rise), negligible(confirming)
+    verdicts = [first if first == second else UNDECIDED, negligible(gap)]
     by_stride = ", ".join(f"{stride}: {mean(values):.3f}" for stride, values in loss.items())
     reason = (
-        f"loss by stride {by_stride}; at stride 1 a second text costs {mean(gap):.3f} ({len(rise)} seeds)"
+        f"loss by stride {by_stride}; at stride 1 a second text costs {mean(gap):.3f} ({len(rise)} seeds); "
     )
+    reason += f"stride 1 minus 128 from other seeds: {mean(confirming):+.3f}"
     verdict = combine(*(opposite(each) if claimed else each for each in verdicts))
-    return Finding(verdict, mean(rise), reason, len(verdicts))
+    return Finding(verdict, mean(rise), reason, 1 + len(verdicts))
 
 
 fourier_needs_none = measured_on(TRAINED)(partial(needs_a_stride, "Fourier", claimed=False))

@@ -20,7 +20,7 @@ from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import RULE, decided_side, format_mean_sd, mean_sd, percent
+from babygpt_course.studies.paired import RULE, decided_side, differences, format_mean_sd, mean_sd, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position
@@ -215,7 +215,7 @@ def paired_differences(results: Results, name: str, rival: str, key: str = "1x")
         raise BadInput(f"{name} and {rival}: a bound and a loss cannot be subtracted")
     if None in one[key] or None in other[key]:
         raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
-    return [a - b for a, b in zip(one[key], other[key], strict=True)]
+    return differences(one[key], other[key])
 
 
 def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:
@@ -287,7 +287,7 @@ def draw_answers(ax: Axes, found: Mapping[str, Mapping[str, Any]]) -> None:
 def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -> None:
     """Draw the cost of four times longer windows; models that refuse them keep a row that says so."""
     if masks:
-        costs = {name: [a - b for a, b in zip(v["4x"], v["1x"], strict=True)] for name, v in found.items()}
+        costs = {name: differences(v["4x"], v["1x"]) for name, v in found.items()}
         title, label = "Windows four times longer", "change of the bound (nats per character)"
     else:
         costs = {name: [x for x in one["past"] if x is not None] for name, one in found.items()}

@@ -21,7 +21,7 @@ from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 from babygpt.training import Step, train
 from babygpt.training.optimizers import schedule
-from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.paired import decided_side, differences
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
 from babygpt_course.studies.sweep import Scale, Workers, finish, questions, small_config, sweep
@@ -253,12 +253,11 @@ def race(
 
 
 def behind(losses: dict[int, dict[str, list[float]]], rival: str = "v4") -> dict[int, dict[str, list[float]]]:
-    """Return loss less a rival's from the same seed: steps -> version -> nats, one a seed that both had."""
-    gaps: dict[int, dict[str, list[float]]] = {}
-    for n, each in losses.items():
-        pairs = {v: zip(seeds, each[rival], strict=False) for v, seeds in each.items() if v != rival}
-        gaps[n] = {v: rounded([x - y for x, y in both]) for v, both in pairs.items()}
-    return gaps
+    """Return loss less a rival's from the same seed: steps -> version -> nats, one a seed."""
+    return {
+        n: {v: rounded(differences(seeds, each[rival])) for v, seeds in each.items() if v != rival}
+        for n, each in losses.items()
+    }
 
 
 def answering(shares: Sequence[float]) -> str:

@@ -20,6 +20,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import denoise, mask_out
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.tables import markdown
+from babygpt_course.studies import paired
 from babygpt_course.studies.paired import decided_side, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_lines
@@ -196,5 +197,4 @@ def table(results: Results) -> str:
 
 def differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:
     """Return a measure of one way minus that of another, one a seed."""
-    one, other = (results["ways"][name][measure] for name in (a, b))
-    return [x - y for x, y in zip(one, other, strict=True)]
+    return paired.differences(*(results["ways"][name][measure] for name in (a, b)))

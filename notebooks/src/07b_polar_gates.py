@@ -380,7 +380,7 @@ compare(("v7-exact", "v7-polar"), ("v7-random", "v7-exact"), ("v7-last", "v7-ran
 compare(("v7-keys, α = 1", "v7-random"), ("v7-keys, α = 1", "v7-keys"), ("v7, α = 1", "v7"))
 
 # %% [markdown]
-# Read the rows from the top. Gates after the norm, without any α, lose 0.06 nats against gates before it (decided). So the norm at the end was of use, as long as there are only cosines. Of two models with gates after the norm, the one without α is better by 0.07 (decided), so α = 0.3 on keys costs something there. In v7 it decides nothing. A model that sees MASK knows that it is MASK, for it has an embedding of its own, and can look away by itself. In these runs α was no help anywhere, so the note lost nothing when its norm took α out.
+# Read the rows from the top. Gates after the norm, without any α, lose 0.06 nats against gates before it (decided). So the norm at the end was of use, as long as there are only cosines. Of two models with gates after the norm, the one without α is better by 0.07 (decided). In v7 α decides nothing. Six other seeds do not confirm this. There α = 0.3 costs 0.03 with cosines alone (undecided), and gains 0.04 in v7 (decided). So we call the worth of α undecided. A model that sees MASK knows that it is MASK, for it has an embedding of its own, and can look away by itself.
 
 # %%
 compare(
@@ -438,7 +438,7 @@ design_guess.compare(design_guess.options[number])
 compare(("one side", "v7-quadrature"), ("both sides", "v7-quadrature"), ("v7", "both sides"))
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing over quadrature, which is a mirror: its loss is 0.03 nats higher in the mean (undecided), and our rule excludes a gain of 0.02. *Both sides* gains 0.12 (decided), and learned phases cannot be told apart from it. So to break the mirror is not what brings the loss down. What does is to have heads of both kinds, those that lean to the left and those that lean to the right. A head that leans to one side sees the letters there better and those on the other side worse; with all four heads on one side, nothing is left for the other. (This reading fits, but we have not tested it.) That phases are learned gains nothing that six seeds can show, at this size after 400 steps.
+# *One side* breaks the mirror and gains nothing over quadrature, which is a mirror: its loss is 0.03 nats higher in the mean (undecided), and our rule excludes a gain of 0.02. *Both sides* gains 0.12 (decided). Six other seeds confirm both. So to break the mirror is not what brings the loss down. What does is to have heads of both kinds, those that lean to the left and those that lean to the right. A head that leans to one side sees the letters there better and those on the other side worse; with all four heads on one side, nothing is left for the other. (This reading fits, but we have not tested it.) Whether it helps that phases are learned is undecided, at this size after 400 steps. Our six seeds cannot tell learned phases from *both sides*, and six others put the learned ones 0.04 nats ahead (decided).
 #
 # ## Where it ends
 #
@@ -568,7 +568,7 @@ for name, code in (("PoPE", one), ("RoPE", other)):
     print(f"{name}: {' '.join(losses)} nats per character; who did it: {' '.join(answers)}")
 
 # %% [markdown]
-# After 600 steps from six seeds PoPE is behind RoPE (decided), and it has not learned to look back for a name from any of them. This is no verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
+# After 600 steps from six seeds PoPE is behind RoPE (decided), and it has not learned to look back for a name from any of them. Six other seeds confirm both. This is no verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
 
 # %% [markdown]
 # **What has v7 done with its phases?** Each head has a [kernel](../docs/glossary.md#kernel) now: what the gates alone make of a distance, when query and key have the same in every channel. Before training all four heads had one and the same, even curve.
@@ -682,15 +682,15 @@ print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bo
 #
 # </details>
 #
-# **5.** *Both sides* has phases that never learn, and six seeds cannot tell its loss from that of v7. What follows?
+# **5.** *Both sides* has phases that never learn, and gains 0.12 nats over quadrature. v7 learns its phases and gains 0.14, which six seeds cannot tell from 0.12. What follows?
 #
 # - a) that learning phases is useless
 # - b) that a fixed phase cancels
-# - c) that at this size, what the phases gain does not need their being learned, as far as six seeds can tell
+# - c) that at this size most of what the phases gain does not need their being learned
 #
 # <details><summary>Answer</summary>
 #
-# **c.** A phase was there and did not learn, and the gain was there. Tempting is *a*: one kind of text and 400 steps do not say what a larger model makes of phases that it may choose.
+# **c.** A phase was there and did not learn, and most of the gain was there. Tempting is *a*: one kind of text and 400 steps do not say what a larger model makes of phases that it may choose.
 #
 # </details>
 

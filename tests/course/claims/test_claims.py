@@ -8,7 +8,7 @@ import pytest
 
 from babygpt_course import claims as package
 from babygpt_course.claims import CLAIMS, VERDICTS, Claim, Finding, claims_of, count_verdicts, findings
-from babygpt_course.claims.claim import Measurement, by_luck, combine, gaps, negligible, opposite
+from babygpt_course.claims.claim import Measurement, by_luck, combine, negligible, opposite
 
 ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT.parent / "shared" / "source-notes"
@@ -107,7 +107,6 @@ def test_an_effect_is_negligible_if_it_is_decided_below_what_counts():
     assert negligible([0.1, 0.12, 0.09, 0.11, 0.1, 0.13]) == "fails"
     assert negligible([0.01, 0.03, 0.02, 0.01, 0.025, 0.015]) == "undecided"
     assert negligible([0.001, 0.002, 0.003]) == "undecided"
-    assert gaps([3.0, 5.0, 9.0], [1.0, 2.0]) == [2.0, 3.0]  # of the seeds that both have
 
 
 def test_findings_show_verdict_and_scope():
