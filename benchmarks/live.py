@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -14,6 +16,7 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
+from babygpt.live.explorers.formulas import FORMULAS, Formula
 from babygpt.live.run import Run
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
@@ -22,26 +25,33 @@ from tools.browser.chromium import chromium
 from tools.browser.course_models import BLOCK_SIZE, train_live, untrained_v4
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
+from tools.browser.scripts import ENDS, FRAMES
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
+from tools.browser.site import serve_folder, write_explorers
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 NOTEBOOKS = tuple("00 01 03b 04 05 06 07a 07b".split())  # those in which a learner watches a model learn
-WITH_SLIDERS = ("05", "07b")  # those whose sliders are timed
+WITH_SLIDERS = ("04", "07a")  # those with explorers that Python draws: their sliders are timed
 STEPS, ROUNDS, N_CHARS = 400, 3, 60_000  # of a run whose speed is measured: as long as the notebooks'
 KINDS = ("idle_ms", "training_ms")  # of a slider's answer times
-SPEEDS = "speeds.ipynb"
+WIDTHS, MOVES = (1280, 360), 65  # of the window, CSS pixels; of each explorer's first handle
+SPEEDS, HANDLES = "speeds.ipynb", "handles.ipynb"
 PRINT_SPEEDS = "import json\nfrom benchmarks.live import speeds\nprint(json.dumps(speeds()))"
 TRAIN = "from benchmarks.live import train_v4\nrun = train_v4(steps=100_000)"
 STOP = "run.stop(); run.wait()"
 
 
 def measure_live(presses: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str, Any]:
-    """Measure how the notebooks' dashboards move, training speed kept, and the answer times of sliders.
+    """Measure how the notebooks' dashboards move, training speed kept, and the answer times of explorers.
 
     presses    key presses of each slider, idle and training
-    notebooks  numbers of the notebooks that are run; sliders are timed in 05 and 07b, if they are among them
+    notebooks  numbers of the notebooks that are run; sliders are timed in 04 and 07a, if they are among them
     returns    the worst dashboard's numbers of `recording.worst`; speed_kept, the steps per second with a
                dashboard over those without one; medians (ms) from key press to changed picture of the worst
-               slider, idle and while v4 trains; then each notebook and each control for itself
+               slider, idle and while v4 trains; then each notebook, each control, and the handles of computed
+               explorers (`time_handles`)
     Raises BadInput if there is no Chromium or no such notebook, or presses is below 1; RuntimeError with
     what went wrong in a cell.
     """
@@ -63,6 +73,7 @@ def measure_live(presses: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str
         **{kind: max(times[kind] for times in controls.values()) for kind in KINDS if controls},
         "notebooks": {name: [asdict(run) for run in found] for name, found in runs.items()},
         "controls": controls,
+        "handles": time_handles(),
     }
 
 
@@ -114,6 +125,57 @@ def press_sliders(notebook: Notebook, presses: int) -> dict[tuple[int, str], lis
                 time.sleep(0.2)
             times[nth, handle.name] = answers[1:]
     return times
+
+
+def time_handles() -> dict[str, dict[str, list[float]]]:
+    """Measure how soon a frame shows that a handle of a computed explorer has moved.
+
+    returns  place, width of the window and what else goes on -> name of the explorer -> median and 95th
+             percentile, ms
+    """
+    formulas, found = [explore() for explore in FORMULAS], dict[str, dict[str, list[float]]]()
+    cells = ["from babygpt import live", *(f"live.{explore.__name__}()" for explore in FORMULAS), TRAIN, STOP]
+    with (
+        TemporaryDirectory() as folder,
+        chromium() as browser,
+        serve_notebooks({HANDLES: notebook_text(*cells)}) as lab,
+        serve_folder(Path(folder)) as book,
+    ):
+        write_explorers(Path(folder), formulas)
+        for width in WIDTHS:
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.goto(book)
+            found[f"book, {width}, idle"] = move_handles(page, formulas)
+            page.close()
+            with Notebook(browser, lab, HANDLES, (width, 900)) as notebook:
+                notebook.page.evaluate("jupyterapp.shell.collapseLeft()")
+                notebook.run(*range(len(formulas) + 1))
+                found[f"notebook, {width}, idle"] = move_handles(notebook.page, formulas)
+                notebook.run(len(formulas) + 1)
+                wait_for_first_step(notebook)
+                found[f"notebook, {width}, training"] = move_handles(notebook.page, formulas)
+                notebook.run(len(formulas) + 2)
+    return found
+
+
+def move_handles(page: Page, formulas: Sequence[Formula]) -> dict[str, list[float]]:
+    """Move the first handle of each explorer on a page, there and back, and return the times to the frame."""
+    found = {}
+    for nth, formula in enumerate(formulas):
+        root = page.locator(".explorer").nth(nth)
+        ends = root.evaluate(ENDS, [0, 3])
+        root.evaluate(FRAMES)
+        page.mouse.move(*ends["now"]["place"])
+        page.mouse.down()
+        for i in range(MOVES):
+            page.mouse.move(*ends["now" if i % 2 else "then"]["place"])
+            page.wait_for_function("n => window.frames_ms.length === n", arg=i + 1)
+            time.sleep(7 * i % 17 / 1000)  # the next move comes at any moment of a frame
+        page.mouse.up()
+        times = page.evaluate("window.frames_ms.slice(5)")  # the first ones warm up
+        median, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+        found[formula.name] = [round(median, 1), round(p95, 1)]
+    return found
 
 
 def measure_speeds() -> dict[str, float]:

@@ -229,7 +229,9 @@ def test_a_hand_and_a_cell_move_an_explorer_of_the_page_even_while_a_cell_runs(n
     notebook.page.mouse.down()
     notebook.page.mouse.move(*ends["then"]["place"], steps=5)
     notebook.page.mouse.up()
-    assert root.evaluate(ENDS, [1, 0])["now"]["values"] == ends["then"]["values"] == ["20", "5", "3", "10,000"]
+    assert (
+        root.evaluate(ENDS, [1, 0])["now"]["values"] == ends["then"]["values"] == ["20", "5", "3", "10,000"]
+    )
     assert not notebook.page.evaluate("window.cellRun")
     click(notebook, "stop")
     notebook.wait_for_cell(60)

@@ -142,3 +142,21 @@ ENDS = """async (root, [nth, stops]) => {
     const then = await look(before + further);
     return { name, now: await look(before), then };
 }"""
+
+# Note the milliseconds from each move of the pointer over an explorer to the end of the frame that shows its
+# handles elsewhere.
+FRAMES = """root => {
+    window.frames_ms = [];
+    const knobs = [...root.querySelectorAll(".handle")];
+    const places = () => knobs.map(knob => knob.getAttribute("transform")).join();
+    root.addEventListener("pointermove", ({ timeStamp }) => {
+        const before = places(), channel = new MessageChannel();
+        const next = () => requestAnimationFrame(() => channel.port2.postMessage(0));
+        channel.port1.onmessage = () => {
+            const now = performance.now();
+            if (places() === before) next();
+            else window.frames_ms.push(now - timeStamp);
+        };
+        next();
+    }, { capture: true });
+}"""
