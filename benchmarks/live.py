@@ -16,14 +16,14 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.live.explorers.formulas import FORMULAS, Formula
+from babygpt.live.explorers.formulas import FORMULAS
 from babygpt.live.run import Run
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from benchmarks.timing import run_in_rounds
 from tools.browser.chromium import chromium
 from tools.browser.course_models import BLOCK_SIZE, train_live, untrained_v4
-from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
+from tools.browser.notebook import EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.scripts import ENDS, FRAMES
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -39,7 +39,7 @@ KINDS = ("idle_ms", "training_ms")  # of a slider's answer times
 WIDTHS, MOVES = (1280, 360), 65  # of the window, CSS pixels; of each explorer's first handle
 SPEEDS, HANDLES = "speeds.ipynb", "handles.ipynb"
 PRINT_SPEEDS = "import json\nfrom benchmarks.live import speeds\nprint(json.dumps(speeds()))"
-TRAIN = "from benchmarks.live import train_v4\nrun = train_v4(steps=100_000)"
+TRAIN = "from benchmarks.live import train_v4\nrun = train_v4(steps=100_000)\nrun.wait_for_step(1)"
 STOP = "run.stop(); run.wait()"
 
 
@@ -96,7 +96,6 @@ def time_sliders(notebook: Notebook, presses: int, number: str) -> dict[str, dic
     """
     idle = press_sliders(notebook, presses)
     notebook.run(notebook.add_cell(TRAIN))
-    wait_for_first_step(notebook)
     training = press_sliders(notebook, presses)
     notebook.run(notebook.add_cell(STOP))
     return {
@@ -106,12 +105,6 @@ def time_sliders(notebook: Notebook, presses: int, number: str) -> dict[str, dic
         }
         for nth, name in idle
     }
-
-
-def wait_for_first_step(notebook: Notebook) -> None:
-    """Wait until the last dashboard's run has made a step."""
-    last = f"[...document.querySelectorAll('{DASHBOARD}')].at(-1)"
-    notebook.page.wait_for_function(f"/running.*step [1-9]/s.test({last}?.textContent)")
 
 
 def press_sliders(notebook: Notebook, presses: int) -> dict[tuple[int, str], list[float]]:
@@ -130,38 +123,35 @@ def press_sliders(notebook: Notebook, presses: int) -> dict[tuple[int, str], lis
 def time_handles() -> dict[str, dict[str, list[float]]]:
     """Measure how soon a frame shows that a handle of a computed explorer has moved.
 
-    returns  place, width of the window and what else goes on -> name of the explorer -> median and 95th
-             percentile, ms
+    returns  place, width of the window and what else goes on -> explorer -> median and 95th percentile, ms
     """
-    formulas, found = [explore() for explore in FORMULAS], dict[str, dict[str, list[float]]]()
-    cells = ["from babygpt import live", *(f"live.{explore.__name__}()" for explore in FORMULAS), TRAIN, STOP]
+    found, shows = dict[str, dict[str, list[float]]](), [f"live.{explore.__name__}()" for explore in FORMULAS]
     with (
         TemporaryDirectory() as folder,
         chromium() as browser,
-        serve_notebooks({HANDLES: notebook_text(*cells)}) as lab,
+        serve_notebooks({HANDLES: notebook_text("from babygpt import live", *shows, TRAIN, STOP)}) as lab,
         serve_folder(Path(folder)) as book,
     ):
-        write_explorers(Path(folder), formulas)
+        write_explorers(Path(folder), [explore() for explore in FORMULAS])
         for width in WIDTHS:
             page = browser.new_page(viewport={"width": width, "height": 900})
             page.goto(book)
-            found[f"book, {width}, idle"] = move_handles(page, formulas)
+            found[f"book, {width}, idle"] = move_handles(page)
             page.close()
             with Notebook(browser, lab, HANDLES, (width, 900)) as notebook:
                 notebook.page.evaluate("jupyterapp.shell.collapseLeft()")
-                notebook.run(*range(len(formulas) + 1))
-                found[f"notebook, {width}, idle"] = move_handles(notebook.page, formulas)
-                notebook.run(len(formulas) + 1)
-                wait_for_first_step(notebook)
-                found[f"notebook, {width}, training"] = move_handles(notebook.page, formulas)
-                notebook.run(len(formulas) + 2)
+                notebook.run(*range(len(shows) + 1))
+                found[f"notebook, {width}, idle"] = move_handles(notebook.page)
+                notebook.run(len(shows) + 1)
+                found[f"notebook, {width}, training"] = move_handles(notebook.page)
+                notebook.run(len(shows) + 2)
     return found
 
 
-def move_handles(page: Page, formulas: Sequence[Formula]) -> dict[str, list[float]]:
+def move_handles(page: Page) -> dict[str, list[float]]:
     """Move the first handle of each explorer on a page, there and back, and return the times to the frame."""
     found = {}
-    for nth, formula in enumerate(formulas):
+    for nth, explore in enumerate(FORMULAS):
         root = page.locator(".explorer").nth(nth)
         ends = root.evaluate(ENDS, [0, 3])
         root.evaluate(FRAMES)
@@ -173,8 +163,7 @@ def move_handles(page: Page, formulas: Sequence[Formula]) -> dict[str, list[floa
             time.sleep(7 * i % 17 / 1000)  # the next move comes at any moment of a frame
         page.mouse.up()
         times = page.evaluate("window.frames_ms.slice(5)")  # the first ones warm up
-        median, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
-        found[formula.name] = [round(median, 1), round(p95, 1)]
+        found[explore.__name__] = [round(statistics.quantiles(times, n=20)[i], 1) for i in (9, 18)]
     return found
 
 

@@ -162,8 +162,11 @@ def test_every_number_is_that_of_the_package(name: str, browser: Browser):
 # ---------------------------------------------------------------- a page with all of them
 
 MATRICES = {"sinusoid": "table", "gaussian": "scores", "branches": "fourier rope", "polar": "gates scores"}
-SHOWN = """() => new Promise(done => requestAnimationFrame(() => setTimeout(() =>
-    done([...document.querySelectorAll("select, output, .explorer-title")].map(it => it.value ?? it.innerText)))))"""
+SHOWN = """async () => {
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    const parts = [...document.querySelectorAll("select, output, .explorer-title")];
+    return parts.map(part => part.value ?? part.innerText);
+}"""
 OUTSIDE = """all => all.map(it => it.getBoundingClientRect()).filter(({ left, right }) =>
     left < 0 || right > innerWidth).length"""
 PHONE = {"viewport": {"width": 360, "height": 700}, "has_touch": True, "is_mobile": True}
