@@ -5,6 +5,7 @@ import math
 import random
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from babygpt.positions import Positions
 from tools.browser.scripts import ENDS
 from tools.browser.site import serve_folder, write_explorers
 
+ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {formula.name: formula for formula in (explore() for explore in formulas.FORMULAS)}
 FIRST = {name: {one["name"]: one["value"] for one in formula.controls} for name, formula in FORMULAS.items()}
 AWAY = torch.arange(65).double()  # tokens
@@ -329,3 +331,22 @@ def test_words_light_up_the_panels_of_their_name_while_a_pointer_is_on_them(visi
     assert lit.evaluate_all("all => all.map(it => it.dataset.part)") == ["clock"]
     page.locator("h1").hover()
     expect(lit).to_have_count(0)
+
+
+def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = r"^```\w+\n(?://|#) babygpt/live/explorers/\S+\n(.*?)^```"
+    module, controls = re.findall(blocks, text, re.S | re.M)
+    (tmp_path / "kerple.js").write_text(module, encoding="utf-8")
+    (tmp_path / "figure.js").write_bytes((formulas.HERE / "figure.js").read_bytes())
+    monkeypatch.setattr(formulas, "HERE", tmp_path)
+    exec(controls, made := dict(vars(formulas)))
+    write_explorers(tmp_path, [made["kerple"]()])
+    page = browser.new_page()
+    page.goto((tmp_path / "index.html").as_uri())
+    root = explorer(page, "kerple")
+    ends = root.evaluate(ENDS, [0, 3])
+    drag(page, ends)
+    assert root.evaluate(ENDS, [0, 0])["now"]["values"] == ends["then"]["values"]
+    expect(root.locator(".explorer-title")).to_contain_text(f"takes {2 * math.log1p(64):.2f} from a score")
+    page.close()
