@@ -105,7 +105,11 @@ def take_stills() -> list[Path]:
         page.goto((Path(folder) / "index.html").as_uri())
         for formula in formulas:
             panels = page.locator(f"[data-explorer={formula.name}] .explorer-panels")
-            picture = Image.open(BytesIO(panels.screenshot())).convert("RGB").quantize(64)
+            picture = (
+                Image.open(BytesIO(panels.screenshot()))
+                .convert("RGB")
+                .quantize(method=Image.Quantize.MAXCOVERAGE)
+            )
             facts = PngInfo()
             facts.add_text(DRAWN_FROM, fingerprint(formula))
             facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))
