@@ -23,7 +23,7 @@ from babygpt.objectives import NextToken
 from benchmarks.timing import run_in_rounds
 from tools.browser.chromium import chromium
 from tools.browser.course_models import BLOCK_SIZE, train_live, untrained_v4
-from tools.browser.notebook import EXPLORER, Notebook
+from tools.browser.notebook import COMPUTED, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.scripts import ENDS, FRAMES
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -92,31 +92,21 @@ def record_runs(notebook: Notebook) -> list[DashboardRun]:
 def time_sliders(notebook: Notebook, presses: int, number: str) -> dict[str, dict[str, float]]:
     """Measure the answer times of each slider of a notebook, at rest and beside a training.
 
-    returns  for each slider, the medians of KINDS in ms
+    returns  for each slider, the medians of KINDS in ms; a first press warms up
     """
-    idle = press_sliders(notebook, presses)
-    notebook.run(notebook.add_cell(TRAIN))
-    training = press_sliders(notebook, presses)
+    times: dict[str, dict[str, float]] = {}
+    for kind in KINDS:
+        if kind == "training_ms":
+            notebook.run(notebook.add_cell(TRAIN))
+        for nth in range(notebook.page.locator(EXPLORER).count()):
+            for handle in notebook.sliders(EXPLORER, nth):
+                answers = []
+                for i in range(presses + 1):
+                    answers.append(notebook.move_slider(EXPLORER, handle.keys[i % 2], nth, handle.slider))
+                    time.sleep(0.2)
+                found = times.setdefault(f"{number}, explorer {nth}: {handle.name}", {})
+                found[kind] = round(statistics.median(answers[1:]), 1)
     notebook.run(notebook.add_cell(STOP))
-    return {
-        f"{number}, explorer {nth}: {name}": {
-            kind: round(statistics.median(times[nth, name]), 1)
-            for kind, times in zip(KINDS, (idle, training), strict=True)
-        }
-        for nth, name in idle
-    }
-
-
-def press_sliders(notebook: Notebook, presses: int) -> dict[tuple[int, str], list[float]]:
-    """Return milliseconds to the answer of each slider, by explorer and name; a first press warms up."""
-    times: dict[tuple[int, str], list[float]] = {}
-    for nth in range(notebook.page.locator(EXPLORER).count()):
-        for handle in notebook.sliders(EXPLORER, nth):
-            answers = []
-            for i in range(presses + 1):
-                answers.append(notebook.move_slider(EXPLORER, handle.keys[i % 2], nth, handle.slider))
-                time.sleep(0.2)
-            times[nth, handle.name] = answers[1:]
     return times
 
 
@@ -152,7 +142,7 @@ def move_handles(page: Page) -> dict[str, list[float]]:
     """Move the first handle of each explorer on a page, there and back, and return the times to the frame."""
     found = {}
     for nth, explore in enumerate(FORMULAS):
-        root = page.locator(".explorer").nth(nth)
+        root = page.locator(COMPUTED).nth(nth)
         ends = root.evaluate(ENDS, [0, 3])
         root.evaluate(FRAMES)
         page.mouse.move(*ends["now"]["place"])

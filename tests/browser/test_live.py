@@ -9,11 +9,11 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import TimeoutError as Late
 
-from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
+from tools.browser.notebook import COMPUTED, DASHBOARD, EXPLORER, Notebook
 from tools.browser.scripts import ENDS
 from tools.browser.server import notebook_text, serve_notebooks
 
-SETUP, EXPLORE, COMPUTED, TRAIN, WAIT, COMPARE = range(6)
+SETUP, EXPLORE, MOUNT, TRAIN, WAIT, COMPARE = range(6)
 CELLS = (
     """
 import torch
@@ -52,7 +52,6 @@ from matplotlib.text import Text
 from babygpt.plots.artists import find_artist
 print([find_artist(ax, Text, "title").get_text() for ax in explorer.canvas.axes])
 """
-COMPUTED_AREA = ".explorer"
 GRAVE = ("serious", "critical")  # findings of axe's
 WIDTHS = """area => {
     const image = document.querySelector(`${area} img.widget-image`);
@@ -220,10 +219,10 @@ def test_a_view_whose_script_fails_or_is_late_is_a_plain_picture_that_goes_on(no
 
 
 def test_a_hand_and_a_cell_move_an_explorer_of_the_page_even_while_a_cell_runs(notebook: Notebook):
-    notebook.run(COMPUTED, TRAIN)
+    notebook.run(MOUNT, TRAIN)
     until_it_goes_on(notebook)
     notebook.start_cell(WAIT)
-    root = notebook.page.locator(COMPUTED_AREA)
+    root = notebook.page.locator(COMPUTED)
     ends = root.evaluate(ENDS, [1, 2])  # the key along the text: two tokens further from the query
     notebook.page.mouse.move(*ends["now"]["place"])
     notebook.page.mouse.down()
@@ -259,7 +258,7 @@ def test_rapid_events_end_in_the_right_picture(notebook: Notebook):
 
 
 def test_what_is_saved_shows_pictures_on_a_new_kernel(notebook: Notebook):
-    notebook.run(EXPLORE, COMPUTED, TRAIN)
+    notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
     click(notebook, "stop")
     notebook.run(WAIT)
@@ -275,7 +274,7 @@ def test_what_is_saved_shows_pictures_on_a_new_kernel(notebook: Notebook):
         assert stills.nth(nth).evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
         assert "\n" not in stills.nth(nth).get_attribute("alt")
     expect(notebook.page.get_by_text("Run the cell to move it.")).to_be_visible()
-    assert notebook.page.locator(f".babygpt-view, {COMPUTED_AREA}").count() == 0
+    assert notebook.page.locator(f".babygpt-view, {COMPUTED}").count() == 0
     assert notebook.page.get_by_text("Error displaying widget").locator("visible=true").count() == 0
 
 
@@ -308,11 +307,11 @@ def test_a_picture_is_as_wide_as_its_cell_and_as_sharp_as_the_screen(browser: Br
 
 
 def test_explorers_and_dashboards_can_be_read_heard_and_moved_by_keyboard(notebook: Notebook):
-    notebook.run(EXPLORE, COMPUTED, TRAIN)
+    notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
     click(notebook, "pause")
     until_it_says(notebook, "paused")
-    found = Axe().run(notebook.page, {"include": [[".babygpt-view"], [COMPUTED_AREA]]}).response["violations"]
+    found = Axe().run(notebook.page, {"include": [[".babygpt-view"], [COMPUTED]]}).response["violations"]
     grave = [(one["id"], one["help"], one["nodes"]) for one in found if one["impact"] in GRAVE]
     assert grave == []
     assert unreadable(notebook) == {}
