@@ -1,5 +1,7 @@
 """Benchmarks of the live lab in a browser: how it moves, what it costs, how quickly it answers."""
 
+from __future__ import annotations
+
 import json
 import statistics
 import time

@@ -143,13 +143,14 @@ ENDS = """async (root, [nth, stops]) => {
     return { name, now: await look(before), then };
 }"""
 
-# Note the milliseconds from each move of the pointer over an explorer to the end of the frame that shows its
-# handles elsewhere.
+# Note the milliseconds from each move of a hand that drags to the end of the frame that shows a handle of the
+# explorer elsewhere.
 FRAMES = """root => {
     window.frames_ms = [];
     const knobs = [...root.querySelectorAll(".handle")];
     const places = () => knobs.map(knob => knob.getAttribute("transform")).join();
-    root.addEventListener("pointermove", ({ timeStamp }) => {
+    root.addEventListener("pointermove", ({ timeStamp, buttons }) => {
+        if (!buttons) return;
         const before = places(), channel = new MessageChannel();
         const next = () => requestAnimationFrame(() => channel.port2.postMessage(0));
         channel.port1.onmessage = () => {
