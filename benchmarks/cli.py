@@ -123,7 +123,7 @@ seeds_option = click.option(
 @click.option("--notebooks", help="numbers of those to be run, such as 00,05; eight of them if not given")
 @benchmark
 def live(presses: int, notebooks: str | None) -> Results:
-    """Time dashboards and sliders in the notebooks, and what they cost a training (twelve minutes)."""
+    """Time dashboards, sliders and handles, and what they cost a training (fifteen minutes)."""
     from benchmarks.live import NOTEBOOKS, measure_live
 
     return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS)

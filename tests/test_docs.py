@@ -12,7 +12,6 @@ from click import Context
 
 import babygpt.cli
 import benchmarks.cli
-from babygpt import live
 from babygpt.config import ModelConfig
 from babygpt.models.transformer import Transformer
 from babygpt_course.claims import claims_in
@@ -131,14 +130,6 @@ def test_contributing_makes_an_encoding(examples):
     tests = vars(examples["tests/encodings/test_sandwich.py"])
     ran = [test() for name, test in tests.items() if name.startswith("test_")]
     assert len(ran) == 2
-
-
-def test_contributing_makes_an_explorer(examples):
-    explorer = examples["babygpt/live/explorers/kerple.py"].kerple()
-    assert isinstance(explorer, live.Explorer)
-    assert set(explorer.controls) == {"rate", "scale"}
-    explorer.refresh()
-    assert explorer.canvas.axes[0].lines
 
 
 def test_contributing_measures_a_claim(examples):

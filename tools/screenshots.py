@@ -2,16 +2,25 @@
 
 python -m tools.screenshots               into figures/ (about five minutes)
 python -m tools.screenshots --folder F
+python -m tools.screenshots --stills      of the explorers that a page computes, beside their modules
 """
 
+import json
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from babygpt.cli.options import PATH, USER_ERRORS
+from babygpt.live.explorers.formulas import FORMULAS, HERE, STYLE, Formula, source
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
+from tools.browser.site import write_explorers
 
 SETUP = """
 from babygpt import live
@@ -27,12 +36,6 @@ TRAIN_FOR_A_WHILE = "run.wait_for_step(360)"
 MASKED_TEXT = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _______'"
 # A picture, and the cell that shows what is on it.
 EXPLORERS = {
-    "explorer_rope": "live.rotary()",
-    "explorer_sinusoid": "live.sinusoidal()",
-    "explorer_alibi": "live.alibi()",
-    "explorer_gaussian": "live.gaussian()",
-    "explorer_branches": "live.branches()",
-    "explorer_polar": "live.polar()",
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
     "explorer_diffusion": f"live.diffusion(*trained_v7(), {MASKED_TEXT}, step=8)",
     "explorer_ladder": "explore_ladder(load_results('ladder'))",
@@ -43,6 +46,7 @@ LIVE = {
     "live_similarity": ("06", "v6"),
     "live_gates": ("07b", "v7"),
 }
+DRAWN_FROM = "explorer"  # in a still, the name of its fingerprint
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)
 HAS_REACHED = """([area, share]) => {
@@ -53,7 +57,7 @@ HAS_REACHED = """([area, share]) => {
 
 
 def take_screenshots(folder: Path) -> list[Path]:
-    """Take a picture of every explorer and of dashboards while models train (about five minutes).
+    """Take a picture of each explorer that Python draws, and of dashboards while models train.
 
     folder   where the PNG files go
     returns  their paths
@@ -83,12 +87,44 @@ def take_screenshots(folder: Path) -> list[Path]:
     return paths
 
 
+def fingerprint(formula: Formula) -> str:
+    """Return a digest of all that the still of an explorer depends on."""
+    parts = source(formula.name), STYLE, json.dumps(formula.state())
+    return sha256("".join(parts).encode()).hexdigest()
+
+
+def take_stills() -> list[Path]:
+    """Take the picture that stands for each computed explorer where no kernel is; return their paths.
+
+    Raises BadInput if there is no Chromium.
+    """
+    formulas, paths = [explore() for explore in FORMULAS], []
+    with TemporaryDirectory() as folder, chromium() as browser:
+        write_explorers(Path(folder), formulas)
+        page = browser.new_page(viewport={"width": 924, "height": 1000}, device_scale_factor=1.5)
+        page.goto((Path(folder) / "index.html").as_uri())
+        for formula in formulas:
+            panels = page.locator(f"[data-explorer={formula.name}] .explorer-panels")
+            picture = (
+                Image.open(BytesIO(panels.screenshot()))
+                .convert("RGB")
+                .quantize(method=Image.Quantize.MAXCOVERAGE)
+            )
+            facts = PngInfo()
+            facts.add_text(DRAWN_FROM, fingerprint(formula))
+            facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))
+            paths.append(HERE / f"{formula.name}.png")
+            picture.save(paths[-1], optimize=True, pnginfo=facts)
+    return paths
+
+
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))
 @click.option("--folder", default="figures", show_default=True, type=PATH)
-def main(folder: Path) -> None:
-    """Take all the pictures and print their paths."""
+@click.option("--stills", is_flag=True, help="take only those of computed explorers")
+def main(folder: Path, stills: bool) -> None:
+    """Take the pictures and print their paths."""
     try:
-        for path in take_screenshots(folder):
+        for path in take_stills() if stills else take_screenshots(folder):
             click.echo(path)
     except USER_ERRORS as error:
         raise click.ClickException(str(error)) from error

@@ -97,7 +97,8 @@ class Output:
         """Return the still copy as HTML."""
         if self.image is not None:
             png, look = b64encode(self.image.value).decode(), "max-width: 100%; background: white"
-            return f'<img alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" style="{look}">'
+            image = f'<img alt="{escape(self.image.alt)}" src="data:image/png;base64,{png}" style="{look}">'
+            return image + ("<p>Run the cell to move it.</p>" if isinstance(self.image, Still) else "")
         lines = escape(self.words).replace("\n", "<br>")
         return f'<p class="babygpt-words">{lines}</p>'
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
-from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
+from tools.browser.notebook import COMPUTED, DASHBOARD, EXPLORER, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs
 from tools.browser.server import serve_notebooks
 
@@ -47,8 +47,13 @@ def test_run_all_succeeds_and_everything_moves(path: Path, browser: Browser, add
         assert len(runs) == dashboards > 0
         if path.stem.startswith(ALIVE):
             assert too_still(runs) == [], path.stem
-        explorers = notebook.page.locator(EXPLORER).count()
-        assert bool(explorers) == (not path.stem.startswith(WITHOUT_EXPLORERS))
+        explorers, computed = notebook.page.locator(EXPLORER).count(), notebook.page.locator(COMPUTED).all()
+        assert bool(explorers + len(computed)) == (not path.stem.startswith(WITHOUT_EXPLORERS))
+        for root in computed:
+            handle = root.locator(".handle").first
+            before = str(handle.get_attribute("aria-valuenow"))
+            handle.press("ArrowLeft")
+            expect(handle).not_to_have_attribute("aria-valuenow", before)
         for nth in range(explorers):
             for handle in notebook.sliders(EXPLORER, nth):
                 notebook.move_slider(EXPLORER, handle.keys[0], nth, handle.slider)

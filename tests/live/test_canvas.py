@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from babygpt import plots
-from babygpt.live import alibi
+from babygpt.live import stretching
 from babygpt.live.canvas import DRAWING_LOCK, WIDTH, Canvas, first_drawing
 from babygpt.plots.artists import moving_artists
 
@@ -98,9 +98,9 @@ def test_a_frame_after_others_is_the_frame_drawn_alone_and_what_matplotlib_draws
     require_as_whole(canvas)
 
 
-def test_a_moved_explorer_shows_what_matplotlib_draws():
-    explorer = alibi()
-    explorer.draw_values({"distance": 64, "n_head": 6, "steepness": 10.0, "theta": 10.0})
+def test_a_moved_explorer_shows_what_matplotlib_draws(make, small_corpus):
+    explorer = stretching(make(), small_corpus.val)
+    explorer.draw_values({"method": "yarn", "factor": 8})
     with DRAWING_LOCK:
         explorer.canvas.png()
         require_as_whole(explorer.canvas)

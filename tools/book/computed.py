@@ -42,4 +42,5 @@ def write_scripts(names: set[str], html: Path) -> None:
     (folder / STYLESHEET).write_text(STYLE, encoding="utf-8")
     for name in names:
         (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")
-        shutil.copyfile(HERE / f"{name}.png", folder / f"{name}.png")
+        if (still := HERE / f"{name}.png").exists():  # a new explorer has none before its first screenshot
+            shutil.copyfile(still, folder / still.name)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 EXPLORER, DASHBOARD = ".babygpt-explorer", ".babygpt-dashboard"
+COMPUTED = ".explorer"  # that the page draws itself
 ARROWS = ("ArrowRight", "ArrowLeft")
 KERNEL_LIMIT = 60.0  # seconds for a kernel to get ready
 

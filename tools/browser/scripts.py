@@ -120,3 +120,44 @@ RECORD = """() => {
     new MutationObserver(look).observe(document.body, kinds);
     look();
 }"""
+
+# A handle of an explorer that the page computes, now and some stops further on: where it stands, and
+# what the explorer then shows. `root` is the explorer.
+ENDS = """async (root, [nth, stops]) => {
+    const knob = root.querySelectorAll(".handle")[nth], name = knob.getAttribute("aria-label");
+    const rows = [...root.querySelectorAll("label")];
+    const input = rows.find(row => row.firstChild.textContent === name).querySelector("input");
+    const before = Number(input.value), further = before + stops > input.max ? -stops : stops;
+    knob.scrollIntoView({ block: "center" });
+    const look = async value => {
+        input.value = value;
+        input.dispatchEvent(new Event("input"));
+        await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+        const { x, y, width, height } = knob.lastElementChild.getBoundingClientRect();
+        const values = rows.map(row => (row.querySelector("select") ?? row.querySelector("output")).value);
+        const matrices = [...root.querySelectorAll("canvas")].map(canvas => canvas.toDataURL());
+        const picture = [root.querySelector(".explorer-panels").innerHTML, ...matrices].join();
+        return { place: [x + width / 2, y + height / 2], values, picture };
+    };
+    const then = await look(before + further);
+    return { name, now: await look(before), then };
+}"""
+
+# Note the milliseconds from each move of a hand that drags to the end of the frame that shows a handle of the
+# explorer elsewhere.
+FRAMES = """root => {
+    window.frames_ms = [];
+    const knobs = [...root.querySelectorAll(".handle")];
+    const places = () => knobs.map(knob => knob.getAttribute("transform")).join();
+    root.addEventListener("pointermove", ({ timeStamp, buttons }) => {
+        if (!buttons) return;
+        const before = places(), channel = new MessageChannel();
+        const next = () => requestAnimationFrame(() => channel.port2.postMessage(0));
+        channel.port1.onmessage = () => {
+            const now = performance.now();
+            if (places() === before) next();
+            else window.frames_ms.push(now - timeStamp);
+        };
+        next();
+    }, { capture: true });
+}"""

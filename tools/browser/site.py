@@ -1,12 +1,21 @@
-"""A folder of web pages, served on this machine as the code host would."""
+"""A folder of web pages, served on this machine as the code host would, and a page of explorers for it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from babygpt.live.explorers.formulas import Formula
+from tools.book.computed import computed_html, write_scripts
+
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers</title>
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
+<style>body {{ margin: 12px; background: white }} .computed {{ margin: 24px 0 }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #131416; color: #ddd }} }}</style>
+<main><h1>Explorers</h1>{}</main></html>"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -26,3 +35,13 @@ def serve_folder(folder: Path) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def write_explorers(folder: Path, formulas: Sequence[Formula], words: str = "") -> None:
+    """Write index.html: explorers that the page computes, as the book has them.
+
+    words  HTML above them
+    """
+    write_scripts({formula.name for formula in formulas}, folder)
+    body = words + "".join(computed_html(formula.state(), "") for formula in formulas)
+    (folder / "index.html").write_text(PAGE.format(body), encoding="utf-8")

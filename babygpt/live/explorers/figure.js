@@ -217,6 +217,7 @@ class Page {
       const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(layer.getScreenCTM().inverse());
       return [x, y];
     };
+    knob.addEventListener("touchstart", event => event.preventDefault()); // touch-action has no effect inside an SVG
     knob.addEventListener("pointerdown", event => {
       held = point(event).map((n, i) => place[i] - n);
       knob.setPointerCapture(event.pointerId);

@@ -10,6 +10,7 @@ from typing import Any
 
 import anywidget
 import traitlets
+from PIL import Image
 
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA
@@ -56,7 +57,7 @@ class Formula(anywidget.AnyWidget):
         facts = [facts_of(control) for control in controls]
         super().__init__(title=title, controls=facts, _esm=source(name))
         self.add_traits(**{fact["name"]: trait_of(fact).tag(sync=True) for fact in facts})
-        self.output = Output(self, self.words, Still((HERE / f"{name}.png").read_bytes(), self.words))
+        self.output = Output(self, self.words, still_of(name, title))
 
     def __repr__(self) -> str:
         return self.words
@@ -68,6 +69,15 @@ class Formula(anywidget.AnyWidget):
         """Return all that a page needs, as JSON: names, controls, and the value of each control."""
         names = ["name", "title", "controls", *(fact["name"] for fact in self.controls)]
         return {name: getattr(self, name) for name in names}
+
+
+def still_of(name: str, title: str) -> Still | None:
+    """Return the picture of an explorer, which tools/screenshots.py takes; a new explorer has none yet."""
+    path = HERE / f"{name}.png"
+    if not path.exists():
+        return None
+    with Image.open(path) as picture:
+        return Still(path.read_bytes(), f"explorer: {title}: {picture.info['Description']}")
 
 
 def trait_of(facts: dict[str, Any]) -> Any:
@@ -165,3 +175,6 @@ def polar() -> Formula:
         THETA,
     ]
     return Formula("polar gates", "polar", controls)
+
+
+FORMULAS = (sinusoidal, rotary, alibi, gaussian, branches, polar)

@@ -1,6 +1,6 @@
 // Polar gates: waves that multiply queries and keys, and what of two positions is left in a score.
 
-import { COLOURS, explorer, format, frequencies, html, most, put, range, svg, unevenness } from "./figure.js";
+import { COLOURS, dot, explorer, format, frequencies, html, most, put, range, svg, unevenness } from "./figure.js";
 
 const HEAD_DIM = 32, LAST = 48, SUMS = [24, 48, 72], SCALE = 2 / Math.sqrt(HEAD_DIM); // SCALE as in a model
 const [PERIOD, MASK] = [16, 13]; // from its token 13 on, every 16 tokens are MASK
@@ -20,12 +20,6 @@ const GATES = {
   "[cos, sin]": { q: wave => pairs(wave), k: wave => pairs(wave), masks: "k" },
   "[cos, sin], φ between": { q: wave => pairs(wave), k: pairs, masks: "k", words: "At i = j, scores times cos φ" },
 };
-
-function dot(a, b) {
-  let total = 0;
-  for (let n = 0; n < a.length; n++) total += a[n] * b[n]; // faster than reduce
-  return total;
-}
 
 function norm(vector) { // as in a model, with the eps of float64
   const size = Math.sqrt(dot(vector, vector) / vector.length + Number.EPSILON);

@@ -1,0 +1,352 @@
+"""Explorers computed in the page: their numbers are the package's, and their handles move what they show."""
+
+import json
+import math
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+from torch import Tensor
+
+from babygpt.encodings import polar as gates
+from babygpt.encodings.alibi import slopes
+from babygpt.encodings.base import norm
+from babygpt.encodings.fourier import branch_codes
+from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
+from babygpt.encodings.rotary import angles, rotate
+from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.live.explorers import formulas
+from babygpt.metrics.inspection import reach
+from babygpt.metrics.parallel_texts import cosines
+from babygpt.models.transformer import score_scale
+from babygpt.positions import Positions
+from tools.browser.scripts import ENDS
+from tools.browser.site import serve_folder, write_explorers
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMULAS = {formula.name: formula for formula in (explore() for explore in formulas.FORMULAS)}
+FIRST = {name: {one["name"]: one["value"] for one in formula.controls} for name, formula in FORMULAS.items()}
+AWAY = torch.arange(65).double()  # tokens
+
+# ---------------------------------------------------------------- what each explorer measures, in Python
+
+
+def rope_scores(theta: float) -> Tensor:
+    """Scores of q = k = (1, ..., 1), normalised and rotated as in a model of 32 channels: (65, 65)."""
+    rotated = rotate(norm(torch.ones(1, 1, 65, 32).double()), AWAY, theta)[0, 0]
+    return rotated @ rotated.T * score_scale(rotated)
+
+
+def max_step(scores: Tensor) -> Tensor:
+    return (scores[1:, 1:] - scores[:-1, :-1]).abs().max()
+
+
+def measure_sinusoid(position: float, width: int, theta: float) -> dict[str, Any]:
+    table = sinusoid(torch.cat([AWAY[:64], torch.tensor([position])]), width, theta).double()
+    turning = (frequencies(width, theta) * 64 >= 2 * math.pi).sum()
+    return {"table": table[:64], "likeness": table[:64] @ table[64] / (width / 2), "turning": turning}
+
+
+def measure_rope(position: float, distance: float, pair: int, theta: float) -> dict[str, Any]:
+    omega, scores = frequencies(32, theta)[pair - 1], rope_scores(theta)[0]
+    hands = omega * torch.tensor([[n, n - distance] for n in (position, position + 37)]).double()
+    score = angles(torch.tensor(distance), 32, theta).cos().mean()
+    found = {"omega": omega, "hands": hands, "between": hands[0, 0] - hands[0, 1]}
+    return found | {"scores": scores / scores[0], "score": score}
+
+
+def measure_alibi(distance: int, n_head: int, steepness: float, theta: float) -> dict[str, Any]:
+    scores = {f"head {h + 1}": -steepness * slope * AWAY for h, slope in enumerate(slopes(n_head).double())}
+    scores["RoPE"] = rope_scores(theta)[0] - rope_scores(theta)[0, 0]
+    weights = {name: score.softmax(dim=0).cumsum(dim=0) for name, score in scores.items()}
+    near = {name: weight[distance] for name, weight in weights.items()}
+    return {"scores": scores, "weights": weights, "near": near}
+
+
+def measure_gaussian(kernel: str, position: int, **four: float) -> dict[str, Any]:
+    sigmas, alphas = ([four[f"{name}{j}"] for j in (1, 2)] for name in ("sigma", "alpha"))
+    log_alphas, log_sigmas = (torch.tensor(values).double().log() for values in (alphas, sigmas))
+    parts = log_kernel(AWAY, log_alphas[:, None, None], log_sigmas[:, None, None]).exp()
+    K, plain = log_kernel(AWAY, log_alphas, log_sigmas).exp(), rope_scores(10_000.0)
+    added = plain + log_kernel(AWAY[:, None] - AWAY, log_alphas, log_sigmas)
+    scores = added if kernel == "relative" else plain * K[:, None] * K
+    shares = [row[position, : position + 1].softmax(dim=0) for row in (scores, plain)]
+    encoding = RelativeGaussian(32, alphas, sigmas, learnable=False)
+    found = {"half": reach(encoding, 0.5), "hundredth": reach(encoding, 0.01), "step": max_step(scores)}
+    found |= {"K": K, "parts": parts, "scores": scores, "plain": plain}
+    return found | {"rows": dict(zip(("with", "rope"), shares, strict=True))}
+
+
+def measure_branches(stride: float, n: int, width: int, theta: float) -> dict[str, Any]:
+    added, turned = (codes.double() for codes in branch_codes(width, theta, stride, n).values())
+    alike, slowest = cosines(added), angles(AWAY[:n] * stride, width, theta)[:, -1].cos()
+    found = {"fourier": alike, "rope": cosines(turned), "alike": alike[0], "slowest": slowest}
+    return found | {"distance": (added[0] - added[1]).norm()}
+
+
+class Product(gates.GatesLast):
+    """Gate of the note, cos(i omega) cos(phi), in float64 and without the norm after it."""
+
+    def gate(self, positions: Positions) -> Tensor:
+        return self.wave(positions).cos() * self.phi.cos()
+
+
+def measure_polar(gate: str, order: str, alpha: float, phi: float, theta: float) -> dict[str, Any]:
+    kinds = (Product, gates.GatesLast, gates.KeysOnly, gates.Quadrature, gates.LearnedPhase)
+    kind = dict(zip(formulas.GATES, kinds, strict=True))[gate]
+    norm_last, hidden = order == formulas.ORDERS[0], torch.arange(49) % 16 >= 13  # MASK tokens
+
+    def scores_of(alpha: float, masked: Tensor) -> tuple[Tensor, Tensor]:  # and the gates of keys
+        heads: Any = {"n_head": 1} if kind is gates.LearnedPhase else {}
+        encoding = kind(**heads, head_dim=32, alpha=alpha, theta=theta).double()
+        for phase in encoding.parameters():
+            torch.nn.init.constant_(phase, math.radians(phi))
+        ones, positions = torch.ones(1, 1, 49, 32).double(), Positions(torch.arange(49), masked=masked[None])
+        q, k = (x[0, 0].detach() for x in encoding.transform_qk(ones, ones, positions))
+        q, k = (norm(q), norm(k)) if norm_last else (q, k)
+        return q @ k.T * score_scale(ones), k
+
+    (scores, keys), (plain, _) = scores_of(alpha, hidden), scores_of(alpha, hidden & False)
+    half, doubled = torch.arange(-12, 13), math.ceil(math.log2(float(plain.abs().max()) / 12 + 1e-9))
+    across = torch.stack([plain[n // 2 + half, n // 2 - half] for n in (24, 48, 72)])
+    found = {"gates": keys, "scores": scores, "moved": (scores - scores_of(1.0, hidden)[0]).abs().max()}
+    found |= {"step": max_step(plain), "uneven": (plain - plain.T).abs().max(), "across": across}
+    found |= {"apart": (across.amax(dim=0) - across.amin(dim=0)).max()}
+    return found | {"top": {"gates": 2 if norm_last else 1, "scores": 12 * 2 ** max(0, doubled)}}
+
+
+MEASURE_ALL = """async ([module, settings]) => {
+    const { measure } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
+    return JSON.stringify(settings.map(measure));
+}"""
+
+
+def measure(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    found: Callable[..., dict[str, Any]] = globals()[f"measure_{name}"]
+    return found(**values)
+
+
+def settings_of(name: str) -> list[dict[str, Any]]:
+    """Each control at its ends and in its middle, and 40 draws of all of them."""
+    draw = random.Random(31)
+    stops = {one["name"]: one.get("stops") or one["options"] for one in FORMULAS[name].controls}
+    ends = [FIRST[name] | {key: all_[i]} for key, all_ in stops.items() for i in (0, len(all_) // 2, -1)]
+    drawn = [{key: draw.choice(all_) for key, all_ in stops.items()} for _ in range(40)]
+    dragged = drawn if name in ("rope", "sinusoid") else []  # measured between two positions, too
+    return [*ends, *drawn, *(one | {"position": one["position"] + draw.random()} for one in dragged)]
+
+
+def require_equal(found: Any, expected: Any, where: str) -> None:
+    if isinstance(expected, dict):
+        assert set(found) == set(expected), where
+        for key, value in expected.items():
+            require_equal(found[key], value, f"{where}: {key}")
+    else:
+        np.testing.assert_allclose(found, torch.as_tensor(expected).numpy(), 1e-6, 1e-6, err_msg=where)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_number_is_that_of_the_package(name: str, browser: Browser):
+    page, settings = browser.new_page(), settings_of(name)
+    measured = json.loads(page.evaluate(MEASURE_ALL, [formulas.source(name), settings]))
+    for values, found in zip(settings, measured, strict=True):
+        require_equal(found, measure(name, values), str(values))
+    page.close()
+
+
+# ---------------------------------------------------------------- a page with all of them
+
+MATRICES = {"sinusoid": "table", "gaussian": "scores", "branches": "fourier rope", "polar": "gates scores"}
+SHOWN = """async () => {
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    const parts = [...document.querySelectorAll("select, output, .explorer-title")];
+    return parts.map(part => part.value ?? part.innerText);
+}"""
+OUTSIDE = """all => all.map(it => it.getBoundingClientRect()).filter(({ left, right }) =>
+    left < 0 || right > innerWidth).length"""
+PHONE = {"viewport": {"width": 360, "height": 700}, "has_touch": True, "is_mobile": True}
+Visit = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("explorers")
+    write_explorers(folder, list(FORMULAS.values()), '<p><em class="light-clock">the clock</em></p>')
+    with serve_folder(folder) as served:
+        yield served
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visit]:
+    """Open the page, which at the end must have raised no error and asked nobody else for anything."""
+    pages, wrong = list[Page](), list[str]()
+
+    def open_page(query: str = "", **options: Any) -> Page:
+        page = browser.new_page(**options)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on(
+            "request",
+            lambda sent: None if sent.url.startswith((address, "data:")) else wrong.append(sent.url),
+        )
+        page.goto(address + query)
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert wrong == []
+
+
+def explorer(page: Page, name: str) -> Locator:
+    return page.locator(f"[data-explorer={name}] > .explorer")
+
+
+def shown(page: Page) -> list[str]:
+    """What the controls and titles of all explorers say, after the next frame."""
+    found: list[str] = page.evaluate(SHOWN)
+    return found
+
+
+def numbers(words: str) -> list[float]:
+    return [float(n) for n in re.findall(r"-?\d[\d.]*", words.replace("−", "-").replace(",", ""))]
+
+
+def drag(page: Page, ends: dict[str, Any], touch: bool = False) -> None:
+    (x, y), (to_x, to_y) = ends["now"]["place"], ends["then"]["place"]
+    if not touch:
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(to_x, to_y, steps=6)
+        page.mouse.up()
+        return
+    finger = page.context.new_cdp_session(page)
+    for i, kind in enumerate(["touchStart", *["touchMove"] * 6, "touchEnd"]):
+        at = {"x": x + (to_x - x) * i / 6, "y": y + (to_y - y) * i / 6}
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at] if i < 7 else []})
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("device", [{}, PHONE], ids=["mouse", "finger"])
+def test_a_handle_dragged_to_where_it_stands_for_a_value_sets_it_and_no_other(
+    name: str, device: dict[str, Any], visit: Visit
+):
+    page = visit(**device)
+    root, first = explorer(page, name), shown(page)
+    for nth in range(root.locator(".handle").count()):
+        ends = root.evaluate(ENDS, [nth, 3])
+        now, then, scrolled = ends["now"], ends["then"], page.evaluate("scrollY")
+        drag(page, ends, touch=bool(device))
+        assert page.evaluate("scrollY") == scrolled
+        after = root.evaluate(ENDS, [nth, 0])["now"]
+        found, expected = (numbers(" ".join(one["values"])) for one in (after, then))
+        assert found == pytest.approx(expected, rel=0.03, abs=1e-9), (nth, ends["name"])
+        assert after["values"] != now["values"]
+        if after["values"] == then["values"]:
+            assert after["picture"] == then["picture"] != now["picture"]
+        root.get_by_role("button", name="reset").click()
+        assert shown(page) == first
+
+
+def test_keys_move_a_handle_from_stop_to_stop(visit: Visit):
+    page = visit()
+    steps = {
+        "Home": 0,
+        "ArrowRight": 1,
+        "PageUp": 11,
+        "ArrowUp": 12,
+        "PageDown": 2,
+        "End": -1,
+        "ArrowLeft": -2,
+    }
+    for name, formula in FORMULAS.items():
+        knob = explorer(page, name).locator(".handle").first
+        label = knob.get_attribute("aria-label")
+        stops = next(one["stops"] for one in formula.controls if one["label"] == label)
+        for key, at in steps.items():
+            knob.press(key)
+            expect(knob).to_have_attribute("aria-valuenow", f"{stops[at]:g}")
+            assert numbers(knob.get_attribute("aria-valuetext") or "") == pytest.approx([stops[at]], rel=0.01)
+
+
+def test_a_cell_of_a_matrix_is_read_by_pointer_and_by_keys(visit: Visit):
+    page = visit()
+    for name, matrices in MATRICES.items():
+        for nth, matrix in enumerate(matrices.split()):
+            panel = explorer(page, name).locator(".explorer-panel:has(canvas)").nth(nth)
+            rows, canvas = measure(name, FIRST[name])[matrix], panel.locator("canvas")
+            width, height = canvas.evaluate("it => [it.clientWidth, it.clientHeight]")
+            canvas.hover(position={"x": 5.5 * width / len(rows[0]), "y": 3.5 * height / len(rows)})
+            for key, i, j in (("ArrowDown", 3, 5), ("ArrowRight", 4, 5), ("ArrowLeft", 4, 6)):
+                first, second, value = numbers(panel.locator(".explorer-readout").inner_text())
+                assert (first, second, value) == pytest.approx(
+                    (i, j, float(rows[i, j])), abs=0.006, rel=0.006
+                )
+                canvas.press(key)
+
+
+def test_the_address_keeps_the_values_and_foreign_ones_are_ignored(visit: Visit):
+    page = visit("?mine=1")
+    first = shown(page)
+    for name in ("rope", "sinusoid"):
+        drag(page, explorer(page, name).evaluate(ENDS, [0, 3]))
+        page.wait_for_url(re.compile(rf"mine=1.*{name}\.\w+="))
+    sent = visit(page.url[page.url.index("?") :])
+    assert shown(sent) == shown(page) != first
+    for name in ("rope", "sinusoid"):
+        explorer(sent, name).get_by_role("button", name="reset").click()
+    sent.wait_for_url(re.compile(r"\?mine=1$"))
+    wrong = (
+        "rope.position=999&rope.theta=two&rope.pair=&rope.distance=-1&alibi.n_head=3&polar.gate=<b>&rope.x=1"
+    )
+    assert shown(visit(f"?{wrong}")) == first
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_its_window_and_can_be_read_by_everyone(scheme: str, visit: Visit):
+    page = visit(color_scheme=scheme)
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["help"], one["nodes"]) for one in found] == []
+    for width in (360, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        parts = page.locator(
+            ".explorer :is(.explorer-panel, .handle circle:last-child, input, select, output)"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert parts.evaluate_all(OUTSIDE) == 0
+
+
+def test_words_light_up_the_panels_of_their_name_while_a_pointer_is_on_them(visit: Visit):
+    page = visit()
+    lit = page.locator(".lit")
+    page.locator("em").hover()
+    assert lit.evaluate_all("all => all.map(it => it.dataset.part)") == ["clock"]
+    page.locator("h1").hover()
+    expect(lit).to_have_count(0)
+
+
+def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = r"^```\w+\n(?://|#) babygpt/live/explorers/\S+\n(.*?)^```"
+    module, controls = re.findall(blocks, text, re.S | re.M)
+    (tmp_path / "kerple.js").write_text(module, encoding="utf-8")
+    (tmp_path / "figure.js").write_bytes((formulas.HERE / "figure.js").read_bytes())
+    monkeypatch.setattr(formulas, "HERE", tmp_path)
+    exec(controls, made := dict(vars(formulas)))
+    write_explorers(tmp_path, [made["kerple"]()])
+    page = browser.new_page()
+    page.goto((tmp_path / "index.html").as_uri())
+    root = explorer(page, "kerple")
+    ends = root.evaluate(ENDS, [0, 3])
+    drag(page, ends)
+    assert root.evaluate(ENDS, [0, 0])["now"]["values"] == ends["then"]["values"]
+    expect(root.locator(".explorer-title")).to_contain_text(f"takes {2 * math.log1p(64):.2f} from a score")
+    page.close()
