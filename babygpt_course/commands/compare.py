@@ -18,7 +18,6 @@ from babygpt.cli.options import (
     options_from,
     output_lock,
     refuse_unwritable,
-    save_every_option,
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
@@ -26,7 +25,7 @@ from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
-from babygpt_course.notes import comparison_report as report
+from babygpt_course.notes import ablation as report
 from babygpt_course.notes import generations
 from babygpt_course.notes.ablation import Ablation, AblationConfig, run_ablation
 from babygpt_course.notes.curriculum import require_same_characters
@@ -51,21 +50,18 @@ def compare() -> None:
 )
 @options_from(AblationConfig)
 @click.option("--out-dir", default=".", show_default=True, type=PATH, help="where everything goes")
-@save_every_option
 @corpus_option
 @options_from(ModelConfig, block_size=64)
 @options_from(TrainConfig, skip=["steps", "eval_every", "seed"], batch_size=16)
-def encodings(
-    seeds: list[int], variants: list[str], out_dir: Path, corpus: str, save_every: int, **flags: Any
-) -> None:
+def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str, **flags: Any) -> None:
     """Train variants of v7 from several seeds, and compare them.
 
     All variants of a seed see the same batches with the same masks. Writes ablation_results.json, the
     pictures val_loss_curve.png and summary_bars.png in ablation_plots/, and the weights of every run in
     weights/ablation/.
 
-    After Ctrl-C or a crash, the same command goes on: it skips finished runs and continues an unfinished one
-    from its last checkpoint. It can also add seeds and variants. For other settings choose another --out-dir.
+    After Ctrl-C or a crash, the same command goes on with the next run; finished ones are kept. It can also
+    add seeds and variants. For other settings choose another --out-dir.
 
     The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, at 8
     or 9 steps a second.
@@ -76,11 +72,11 @@ def encodings(
     model = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
     training = TrainConfig(**fields_of(TrainConfig, flags))
     config = AblationConfig(**fields_of(AblationConfig, flags))
-    ablation = Ablation(text, model, training, config, out_dir, save_every)
+    ablation = Ablation(text, model, training, config, out_dir)
     try:
         results = run_ablation(ablation, variants, seeds, click.echo, command_line())
     except KeyboardInterrupt:
-        raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
+        raise click.ClickException("interrupted; the same command goes on with the next run") from None
     for line in report.report_lines(results):
         click.echo(line)
     for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):

@@ -39,7 +39,7 @@ def test_compare_encodings_writes_what_note_000_names(compared):
     each = [gap["each"] for gap in results["paired"]["polar - rope"].values()]
     loss = {(r["variant"], r["seed"]): r["val_loss"] for r in results["runs"]}
     assert each[0]["2"] == pytest.approx(loss["polar", 2] - loss["rope", 2])
-    assert "polar - rope, paired: validation loss" in result.stdout
+    assert "polar - rope: masked-token validation loss" in result.stdout
     assert "validation loss on 8 windows of 16 characters" in result.stdout
 
 
