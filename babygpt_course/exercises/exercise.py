@@ -1,8 +1,9 @@
-"""Exercises: a task, checks that test an answer, hints one by one, a picture and a solution."""
+"""Exercises: a task, checks that test an answer on random inputs, hints one by one, a picture, a solution."""
 
 import ast
 import inspect
 import io
+import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 from matplotlib.figure import Figure
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
@@ -181,6 +182,24 @@ class Exercise:
         imports = needed_imports(text, sys.modules[self.answer.__module__])
         cell.text = "\n".join([*imports, "", "", text] if imports else [text])
         return cell
+
+
+def dice(draw: Generator) -> random.Random:
+    """Return Python's own random generator, with a drawn seed."""
+    return random.Random(int(torch.randint(2**30, (), generator=draw)))
+
+
+def integer(draw: Generator, low: int, high: int) -> int:
+    """Draw a whole number from low up to, but not including, high."""
+    return int(torch.randint(low, high, (), generator=draw))
+
+
+def randomize_(model: nn.Module, draw: Generator) -> Any:
+    """Fill a model with random weights, so that an untrained one computes something, and return it."""
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=draw) * p.shape[-1] ** -0.5)
+    return model
 
 
 def each(check: Callable[..., object], *asked: Any) -> list[Check]:

@@ -11,8 +11,7 @@ from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
 from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
 from babygpt_course.exercises.compare import beyond, plain
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_00")
 

@@ -11,8 +11,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import beyond, describe
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_01")
 

@@ -9,8 +9,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, expect, require
 from babygpt_course.exercises.compare import beyond, describe
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_02")
 
@@ -190,10 +189,7 @@ def leaves_no_doubt(answer: Any, _: Generator) -> None:
 
 
 BEYOND_V2 = Exercise(
-    TASKS["A text that v2 cannot learn"],
-    [few_texts, leaves_no_doubt, v2_fails],
-    ["aab", "bba"],
-    seconds=20.0,
+    TASKS["A text that v2 cannot learn"], [few_texts, leaves_no_doubt, v2_fails], ["aab", "bba"], seconds=20.0
 )
 
 EXERCISES = (SECOND_WORD, VOTES, ADDITIVE, BEYOND_V2)

@@ -13,8 +13,7 @@ from babygpt.models.transformer import Block, Context, Transformer
 from babygpt.positions import Positions
 from babygpt_course.exercises.checks import ask_tensor, ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import describe, difference
-from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_03a")
 

@@ -8,8 +8,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
 from babygpt_course.exercises.compare import beyond, describe, things, whole
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_03b")
 

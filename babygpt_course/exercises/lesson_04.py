@@ -18,8 +18,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt_course.exercises.checks import ask, ask_bool, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, things, whole
-from babygpt_course.exercises.draws import dice, integer, randomize_
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_04")
 

@@ -12,8 +12,7 @@ from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, things
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_05")
 
@@ -131,11 +130,7 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
     require(share <= SHARE, f"σ = {sigma:g} leaves {beyond(share, SHARE, '%')} of the weight {far}")
 
 
-WIDTH = Exercise(
-    TASKS["A width that keeps the name"],
-    [width, keeps_the_name, forgets_the_rest],
-    41.0,
-)
+WIDTH = Exercise(TASKS["A width that keeps the name"], [width, keeps_the_name, forgets_the_rest], 41.0)
 
 NAMES = ("distance", "near", "finite")
 LAST = 500  # the last position

@@ -15,8 +15,7 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, difference, plain, things, whole
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_06")
 

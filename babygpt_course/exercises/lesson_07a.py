@@ -13,8 +13,7 @@ from torch import Generator, Tensor
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, beyond, describe
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07a")
 
@@ -79,9 +78,7 @@ def is_tight(attempt: Any, draw: Generator) -> None:
 
 
 NELBO = Exercise(
-    TASKS["The bound of three tokens"],
-    [*each(ask_bounds, (1, 1), 2, (3, 4, 5)), is_tight],
-    nelbo_answer,
+    TASKS["The bound of three tokens"], [*each(ask_bounds, (1, 1), 2, (3, 4, 5)), is_tight], nelbo_answer
 )
 
 MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
@@ -107,9 +104,7 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
 
 
 AT_ONCE = Exercise(
-    TASKS["Texts that cannot be written at once"],
-    [language, needs_all, impossible_at_once],
-    ["aaaa", "bbbb"],
+    TASKS["Texts that cannot be written at once"], [language, needs_all, impossible_at_once], ["aaaa", "bbbb"]
 )
 
 

@@ -8,8 +8,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import Unusable, ask_tensors, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, beyond, describe, difference
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07b")
 

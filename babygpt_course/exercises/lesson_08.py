@@ -20,8 +20,7 @@ from babygpt.positions import Positions
 from babygpt.training import train
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
-from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 from babygpt_course.studies.paired import critical_t
 
 TASKS = read_tasks("lesson_08")
@@ -78,11 +77,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
         require_equal(got[part], want[part], f"{what} {PARTS[part]}", mistakes, hint, 1e-6)
 
 
-VERDICT = Exercise(
-    TASKS["A verdict, in pairs"],
-    each(judges, 0, 1, 2),
-    verdict_answer,
-)
+VERDICT = Exercise(TASKS["A verdict, in pairs"], each(judges, 0, 1, 2), verdict_answer)
 
 
 def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:

@@ -15,8 +15,7 @@ from babygpt.encodings import sinusoidal
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import Wrong, ask, ask_bool, ask_parts, require_equal, require_shape
 from babygpt_course.exercises.compare import describe, difference
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, each, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_10")
 
