@@ -62,9 +62,6 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
 @options_from(EpochConfig)
 @options_from(CodeConfig)
 @click.option("--init-weight", type=PATH, help="begin with this checkpoint's weights")
-@click.option(
-    "--other-code", is_flag=True, help="allow its fixed code another stride, theta, size, isolation"
-)
 @click.option("--out-dir", type=PATH, help="new folder  [default: weights/pretrain-PE]")
 @corpus_option
 @click.option("--chars", default=100_000, show_default=True, help="tales only: characters to train on")
@@ -112,7 +109,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
         if saved:
             require_same_text(path, saved, stage.corpus)
         elif flags["init_weight"]:
-            curriculum.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
+            curriculum.load_weights(stage, locate(flags["init_weight"]))
         as_json = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
         run = stage.saved_run(path, {"corpus": flags["corpus"], "flags": as_json}, saved)
         run.train(save_every)

@@ -274,10 +274,9 @@ def find_checkpoint(path: Path) -> Path:
     return found
 
 
-def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
+def load_weights(stage: Stage, path: Path) -> None:
     """Copy the weights of a checkpoint into a stage's model.
 
-    other_code  whether a fixed code may differ in stride, theta, size or isolation
     A trainable table may follow a fixed code: it begins as the code that the weights were trained with.
     Raises BadInput naming the setting that does not fit, with both values.
     """
@@ -291,16 +290,10 @@ def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
     defaults = VERSIONS[stage.version].options()
     ours = {**defaults, **asdict(stage.model.config), **stage.options}
     theirs = {**defaults, **asdict(loaded.model.config), **loaded.options}
-    table = loaded.options.get("learnable")
-    fresh = bool(stage.options.get("learnable")) and not table
-    # No weight depends on these. But a trained table keeps its size and its initial theta.
-    free = {"stride", "isolated"} | (set() if table else {"theta", "max_positions"})
+    fresh = bool(stage.options.get("learnable")) and not loaded.options.get("learnable")
     for name in {**ours, **theirs}:
-        if name == "learnable" and fresh:
-            continue
-        if ours.get(name) != theirs.get(name) and not (other_code and name in free):
-            hint = "; the weights would fit: --other-code uses them" if name in free else ""
-            raise BadInput(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)}){hint}")
+        if ours.get(name) != theirs.get(name) and not (name == "learnable" and fresh):
+            raise BadInput(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)})")
     begun = {"encoding.table": stage.model.state_dict()["encoding.table"]} if fresh else {}
     stage.model.load_state_dict({**loaded.model.state_dict(), **begun})
 

@@ -175,17 +175,3 @@ def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
     checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(stage))
     with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
         load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)
-
-
-def test_a_trained_table_keeps_its_size_and_beginning(tmp_path: Path, small_corpus: Corpus) -> None:
-    config = ModelConfig(small_corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
-
-    def learnable(**code: float) -> Stage:
-        chosen = CodeConfig(**{"fpe_learnable": True, "fpe_max_positions": 300, **code})
-        return prepare_stage(small_corpus, "fpe", config, chosen, EpochConfig(max_steps=1))
-
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(learnable()))
-    load_weights(learnable(branch_stride=64), tmp_path / CHECKPOINT_NAME, other_code=True)
-    for other, says in (({"fpe_max_positions": 301}, "max_positions"), ({"fpe_theta": 9.0}, "theta")):
-        with pytest.raises(ValueError, match=rf"{says} \(.*\) is not that of .*\)$"):
-            load_weights(learnable(**other), tmp_path / CHECKPOINT_NAME, other_code=True)
