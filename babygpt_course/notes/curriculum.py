@@ -1,7 +1,6 @@
 """Train a model of parallel branches in stages, as note 002 does: `python -m babygpt pretrain`."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -23,13 +22,9 @@ from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches
 from babygpt.positions import Positions
-from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.saved_run import SavedRun, go_on
 
 CHECKPOINT_NAME = "pretrain.safetensors"
-NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # note 002's name for it
 VERSION_BY_PE = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
 CODE_FLAGS: dict[str, dict[str, str]] = {  # code -> option of its encoding -> field of CodeConfig
     "fpe": {
@@ -210,19 +205,6 @@ class Stage:
     objective: BranchEpochs
     plan: TrainConfig
 
-    def saved_run(self, path: Path, info: dict[str, Any], saved: Checkpoint | None = None) -> SavedRun:
-        """Return the run that trains this stage, new or continued from a checkpoint of the same run.
-
-        path   checkpoint to write
-        info   stored in the checkpoint, besides the plan of training and the text
-        """
-        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info}
-        training = Training(self.model, self.objective, self.plan)
-        run = SavedRun(path, self.version, training, self.corpus.tokenizer, about, options=self.options)
-        if saved:
-            go_on(run, saved)
-        return run
-
     def measure(self, n_texts: int = 256) -> dict[str, float]:
         """Measure the loss of the same validation texts alone and with other texts in the sequence.
 
@@ -256,22 +238,6 @@ def prepare_stage(
 
 
 # ---------------------------------------------------------------- beginning from a checkpoint
-
-
-def find_checkpoint(path: Path) -> Path:
-    """Return the checkpoint that a path stands for.
-
-    path     a checkpoint; a folder that `pretrain` made; note 002's name for the checkpoint in it,
-             FOLDER/pretrain_NUMBER.pth; or note 000's NAME.pt for NAME.safetensors
-    Raises BadInput if there is no such checkpoint.
-    """
-    found = path / CHECKPOINT_NAME if path.is_dir() else path
-    if not path.exists():
-        found = path.with_suffix(".safetensors") if path.suffix == ".pt" else path
-        found = path.with_name(CHECKPOINT_NAME) if NOTE_NAME.fullmatch(path.name) else found
-    if not found.is_file():
-        raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
-    return found
 
 
 def load_weights(stage: Stage, path: Path) -> None:

@@ -12,13 +12,13 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
+from babygpt_course.commands.parallel import locate
 from babygpt_course.notes.curriculum import (
     CHECKPOINT_NAME,
     BranchEpochs,
     CodeConfig,
     EpochConfig,
     Stage,
-    find_checkpoint,
     load_weights,
     prepare_stage,
     require_codes,
@@ -156,14 +156,14 @@ def test_a_code_knows_as_many_branches_as_its_table_has_rows(small_corpus: Corpu
 def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
     written = tmp_path / CHECKPOINT_NAME
     written.write_bytes(b"")
-    assert find_checkpoint(written) == written
-    assert find_checkpoint(tmp_path) == find_checkpoint(tmp_path / "pretrain_512.pth") == written
+    assert locate(written) == written
+    assert locate(tmp_path) == locate(tmp_path / "pretrain_512.pth") == written
     for wrong in ("pretrain_.pth", "pretrain_512.pt", "other_512.pth", "my_pretrain_512.pth"):
         with pytest.raises(ValueError, match=re.escape(f"no checkpoint at {tmp_path / wrong}")):
-            find_checkpoint(tmp_path / wrong)
+            locate(tmp_path / wrong)
     there = tmp_path / "pretrain_512.pth"
     there.write_bytes(b"")
-    assert find_checkpoint(there) == there
+    assert locate(there) == there
 
 
 def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
