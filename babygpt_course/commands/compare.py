@@ -18,7 +18,6 @@ from babygpt.cli.options import (
     options_from,
     output_lock,
     refuse_unwritable,
-    save_every_option,
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
@@ -26,9 +25,9 @@ from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
-from babygpt_course.notes import comparison_report as report
+from babygpt_course.notes import ablation as report
 from babygpt_course.notes import generations
-from babygpt_course.notes.ablation import Ablation, AblationConfig, parse_variant, run_ablation
+from babygpt_course.notes.ablation import Ablation, AblationConfig, run_ablation
 from babygpt_course.notes.curriculum import require_same_characters
 from babygpt_course.notes.generations import GenerationConfig
 
@@ -51,21 +50,18 @@ def compare() -> None:
 )
 @options_from(AblationConfig)
 @click.option("--out-dir", default=".", show_default=True, type=PATH, help="where everything goes")
-@save_every_option
 @corpus_option
 @options_from(ModelConfig, block_size=64)
 @options_from(TrainConfig, skip=["steps", "eval_every", "seed"], batch_size=16)
-def encodings(
-    seeds: list[int], variants: list[str], out_dir: Path, corpus: str, save_every: int, **flags: Any
-) -> None:
+def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str, **flags: Any) -> None:
     """Train variants of v7 from several seeds, and compare them.
 
     All variants of a seed see the same batches with the same masks. Writes ablation_results.json, the
     pictures val_loss_curve.png and summary_bars.png in ablation_plots/, and the weights of every run in
     weights/ablation/.
 
-    After Ctrl-C or a crash, the same command goes on: it skips finished runs and continues an unfinished one
-    from its last checkpoint. It can also add seeds and variants. For other settings choose another --out-dir.
+    After Ctrl-C or a crash, the same command goes on with the next run; finished ones are kept. It can also
+    add seeds and variants. For other settings choose another --out-dir.
 
     The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, at 8
     or 9 steps a second.
@@ -76,11 +72,11 @@ def encodings(
     model = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
     training = TrainConfig(**fields_of(TrainConfig, flags))
     config = AblationConfig(**fields_of(AblationConfig, flags))
-    ablation = Ablation(text, model, training, config, out_dir, save_every)
+    ablation = Ablation(text, model, training, config, out_dir)
     try:
         results = run_ablation(ablation, variants, seeds, click.echo, command_line())
     except KeyboardInterrupt:
-        raise click.ClickException(f"interrupted; the same command goes on in {out_dir}") from None
+        raise click.ClickException("interrupted; the same command goes on with the next run") from None
     for line in report.report_lines(results):
         click.echo(line)
     for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
@@ -94,14 +90,12 @@ def encodings(
 @click.option("--output", required=True, type=PATH, help="where the results go, as JSON")
 @click.option("--overwrite", is_flag=True, help="replace an output that is there already")
 @click.option("--corpus", help="where the prompts come from  [default: what the models were trained on]")
-@click.option("--alpha-grid", default="", callback=list_of(float), help="also with these alphas, as 0,0.3,1")
-@click.option("--threshold-grid", default="", callback=list_of(float), help="also with these thresholds")
 def generation(
     rope_weights: Path, polar_weights: Path, output: Path, overwrite: bool, corpus: str | None, **flags: Any
 ) -> None:
     """Let two models of masked diffusion continue the same prompts, and measure what they wrote.
 
-    The weights may be called by the note's names, which end in .pt.
+    The weights may be called by the note's names, which end in .pt. The table names each model by its file.
 
     Prompts are windows of the validation text; their true continuations are measured too, as a yardstick.
     distinct, repeat_3gram and entropy (nats) are taken over characters, and over words if the corpus has
@@ -112,32 +106,18 @@ def generation(
     with output_lock(output, "--output", overwrite):
         config = GenerationConfig(**fields_of(GenerationConfig, flags))
         paths = (locate(rope_weights), locate(polar_weights))
-        models = load_models(paths, config)
-        alphas, thresholds = flags["alpha_grid"], flags["threshold_grid"]
-        if alphas and not any(hasattr(one.model.encoding, "alpha") for one in models.values()):
-            raise BadInput(f"--alpha-grid: neither {' nor '.join(models)} has an alpha")
-        text = common_corpus(corpus, dict(zip(paths, models.values(), strict=True)))
-        found = generations.compare_generations(text, models, config, alphas, thresholds)
+        loaded = {path: generations.load_denoiser(path, config) for path in paths}
+        models = {path.stem: one for path, one in loaded.items()}
+        if len(models) < 2:
+            raise BadInput(f"--rope-weights and --polar-weights are both called {paths[0].stem}; rename one")
+        text = common_corpus(corpus, loaded)
+        found = generations.compare_generations(text, models, config)
         about = {"command": command_line(), "settings": asdict(config), "corpus": text.name}
         results = {**about, "weights": dict(zip(models, map(str, paths), strict=True)), **found}
         for line in generations.table_lines(results):
             click.echo(line)
         write_atomically(output, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
         click.echo(f"wrote {output}")
-
-
-def load_models(paths: tuple[Path, Path], config: GenerationConfig) -> dict[str, Checkpoint]:
-    """Load the two models, named by their variants, or by their files if these are the same."""
-    loaded = [generations.load_denoiser(path, config) for path in paths]
-    names = [parse_variant(model.version) for model in loaded]
-    if names[0] == names[1]:
-        names = [path.stem for path in paths]
-    if names[0] == names[1]:
-        raise BadInput(f"--rope-weights ({paths[0]}) and --polar-weights ({paths[1]}) are both {names[0]}")
-    for flag, path, one in zip(("rope", "polar"), paths, loaded, strict=True):
-        if (name := parse_variant(one.version)) != flag:
-            click.echo(f"--{flag}-weights: {path} is a {one.version}, and is called {name}", err=True)
-    return dict(zip(names, loaded, strict=True))
 
 
 def common_corpus(name: str | None, models: Mapping[Path, Checkpoint]) -> Corpus:

@@ -1,5 +1,7 @@
 """`pretrain` and `parallel-generate`: several texts in one sequence, with the flags of note 002."""
 
+import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,14 @@ from babygpt.errors import BadInput
 from babygpt.memory import require_memory
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
+from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.saved_run import load_unfinished, require_same_text
+from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 from babygpt_course.notes import curriculum
 from babygpt_course.notes.curriculum import CODE_FLAGS, CodeConfig, EpochConfig, Stage
+
+NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # note 002's name for a checkpoint
 
 
 def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, float]:
@@ -62,9 +67,6 @@ def split_learning_rate(ctx: click.Context, rate: float | None) -> dict[str, flo
 @options_from(EpochConfig)
 @options_from(CodeConfig)
 @click.option("--init-weight", type=PATH, help="begin with this checkpoint's weights")
-@click.option(
-    "--other-code", is_flag=True, help="allow its fixed code another stride, theta, size, isolation"
-)
 @click.option("--out-dir", type=PATH, help="new folder  [default: weights/pretrain-PE]")
 @corpus_option
 @click.option("--chars", default=100_000, show_default=True, help="tales only: characters to train on")
@@ -109,12 +111,16 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
             raise BadInput(f"{folder} holds {held[0]} already; choose another --out-dir, or say --resume")
         saved = resume_flags(ctx, path, flags) if resume else None
         stage = prepare(ctx, flags)
+        as_json = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
+        about = {"train": asdict(stage.plan), "text": stage.corpus.fingerprint()}
+        about |= {"corpus": flags["corpus"], "flags": as_json}
+        training = Training(stage.model, stage.objective, stage.plan)
+        run = SavedRun(path, stage.version, training, stage.corpus.tokenizer, about, options=stage.options)
         if saved:
             require_same_text(path, saved, stage.corpus)
+            go_on(run, saved)
         elif flags["init_weight"]:
-            curriculum.load_weights(stage, locate(flags["init_weight"]), flags["other_code"])
-        as_json = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
-        run = stage.saved_run(path, {"corpus": flags["corpus"], "flags": as_json}, saved)
+            curriculum.load_weights(stage, locate(flags["init_weight"]))
         run.train(save_every)
         print_stage(stage, run.training.step, run.complete(stage.measure))
         click.echo(f"wrote {path}")
@@ -149,8 +155,18 @@ def resume_flags(ctx: click.Context, path: Path, flags: dict[str, Any]) -> Check
 
 
 def locate(path: Path) -> Path:
-    """Return the checkpoint that a path or the note's name stands for; print which file it is."""
-    found = curriculum.find_checkpoint(path)
+    """Return the checkpoint that a path stands for, and print which file it is, if it is another one.
+
+    path     a checkpoint; a folder that `pretrain` made; note 002's name for the checkpoint in it,
+             FOLDER/pretrain_NUMBER.pth; or note 000's NAME.pt for NAME.safetensors
+    Raises BadInput if there is no such checkpoint.
+    """
+    found = path / curriculum.CHECKPOINT_NAME if path.is_dir() else path
+    if not path.exists():
+        found = path.with_suffix(".safetensors") if path.suffix == ".pt" else path
+        found = path.with_name(curriculum.CHECKPOINT_NAME) if NOTE_NAME.fullmatch(path.name) else found
+    if not found.is_file():
+        raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
     if found != path:
         click.echo(f"{path}: reading {found}", err=True)
     return found

@@ -1,8 +1,9 @@
-"""Exercises: a task, checks that test an answer, hints one by one, a picture and a solution."""
+"""Exercises: a task, checks that test an answer on random inputs, hints one by one, a picture, a solution."""
 
 import ast
 import inspect
 import io
+import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 from matplotlib.figure import Figure
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from babygpt.plots import answer_figure
 from babygpt.tables import MARKS, Source, Table, source
@@ -91,9 +92,10 @@ class Drawing:
 class Exercise:
     """A task with a checker.
 
-    text      one of `read_tasks`: "Name (level, 5 minutes)", then the task in Markdown, then a list of hints,
-              from the vaguest to the plainest; a blank line between the three
-    checks    requirement in a few words -> check, the most basic first; each tests the answer by itself
+    text      one of `read_tasks`: "Name (level, 5 minutes)", then the task in Markdown, then a list of the
+              requirements, then of hints, from the vaguest to the plainest; a blank line between the four
+    checks    one for each requirement, the most basic first, which tests the answer by itself; or requirement
+              -> check, if the text has no list of them
     answer    the solution: a value, or a function or class called ..._answer, whose source is shown
     mistakes  sentence that tells the learner -> answer of somebody who makes this mistake
     seconds   that a check may take; more than a few for one that trains
@@ -101,18 +103,21 @@ class Exercise:
     """
 
     text: str
-    checks: Mapping[str, Check]
+    checks: Any
     answer: Any
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = SECONDS
     picture: tuple[Callable[[Any], Tensor], str, str] | None = None
 
     def __post_init__(self) -> None:
-        title, task, hints = inspect.cleandoc(self.text).split("\n\n")
+        title, task, *required, hints = inspect.cleandoc(self.text).split("\n\n")
         self.name, _, effort = title.removesuffix(" minutes)").rpartition(" (")
         self.level, minutes = effort.split(", ")
         self.minutes, self.task = int(minutes), " ".join(task.split())
         self.hints = [" ".join(hint.split()) for hint in f"\n{hints}".split("\n- ")[1:]]
+        if not isinstance(self.checks, Mapping):
+            names = required[0].removeprefix("- [ ] ").split("\n- [ ] ")
+            self.checks = dict(zip(names, self.checks, strict=True))
         self.given = 0  # hints that the learner has seen
 
     def __repr__(self) -> str:
@@ -177,6 +182,33 @@ class Exercise:
         imports = needed_imports(text, sys.modules[self.answer.__module__])
         cell.text = "\n".join([*imports, "", "", text] if imports else [text])
         return cell
+
+
+def dice(draw: Generator) -> random.Random:
+    """Return Python's own random generator, with a drawn seed."""
+    return random.Random(int(torch.randint(2**30, (), generator=draw)))
+
+
+def integer(draw: Generator, low: int, high: int) -> int:
+    """Draw a whole number from low up to, but not including, high."""
+    return int(torch.randint(low, high, (), generator=draw))
+
+
+def randomize_(model: nn.Module, draw: Generator) -> Any:
+    """Fill a model with random weights, so that an untrained one computes something, and return it."""
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=draw) * p.shape[-1] ** -0.5)
+    return model
+
+
+def each(check: Callable[..., object], *asked: Any) -> list[Check]:
+    """Return a check for each thing asked: `check`, given one more argument, or those in a tuple."""
+
+    def with_more(more: Any) -> Check:
+        return lambda attempt, draw: check(attempt, draw, *(more if isinstance(more, tuple) else (more,)))
+
+    return list(map(with_more, asked))
 
 
 def read_tasks(lesson: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Exercises of notebook 00: the mirror of a story, units of a loss, the probability of a story, and luck."""
 
 import math
-from functools import partial
 from typing import Any
 
 import torch
@@ -12,8 +11,7 @@ from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
 from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
 from babygpt_course.exercises.compare import beyond, plain
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_00")
 
@@ -59,13 +57,7 @@ def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
 
 
 MIRROR = Exercise(
-    TASKS["The mirror of a story"],
-    checks={
-        "up to the answer, story and mirror hold the same characters": partial(mirrors, asked="characters"),
-        "the mirror of the mirror is the story": partial(mirrors, asked="the mirror"),
-        "the names are exchanged, everywhere and alone": partial(mirrors, asked="the names"),
-    },
-    answer=mirror_answer,
+    TASKS["The mirror of a story"], each(mirrors, "characters", "the mirror", "the names"), mirror_answer
 )
 
 
@@ -102,15 +94,7 @@ def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
         require_equal(got[number], units_answer(p)[number], what, unit_mistakes(p)[number])
 
 
-UNITS = Exercise(
-    TASKS["Nats, bits, and how many candidates"],
-    checks={
-        "nats per character": partial(gives_unit, number=0),
-        "bits per character": partial(gives_unit, number=1),
-        "perplexity": partial(gives_unit, number=2),
-    },
-    answer=units_answer,
-)
+UNITS = Exercise(TASKS["Nats, bits, and how many candidates"], each(gives_unit, 0, 1, 2), units_answer)
 
 
 def story_log_prob_answer(holes: list[str], sizes: dict[str, int]) -> float:
@@ -178,13 +162,8 @@ IF_SHARED = "Two people never share a name, so each new one has fewer names to c
 
 STORY = Exercise(
     TASKS["A story with a scene"],
-    checks={
-        "every choice of a rule counts": partial(few_holes, stories=RULES),
-        "a hole that comes again is no choice": partial(few_holes, stories=AGAIN, if_free=IF_AGAIN),
-        "two names are never the same": partial(few_holes, stories=NAMES, if_free=IF_SHARED),
-        "whole stories, as the grammar says": whole_stories,
-    },
-    answer=story_log_prob_answer,
+    [*each(few_holes, (RULES, ""), (AGAIN, IF_AGAIN), (NAMES, IF_SHARED)), whole_stories],
+    story_log_prob_answer,
 )
 
 
@@ -213,12 +192,8 @@ def not_too_many(answer: Any, _: Generator) -> None:
 
 QUESTIONS = Exercise(
     TASKS["How many questions are enough?"],
-    checks={
-        "it is a number of questions": lambda answer, _: whole_number(answer, 1, MOST),
-        "a coin seldom gets so far": seldom_lucky,
-        "and no question is wasted": not_too_many,
-    },
-    answer=132,
+    [lambda answer, _: whole_number(answer, 1, MOST), seldom_lucky, not_too_many],
+    132,
 )
 
 EXERCISES = (MIRROR, UNITS, STORY, QUESTIONS)

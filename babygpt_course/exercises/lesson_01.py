@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from functools import partial
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -12,8 +11,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import beyond, describe
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_01")
 
@@ -72,13 +70,9 @@ def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
 
 BIGRAM_LOSS = Exercise(
     TASKS["A loss by counting"],
-    checks={
-        "a text without doubt costs nothing": partial(finds_loss, kind="certain"),
-        "two characters": partial(finds_loss, kind="two characters"),
-        "any text": partial(finds_loss, kind="any"),
-    },
+    each(finds_loss, "certain", "two characters", "any"),
+    bigram_loss_answer,
     mistakes=LOSS_MISTAKES,
-    answer=bigram_loss_answer,
 )
 
 
@@ -112,13 +106,8 @@ def second_is_not(answer: Any, _: Generator) -> None:
 
 CERTAIN_TEXT = Exercise(
     TASKS["Same characters, no doubt and much doubt"],
-    checks={
-        f"two texts of {LEAST} characters, {KINDS} kinds or more": two_texts,
-        "they hold the same characters": anagrams,
-        "v1 loses nothing on the first": first_is_certain,
-        "v1 loses much on the second": second_is_not,
-    },
-    answer=("abcabcabcabcabc", "aabbccacbabcbca"),
+    [two_texts, anagrams, first_is_certain, second_is_not],
+    ("abcabcabcabcabc", "aabbccacbabcbca"),
 )
 
 
@@ -155,14 +144,7 @@ def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
         require_equal(logits.softmax(-1), table, f"{what} your v1's table", mistakes)
 
 
-BY_HAND = Exercise(
-    TASKS["A v1 by hand"],
-    checks={
-        "tables in which all pairs are possible": partial(gives_tables, zeros=False),
-        "tables with pairs that never come": partial(gives_tables, zeros=True),
-    },
-    answer=by_hand_answer,
-)
+BY_HAND = Exercise(TASKS["A v1 by hand"], each(gives_tables, False, True), by_hand_answer)
 
 
 def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -189,13 +171,6 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
         require_equal(found, table, f"{what} your v1's table", {hint: found})
 
 
-SQUEEZED = Exercise(
-    TASKS["A v1 with few channels"],
-    checks={
-        "tables without a bias": partial(squeezes, with_bias=False),
-        "tables with a bias": partial(squeezes, with_bias=True),
-    },
-    answer=squeezed_answer,
-)
+SQUEEZED = Exercise(TASKS["A v1 with few channels"], each(squeezes, False, True), squeezed_answer)
 
 EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, BY_HAND, SQUEEZED)

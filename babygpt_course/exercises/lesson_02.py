@@ -1,6 +1,5 @@
 """Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
 
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,8 +9,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, expect, require
 from babygpt_course.exercises.compare import beyond, describe
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_02")
 
@@ -42,7 +40,7 @@ WINDOW_MISTAKES = {
 }
 
 
-def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
+def windows_of(attempt: Any, draw: Generator, *words: int) -> None:
     """Ask for the windows of a drawn text with so many words in each line."""
     rng = dice(draw)
     drawn = [["".join(rng.choices("xyz", k=rng.randint(1, 4))) for _ in range(n)] for n in words]
@@ -58,13 +56,9 @@ def windows_of(attempt: Any, draw: Generator, words: tuple[int, ...]) -> None:
 
 SECOND_WORD = Exercise(
     TASKS["Windows from the second word"],
-    checks={
-        "lines of two words": partial(windows_of, words=(2,) * 9),
-        "lines of more words": partial(windows_of, words=(4, 2, 3, 5, 2)),
-        "lines of one word have no window": partial(windows_of, words=(1, 3, 1, 0, 1, 2, 1, 3)),
-    },
+    each(windows_of, (2,) * 9, (4, 2, 3, 5, 2), (1, 3, 1, 0, 1, 2, 1, 3)),
+    second_word_answer,
     mistakes=WINDOW_MISTAKES,
-    answer=second_word_answer,
 )
 
 
@@ -109,12 +103,8 @@ def votes_matrix(attempt: Any) -> Tensor:
 
 VOTES = Exercise(
     TASKS["Who voted for what"],
-    checks={
-        "the two votes add up to v2's logits": partial(splits_votes, asked="sum"),
-        "the places vote 0 on average": partial(splits_votes, asked="mean"),
-        "places differ as they do in v2": partial(splits_votes, asked="step"),
-    },
-    answer=votes_answer,
+    each(splits_votes, "sum", "mean", "step"),
+    votes_answer,
     picture=(votes_matrix, "character voted for", "place"),
 )
 
@@ -157,19 +147,15 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
 
 
 ADDITIVE = Exercise(
-    TASKS["What can v2 say?"],
-    checks={
-        "yes to votes that are added": partial(classifies, kind="sums"),
-        "yes to tables of the token alone, and of the place alone": partial(classifies, kind="one alone"),
-        "no to a mean of probabilities": partial(classifies, kind="mean"),
-        "no to one exception": partial(classifies, kind="exception"),
-    },
-    answer=v2_can_answer,
+    TASKS["What can v2 say?"], each(classifies, "sums", "one alone", "mean", "exception"), v2_can_answer
 )
 
 
 MOST, GAP = 16, 0.3
-few_texts = partial(equal_texts, most=MOST, shortest=2, longest=MOST)
+
+
+def few_texts(answer: Any, _: Any = None) -> tuple[str, ...]:
+    return equal_texts(answer, MOST, 2, MOST)
 
 
 def v2_fails(answer: Any, _: Generator) -> None:
@@ -203,14 +189,7 @@ def leaves_no_doubt(answer: Any, _: Generator) -> None:
 
 
 BEYOND_V2 = Exercise(
-    TASKS["A text that v2 cannot learn"],
-    checks={
-        "texts that are equally long": lambda answer, _: few_texts(answer),
-        "place and token together leave no doubt": leaves_no_doubt,
-        "the best v2 is in doubt": v2_fails,
-    },
-    answer=["aab", "bba"],
-    seconds=20.0,
+    TASKS["A text that v2 cannot learn"], [few_texts, leaves_no_doubt, v2_fails], ["aab", "bba"], seconds=20.0
 )
 
 EXERCISES = (SECOND_WORD, VOTES, ADDITIVE, BEYOND_V2)

@@ -13,8 +13,7 @@ from babygpt.models.transformer import Block, Context, Transformer
 from babygpt.positions import Positions
 from babygpt_course.exercises.checks import ask_tensor, ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import describe, difference
-from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_03a")
 
@@ -100,15 +99,8 @@ def attention_matrix(attempt: Any) -> Tensor:
 
 ATTENTION = Exercise(
     TASKS["Attention from scratch"],
-    checks={
-        "each row of weights sums to 1": partial(attends, asked="sums"),
-        "no token sees a later one": partial(attends, asked="later"),
-        "each sees itself and all before it, alike if the keys are": partial(attends, asked="earlier"),
-        "the scores decide the weights": partial(attends, asked="scores"),
-        "the mix is weights times values": partial(attends, asked="mix"),
-        "the mix is PyTorch's": partial(attends, asked="PyTorch"),
-    },
-    answer=attention_answer,
+    each(attends, "sums", "later", "earlier", "scores", "mix", "PyTorch"),
+    attention_answer,
     picture=(attention_matrix, "token looked at", "token that looks"),
 )
 
@@ -143,7 +135,7 @@ BLOCK_MISTAKES = {
 SHAPES = ((1, 1, 2, 1), (1, 3, 4, 2), (2, 6, 12, 3))  # (B, T, C, n_head), the smallest first
 
 
-def is_block(attempt: Any, draw: Generator, zero: tuple[str, ...] = (), last: bool = False) -> None:
+def is_block(attempt: Any, draw: Generator, *zero: str, last: bool = False) -> None:
     """Compare with the package's block; or change the last token of a text, and look at those before it.
 
     zero  matrices that are zero, which silence what they read
@@ -172,15 +164,9 @@ def is_block(attempt: Any, draw: Generator, zero: tuple[str, ...] = (), last: bo
 
 BLOCK = Exercise(
     TASKS["A block from its parts"],
-    checks={
-        "with nothing to add, the stream stays": partial(is_block, zero=("out", "down")),
-        "the MLP's half": partial(is_block, zero=("out",)),
-        "attention's half": partial(is_block, zero=("down",)),
-        "no token hears a later one": partial(is_block, last=True),
-        "the whole block": is_block,
-    },
+    [*each(is_block, ("out", "down"), "out", "down"), partial(is_block, last=True), is_block],
+    block_answer,
     mistakes=BLOCK_MISTAKES,
-    answer=block_answer,
 )
 
 
@@ -189,7 +175,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 FIRST, LAST = range(LENGTH - BLIND), range(LENGTH - BLIND, LENGTH)
 
 
-def two_words(answer: Any) -> tuple[str, ...]:
+def two_words(answer: Any, _: Any = None) -> tuple[str, ...]:
     """Return the learner's two texts. Raises Wrong if they are not as asked."""
     for text in texts(answer, 2):
         right = len(text) == LENGTH and set(text) <= set(LETTERS)
@@ -216,13 +202,8 @@ def predict(answer: Any, draw: Generator, layers: int, at: range, differ: bool) 
 
 HALF_BLIND = Exercise(
     TASKS["Where one layer is blind"],
-    checks={
-        f"two texts of {LENGTH} letters": lambda answer, _: two_words(answer),
-        f"one layer: the same at the last {BLIND}": partial(predict, layers=1, at=LAST, differ=False),
-        f"one layer: different at the first {len(FIRST)}": partial(predict, layers=1, at=FIRST, differ=True),
-        f"two layers: different at the last {BLIND}": partial(predict, layers=2, at=LAST, differ=True),
-    },
-    answer=("abcdef", "dcbaef"),
+    [two_words, *each(predict, (1, LAST, False), (1, FIRST, True), (2, LAST, True))],
+    ("abcdef", "dcbaef"),
 )
 
 EXERCISES = (ATTENTION, BLOCK, HALF_BLIND)

@@ -1,6 +1,5 @@
 """Exercises of notebook 03b: how alike places are, a head that looks back, and pairs it can do without."""
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -9,8 +8,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
 from babygpt_course.exercises.compare import beyond, describe, things, whole
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_03b")
 
@@ -50,13 +48,9 @@ def likeness_matrix(attempt: Any) -> Tensor:
 
 LIKENESS = Exercise(
     TASKS["How alike are two places?"],
-    checks={
-        "a place is like itself": partial(is_likeness, sign=0),
-        "two places, one after the other": partial(is_likeness, sign=1),
-        "and the other way round": partial(is_likeness, sign=-1),
-    },
+    each(is_likeness, 0, 1, -1),
+    likeness_answer,
     mistakes=LIKENESS_MISTAKES,
-    answer=likeness_answer,
     picture=(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
 )
 
@@ -107,13 +101,8 @@ def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, a
 
 LOOK_BACK = Exercise(
     TASKS["A head that looks n tokens back"],
-    checks={
-        "n = 0: each token looks at itself": partial(looks_back, back=0),
-        "each token looks n back": looks_back,
-        "also far along the text": partial(looks_back, at=(200, 3000)),
-        "and with 90% of its weight": partial(looks_back, at=(0, 50), least=0.9),
-    },
-    answer=look_back_answer,
+    each(looks_back, 0, 1, (1, 0, (200, 3000)), (1, 0.9, (0, 50))),
+    look_back_answer,
     picture=(
         lambda attempt: causal_softmax(head_scores(attempt, 5, 32, 0, 24)),
         "token looked at",
@@ -158,13 +147,6 @@ def finds_previous(answer: Any, draw: Generator) -> None:
     require(share >= LEAST, f"{gives}; its rival is {far}")
 
 
-FEWEST_PAIRS = Exercise(
-    TASKS["Which pairs can it do without?"],
-    checks={
-        f"at most {MOST} pairs": few_pairs,
-        f"each token gives {LEAST:.0%} of its weight to the one before": finds_previous,
-    },
-    answer=[0, 9],
-)
+FEWEST_PAIRS = Exercise(TASKS["Which pairs can it do without?"], [few_pairs, finds_previous], [0, 9])
 
 EXERCISES = (LIKENESS, LOOK_BACK, FEWEST_PAIRS)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt_course.exercises.checks import ask, ask_bool, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, things, whole
-from babygpt_course.exercises.draws import dice, integer, randomize_
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_04")
 
@@ -62,12 +60,8 @@ def rotation_matrix(attempt: Any) -> Tensor:
 
 HALF_SPLIT = Exercise(
     TASKS["Half-split RoPE"],
-    checks={
-        "keeps every vector's length": partial(rotates, asked="lengths"),
-        "leaves position 0 alone": partial(rotates, asked="position 0"),
-        "turns each pair by its own angle": partial(rotates, asked="turns"),
-    },
-    answer=half_split_answer,
+    each(rotates, "lengths", "position 0", "turns"),
+    half_split_answer,
     picture=(rotation_matrix, "channel", "position (tokens)"),
 )
 
@@ -164,12 +158,8 @@ def counterexample(score: Score, head_dim: int) -> str:
 
 RELATIVE = Exercise(
     TASKS["Does it know the distance only?"],
-    checks={
-        "lets relative scores through": partial(classifies, kind="relative"),
-        "catches those that look at the place": partial(classifies, kind="absolute"),
-        "catches faults that hide": partial(classifies, kind="hidden"),
-    },
-    answer=is_relative_answer,
+    each(classifies, "relative", "absolute", "hidden"),
+    is_relative_answer,
     seconds=20.0,
 )
 
@@ -235,12 +225,8 @@ def leaves_the_model(attempt: Any, draw: Generator) -> None:
 
 RANKING = Exercise(
     TASKS["Which head matters most?"],
-    checks={
-        "names each head once": partial(ranks, sizes=((1, 2), (2, 3)), in_order=False),
-        "the heads in their order": partial(ranks, sizes=((1, 3), (1, 4), (2, 2), (3, 3)), in_order=True),
-        "leaves the model as it was": leaves_the_model,
-    },
-    answer=ranking_answer,
+    [*each(ranks, (((1, 2), (2, 3)), False), (((1, 3), (1, 4), (2, 2), (3, 3)), True)), leaves_the_model],
+    ranking_answer,
     seconds=20.0,
 )
 
@@ -311,13 +297,14 @@ NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana
 
 WHOLE_NAMES = Exercise(
     TASKS["Whole names"],
-    checks={
-        "a model that is always right": partial(spells, sizes=(5,), writes="the name"),
-        "the other name is wrong": partial(spells, sizes=(2, 5), writes="the rival"),
-        "one wrong letter is one too many": partial(spells, sizes=(4,) * 6, writes="a slip", hint=SLIP),
-        "and the name must end": partial(spells, sizes=(4, 4), writes="a longer name", hint=NO_END),
-    },
-    answer=whole_names_answer,
+    each(
+        spells,
+        ((5,), "the name"),
+        ((2, 5), "the rival"),
+        ((4,) * 6, "a slip", SLIP),
+        ((4, 4), "a longer name", NO_END),
+    ),
+    whole_names_answer,
 )
 
 EXERCISES = (HALF_SPLIT, RELATIVE, RANKING, WHOLE_NAMES)

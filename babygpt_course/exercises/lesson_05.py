@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -13,8 +12,7 @@ from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, things
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_05")
 
@@ -63,13 +61,7 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
 
 
 REPAIRED = Exercise(
-    TASKS["Repair the specimen"],
-    checks={
-        "it runs, for every shape": partial(rotates, asked="numbers"),
-        "every length is multiplied by K of its place": partial(rotates, asked="lengths"),
-        "the directions are RoPE's": partial(rotates, asked="directions"),
-    },
-    answer=repaired_answer,
+    TASKS["Repair the specimen"], each(rotates, "numbers", "lengths", "directions"), repaired_answer
 )
 
 
@@ -109,19 +101,15 @@ def kernel_drawn(attempt: Any) -> Tensor:
 
 HEAD_BIAS = Exercise(
     TASKS["A kernel for each head"],
-    checks={
-        "heads that agree": partial(compare_bias, first=(1, 2, 2), far=15, same=True),
-        "each head its own kernel": partial(compare_bias, first=(2, 2, 2), far=15),
-        "thousands of tokens apart": partial(compare_bias, first=(1, 1, 2), far=5000),
-    },
-    answer=head_bias_answer,
+    each(compare_bias, ((1, 2, 2), 15, True), ((2, 2, 2), 15), ((1, 1, 2), 5000)),
+    head_bias_answer,
     picture=(kernel_drawn, "key, of the first head and then of the second", "query"),
 )
 
 NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
 
 
-def width(answer: Any) -> float:
+def width(answer: Any, _: Any = None) -> float:
     """Return the learner's σ. Raises Unusable if it is no number above 0."""
     sigma = as_numbers(answer)
     if sigma is None or sigma.dim() or sigma.dtype == torch.bool or not 0 < sigma < math.inf:
@@ -142,15 +130,7 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
     require(share <= SHARE, f"σ = {sigma:g} leaves {beyond(share, SHARE, '%')} of the weight {far}")
 
 
-WIDTH = Exercise(
-    TASKS["A width that keeps the name"],
-    checks={
-        "it is a width": lambda answer, _: width(answer),
-        "the name is heard": keeps_the_name,
-        "the noise is not": forgets_the_rest,
-    },
-    answer=41.0,
-)
+WIDTH = Exercise(TASKS["A width that keeps the name"], [width, keeps_the_name, forgets_the_rest], 41.0)
 
 NAMES = ("distance", "near", "finite")
 LAST = 500  # the last position
@@ -243,12 +223,8 @@ def evidence(promise: str, log_K: LogKernel) -> str:
 
 BROKEN = Exercise(
     TASKS["Which promise does it break?"],
-    checks={
-        "kernels that keep all three": partial(examine, kind="good"),
-        "kernels that break one or two": partial(examine, kind="faulty"),
-        "faults far away": partial(examine, kind="hidden"),
-    },
-    answer=broken_answer,
+    each(examine, "good", "faulty", "hidden"),
+    broken_answer,
     seconds=30.0,
 )
 

@@ -15,8 +15,7 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, difference, plain, things, whole
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_06")
 
@@ -61,12 +60,8 @@ def sees_drawn(attempt: Any) -> Tensor:
 
 SEES = Exercise(
     TASKS["Who sees whom?"],
-    checks={
-        "within a branch": partial(ask_pairs, masks=(False, True), own=True),
-        "between branches, with the open mask": partial(ask_pairs, masks=(False,), own=False),
-        "between branches, isolated": partial(ask_pairs, masks=(True,), own=False),
-    },
-    answer=sees_answer,
+    each(ask_pairs, ((False, True), True), ((False,), False), ((True,), False)),
+    sees_answer,
     picture=(sees_drawn, "key: times 0 to 4, three branches each", "query"),
 )
 
@@ -82,7 +77,7 @@ def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     return target
 
 
-def ask_targets(attempt: Any, draw: Generator, rows: Sequence[Any], staggered: bool = False) -> None:
+def ask_targets(attempt: Any, draw: Generator, staggered: bool, *rows: Any) -> None:
     """Ask about texts of these lengths; staggered ones begin at any time, under any branch numbers."""
     for lengths in rows:
         rng = dice(draw)
@@ -107,14 +102,13 @@ def ask_targets(attempt: Any, draw: Generator, rows: Sequence[Any], staggered: b
 
 TARGETS = Exercise(
     TASKS["The next token of one's own text"],
-    checks={
-        "a single text": partial(ask_targets, rows=((1,), (4,))),
-        "texts that run together": partial(ask_targets, rows=((2, 2), (3, 3, 3), (2,) * 12)),
-        "texts that begin and end as they like": partial(
-            ask_targets, rows=((3, 1), (2, 5, 3), (4, 4, 1, 6), (3,) * 12), staggered=True
-        ),
-    },
-    answer=targets_answer,
+    each(
+        ask_targets,
+        (False, (1,), (4,)),
+        (False, (2, 2), (3, 3, 3), (2,) * 12),
+        (True, (3, 1), (2, 5, 3), (4, 4, 1, 6), (3,) * 12),
+    ),
+    targets_answer,
 )
 
 
@@ -158,12 +152,8 @@ def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
 
 SPLIT_GAP = Exercise(
     TASKS["Is it the company, or the tag?"],
-    checks={
-        "a model that minds the tags only": partial(split, tags=True, company=False),
-        "a model that minds company only": partial(split, tags=False, company=True),
-        "a model that minds both": partial(split, tags=True, company=True),
-    },
-    answer=split_gap_answer,
+    each(split, (True, False), (False, True), (True, True)),
+    split_gap_answer,
 )
 
 NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and what a model that minds pays at the nearer
@@ -232,12 +222,8 @@ def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
 
 STRIDE_MATTERS = Exercise(
     TASKS["Does the stride matter?"],
-    checks={
-        "like is compared with like": like_with_like,
-        f"{MACHINES} models that mind the stride": partial(ask_verdicts, minds=True),
-        f"{MACHINES} models that do not": partial(ask_verdicts, minds=False),
-    },
-    answer=stride_matters_answer,
+    [like_with_like, *each(ask_verdicts, True, False)],
+    stride_matters_answer,
 )
 
 EXERCISES = (SEES, TARGETS, SPLIT_GAP, STRIDE_MATTERS)

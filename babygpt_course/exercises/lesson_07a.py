@@ -13,8 +13,7 @@ from torch import Generator, Tensor
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, beyond, describe
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07a")
 
@@ -44,7 +43,7 @@ def look_up(table: Mapping[Any, float], masked: frozenset[int], i: int) -> float
     return table[key]
 
 
-def ask_bounds(attempt: Any, draw: Generator, lengths: tuple[int, ...]) -> None:
+def ask_bounds(attempt: Any, draw: Generator, *lengths: int) -> None:
     """Ask about models that give each token a random probability for each way to mask the text."""
     for n in lengths:
         ways = subsets(n)
@@ -79,20 +78,13 @@ def is_tight(attempt: Any, draw: Generator) -> None:
 
 
 NELBO = Exercise(
-    TASKS["The bound of three tokens"],
-    checks={
-        "one token: there is one way": partial(ask_bounds, lengths=(1, 1)),
-        "two tokens": partial(ask_bounds, lengths=(2,)),
-        "three and more": partial(ask_bounds, lengths=(3, 4, 5)),
-        "no gap where the model knows the truth": is_tight,
-    },
-    answer=nelbo_answer,
+    TASKS["The bound of three tokens"], [*each(ask_bounds, (1, 1), 2, (3, 4, 5)), is_tight], nelbo_answer
 )
 
 MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
 
 
-def language(answer: Any) -> list[str]:
+def language(answer: Any, _: Any = None) -> list[str]:
     return list(dict.fromkeys(equal_texts(answer, MOST, 1, LETTERS)))  # all as likely
 
 
@@ -112,13 +104,7 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
 
 
 AT_ONCE = Exercise(
-    TASKS["Texts that cannot be written at once"],
-    checks={
-        f"up to {MOST} texts of one length": lambda answer, _: language(answer),
-        "every character is in question": needs_all,
-        f"{IMPOSSIBLE:.0%} of the texts written at once are wrong": impossible_at_once,
-    },
-    answer=["aaaa", "bbbb"],
+    TASKS["Texts that cannot be written at once"], [language, needs_all, impossible_at_once], ["aaaa", "bbbb"]
 )
 
 
@@ -161,15 +147,14 @@ def fills(attempt: Any, draw: Generator, sure: Any, most: Any) -> None:
 SURE = torch.tensor([0.6, 0.89, 0.9, 0.91, 0.95, 0.99], dtype=torch.float64)
 LEFTMOST = Exercise(
     TASKS["An order of your own: from the left"],
-    checks={
-        "the leftmost hole of each text appears": partial(fills, sure=lambda x: 0.5 * x, most=(1, 4)),
-        "at most so many": partial(fills, sure=lambda x: 0.95 + 0.05 * x, most=(1, 12)),
-        "an unsure hole stops those to its right": partial(
-            fills, sure=lambda x: SURE[(6 * x).long()], most=(3, 7)
-        ),
-        "texts without holes stay": partial(fills, sure=lambda x: x, most=None),
-    },
-    answer=leftmost_answer,
+    each(
+        fills,
+        (lambda x: 0.5 * x, (1, 4)),
+        (lambda x: 0.95 + 0.05 * x, (1, 12)),
+        (lambda x: SURE[(6 * x).long()], (3, 7)),
+        (lambda x: x, None),
+    ),
+    leftmost_answer,
 )
 
 EXERCISES = (NELBO, AT_ONCE, LEFTMOST)

@@ -1,7 +1,6 @@
 """Exercises of notebook 07b: a product of gates, a fixed phase, and a head that looks to the right."""
 
 import math
-from functools import partial
 from typing import Any
 
 import torch
@@ -9,8 +8,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import Unusable, ask_tensors, require, require_equal
 from babygpt_course.exercises.compare import as_numbers, beyond, describe, difference
-from babygpt_course.exercises.draws import integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07b")
 
@@ -45,15 +43,7 @@ def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:
         require(not (text := difference(other, one)), f"{moved} {text}")
 
 
-PARTS = Exercise(
-    TASKS["What a product of gates knows"],
-    checks={
-        "the parts add up to the product": splits,
-        "the first knows the distance only": partial(splits, part=0),
-        "the second knows the sum only": partial(splits, part=1),
-    },
-    answer=parts_answer,
-)
+PARTS = Exercise(TASKS["What a product of gates knows"], each(splits, None, 0, 1), parts_answer)
 
 
 def fixed_phase_answer(
@@ -111,18 +101,15 @@ def scores_drawn(attempt: Any) -> Tensor:
 
 FIXED_PHASE = Exercise(
     TASKS["45 degrees ahead"],
-    checks={
-        "the phase": partial(compare_scores, hidden=False),
-        "and α on the keys of MASK tokens": partial(compare_scores, hidden=True),
-    },
-    answer=fixed_phase_answer,
+    each(compare_scores, False, True),
+    fixed_phase_answer,
     picture=(scores_drawn, "place of the key", "place of the query"),
 )
 
 OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 
 
-def phases(answer: Any) -> Tensor:
+def phases(answer: Any, _: Any = None) -> Tensor:
     """Return the learner's phases (4,). Raises Unusable if they are not four finite numbers."""
     found = as_numbers(answer)
     if found is None or found.shape != (len(OMEGA),) or not found.isfinite().all():
@@ -156,12 +143,8 @@ def looks_right(answer: Any, _: Generator) -> None:
 
 LOOK_RIGHT = Exercise(
     TASKS["A head that looks two to the right"],
-    checks={
-        "four phases": lambda answer, _: phases(answer),
-        "left is not right": breaks_the_mirror,
-        "the key two to the right is highest": looks_right,
-    },
-    answer=[-2.0, -1.0, -0.5, -0.25],
+    [phases, breaks_the_mirror, looks_right],
+    [-2.0, -1.0, -0.5, -0.25],
 )
 
 EXERCISES = (PARTS, FIXED_PHASE, LOOK_RIGHT)

@@ -20,8 +20,7 @@ from babygpt.positions import Positions
 from babygpt.training import train
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
-from babygpt_course.exercises.draws import integer, randomize_
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 from babygpt_course.studies.paired import critical_t
 
 TASKS = read_tasks("lesson_08")
@@ -78,11 +77,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
         require_equal(got[part], want[part], f"{what} {PARTS[part]}", mistakes, hint, 1e-6)
 
 
-VERDICT = Exercise(
-    TASKS["A verdict, in pairs"],
-    checks={requirement: partial(judges, part=part) for part, requirement in enumerate(PARTS)},
-    answer=verdict_answer,
-)
+VERDICT = Exercise(TASKS["A verdict, in pairs"], each(judges, 0, 1, 2), verdict_answer)
 
 
 def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
@@ -116,14 +111,7 @@ def compares_lengths(attempt: Any, draw: Generator, fair: bool) -> None:
         require_equal(got, want, f"{what} {name}", means, atol=1e-6)
 
 
-LONGER = Exercise(
-    TASKS["Longer, compared fairly"],
-    checks={
-        "the change over all tokens": partial(compares_lengths, fair=False),
-        "the fair change": partial(compares_lengths, fair=True),
-    },
-    answer=longer_answer,
-)
+LONGER = Exercise(TASKS["Longer, compared fairly"], each(compares_lengths, False, True), longer_answer)
 
 SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
 INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
@@ -153,7 +141,7 @@ def small_world() -> tuple[Corpus, ModelConfig]:
     return corpus, ModelConfig(corpus.tokenizer.vocab_size, WINDOW, n_layer=1, n_head=2, n_embd=32)
 
 
-def new_encoding(make: Any) -> Encoding:
+def new_encoding(make: Any, _: Any = None) -> Encoding:
     """Return a new encoding of the learner's. Raises Unusable if there is none."""
     require(callable(make), f"this should be a class or a function, and is {describe(make)}", Unusable)
     config, called = small_world()[1], "called with (head_dim, n_head) it"
@@ -241,13 +229,8 @@ def beats_rope(make: Any, draw: Generator) -> None:
 
 OWN_ENCODING = Exercise(
     TASKS["An encoding of your own"],
-    checks={
-        "it makes encodings": lambda make, _: new_encoding(make),
-        "causal, with and without a cache": keeps_causality,
-        "a whole text may move": may_move,
-        "ahead of RoPE beyond its window, in three seeds": beats_rope,
-    },
-    answer=RoPEThatForgets,
+    [new_encoding, keeps_causality, may_move, beats_rope],
+    RoPEThatForgets,
     seconds=300.0,
 )
 

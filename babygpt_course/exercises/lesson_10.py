@@ -15,8 +15,7 @@ from babygpt.encodings import sinusoidal
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import Wrong, ask, ask_bool, ask_parts, require_equal, require_shape
 from babygpt_course.exercises.compare import describe, difference
-from babygpt_course.exercises.draws import dice, integer
-from babygpt_course.exercises.exercise import Exercise, read_tasks
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_10")
 
@@ -68,12 +67,8 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
 
 NTK = Exercise(
     TASKS["Two wishes and a base"],
-    checks={
-        "the quickest pair turns as before": partial(compare_ntk, part="first"),
-        "the one in the middle turns `factor` times more slowly": partial(compare_ntk, part="middle"),
-        "it is RoPE with another base": partial(compare_ntk, part="all"),
-    },
-    answer=ntk_answer,
+    each(compare_ntk, "first", "middle", "all"),
+    ntk_answer,
     picture=(
         lambda attempt: slowings(sinusoidal.frequencies(32, 5e5), lambda factor: attempt(32, 5e5, factor)),
         "pair",
@@ -140,13 +135,8 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
 LADDER = sinusoidal.frequencies(64).float()  # of the picture
 YARN = Exercise(
     TASKS["What turned often stays"],
-    checks={
-        "pairs that turned often keep their pace": partial(compare_yarn, low=2.05, high=3),
-        "pairs that never turned enough are interpolated": partial(compare_yarn, low=0.3, high=0.9),
-        "in between, the share grows with the turns": partial(compare_yarn, low=1.1, high=1.9),
-        "scores are multiplied as they should": partial(compare_yarn, low=0, high=3, scores=True),
-    },
-    answer=yarn_answer,
+    each(compare_yarn, (2.05, 3), (0.3, 0.9), (1.1, 1.9), (0, 3, True)),
+    yarn_answer,
     picture=(
         lambda attempt: slowings(LADDER, lambda factor: attempt(LADDER, 4096, factor, 1.0, 32.0)[0]),
         "pair",
@@ -252,14 +242,7 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
 
 
 FORGETS = Exercise(
-    TASKS["Does it forget?"],
-    checks={
-        "those that remember are let through": partial(judge, kind="remembers"),
-        "those that forget are caught": partial(judge, kind="forgets"),
-        "those that only seem to remember are caught": partial(judge, kind="pretends"),
-    },
-    answer=forgets_answer,
-    seconds=20.0,
+    TASKS["Does it forget?"], each(judge, "remembers", "forgets", "pretends"), forgets_answer, seconds=20.0
 )
 
 EXERCISES = (NTK, YARN, FORGETS)

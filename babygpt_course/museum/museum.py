@@ -3,7 +3,6 @@
 import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import combinations
 from random import Random
 
@@ -52,9 +51,7 @@ def find_name(what: str, name: object, names: Iterable[str]) -> str:
     known = list(names)
     wanted = " ".join(name.lower().split()) if isinstance(name, str) else ""
     if wanted not in known:
-        near = get_close_matches(wanted[:100], known, 1)
-        meant = f"did you mean {near[0]!r}? " if near else ""
-        raise BadInput(f"there is no {what} {reprlib.repr(name)}; {meant}there is {', '.join(known)}")
+        raise BadInput(f"there is no {what} {reprlib.repr(name)}; there is {', '.join(known)}")
     return wanted
 
 

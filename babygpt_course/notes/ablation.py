@@ -1,21 +1,25 @@
 """Train versions of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
 
 All variants of one seed see the same batches with the same masks, so their losses are paired. Each run is
-saved while it trains and stored when it ends: the same command continues an interrupted comparison. One
-process at a time works in a folder; a second one is refused.
+stored when it ends, and the same command makes the next one. One process at a time works in a folder; a
+second one is refused.
 """
 
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig, require_positive, setting, settle_numbers
+from babygpt.config import ModelConfig, TrainConfig, require_positive, setting, settle_numbers
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
@@ -26,9 +30,18 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.saved_run import SavedRun, go_on
-from babygpt_course.notes.comparison_report import Run, load_runs, with_statistics
+from babygpt_course.studies.figures import Study, draw_figure
+from babygpt_course.studies.paired import UNDECIDED, decided_side, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_bars, draw_seed_curves
+from babygpt_course.studies.sweep import train_from_seed
+
+DENOISERS = {version.removeprefix("v7-"): version for version, made in VERSIONS.items() if made.masks}
+LOSSES = {  # of every run -> label of its axis
+    "val_loss": "masked-token loss (nats per character)",
+    "nelbo": "NELBO (nats per character)",
+}
+Run = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,6 @@ class Ablation:
     training    batch size and learning rates; each run sets its seed, `config` the steps
     config      the flags of note 000
     folder      where results, pictures and weights go
-    save_every  steps between checkpoints of a run
     """
 
     corpus: Corpus
@@ -69,7 +81,6 @@ class Ablation:
     training: TrainConfig
     config: AblationConfig
     folder: Path
-    save_every: int = SAVE_EVERY
 
     @property
     def results_path(self) -> Path:
@@ -85,19 +96,9 @@ class Ablation:
         """Return the path of a run's weights."""
         return self.folder / "weights" / "ablation" / f"{variant}_seed{seed}.safetensors"
 
-    def checkpoint(self, variant: str, seed: int) -> Checkpoint | None:
-        """Read what an earlier call left of a run, finished or not; None without a file.
-
-        Raises BadInput, naming the file, if it belongs to another run.
-        """
-        path = self.weights_path(variant, seed)
-        if not path.exists():
-            return None
-        saved = checkpoints.load(path)
-        for name, value in self.about(variant, seed).items():
-            if saved.info.get(name) != value:
-                raise BadInput(f"{path} is of another run (its {name} differs) than this one; move it away")
-        return saved
+    def objective(self) -> FixedBatches:
+        """Return the objective of a run before its first batch."""
+        return FixedBatches(self.corpus, self.model.block_size, self.val_windows)
 
     def plan(self, seed: int) -> TrainConfig:
         """Return the training configuration of a seed."""
@@ -110,17 +111,30 @@ class Ablation:
         left = {name: v for name, v in chosen.items() if name not in ("seed", "steps", "eval_every")}
         return {"corpus": self.corpus.name, "text": self.corpus.fingerprint(), **left}
 
-    def about(self, variant: str, seed: int) -> dict[str, Any]:
-        """Return the description of a run that its checkpoint stores."""
-        return {**self.settings(), "variant": variant, "train": asdict(self.plan(seed))}
+    def stored_runs(self) -> list[Run]:
+        """Return the runs that earlier calls stored in the folder.
 
+        Raises BadInput if the file holds something else, or names a flag in which the runs differ from ours.
+        """
+        path, ours = self.results_path, self.settings()
+        if not path.exists():
+            return []
+        try:
+            results = json.loads(path.read_text(encoding="utf-8"))
+            theirs, runs = dict(results["settings"]), list(results["runs"])
+        except (OSError, ValueError, TypeError, LookupError):
+            raise BadInput(f"{path} holds no results of a comparison; choose another --out-dir") from None
+        for name in ours.keys() - {"corpus"}:
+            if theirs.get(name) != ours[name]:
+                shown = "corpus" if name == "text" else name
+                differs = f"--{shown.replace('_', '-')} ({ours[shown]}) is not that of {path}"
+                raise BadInput(f"{differs} ({theirs.get(shown)}); choose another --out-dir")
+        return runs
 
-# ---------------------------------------------------------------- names
-
-
-def version_of(variant: str) -> str:
-    """Return the version that a variant's short name stands for: v7-rope for rope, v7 for v7."""
-    return variant if variant == "v7" else f"v7-{variant}"
+    def results(self, runs: Sequence[Run]) -> Results:
+        """Return what is stored of some runs: settings, runs, and their statistics."""
+        about = {"settings": self.settings(), "val_windows": self.val_windows, "floor": self.corpus.floor}
+        return {**about, "runs": runs, **aggregate(runs)}
 
 
 def parse_variant(name: str) -> str:
@@ -128,34 +142,9 @@ def parse_variant(name: str) -> str:
 
     Raises BadInput if no version of masked diffusion has this name.
     """
-    known = {version.removeprefix("v7-"): version for version, made in VERSIONS.items() if made.masks}
-    if name not in (*known, *known.values()):
-        raise BadInput(f"variant ({name}) must be one of {', '.join(known)}")
+    if name not in (*DENOISERS, *DENOISERS.values()):
+        raise BadInput(f"variant ({name}) must be one of {', '.join(DENOISERS)}")
     return name.removeprefix("v7-")
-
-
-# ---------------------------------------------------------------- results on disk
-
-
-def stored_results(ablation: Ablation) -> Results:
-    """Return the results in the folder, or results without runs if there are none.
-
-    Raises BadInput naming the flag and both values if the stored runs used other flags.
-    """
-    path, ours = ablation.results_path, ablation.settings()
-    if not path.exists():
-        about = {"settings": ours, "val_windows": ablation.val_windows, "floor": ablation.corpus.floor}
-        return {**about, "runs": []}
-    results = load_runs(path)
-    theirs = results["settings"]
-    if theirs.get("text") != ours["text"]:
-        where = f"--corpus ({ours['corpus']}) is not the text of {path} ({theirs.get('corpus')})"
-        raise BadInput(f"{where}; choose another --out-dir")
-    for name in ours.keys() - {"corpus", "text"}:
-        if theirs.get(name) != ours[name]:
-            what = f"--{name.replace('_', '-')} ({ours[name]}) is not that of {path} ({theirs.get(name)})"
-            raise BadInput(f"{what}; choose another --out-dir")
-    return results
 
 
 # ---------------------------------------------------------------- running
@@ -171,76 +160,150 @@ def run_ablation(
     """Train every variant from every seed, seed by seed, and store each run as soon as it ends.
 
     variants  names; one that occurs twice is trained once
-    tell      receives a line about each run that was finished before or continues
+    tell      receives a line about each run that was finished before
     command   stored with each run
     returns   the results, including the runs of earlier calls
-    Raises KeyboardInterrupt if a run was interrupted, after saving it. Raises BadInput if the folder holds
-    results of other flags or a file of another origin, or if another process works there.
+    Raises KeyboardInterrupt if a run was interrupted. Raises BadInput if the folder holds results of other
+    flags or weights of no stored run, or if another process works there.
     """
     names = [parse_variant(name) for name in variants]
     wanted = list(dict.fromkeys((name, seed) for seed in seeds for name in names))
     if not wanted:
         raise BadInput(f"{len(seeds)} seeds and {len(names)} variants: at least one of each is needed")
-    for name in names:
-        prepare(ablation, name, seeds[0])  # refuses what cannot be trained before anything is written
+    for name in names:  # refuses what cannot be trained before anything is written
+        Training(build(DENOISERS[name], ablation.model), ablation.objective(), ablation.plan(seeds[0]))
     with file_lock(ablation.results_path):
-        results = stored_results(ablation)
-        finished = {(run["variant"], run["seed"]) for run in results["runs"]}
-        for name, seed in wanted:  # refuses a file of the user's now, not after an hour
-            if (name, seed) not in finished:
-                ablation.checkpoint(name, seed)
-        for name, seed in wanted:
-            if (name, seed) in finished:
-                tell(f"{name}, seed {seed}: finished before")
+        runs = ablation.stored_runs()
+        finished = {(run["variant"], run["seed"]) for run in runs}
+        for at in wanted:
+            if at not in finished and (path := ablation.weights_path(*at)).exists():
+                raise BadInput(f"{path} exists already, and belongs to no stored run; move it away")
+        for variant, seed in wanted:
+            if (variant, seed) in finished:
+                tell(f"{variant}, seed {seed}: finished before")
                 continue
-            results["runs"].append({**run_one(ablation, name, seed, tell), "command": command})
-            results = with_statistics(results, ablation.weights_path(name, seed))
-            text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+            runs.append({**run_one(ablation, variant, seed), "command": command})
+            text = json.dumps(ablation.results(runs), indent=1, ensure_ascii=False) + "\n"
             write_atomically(ablation.results_path, text.encode())
-    return load_runs(ablation.results_path)
+    return ablation.results(runs)
 
 
-def prepare(ablation: Ablation, variant: str, seed: int) -> Training:
-    """Return a training before its first step."""
-    objective = FixedBatches(ablation.corpus, ablation.model.block_size, ablation.val_windows)
-    torch.manual_seed(seed)
-    model = build(version_of(variant), ablation.model).to(pick_device())
-    return Training(model, objective, ablation.plan(seed))
-
-
-def run_one(ablation: Ablation, variant: str, seed: int, tell: Callable[[str], None] = print) -> Run:
-    """Train a variant from a seed, or continue its run, and return the row to store.
-
-    Raises KeyboardInterrupt if the run was interrupted; its checkpoint stays.
-    """
-    path, saved = ablation.weights_path(variant, seed), ablation.checkpoint(variant, seed)
-    weights = path.relative_to(ablation.folder).as_posix()
-    if saved and saved.training is None:  # killed after training, before the row was stored
-        row = saved.info.get("run")
-        return {**row, "weights": weights} if isinstance(row, dict) else {}
-    if saved:
-        tell(f"{variant}, seed {seed}: goes on after step {saved.info['steps_done']}")
-    training = prepare(ablation, variant, seed)
-    tokenizer, about = ablation.corpus.tokenizer, ablation.about(variant, seed)
-    run = SavedRun(path, version_of(variant), training, tokenizer, about, resume="the same command goes on")
-    if saved:
-        go_on(run, saved)
-    if not run.train(ablation.save_every, f"{variant}, seed {seed}"):
-        raise KeyboardInterrupt
-    named = {"variant": variant, "version": run.version, "seed": seed}
-    measured = run.complete(lambda: {"run": {**named, **measure(ablation, run)}})
-    return {**measured["run"], "weights": weights}
-
-
-def measure(ablation: Ablation, run: SavedRun) -> Run:
-    """Return the losses of a trained run, its time and its device."""
-    bound, error = nelbo(run.training.model, ablation.corpus.val)
+def run_one(ablation: Ablation, variant: str, seed: int) -> Run:
+    """Train a variant from a seed, write its weights, and return the row to store: losses, time, device."""
+    version, plan, path = DENOISERS[variant], ablation.plan(seed), ablation.weights_path(variant, seed)
+    title = f"{variant}, seed {seed}"
+    model, steps = train_from_seed(version, ablation.model, ablation.objective(), plan, title)
+    curve = [[step.step, step.val_loss] for step in steps if step.val_loss is not None]
+    bound, error = nelbo(model, ablation.corpus.val)
+    info = {**ablation.settings(), "train": asdict(plan), "steps_done": len(steps), "curve": curve}
+    checkpoints.save(path, Checkpoint(version, model, ablation.corpus.tokenizer, info))
     return {
-        "val_loss": run.curve[-1][1],
-        "curve": run.curve,
-        "seconds_per_step": run.training.seconds / run.training.step,
+        **{"variant": variant, "version": version, "seed": seed},
+        "weights": path.relative_to(ablation.folder).as_posix(),
+        "val_loss": curve[-1][1],
+        "curve": curve,
         "nelbo": bound,
-        "nelbo_se": error if np.isfinite(error) else None,
-        "minutes": round(run.training.seconds / 60, 2),
-        "device": str(run.training.device),
+        "nelbo_se": error if isfinite(error) else None,
+        "seconds_per_step": steps[-1].seconds / len(steps),
+        "minutes": round(steps[-1].seconds / 60, 2),
+        "device": str(pick_device()),
     }
+
+
+# ---------------------------------------------------------------- what follows
+
+
+def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
+    """Return one measurement of all runs: variant -> seed -> value."""
+    found: dict[str, dict[int, Any]] = {}
+    for run in runs:
+        found.setdefault(run["variant"], {})[run["seed"]] = run[measure]
+    return found
+
+
+def summary(each: dict[int, float]) -> dict[str, float | None]:
+    """Return "mean", "sd" and "n", the number of seeds."""
+    return {**mean_sd(list(each.values())), "n": len(each)}
+
+
+def paired_statistics(
+    runs: Sequence[Run], name: str, base: str, measure: str = "val_loss"
+) -> dict[str, Any] | None:
+    """Return the difference name - base at every seed that both were trained from.
+
+    returns  "mean", "sd", "n", and "each": seed -> difference; None if there is no such seed
+    """
+    found = by_variant(runs, measure)
+    each = {s: v - found[base][s] for s, v in found.get(name, {}).items() if s in found.get(base, {})}
+    return {**summary(each), "each": each} if each else None
+
+
+def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return statistics of every variant, and paired differences from the variant that was run first."""
+    first, *others = names = list(by_variant(runs, "seed"))
+    measures = (*LOSSES, "seconds_per_step")
+    variants = {n: {m: summary(by_variant(runs, m)[n]) for m in measures} for n in names}
+    paired = {f"{n} - {first}": {m: paired_statistics(runs, n, first, m) for m in LOSSES} for n in others}
+    return {"variants": variants, "paired": {k: d for k, d in paired.items() if all(d.values())}}
+
+
+def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
+    """Say in one line which variant ends lowest, and whether the shared seeds decide it.
+
+    The rule is `paired.decided_side` on the best and the second best, seed by seed.
+    """
+    found = by_variant(runs, measure)
+    shared = set.intersection(*(set(seeds) for seeds in found.values()))
+    means = {name: mean(seeds[s] for s in shared or seeds) for name, seeds in found.items()}
+    best, *others = sorted(means, key=lambda name: means[name])
+    gap = paired_statistics(runs, others[0], best, measure) if others and shared else None
+    if gap is None:
+        return ", ".join(f"{name} ends at {value:.3f}" for name, value in means.items())
+    seeds = f"{gap['n']} seeds" if gap["n"] > 1 else "one seed"
+    if decided_side(list(gap["each"].values())) == UNDECIDED:
+        return f"Undecided by {seeds}: {best} ends {gap['mean']:.4f} below {others[0]}"
+    return f"{best} ends below {others[0]} at each of {seeds}, by {format_mean_sd(gap)}"
+
+
+def report_lines(results: Results) -> list[str]:
+    """Return the lines to print: one for each variant and paired difference, and the conclusion."""
+    lines = []
+    for name, stats in {**results["variants"], **results["paired"]}.items():
+        loss, bound = (f"{format_mean_sd(stats[m], '.4f')} (n = {stats[m]['n']})" for m in LOSSES)
+        pace = stats.get("seconds_per_step")
+        after = f", {1000 * pace['mean']:.0f} ms a step" if pace else ", paired by seed"
+        lines.append(f"{name}: masked-token validation loss {loss}, NELBO {bound} nats per character{after}")
+    windows = f"{results['val_windows']} windows of {results['settings']['block_size']} characters"
+    lines.append(f"validation loss on {windows}, NELBO on the whole validation text; mean ± sd over seeds")
+    return [*lines, conclusion(results["runs"])]
+
+
+def draw_curves(figure: Figure, results: Results) -> None:
+    """Draw the validation losses over steps."""
+    runs = results["runs"]
+    steps = [step for step, _ in runs[0]["curve"]]
+    curves = {
+        name: np.array([[loss for _, loss in curve] for curve in seeds.values()])
+        for name, seeds in by_variant(runs, "curve").items()
+    }
+    draw_seed_curves(figure.subplots(), steps, curves, conclusion(runs), LOSSES["val_loss"])
+
+
+def draw_bars(figure: Figure, results: Results) -> None:
+    """Draw bars of the final losses and bounds."""
+    for ax, (measure, label) in zip(figure.subplots(1, len(LOSSES)), LOSSES.items(), strict=True):
+        found = {name: list(each.values()) for name, each in by_variant(results["runs"], measure).items()}
+        draw_seed_bars(ax, found, textwrap.fill(conclusion(results["runs"], measure), 36), label)
+
+
+PICTURES = {
+    "val_loss_curve.png": Study(run_ablation, draw_curves, (8.0, 4.6)),
+    "summary_bars.png": Study(run_ablation, draw_bars, (10.0, 4.4)),
+}
+
+
+def draw_report(results: Results, folder: Path) -> list[Path]:
+    """Draw both pictures of note 000, and return their paths."""
+    for name, study in PICTURES.items():
+        write_atomically(folder / name, draw_figure(study, results))
+    return [folder / name for name in PICTURES]

@@ -1,7 +1,6 @@
 """Train a model of parallel branches in stages, as note 002 does: `python -m babygpt pretrain`."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -23,13 +22,9 @@ from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches
 from babygpt.positions import Positions
-from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.saved_run import SavedRun, go_on
 
 CHECKPOINT_NAME = "pretrain.safetensors"
-NOTE_NAME = re.compile(r"pretrain_\d+\.pth")  # note 002's name for it
 VERSION_BY_PE = {"fpe": "v6", "rope2d": "v6-rope2d", "learned": "v6-learned", "none": "v6-none"}
 CODE_FLAGS: dict[str, dict[str, str]] = {  # code -> option of its encoding -> field of CodeConfig
     "fpe": {
@@ -210,19 +205,6 @@ class Stage:
     objective: BranchEpochs
     plan: TrainConfig
 
-    def saved_run(self, path: Path, info: dict[str, Any], saved: Checkpoint | None = None) -> SavedRun:
-        """Return the run that trains this stage, new or continued from a checkpoint of the same run.
-
-        path   checkpoint to write
-        info   stored in the checkpoint, besides the plan of training and the text
-        """
-        about = {"train": asdict(self.plan), "text": self.corpus.fingerprint(), **info}
-        training = Training(self.model, self.objective, self.plan)
-        run = SavedRun(path, self.version, training, self.corpus.tokenizer, about, options=self.options)
-        if saved:
-            go_on(run, saved)
-        return run
-
     def measure(self, n_texts: int = 256) -> dict[str, float]:
         """Measure the loss of the same validation texts alone and with other texts in the sequence.
 
@@ -258,26 +240,9 @@ def prepare_stage(
 # ---------------------------------------------------------------- beginning from a checkpoint
 
 
-def find_checkpoint(path: Path) -> Path:
-    """Return the checkpoint that a path stands for.
-
-    path     a checkpoint; a folder that `pretrain` made; note 002's name for the checkpoint in it,
-             FOLDER/pretrain_NUMBER.pth; or note 000's NAME.pt for NAME.safetensors
-    Raises BadInput if there is no such checkpoint.
-    """
-    found = path / CHECKPOINT_NAME if path.is_dir() else path
-    if not path.exists():
-        found = path.with_suffix(".safetensors") if path.suffix == ".pt" else path
-        found = path.with_name(CHECKPOINT_NAME) if NOTE_NAME.fullmatch(path.name) else found
-    if not found.is_file():
-        raise BadInput(f"no checkpoint at {path}" + (f", and no {found}" if found != path else ""))
-    return found
-
-
-def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
+def load_weights(stage: Stage, path: Path) -> None:
     """Copy the weights of a checkpoint into a stage's model.
 
-    other_code  whether a fixed code may differ in stride, theta, size or isolation
     A trainable table may follow a fixed code: it begins as the code that the weights were trained with.
     Raises BadInput naming the setting that does not fit, with both values.
     """
@@ -291,16 +256,10 @@ def load_weights(stage: Stage, path: Path, other_code: bool = False) -> None:
     defaults = VERSIONS[stage.version].options()
     ours = {**defaults, **asdict(stage.model.config), **stage.options}
     theirs = {**defaults, **asdict(loaded.model.config), **loaded.options}
-    table = loaded.options.get("learnable")
-    fresh = bool(stage.options.get("learnable")) and not table
-    # No weight depends on these. But a trained table keeps its size and its initial theta.
-    free = {"stride", "isolated"} | (set() if table else {"theta", "max_positions"})
+    fresh = bool(stage.options.get("learnable")) and not loaded.options.get("learnable")
     for name in {**ours, **theirs}:
-        if name == "learnable" and fresh:
-            continue
-        if ours.get(name) != theirs.get(name) and not (other_code and name in free):
-            hint = "; the weights would fit: --other-code uses them" if name in free else ""
-            raise BadInput(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)}){hint}")
+        if ours.get(name) != theirs.get(name) and not (name == "learnable" and fresh):
+            raise BadInput(f"{name} ({ours.get(name)}) is not that of {path} ({theirs.get(name)})")
     begun = {"encoding.table": stage.model.state_dict()["encoding.table"]} if fresh else {}
     stage.model.load_state_dict({**loaded.model.state_dict(), **begun})
 

@@ -7,8 +7,7 @@ yardstick: a number is good if it is near theirs, not if it is high or low.
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -132,73 +131,42 @@ def result_row(ids: Tensor, tokenizer: CharTokenizer, prompt_len: int, more: Mea
 
 
 def measure_model(
-    model: LanguageModel, truth: Tensor, corpus: Corpus, config: GenerationConfig, alpha: float | None = None
+    model: LanguageModel, truth: Tensor, corpus: Corpus, config: GenerationConfig
 ) -> dict[str, Any]:
     """Let a model continue all prompts with the draws of the config's seed, and measure the texts.
 
     truth  (num_prompts, prompt_len + gen_len)  from `prompt_windows`
-    alpha  value of the encoding's alpha while it writes; None leaves it as it was trained
     """
     prompts, draw = truth[:, : config.prompt_len], torch.Generator().manual_seed(config.seed)
-    order, encoding = by_confidence(config.confidence_threshold), model.encoding
-    trained: Any = getattr(encoding, "alpha", None)
-    if alpha is not None:
-        encoding.steer("alpha", alpha)
-    try:
-        filled = continue_text(model, prompts, config.gen_len, order, config.temp, config.top_k, draw)
-    finally:
-        if alpha is not None:
-            encoding.steer("alpha", trained)
+    order = by_confidence(config.confidence_threshold)
+    filled = continue_text(model, prompts, config.gen_len, order, config.temp, config.top_k, draw)
     confidence = filled.confidence[:, config.prompt_len :].mean(dim=1)
     speed = {"tokens_per_step": (config.gen_len / filled.steps).tolist(), "confidence": confidence.tolist()}
     return result_row(filled.tokens.cpu(), corpus.tokenizer, config.prompt_len, speed)
 
 
-def compare_generations(
-    corpus: Corpus,
-    models: dict[str, Checkpoint],
-    config: GenerationConfig,
-    alphas: Sequence[float] = (),
-    thresholds: Sequence[float] = (),
-) -> Results:
+def compare_generations(corpus: Corpus, models: dict[str, Checkpoint], config: GenerationConfig) -> Results:
     """Let each model continue the same prompts, and measure the texts beside the true continuations.
 
     corpus      with a MASK token; the prompts come from its validation text
     models      name -> model
-    alphas      measure the models that have an alpha also with these values
-    thresholds  measure all models also with these thresholds of confidence
-    returns     "prompts"; "rows": name -> what `result_row` returns, the last row being "true"; "grid": the
-                same for each further alpha and threshold
+    returns     "prompts"; "rows": name -> what `result_row` returns, the last row being "true"
     """
-    truth, rows, grid = prompt_windows(corpus, config), {}, []
-    for name, one in models.items():
-        model = one.model.to(pick_device())
-        rows[name] = {"version": one.version, **measure_model(model, truth, corpus, config)}
-        trained = getattr(model.encoding, "alpha", None)
-        own_alphas = alphas if trained is not None else ()
-        for alpha, threshold in product(own_alphas or (None,), thresholds or (None,)):
-            if alpha is None and threshold is None:
-                continue  # measured above
-            surer = config.confidence_threshold if threshold is None else threshold
-            at = {"alpha": trained if alpha is None else alpha, "confidence_threshold": surer}
-            here = replace(config, confidence_threshold=surer)
-            grid.append({"model": name, **at, **measure_model(model, truth, corpus, here, alpha)})
+    truth = prompt_windows(corpus, config)
+    rows = {
+        name: {"version": one.version, **measure_model(one.model.to(pick_device()), truth, corpus, config)}
+        for name, one in models.items()
+    }
     rows["true"] = result_row(truth, corpus.tokenizer, config.prompt_len, {})
     prompts = [corpus.tokenizer.decode(prompt) for prompt in truth[:, : config.prompt_len]]
-    return {"prompts": prompts, "rows": rows, "grid": grid}
+    return {"prompts": prompts, "rows": rows}
 
 
 def table_lines(results: Results) -> list[str]:
-    """Return the lines to print: a column for each row of the results, mean ± sd over prompts; the grid."""
+    """Return the lines to print: a column for each row of the results, mean ± sd over prompts."""
     rows = results["rows"]
     lines = [f"{'mean ± sd over prompts':<24}" + "".join(f"{name:>20}" for name in rows)]
     for measure in next(iter(rows.values()))["measures"]:
         cells = [format_mean_sd(row["measures"].get(measure, {})) for row in rows.values()]
         lines.append(f"{measure:<24}" + "".join(f"{cell:>20}" for cell in cells))
-    for point in results["grid"]:
-        alpha = "" if point["alpha"] is None else f", alpha {point['alpha']:g}"
-        where = f"{point['model']}{alpha}, threshold {point['confidence_threshold']:g}"
-        shown = ("repeat_3gram_chars", "entropy_chars", "tokens_per_step", "confidence")
-        values = (f"{name} {format_mean_sd(point['measures'][name])}" for name in shown)
-        lines.append(f"{where}: {', '.join(values)}")
     return lines

@@ -39,7 +39,7 @@ def test_compare_encodings_writes_what_note_000_names(compared):
     each = [gap["each"] for gap in results["paired"]["polar - rope"].values()]
     loss = {(r["variant"], r["seed"]): r["val_loss"] for r in results["runs"]}
     assert each[0]["2"] == pytest.approx(loss["polar", 2] - loss["rope", 2])
-    assert "polar - rope, paired: validation loss" in result.stdout
+    assert "polar - rope: masked-token validation loss" in result.stdout
     assert "validation loss on 8 windows of 16 characters" in result.stdout
 
 
@@ -110,7 +110,7 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     result = generation(output)
     assert result.exit_code == 0, result.output
     found = json.loads(output.read_text(), parse_constant=pytest.fail)
-    assert list(found["rows"]) == ["rope", "polar", "true"]
+    assert list(found["rows"]) == ["rope_seed1", "polar_seed1", "true"]
     assert [len(row["texts"]) for row in found["rows"].values()] == [3, 3, 3]
     assert {
         "distinct_1_chars",
@@ -127,30 +127,6 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     assert json.loads(output.read_text())["rows"] == found["rows"]
 
 
-def test_compare_generation_over_grids(generation, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    grids = ["--alpha-grid", "0,0.3", "--threshold-grid", "0.5"]
-    result = generation("out.json", *grids)
-    assert result.exit_code == 0, result.output
-    points = json.loads((tmp_path / "out.json").read_text())["grid"]
-    assert [(p["model"], p["alpha"], p["confidence_threshold"]) for p in points] == [
-        ("rope", None, 0.5),
-        ("polar", 0.0, 0.5),
-        ("polar", 0.3, 0.5),
-    ]
-    assert "polar, alpha 0.3, threshold 0.5: repeat_3gram_chars" in result.stdout
-
-
-def test_models_are_called_by_what_they_are(refused, generation, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = generation("a.json", rope="polar_seed1", polar="rope_seed2")
-    assert "polar_seed1.safetensors is a v7-polar, and is called polar" in result.stderr
-    assert list(json.loads((tmp_path / "a.json").read_text())["rows"]) == ["polar", "rope", "true"]
-    generation("b.json", polar="rope_seed2")
-    assert list(json.loads((tmp_path / "b.json").read_text())["rows"]) == ["rope_seed1", "rope_seed2", "true"]
-    refused(generation("c.json", polar="rope_seed1"), "are both rope_seed1")
-
-
 @pytest.mark.parametrize(
     ("extra", "parts"),
     [
@@ -158,9 +134,7 @@ def test_models_are_called_by_what_they_are(refused, generation, tmp_path, monke
         (["--gen-len", 2000], ["gen_len (2000)", "2008 characters"]),
         (["--top-k", 0], ["top_k (0)"]),
         (["--temp", -1], ["temp (-1.0)"]),
-        (["--alpha-grid", "0,x"], ["--alpha-grid (0,x)", "'x'"]),
-        (["--alpha-grid", "nan"], ["alpha (nan)"]),
-        (["--threshold-grid", "0.5,-1"], ["confidence_threshold (-1.0)"]),
+        (["--confidence-threshold", -1], ["confidence_threshold (-1.0)"]),
         (["--corpus", "tales-zh"], ["other characters"]),
         (["--rope-weights", "none.safetensors"], ["no checkpoint at none.safetensors"]),
     ],
@@ -171,6 +145,10 @@ def test_compare_generation_refuses_in_one_line_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     refused(generation("out.json", *extra), *parts)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_models_of_one_name_are_refused(refused, generation, tmp_path):
+    refused(generation(tmp_path / "o.json", polar="rope_seed1"), "are both called rope_seed1")
 
 
 def test_compare_generation_wants_models_of_diffusion(train, refused, generation, tmp_path, compared):

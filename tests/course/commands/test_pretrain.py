@@ -75,16 +75,15 @@ def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path
 def test_a_learnable_code_may_follow_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
     """It begins as the code that the weights know, so that at first nothing changes; never back."""
     still = ["--learning-rate", 1e-12, "--max-branches-per-sample", 2, "--init-weight", pretrained]
-    rows = ["--fpe-max-positions", 300, "--other-code"]
-    result = pretrain(corpus, tmp_path / "next", "--fpe-learnable", *still, *rows)
+    result = pretrain(corpus, tmp_path / "next", "--fpe-learnable", *still)
     assert result.exit_code == 0, result.output
     before, after = (checkpoint.load(f / "pretrain.safetensors") for f in (pretrained, tmp_path / "next"))
     at = Positions(torch.arange(8) // 2, torch.arange(8) % 2)
     idx = torch.arange(8)[None]
     assert torch.allclose(after.model(idx, at), before.model(idx, at), atol=1e-5)
-    assert after.model.encoding.table.shape == (300, 16)
-    later = ["--init-weight", tmp_path / "next", "--fpe-max-positions", 300]
-    refused(pretrain(corpus, tmp_path / "back", *later, "--other-code"), "learnable (False)", "(True)")
+    assert after.model.encoding.table.shape == (32_768, 16)
+    later = ["--init-weight", tmp_path / "next"]
+    refused(pretrain(corpus, tmp_path / "back", *later), "learnable (False)", "(True)")
     trained = pretrain(corpus, tmp_path / "more", *later, "--fpe-learnable")
     assert trained.exit_code == 0, trained.output
 
@@ -203,10 +202,10 @@ def test_an_empty_out_dir_will_do_and_a_file_will_not(refused, pretrain, tmp_pat
         (["--block-size", "20"], ["block_size (20)", "(16)"]),
         (["--pe", "rope2d"], ["v6", "v6-rope2d", "not interchangeable"]),
         (["--pe", "none"], ["v6", "v6-none", "not interchangeable"]),
-        (["--branch-stride", "64"], ["stride (64)", "(128)", "--other-code"]),
-        (["--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
-        (["--isolated"], ["isolated (True)", "(False)", "--other-code"]),
-        (["--fpe-learnable", "--fpe-theta", "100"], ["theta (100.0)", "(10000.0)", "--other-code"]),
+        (["--branch-stride", "64"], ["stride (64)", "(128)"]),
+        (["--fpe-theta", "100"], ["theta (100.0)", "(10000.0)"]),
+        (["--isolated"], ["isolated (True)", "(False)"]),
+        (["--fpe-learnable", "--fpe-theta", "100"], ["theta (100.0)", "(10000.0)"]),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(refused, pretrain, tmp_path, corpus, pretrained, extra, parts):
@@ -223,14 +222,6 @@ def test_weights_of_another_alphabet_are_refused(refused, pretrain, tmp_path, pr
     result = pretrain(str(other), tmp_path / "next", "--init-weight", pretrained)
     refused(result, "other characters", "lacks 'dg'", "has 'c'")
     assert not (tmp_path / "next").exists()
-
-
-def test_another_fixed_code_on_trained_weights_has_to_be_asked_for(pretrain, tmp_path, corpus, pretrained):
-    out = tmp_path / "next"
-    args = ["--init-weight", pretrained, "--branch-stride", 64, "--fpe-max-positions", 100, "--other-code"]
-    assert pretrain(corpus, out, *args).exit_code == 0
-    options = checkpoint.load(out / "pretrain.safetensors").options
-    assert (options["stride"], options["max_positions"]) == (64, 100)
 
 
 def test_init_weight_may_be_any_checkpoint_that_is_there(refused, pretrain, tmp_path, corpus, pretrained):

@@ -12,13 +12,13 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
+from babygpt_course.commands.parallel import locate
 from babygpt_course.notes.curriculum import (
     CHECKPOINT_NAME,
     BranchEpochs,
     CodeConfig,
     EpochConfig,
     Stage,
-    find_checkpoint,
     load_weights,
     prepare_stage,
     require_codes,
@@ -156,14 +156,14 @@ def test_a_code_knows_as_many_branches_as_its_table_has_rows(small_corpus: Corpu
 def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
     written = tmp_path / CHECKPOINT_NAME
     written.write_bytes(b"")
-    assert find_checkpoint(written) == written
-    assert find_checkpoint(tmp_path) == find_checkpoint(tmp_path / "pretrain_512.pth") == written
+    assert locate(written) == written
+    assert locate(tmp_path) == locate(tmp_path / "pretrain_512.pth") == written
     for wrong in ("pretrain_.pth", "pretrain_512.pt", "other_512.pth", "my_pretrain_512.pth"):
         with pytest.raises(ValueError, match=re.escape(f"no checkpoint at {tmp_path / wrong}")):
-            find_checkpoint(tmp_path / wrong)
+            locate(tmp_path / wrong)
     there = tmp_path / "pretrain_512.pth"
     there.write_bytes(b"")
-    assert find_checkpoint(there) == there
+    assert locate(there) == there
 
 
 def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
@@ -175,17 +175,3 @@ def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
     checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(stage))
     with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
         load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)
-
-
-def test_a_trained_table_keeps_its_size_and_beginning(tmp_path: Path, small_corpus: Corpus) -> None:
-    config = ModelConfig(small_corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
-
-    def learnable(**code: float) -> Stage:
-        chosen = CodeConfig(**{"fpe_learnable": True, "fpe_max_positions": 300, **code})
-        return prepare_stage(small_corpus, "fpe", config, chosen, EpochConfig(max_steps=1))
-
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(learnable()))
-    load_weights(learnable(branch_stride=64), tmp_path / CHECKPOINT_NAME, other_code=True)
-    for other, says in (({"fpe_max_positions": 301}, "max_positions"), ({"fpe_theta": 9.0}, "theta")):
-        with pytest.raises(ValueError, match=rf"{says} \(.*\) is not that of .*\)$"):
-            load_weights(learnable(**other), tmp_path / CHECKPOINT_NAME, other_code=True)

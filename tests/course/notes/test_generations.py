@@ -82,29 +82,6 @@ def test_words_are_counted_where_there_are_spaces_only():
     assert not [name for name in experiment.text_measures("我爱你", by_words=False) if "words" in name]
 
 
-# ---------------------------------------------------------------- the grid
-
-
-def test_the_grid_steers_alpha_and_puts_it_back(corpus, models):
-    points = experiment.compare_generations(corpus, models, CONFIG, [0.3, 2.0], [0.0, 0.9])["grid"]
-    at = [(p["model"], p["alpha"], p["confidence_threshold"]) for p in points]
-    assert at[:2] == [("rope", None, 0.0), ("rope", None, 0.9)]
-    assert at[2:] == [("last", alpha, threshold) for alpha in (0.3, 2.0) for threshold in (0.0, 0.9)]
-    assert points[2]["texts"] != points[4]["texts"]
-    assert models["last"].model.encoding.alpha == 0.3
-    only = experiment.compare_generations(corpus, models, CONFIG, thresholds=[0.5])["grid"]
-    assert [(p["model"], p["alpha"]) for p in only] == [("rope", None), ("last", 0.3)]
-    blocks = math.ceil(20 / 8)
-    one_step_each = [pytest.approx(20 / blocks)] * 3  # at threshold 0
-    assert points[0]["each"]["tokens_per_step"] == one_step_each
-
-
-def test_alpha_is_put_back_when_it_fails(corpus, models):
-    with pytest.raises(ValueError, match="finite"):
-        experiment.compare_generations(corpus, models, CONFIG, [0.5, math.nan])
-    assert models["last"].model.encoding.alpha == 0.3
-
-
 def test_a_measure_that_a_text_does_not_have_is_left_out(corpus):
     more = {"some": [math.nan, 1.0, 3.0], "none": [math.nan], "one": [2.0]}
     row = experiment.result_row(experiment.prompt_windows(corpus, CONFIG), corpus.tokenizer, 8, more)
