@@ -181,18 +181,6 @@ def step(**values: Any) -> Results:
 
 
 @main.command()
-@click.option("--rounds", default=3, help="how often everything is written")
-@click.option("--steps", default=600, help="how long v7 learns before it fills in")
-@device_option
-@benchmark
-def generate(**values: Any) -> Results:
-    """Count tokens per second with and without a cache, at 256 and 1024 tokens, and of filling in."""
-    from benchmarks.generation import measure_generation
-
-    return measure_generation(**values)
-
-
-@main.command()
 @click.option("--corpus", default="shakespeare", help="text of the large model")
 @click.option("--small", is_flag=True, is_eager=True, help="tiny models and little of all: a rehearsal")
 @click.option(

@@ -92,8 +92,7 @@ NUMBERS = [
 def test_every_number_that_measures_nothing_is_refused_before_anything_is_measured(
     text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.timing.time_in_rounds", pytest.fail)
-    monkeypatch.setattr("benchmarks.generation.time_next_token", pytest.fail)
+    monkeypatch.setattr("benchmarks.timing.run_in_rounds", pytest.fail)
     for command, option, value in NUMBERS:
         corpus = ["--corpus", text] if command in ("recipe", "diffusion") else []
         result = run(command, option, value, *corpus)

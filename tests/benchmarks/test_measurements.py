@@ -1,4 +1,4 @@
-"""Times of steps, texts and sliders: what is computed from them, and one small run of each."""
+"""Times of the parts of a training step: what is computed from them, and one small run."""
 
 import itertools
 
@@ -10,7 +10,6 @@ from babygpt.data.corpus import Corpus
 from babygpt.models.versions import build
 from babygpt.training import Training
 from benchmarks import step
-from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
 from benchmarks.step import MeteredObjective, PartMeter, count_flop, measure_step
 
 TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -76,17 +75,3 @@ def test_a_step_is_measured_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {f"{BATCH * BLOCK}x16x64", "48x48x48"} <= set(results["matmul_gflop_per_s"])
     with pytest.raises(ValueError, match=r"version \(v99\)"):
         measure_step("v99", rounds=1)
-
-
-# ---------------------------------------------------------------- a text
-
-
-def test_all_ways_to_write_are_measured() -> None:
-    results = measure_generation((3, 6), rounds=1, steps=2, tokens=40, n_chars=9_000, **TINY)
-    diffusion = results.pop("diffusion")
-    assert set(results) == {f"{what}_{n}" for what in ("cached", "uncached", "ratio") for n in (3, 6)}
-    steps = [diffusion[way]["steps"] for way in THRESHOLDS]
-    assert steps[0] == 40  # one by one
-    assert steps == sorted(steps, reverse=True)  # a lower threshold never takes more of them
-    speeds = median_speeds(10, cached=[0.5, 0.25, 9.0], uncached=[2.0, 5.0, 0.1])
-    assert speeds == {"cached_10": 20.0, "uncached_10": 5.0, "ratio_10": 4.0}
