@@ -174,7 +174,7 @@ def tune(corpus: str, race: str, name: str) -> Results:
 @device_option
 @benchmark
 def step(**values: Any) -> Results:
-    """Time each part of a training step, and compare it with the machine's matrix-multiply rate."""
+    """Time each part of a training step."""
     from benchmarks.step import measure_step
 
     return measure_step(**values)
