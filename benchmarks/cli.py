@@ -69,7 +69,6 @@ def result_name(ctx: click.Context) -> str:
     """Return the command's name with whatever makes it another measurement, such as step_v7."""
     version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
     chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
-    chosen += [ctx.params[name] for name in ("race", "name") if name in ctx.params]
     return "_".join([str(ctx.info_name), *chosen])
 
 
@@ -151,19 +150,6 @@ def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
     from benchmarks.recipe import compare, prepare
 
     return compare(*prepare("diffusion", corpus, target), seeds)
-
-
-@main.command()
-@corpus_option
-@click.option("--race", default="recipe", type=click.Choice(list(TARGETS)), help="what it is in")
-@click.option("--name", default="ours", type=click.Choice(["ours", "tuned"]), help="which is tuned")
-@benchmark
-def tune(corpus: str, race: str, name: str) -> Results:
-    """Find the rate, moments and length with which a recipe is quickest: ten runs, for each recipe alike."""
-    from benchmarks import recipe as recipes
-
-    prepared, _ = recipes.prepare(race, corpus, TARGETS[race])
-    return recipes.tune(prepared, recipes.TUNED_FROM[race][name])
 
 
 @main.command()
