@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from babygpt.cli.options import (
-    PATH,
-    Command,
-    CommandGroup,
-    corpus_option,
-    list_of,
-    refuse_unwritable,
-    typed,
-)
+from babygpt.cli import options as shell
+from babygpt.cli.options import CommandGroup, corpus_option, list_of
 from babygpt.errors import BadInput
 
 if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
@@ -38,16 +31,16 @@ def main(debug: bool) -> None:
 # ---------------------------------------------------------------- what all commands share
 
 
-def benchmark(measure: Callable[..., Results]) -> Command:
+def benchmark(measure: Callable[..., Results]) -> shell.Command:
     """Make a function a command that prints its result with command, minutes and machine, or stores it."""
 
     @click.option("--store", is_flag=True, help="keep the numbers as NAME.json, in place of earlier ones")
-    @click.option("--folder", default="benchmarks/results", type=PATH, help="where they are kept")
+    @click.option("--folder", default="benchmarks/results", type=shell.PATH, help="where they are kept")
     @click.pass_context
-    @functools.wraps(measure)
+    @wraps(measure)
     def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
         if store:
-            refuse_unwritable(folder / "results", "--folder")  # now, and not after minutes
+            shell.refuse_unwritable(folder / "results", "--folder")  # now, and not after minutes
         from babygpt.files import write_atomically
         from benchmarks.machine import CPU, describe_machine
 
@@ -75,7 +68,7 @@ def result_name(ctx: click.Context) -> str:
 def command_line(ctx: click.Context) -> str:
     """Return the command with the typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
-    given = typed(ctx, (str(option.name) for option in ctx.command.params))
+    given = shell.typed(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
         if option.name in given and option.name not in ("store", "folder"):
             value = ctx.params.get(option.name)
@@ -100,15 +93,7 @@ def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> 
     return available_device(ctx, option, name)
 
 
-device_option = click.option(
-    "--device",
-    default="cpu",
-    type=click.Choice(["cpu", "cuda"]),
-    callback=available_device,
-    help="where the models are",
-)
-batch_option = click.option("--batch-size", default=12, help="windows in a batch")
-block_option = click.option("--block-size", default=64, help="tokens in a window")
+device_option = partial(click.option, "--device", type=click.Choice(["cpu", "cuda"]))
 seeds_option = click.option(
     "--seeds", default="1337,2027,9001", callback=list_of(int), help="of the runs, with commas between"
 )
@@ -154,10 +139,10 @@ def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
 
 @main.command()
 @click.option("--version", default="v4", help="the model to be trained")
-@batch_option
-@block_option
+@click.option("--batch-size", default=12, help="windows in a batch")
+@click.option("--block-size", default=64, help="tokens in a window")
 @click.option("--rounds", default=20, help="of ten steps each")
-@device_option
+@device_option(default="cpu", callback=available_device, help="where the models are")
 @benchmark
 def step(**values: Any) -> Results:
     """Time each part of a training step."""
@@ -169,13 +154,7 @@ def step(**values: Any) -> Results:
 @main.command()
 @click.option("--corpus", default="shakespeare", help="text of the large model")
 @click.option("--small", is_flag=True, is_eager=True, help="tiny models and little of all: a rehearsal")
-@click.option(
-    "--device",
-    default="cuda",
-    type=click.Choice(["cpu", "cuda"]),
-    callback=gpu_or_rehearsal,
-    help="where the models are; cpu only with --small",
-)
+@device_option(default="cuda", callback=gpu_or_rehearsal, help="where they are; cpu only with --small")
 @benchmark
 def gpu(corpus: str, small: bool, device: torch.device) -> Results:
     """Measure all that a GPU should show: every version, notebooks, a large model, dashboards."""
