@@ -1,18 +1,18 @@
 """Drawing: a function takes an Axes and arrays, and draws one finding. No torch, no files.
 
 Called again on the same Axes, a function moves what it drew before and adds nothing, so one function makes
-the figure of a README and every frame of a dashboard. Those of `static` draw once, on empty Axes.
+the figure of a README and every frame of a dashboard. Only `draw_by_position` draws once, on empty Axes.
 
-curves, matrices, texts, static  drawing functions
-artists                          lines, images and texts that they share
-style                            colours, and the settings of all figures
+curves, matrices, texts  drawing functions
+artists                  lines, images and texts that they share
+style                    colours, and the settings of all figures
 """
 
 from babygpt.plots.curves import draw_before_and_after as draw_before_and_after
+from babygpt.plots.curves import draw_by_position as draw_by_position
 from babygpt.plots.curves import draw_clock as draw_clock
 from babygpt.plots.curves import draw_curves as draw_curves
 from babygpt.plots.curves import draw_losses as draw_losses
-from babygpt.plots.curves import draw_seed_dots as draw_seed_dots
 from babygpt.plots.curves import draw_wavelengths as draw_wavelengths
 from babygpt.plots.curves import running_mean as running_mean
 from babygpt.plots.matrices import draw_attention_heads as draw_attention_heads
@@ -20,8 +20,6 @@ from babygpt.plots.matrices import draw_attention_row as draw_attention_row
 from babygpt.plots.matrices import draw_gates as draw_gates
 from babygpt.plots.matrices import draw_matrix as draw_matrix
 from babygpt.plots.matrices import draw_similarities as draw_similarities
-from babygpt.plots.static import answer_figure as answer_figure
-from babygpt.plots.static import draw_by_position as draw_by_position
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS
