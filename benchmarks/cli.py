@@ -14,6 +14,7 @@ import click
 from babygpt.cli import options as shell
 from babygpt.cli.options import CommandGroup, corpus_option, list_of
 from babygpt.errors import BadInput
+from babygpt.files import require_writable, write_atomically
 
 if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
     import torch
@@ -40,8 +41,7 @@ def benchmark(measure: Callable[..., Results]) -> shell.Command:
     @wraps(measure)
     def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
         if store:
-            shell.refuse_unwritable(folder / "results", "--folder")  # now, and not after minutes
-        from babygpt.files import write_atomically
+            require_writable(folder / "results", "--folder")  # now, and not after minutes
         from benchmarks.machine import CPU, describe_machine
 
         start = time.perf_counter()
