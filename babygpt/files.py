@@ -92,18 +92,20 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise OSError(f"{path} could not be written: {error.strerror or error}{stands}") from error
 
 
-def require_writable(path: Path) -> None:
-    """Raise BadInput unless a file can be written at a path."""
+def require_writable(path: Path, flag: str = "place") -> None:
+    """Raise BadInput naming the flag that gave the path, unless a file can be written there."""
+    advice = f"; choose another {flag}"
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
-            raise BadInput(f"{path} is a folder or a device, and a file is meant")
+            raise BadInput(f"{path} is a folder or a device, and a file is meant{advice}")
         lowest = next(folder for folder in target.parents if folder.exists())
         if not lowest.is_dir():
-            raise BadInput(f"{path} cannot be made: {lowest} is a file")
+            raise BadInput(f"{path} cannot be made: {lowest} is a file{advice}")
         with folder_of(target):
             write_atomically(hidden_sibling(target, PROBE), b"")  # does all that the file itself will need
             hidden_sibling(target, PROBE).unlink(missing_ok=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
         cause = error.__cause__ or error
-        raise BadInput(f"{path} cannot be written: {getattr(cause, 'strerror', None) or cause}") from None
+        reason = getattr(cause, "strerror", None) or cause
+        raise BadInput(f"{path} cannot be written: {reason}{advice}") from None

@@ -1,1 +1,1 @@
-"""Benchmarks of training, writing and answering. `python -m benchmarks` lists what can be measured."""
+"""Benchmarks of training and of sliders that answer. `python -m benchmarks` lists what can be measured."""

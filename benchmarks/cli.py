@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from babygpt.cli.options import (
-    PATH,
-    Command,
-    CommandGroup,
-    corpus_option,
-    list_of,
-    refuse_unwritable,
-    typed,
-)
+from babygpt.cli import options as shell
+from babygpt.cli.options import CommandGroup, corpus_option, list_of
 from babygpt.errors import BadInput
+from babygpt.files import require_writable, write_atomically
 
 if TYPE_CHECKING:  # PyTorch takes seconds, and --help has no need of it
     import torch
@@ -38,17 +32,16 @@ def main(debug: bool) -> None:
 # ---------------------------------------------------------------- what all commands share
 
 
-def benchmark(measure: Callable[..., Results]) -> Command:
+def benchmark(measure: Callable[..., Results]) -> shell.Command:
     """Make a function a command that prints its result with command, minutes and machine, or stores it."""
 
     @click.option("--store", is_flag=True, help="keep the numbers as NAME.json, in place of earlier ones")
-    @click.option("--folder", default="benchmarks/results", type=PATH, help="where they are kept")
+    @click.option("--folder", default="benchmarks/results", type=shell.PATH, help="where they are kept")
     @click.pass_context
-    @functools.wraps(measure)
+    @wraps(measure)
     def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
         if store:
-            refuse_unwritable(folder / "results", "--folder")  # now, and not after minutes
-        from babygpt.files import write_atomically
+            require_writable(folder / "results", "--folder")  # now, and not after minutes
         from benchmarks.machine import CPU, describe_machine
 
         start = time.perf_counter()
@@ -69,14 +62,13 @@ def result_name(ctx: click.Context) -> str:
     """Return the command's name with whatever makes it another measurement, such as step_v7."""
     version, notebooks = ctx.params.get("version", "v4"), ctx.params.get("notebooks")
     chosen = [version] * (version != "v4") + (notebooks.split(",") if notebooks else [])
-    chosen += [ctx.params[name] for name in ("race", "name") if name in ctx.params]
     return "_".join([str(ctx.info_name), *chosen])
 
 
 def command_line(ctx: click.Context) -> str:
     """Return the command with the typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
-    given = typed(ctx, (str(option.name) for option in ctx.command.params))
+    given = shell.typed(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
         if option.name in given and option.name not in ("store", "folder"):
             value = ctx.params.get(option.name)
@@ -101,15 +93,7 @@ def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> 
     return available_device(ctx, option, name)
 
 
-device_option = click.option(
-    "--device",
-    default="cpu",
-    type=click.Choice(["cpu", "cuda"]),
-    callback=available_device,
-    help="where the models are",
-)
-batch_option = click.option("--batch-size", default=12, help="windows in a batch")
-block_option = click.option("--block-size", default=64, help="tokens in a window")
+device_option = partial(click.option, "--device", type=click.Choice(["cpu", "cuda"]))
 seeds_option = click.option(
     "--seeds", default="1337,2027,9001", callback=list_of(int), help="of the runs, with commas between"
 )
@@ -154,54 +138,23 @@ def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
 
 
 @main.command()
-@corpus_option
-@click.option("--race", default="recipe", type=click.Choice(list(TARGETS)), help="what it is in")
-@click.option("--name", default="ours", type=click.Choice(["ours", "tuned"]), help="which is tuned")
-@benchmark
-def tune(corpus: str, race: str, name: str) -> Results:
-    """Find the rate, moments and length with which a recipe is quickest: ten runs, for each recipe alike."""
-    from benchmarks import recipe as recipes
-
-    prepared, _ = recipes.prepare(race, corpus, TARGETS[race])
-    return recipes.tune(prepared, recipes.TUNED_FROM[race][name])
-
-
-@main.command()
 @click.option("--version", default="v4", help="the model to be trained")
-@batch_option
-@block_option
+@click.option("--batch-size", default=12, help="windows in a batch")
+@click.option("--block-size", default=64, help="tokens in a window")
 @click.option("--rounds", default=20, help="of ten steps each")
-@device_option
+@device_option(default="cpu", callback=available_device, help="where the models are")
 @benchmark
 def step(**values: Any) -> Results:
-    """Time each part of a training step, and compare it with the machine's matrix-multiply rate."""
+    """Time each part of a training step."""
     from benchmarks.step import measure_step
 
     return measure_step(**values)
 
 
 @main.command()
-@click.option("--rounds", default=3, help="how often everything is written")
-@click.option("--steps", default=600, help="how long v7 learns before it fills in")
-@device_option
-@benchmark
-def generate(**values: Any) -> Results:
-    """Count tokens per second with and without a cache, at 256 and 1024 tokens, and of filling in."""
-    from benchmarks.generation import measure_generation
-
-    return measure_generation(**values)
-
-
-@main.command()
 @click.option("--corpus", default="shakespeare", help="text of the large model")
 @click.option("--small", is_flag=True, is_eager=True, help="tiny models and little of all: a rehearsal")
-@click.option(
-    "--device",
-    default="cuda",
-    type=click.Choice(["cpu", "cuda"]),
-    callback=gpu_or_rehearsal,
-    help="where the models are; cpu only with --small",
-)
+@device_option(default="cuda", callback=gpu_or_rehearsal, help="where they are; cpu only with --small")
 @benchmark
 def gpu(corpus: str, small: bool, device: torch.device) -> Results:
     """Measure all that a GPU should show: every version, notebooks, a large model, dashboards."""

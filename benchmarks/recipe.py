@@ -1,7 +1,6 @@
 """Our recipe of training against a plain one, and against the same plain one at its best."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import Any
@@ -10,26 +9,12 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from benchmarks.plain_gpt import PlainGPT
-from benchmarks.racing import ROUNDS, Bodies, Race, Recipe, describe, run_race
+from benchmarks.racing import Bodies, Race, Recipe, describe, run_race
 
 BLOCK_SIZE, NEXT_BATCH, DIFFUSION_BATCH = 64, 12, 16
 RIVALS = ("published", "same_shape", "tuned")
-TUNING_SEED = 7
-RATES, LENGTHS = (0.5, 0.7, 1.0, 1.4, 2.0), (0.7, 0.85, 1.2)  # shares of the first rate and the first length
-MOMENTA = ({"momentum": 0.9}, {"momentum": 0.85})  # of Muon, beside 0.95
-BETAS = ({"betas": (0.9, 0.95)}, {"betas": (0.8, 0.95)})  # of AdamW, beside 0.9 and 0.99
-TUNED_FROM = {
-    "recipe": {
-        "ours": Recipe("ours", 2, 64, 520, 0.028, 0.014),
-        "tuned": Recipe("plain", 2, 64, 1900, 0.01),
-    },
-    "diffusion": {
-        "ours": Recipe("ours", 3, 64, 1120, 0.016, 0.016),
-        "tuned": Recipe("plain", 3, 64, 3000, 0.006),
-    },
-}
 # For a loss that is no record, a small model that makes many steps beats a large one. "ours" and "tuned"
-# are what `tune` found from there, with equally many runs for each.
+# are the best of ten runs each, all from one seed (results/tune_*.json).
 NEXT_RECIPES = {
     "ours": Recipe("ours", 2, 64, 440, 0.0392, 0.0196, momentum=0.9),
     "published": Recipe("plain", 4, 128, 2000, 0.001),
@@ -114,60 +99,3 @@ def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float |
                 median(theirs["seconds"] / ours["seconds"] for theirs, ours in both), 2
             )
     return found
-
-
-# ---------------------------------------------------------------- as many runs for each
-
-
-def tune(
-    race: Race,
-    recipe: Recipe,
-    seed: int = TUNING_SEED,
-    rates: Sequence[float] = RATES,
-    lengths: Sequence[float] = LENGTHS,
-) -> dict[str, Any]:
-    """Look for the settings with which a recipe needs the fewest steps to the target.
-
-    It is run with every rate, then with the best one and other moments of its optimizer, then with the best
-    so far in every length. The seed is none of those that are raced.
-
-    rates    shares of the recipe's peak learning rates
-    lengths  shares of its steps
-    returns  "runs": what every run came to; "best": the recipe with the fewest steps, or that came closest
-    """
-    tried: list[tuple[Recipe, dict[str, Any]]] = []
-
-    def attempt(one: Recipe) -> None:
-        tried.append((one, run_race({"it": one}, race, seed, f"{one.rate:g}, {one.steps} steps")["it"]))
-
-    def best() -> Recipe:
-        return min(tried, key=soonest)[0]
-
-    for share in rates:
-        attempt(with_rates(recipe, share))
-    rated = best()
-    for moments in BETAS if recipe.rate_other is None else MOMENTA:
-        attempt(replace(rated, **moments))
-    settled = best()
-    for share in lengths:
-        attempt(replace(settled, steps=round(settled.steps * share / ROUNDS) * ROUNDS))
-    runs = [{"recipe": describe(one), **found} for one, found in tried]
-    return {"runs": runs, "best": describe(best())}
-
-
-def with_rates(recipe: Recipe, share: float) -> Recipe:
-    """Return a recipe with all its rates multiplied."""
-    other = None if recipe.rate_other is None else float(f"{recipe.rate_other * share:.3g}")
-    return replace(recipe, rate=float(f"{recipe.rate * share:.3g}"), rate_other=other)
-
-
-def soonest(tried: tuple[Recipe, Mapping[str, Any]]) -> tuple[bool, int, float]:
-    """Sort runs: first those that reached the target with a round to spare, by steps; then by loss.
-
-    In its last round another seed may miss it. Of two that came there in the same round the lower one has
-    room for a shorter length. Seconds do not count, which are the machine's affair: a step costs the same in
-    all runs of one recipe.
-    """
-    recipe, run = tried
-    safe = run["reached"] and run["steps"] < recipe.steps
-    return not safe, run["steps"] if safe else 0, run["val"]

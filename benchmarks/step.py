@@ -1,15 +1,14 @@
-"""Time of each part of a training step, beside the machine's matrix-multiply rate."""
+"""Time of each part of a training step."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils import flop_counter
 from tqdm import tqdm
 
 from babygpt.config import ModelConfig, TrainConfig
@@ -23,11 +22,8 @@ from benchmarks.machine import CPU
 from benchmarks.timing import device_clock, require_rounds
 
 STEPS_A_ROUND = 10
-SQUARES = {"cpu": (512, 1024), "cuda": (4096, 8192)}  # rows of matrices that show what a machine can do
-TIMEABLE_FLOP = {"cpu": 5e8, "cuda": 1e12}  # takes long enough for a clock
-Parts = dict[str, float]  # part of a step -> what it took
+Parts = dict[str, float]  # part of a step -> seconds
 REST = "rest"
-Product = tuple[int, int, int]  # of two matrices: rows, inner, columns
 
 
 def measure_step(
@@ -39,17 +35,15 @@ def measure_step(
     n_chars: int = 50_000,
     **shape: int,
 ) -> dict[str, Any]:
-    """Measure time and floating-point operations of each part of a training step, and how fast that is.
+    """Measure the time of each part of a training step.
 
     version     the model to be trained, on tales
     batch_size  windows in a batch
     block_size  tokens in a window
-    rounds      of ten steps each, and matrix products of several sizes; a first one is not counted
+    rounds      of ten steps each; a first one is not counted
     n_chars     characters of text
     shape       fields of ModelConfig other than the usual ones
-    returns     "step_ms" and "ms" of each part, which add up to it, means over the middle half of all steps;
-                "gflop" of each part; "gflop_per_s"; "matmul_gflop_per_s", the medians of the products (rows x
-                inner x columns); "share": what the step reaches of the fastest
+    returns     "step_ms" and "ms" of each part, which add up to it, means over the middle half of all steps
     Raises BadInput for a version that does not exist, or rounds below 1.
     """
     if version not in VERSIONS:
@@ -63,11 +57,17 @@ def measure_step(
     objective = MeteredObjective(fixed_size_objective(version, text, block_size), meter)
     training = Training(build(version, config).to(device), objective, plan)
     add_meter_hooks(training, meter)
-    products = products_to_time(config, batch_size * block_size, device)
-    seconds, rates = time_rounds(training, meter, rounds, products)
+    steps = training.steps()
+    taken = [
+        meter.measure_step(steps)
+        for _ in tqdm(range(rounds + 1), desc="rounds", mininterval=1)
+        for _ in range(STEPS_A_ROUND)
+    ][STEPS_A_ROUND:]  # the first round warms up
+    means = mean_of_middle_half(taken)
     return {
-        **{"version": version, "batch_size": batch_size, "block_size": block_size, "steps": len(seconds)},
-        **describe_step(mean_of_middle_half(seconds), count_flop(training, meter), rates),
+        **{"version": version, "batch_size": batch_size, "block_size": block_size, "steps": len(taken)},
+        "step_ms": round(1e3 * sum(means.values()), 3),
+        "ms": {name: round(1e3 * means[name], 3) for name in sorted(means, key=lambda name: name == REST)},
     }
 
 
@@ -83,43 +83,6 @@ def fixed_size_objective(version: str, text: Corpus, block_size: int) -> Objecti
     )
 
 
-def products_to_time(config: ModelConfig, rows: int, device: torch.device) -> list[Product]:
-    """Return matrix products worth timing: two large ones, and the model's own for so many tokens."""
-    C = config.n_embd
-    return [(n, n, n) for n in SQUARES[device.type]] + [(rows, C, C), (rows, C, 4 * C), (rows, 4 * C, C)]
-
-
-def time_rounds(
-    training: Training, meter: PartMeter, rounds: int, products: Sequence[Product]
-) -> tuple[list[Parts], dict[str, float]]:
-    """Time ten steps and every matrix product, round by round.
-
-    returns  the seconds of the parts of each step, and the median rate of each product in GFLOP/s
-    """
-    steps, taken = training.steps(), list[Parts]()
-    rates: dict[str, list[float]] = {f"{n}x{k}x{m}": [] for n, k, m in products}
-    for i in tqdm(range(rounds + 1), desc="rounds", mininterval=1):
-        latest = [meter.measure_step(steps) for _ in range(STEPS_A_ROUND)]
-        for name, product in zip(rates, products, strict=True):
-            rates[name].append(matmul_gflop_per_s(*product, training.device))
-        if i == 0:  # the first one warms up
-            taken, rates = [], {name: [] for name in rates}
-        else:
-            taken += latest
-    return taken, {name: round(statistics.median(values), 1) for name, values in rates.items()}
-
-
-def matmul_gflop_per_s(n: int, k: int, m: int, device: torch.device) -> float:
-    """Measure GFLOP/s of a product of two matrices, (n, k) and (k, m), in float32, as in training."""
-    a, b = torch.ones(n, k, device=device), torch.ones(k, m, device=device)
-    out, flop = torch.mm(a, b), 2.0 * n * k * m
-    times, now = max(1, round(TIMEABLE_FLOP[device.type] / flop)), device_clock(device)
-    start = now()
-    for _ in range(times):
-        torch.mm(a, b, out=out)
-    return times * flop / (now() - start) / 1e9
-
-
 def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
     """Return the mean of each part over the steps without the slowest and the fastest quarter.
 
@@ -130,48 +93,28 @@ def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
     return {name: statistics.mean(parts.get(name, 0.0) for parts in middle) for name in middle[0]}
 
 
-def describe_step(seconds: Parts, flop: Parts, rates: Mapping[str, float]) -> dict[str, Any]:
-    """Return what follows from times, operations and the products' rates in `measure_step`'s result."""
-    gflop_per_s = sum(flop.values()) / sum(seconds.values()) / 1e9
-    return {
-        "step_ms": round(1e3 * sum(seconds.values()), 3),
-        "ms": {
-            name: round(1e3 * seconds[name], 3) for name in sorted(seconds, key=lambda name: name == REST)
-        },
-        "gflop_per_step": round(sum(flop.values()) / 1e9, 4),
-        "gflop": {name: round(value / 1e9, 4) for name, value in flop.items() if value},
-        "gflop_per_s": round(gflop_per_s, 1),
-        "matmul_gflop_per_s": dict(rates),
-        "share": round(gflop_per_s / max(rates.values()), 3),
-    }
-
-
 # ---------------------------------------------------------------- the parts of a step
 
 
 class PartMeter:
-    """Divides what a training step takes among its parts; they always add up to the whole.
+    """Divides the time of a training step among its parts; they always add up to the whole.
 
-    clock  a number that grows: seconds, usually
+    clock  in seconds
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.clock = self.count = clock
+        self.clock = clock
         self.part, self.parts, self.since = REST, Parts(), 0.0
 
     def enter(self, part: str) -> None:
         """Note that this part of the step begins, and the one before it ends."""
-        now = self.count()
+        now = self.clock()
         self.parts[self.part] = self.parts.get(self.part, 0.0) + now - self.since
         self.part, self.since = part, now
 
-    def measure_step(self, steps: Iterator[Step], count: Callable[[], float] | None = None) -> Parts:
-        """Make the next of some training steps and return what its parts took.
-
-        count  another number that grows, to be used for this step in place of the clock
-        """
-        self.count = count or self.clock
-        self.part, self.parts, self.since = REST, {}, self.count()
+    def measure_step(self, steps: Iterator[Step]) -> Parts:
+        """Make the next of some training steps and return what its parts took."""
+        self.part, self.parts, self.since = REST, {}, self.clock()
         next(steps)
         self.enter(REST)
         return self.parts
@@ -210,29 +153,3 @@ def add_meter_hooks(training: Training, meter: PartMeter) -> None:
 
         optimizer.register_step_pre_hook(begin)
         optimizer.register_step_post_hook(lambda *_: meter.enter(REST))
-
-
-def count_flop(training: Training, meter: PartMeter) -> Parts:
-    """Make the next training step, and return the floating-point operations of each of its parts."""
-    with flop_counter_with_attention() as counter:
-        return meter.measure_step(training.steps(), counter.get_total_flops)
-
-
-def flop_counter_with_attention() -> flop_counter.FlopCounterMode:
-    """Return PyTorch's counter of operations, with attention on the CPU, which it leaves out.
-
-    It counts where matrices are multiplied: a product and its sum are two; causal attention counts in full.
-    """
-
-    def forward(q: Any, k: Any, v: Any, *_: Any, **__: Any) -> int:  # shapes
-        return flop_counter.sdpa_flop_count(q, k, v)
-
-    def backward(gradient: Any, q: Any, k: Any, v: Any, *_: Any, **__: Any) -> int:
-        return flop_counter.sdpa_backward_flop_count(gradient, q, k, v)
-
-    aten = torch.ops.aten
-    formulas = {
-        aten._scaled_dot_product_flash_attention_for_cpu: forward,
-        aten._scaled_dot_product_flash_attention_for_cpu_backward: backward,
-    }
-    return flop_counter.FlopCounterMode(display=False, custom_mapping=formulas)

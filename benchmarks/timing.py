@@ -47,19 +47,3 @@ def run_in_rounds(
         for name in list(tasks)[:: -1 if i % 2 else 1]:
             results[name].append(tasks[name]())
     return results
-
-
-def time_in_rounds(
-    tasks: Mapping[str, Callable[[], object]], rounds: int, title: str, clock: Clock = time.perf_counter
-) -> dict[str, list[float]]:
-    """Return the seconds that each of several functions takes, round by round; see `run_in_rounds`."""
-
-    def timed(task: Callable[[], object]) -> Callable[[], float]:
-        def seconds() -> float:
-            start = clock()
-            task()
-            return clock() - start
-
-        return seconds
-
-    return run_in_rounds({name: timed(task) for name, task in tasks.items()}, rounds, title)

@@ -132,7 +132,7 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
     hollow = live.encode_masked(tokenizer, HOLLOW)
     questions = corpus.grammar.questions(2, seed=2, max_chars=48)
 
-    orders = [sampling.by_confidence(), sampling.by_entropy(), sampling.in_random_order()]
+    orders = [sampling.by_confidence(), sampling.by_entropy(), sampling.ancestral(4)]
     return [
         live.filled_text(tokenizer, HOLLOW).measure(model),
         metrics.nelbo(model, ids[:100], BLOCK),

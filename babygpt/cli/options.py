@@ -207,14 +207,6 @@ def sampling_options(command: Command) -> Command:
 # ---------------------------------------------------------------- files that a command writes
 
 
-def refuse_unwritable(path: Path, flag: str) -> None:
-    """Raise BadInput naming the flag unless a file can be written."""
-    try:
-        require_writable(path)
-    except BadInput as error:
-        raise BadInput(f"{error}; choose another {flag}") from None
-
-
 @contextmanager
 def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite") -> Iterator[None]:
     """Open a context in which this process alone may write a file.
@@ -224,7 +216,7 @@ def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite
     Raises BadInput naming the flag if the file cannot or may not be written, another process writes it, or
     the command reads it.
     """
-    refuse_unwritable(path, flag)
+    require_writable(path, flag)
     with file_lock(path):
         if path.exists() and not overwrite:
             raise BadInput(f"{path} exists already; choose another {flag}, or say {ways}")

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from babygpt.training.distributed import Team
     from babygpt.training.saved_run import SavedRun
 
-ORDERS = {  # of masked diffusion -> its flag, and what makes it in babygpt.sampling
-    "confidence": ("confidence_threshold", "by_confidence"),
-    "random": ("per_step", "in_random_order"),
-    "ancestral": ("n_steps", "ancestral"),
-}
-
-
 # ---------------------------------------------------------------- flags for the settings of an encoding
 
 SETTINGS: dict[str, tuple[Any, str]] = {  # setting of an encoding -> its default there, and its help
@@ -218,15 +211,7 @@ def describe(losses: dict[str, float | None]) -> str:
 @click.argument("model", type=shell.PATH)
 @click.option("--prompt", default="\n", help="text to continue  [default: a line end]")
 @shell.sampling_options
-@shell.shown(
-    "--order",
-    type=click.Choice(list(ORDERS)),
-    default="confidence",
-    help="v7: which characters appear first, the surest, any, or as training's masking run backwards",
-)
-@shell.shown("--confidence-threshold", default=0.95, help="v7, confidence: what is surer appears at once")
-@shell.shown("--per-step", default=1, help="v7, random: characters a step")
-@shell.shown("--n-steps", default=32, help="v7, ancestral: steps a block at the most")
+@shell.shown("--confidence-threshold", default=0.95, help="v7: what is surer appears at once")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
 @click.pass_context
 def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values: Any) -> None:
@@ -238,7 +223,7 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
     from babygpt.training.checkpoint import load
 
     use_allowed_threads()
-    loaded, order = load(model), values["order"]
+    loaded = load(model)
     kind = VERSIONS[loaded.version]
     if kind.branches:
         raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
@@ -246,13 +231,10 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
     draw = torch.Generator().manual_seed(values["seed"])
     how = (values["temperature"], values["top_k"], draw)
     if kind.masks:
-        others = [flag for name, (flag, _) in ORDERS.items() if name != order]
-        shell.warn_unused(ctx, others, f"with --order {order}")
-        flag, make = ORDERS[order]
-        appear = getattr(sampling, make)(values[flag])
+        appear = sampling.by_confidence(values["confidence_threshold"])
         written = sampling.continue_text(network, idx, tokens, appear, *how, values["block"]).tokens
     else:
-        unused = ["order", *(flag for flag, _ in ORDERS.values()), "block"]
-        shell.warn_unused(ctx, unused, f"in a {loaded.version}, which writes one character after another")
+        where = f"in a {loaded.version}, which writes one character after another"
+        shell.warn_unused(ctx, ["confidence_threshold", "block"], where)
         written = sampling.generate(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))

@@ -15,8 +15,8 @@ minus the sum of the logs of the numbers of choices, and the entropies follow in
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -41,14 +41,12 @@ class Grammar:
 
     words: dict[str, tuple[str, ...]]
     rules: dict[str, tuple[str, ...]]
+    _known: dict[Item, Pairs] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _edges: dict[tuple[Item, int], Chars] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def templates(self) -> dict[str, tuple[Template, ...]]:
         return {name: tuple(map(read_template, texts)) for name, texts in self.rules.items()}
-
-    @cached_property
-    def _pairs(self) -> "Bigrams":
-        return Bigrams(self.words, self.templates)
 
     @cached_property
     def _by_first(self) -> dict[str, dict[str, list[str]]]:
@@ -221,10 +219,10 @@ class Grammar:
     def bigrams(self) -> Pairs:
         """Return how often each character follows another, expected per story with its line end."""
         story = Rule(START_RULE)
-        pairs = self._pairs.within(story).copy()
-        for a, p in self._pairs.edge(story, -1).items():
+        pairs = self._within(story).copy()
+        for a, p in self._edge(story, -1).items():
             pairs[a, END] += p
-        for b, p in self._pairs.edge(story, 0).items():
+        for b, p in self._edge(story, 0).items():
             pairs[END, b] += p
         return pairs
 
@@ -232,53 +230,32 @@ class Grammar:
         """Return all characters of all stories and the line end, sorted."""
         return sorted({char for pair in self.bigrams() for char in pair})
 
+    # ---- pairs of characters: counted exactly, without writing any -----------------------------
 
-def _names(bound: Bindings) -> Bindings:
-    """Return the names, which hold in the whole story. Every other word stays in its template."""
-    return {slot: word for slot, word in bound.items() if slot[0] == "name"}
-
-
-# ---- pairs of characters -----------------------------------------------------------------------
-
-
-class Bigrams:
-    """Counts how often one character follows another in a grammar's text: exactly, without writing any.
-
-    words      kind -> the words of that kind
-    templates  rule -> its templates
-    """
-
-    def __init__(
-        self, words: Mapping[str, Sequence[str]], templates: Mapping[str, Sequence[Template]]
-    ) -> None:
-        self.words, self.templates = words, templates
-        self.known: dict[Item, Pairs] = {}
-        self.edges: dict[tuple[Item, int], Chars] = {}
-
-    def within(self, item: Item) -> Pairs:
+    def _within(self, item: Item) -> Pairs:
         """Return the expected pairs within an item. Results are kept, since many templates share a rule."""
-        if item not in self.known:
+        if item not in self._known:
             if isinstance(item, Rule):
                 parts: list[Pairs] = [Counter() for _ in self.templates[item.name]]
                 for total, template in zip(parts, self.templates[item.name], strict=True):
-                    for part in map(self.within, template):
+                    for part in map(self._within, template):
                         total.update(part)
                     for left, right in pairwise(template):
                         total.update(self._joint(left, right))
             else:
                 parts = [Counter(pairwise(word)) for word in self._words(item)]
-            self.known[item] = _mean(parts)
-        return self.known[item]
+            self._known[item] = _mean(parts)
+        return self._known[item]
 
-    def edge(self, item: Item, side: int) -> Chars:
+    def _edge(self, item: Item, side: int) -> Chars:
         """Return the distribution of an item's first (side 0) or last (side -1) character."""
-        if (item, side) not in self.edges:
+        if (item, side) not in self._edges:
             if isinstance(item, Rule):
-                parts = [self.edge(template[side], side) for template in self.templates[item.name]]
+                parts = [self._edge(template[side], side) for template in self.templates[item.name]]
             else:
                 parts = [Counter({word[side]: 1.0}) for word in self._words(item)]
-            self.edges[item, side] = _mean(parts)
-        return self.edges[item, side]
+            self._edges[item, side] = _mean(parts)
+        return self._edges[item, side]
 
     def _words(self, item: str | Slot) -> Sequence[str]:
         """Return the words that a slot may show, or the literal alone."""
@@ -292,7 +269,7 @@ class Bigrams:
             return _mean([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
         if self._named(left, -1) and self._named(right, 0):
             raise BadInput(f"names touch across a rule's border, between {left} and {right}: put text there")
-        ends, starts = self.edge(left, -1), self.edge(right, 0)
+        ends, starts = self._edge(left, -1), self._edge(right, 0)
         joint: Pairs = Counter()
         for a, p in ends.items():
             for b, q in starts.items():
@@ -304,6 +281,11 @@ class Bigrams:
         if isinstance(item, Rule):
             return any(self._named(template[side], side) for template in self.templates[item.name])
         return isinstance(item, Slot) and item.kind == "name"
+
+
+def _names(bound: Bindings) -> Bindings:
+    """Return the names, which hold in the whole story. Every other word stays in its template."""
+    return {slot: word for slot, word in bound.items() if slot[0] == "name"}
 
 
 def _mean(parts: list[Counter[Any]]) -> Counter[Any]:

@@ -4,8 +4,7 @@ There are two ways to use the kernel. The note's formula multiplies every query 
 where m and n are positions: `kernel="absolute"`. The note's text promises a function of the distance, and
 that needs K(m - n): `kernel="relative"`, which is v5. It adds log K to the scores, so that the softmax
 multiplies attention by K. Chi et al. 2022 (KERPLE, arXiv:2205.09921) also add trained kernels of the distance
-to the scores, without rotation and with one kernel for each head. Here all heads share one, unless `n_head`
-is given.
+to the scores, without rotation and with one kernel for each head. Here all heads share one.
 """
 
 import math
@@ -15,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST, require_bounded
+from babygpt.encodings.base import SMALLEST, distances, require_bounded
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -28,9 +27,9 @@ def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tens
     """Return the logarithm of K(m) = sum over j of alpha_j exp(-m^2 / (2 sigma_j^2)).
 
     distance    (...,)  m, in tokens
-    log_alphas  (J,)    logarithms of the weights; or (H, ..., J), a kernel for each head
-    log_sigmas  (J,)    logarithms of the widths, in tokens; or (H, ..., J)
-    returns     (...,)  or (H, ...); finite also where K itself is too small for a float
+    log_alphas  (J,)    logarithms of the weights
+    log_sigmas  (J,)    logarithms of the widths, in tokens
+    returns     (...,)  finite also where K itself is too small for a float
     Source: note 001.
     """
     z = distance[..., None] / log_sigmas.exp()  # (..., J)
@@ -45,9 +44,8 @@ class Gaussian(Rotary):
     sigmas     width of each scale, in tokens, at least 1e-8; infinite for a kernel that never falls
     theta      base of RoPE's frequencies
     learnable  whether alphas and sigmas are trained, as logarithms, so that they stay positive
-    n_head     number of heads, if each is to have a kernel of its own; all of them begin alike
-    Raises BadInput for weights or widths that make no kernel, or that cannot be trained, and for n_head 0.
-    Source: note 001 (its formula and its defaults); a kernel for each head as in Chi et al. 2022.
+    Raises BadInput for weights or widths that make no kernel, or that cannot be trained.
+    Source: note 001 (its formula and its defaults).
     """
 
     minimum: ClassVar = {
@@ -62,33 +60,23 @@ class Gaussian(Rotary):
         sigmas: Sequence[float] = SIGMAS,
         theta: float = 10_000.0,
         learnable: bool = True,
-        n_head: int | None = None,
     ) -> None:
         super().__init__(head_dim, theta)
         require_kernel(alphas, sigmas, learnable)
-        if n_head is not None and n_head < 1:
-            raise BadInput(f"n_head ({n_head}) must be at least 1, or None for one kernel that all share")
         for name, values in (("log_alphas", alphas), ("log_sigmas", sigmas)):
             logs = torch.tensor(values, dtype=torch.float32).log()  # (J,)
-            logs = logs if n_head is None else logs.repeat(n_head, 1)  # (H, J)
             if learnable:
                 self.register_parameter(name, nn.Parameter(logs))
             else:
                 self.register_buffer(name, logs)
 
     def log_kernel(self, distance: Tensor) -> Tensor:
-        """Return the logarithm of K at distances in tokens: (...,) -> (...,), or (H, ...) of H kernels."""
-        logs = (self.get(name) for name in ("log_alphas", "log_sigmas"))  # (J,) or (H, J)
-        logs = (x if x.dim() == 1 else x.view(len(x), *[1] * distance.dim(), -1) for x in logs)  # (H, 1.., J)
-        return log_kernel(distance.float(), *logs)
+        """Return the logarithm of K at distances in tokens: (...,) -> (...,)."""
+        return log_kernel(distance.float(), self.get("log_alphas"), self.get("log_sigmas"))
 
     def kernel(self, distance: Tensor) -> Tensor:
-        """Return K at distances in tokens: (...,) -> (...,), or (H, ...) with a kernel for each head."""
+        """Return K at distances in tokens: (...,) -> (...,)."""
         return self.log_kernel(distance).exp()
-
-    def by_head(self, values: Tensor) -> Tensor:
-        """Move the heads to where scores have them: (H|, B|, Tq, Tk) -> (B|, H or 1, Tq, Tk)."""
-        return values.unsqueeze(-3) if self.get("log_alphas").dim() == 1 else values.movedim(0, -3)
 
     def get(self, name: str) -> Tensor:
         """Return a parameter or buffer by name."""
@@ -101,16 +89,16 @@ class Gaussian(Rotary):
     sigma2 = property(lambda self: self.number("log_sigmas", 1), lambda self, x: self.put("log_sigmas", 1, x))
 
     def number(self, name: str, j: int) -> float:
-        """Return a weight or width, computed from the logarithms; the geometric mean of several heads."""
-        return float(self.get(name)[..., j].detach().mean().exp())
+        """Return a weight or width, computed from its logarithm."""
+        return float(self.get(name)[j].detach().exp())
 
     def put(self, name: str, j: int, value: float) -> None:
-        """Set a weight or width of every head, as a slider on a running model does."""
+        """Set a weight or width, as a slider on a running model does."""
         what = f"{name.removeprefix('log_')[:-1]}{j + 1}"
         if not value >= self.minimum[what]:
             raise BadInput(f"{what} ({value}) must be above 0, and at least {self.minimum[what]:g}")
         with torch.no_grad():
-            self.get(name)[..., j] = math.log(value)
+            self.get(name)[j] = math.log(value)
 
 
 class AbsoluteGaussian(Gaussian):
@@ -123,7 +111,7 @@ class AbsoluteGaussian(Gaussian):
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         q, k = super().transform_qk(q, k, positions)
-        scale = self.by_head(self.kernel(positions.time[..., None])).to(q.dtype)  # (B|, H|1, T, 1)
+        scale = self.kernel(positions.time[..., None]).unsqueeze(-3).to(q.dtype)  # (B|, 1, T, 1)
         return q * scale, k * scale
 
 
@@ -134,8 +122,7 @@ class RelativeGaussian(Gaussian):
     """
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        distance = queries.time[..., :, None] - keys.time[..., None, :]  # (B|, Tq, Tk)
-        return self.by_head(self.log_kernel(distance))  # (B|, H|1, Tq, Tk)
+        return self.log_kernel(distances(queries, keys)).unsqueeze(-3)  # (B|, 1, Tq, Tk)
 
 
 KERNELS: dict[str, type[Gaussian]] = {"absolute": AbsoluteGaussian, "relative": RelativeGaussian}
@@ -148,7 +135,6 @@ def gaussian(
     sigmas: Sequence[float] = SIGMAS,
     theta: float = 10_000.0,
     learnable: bool = True,
-    n_head: int | None = None,
 ) -> Gaussian:
     """Return RoPE with a Gaussian kernel, used as the note's formula says or as its text means.
 
@@ -157,7 +143,7 @@ def gaussian(
     """
     if kernel not in KERNELS:
         raise BadInput(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
-    return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable, n_head)
+    return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable)
 
 
 def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: bool) -> None:

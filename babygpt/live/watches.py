@@ -134,8 +134,6 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
 def kernel(furthest: int = 64, times: int = 40) -> Watch:
     """Watch the Gaussian kernel of a model in training: K now, beside K before the first step.
 
-    If each head has one, the largest share of K(0) that any head keeps at a distance is drawn.
-
     furthest  distance up to which it is drawn, in tokens
     Measuring raises BadInput if the model's encoding has no kernel.
     """
@@ -143,8 +141,7 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
     def measure(model: Any) -> np.ndarray:
         if not isinstance(model.encoding, Gaussian):
             raise BadInput(f"{type(model.encoding).__name__} has no kernel to watch; v5 has one")
-        values = kernel_values(model.encoding, furthest)  # (F + 1,) or (H, F + 1)
-        return values if values.ndim == 1 else (values / values[:, :1]).max(axis=0)
+        return kernel_values(model.encoding, furthest)  # (furthest + 1,)
 
     def half_distance(shares: np.ndarray) -> str:
         above = int((shares >= 0.5).sum())  # a kernel never rises

@@ -162,7 +162,7 @@ def position_votes(model: BagWithPositions) -> np.ndarray:
 
 @torch.inference_mode()
 def kernel_values(encoding: Gaussian, furthest: int) -> np.ndarray:
-    """Return K at every whole distance from 0 to `furthest` tokens: (furthest + 1,), or (H, furthest + 1)."""
+    """Return K at every whole distance from 0 to `furthest` tokens: (furthest + 1,)."""
     device = encoding.get("log_alphas").device
     return encoding.kernel(torch.arange(furthest + 1, device=device)).cpu().numpy()
 
@@ -171,7 +171,7 @@ def kernel_values(encoding: Gaussian, furthest: int) -> np.ndarray:
 def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     """Return the first distance at which K is below a share of K(0).
 
-    encoding  with a kernel, which never rises with distance; of several, the one that reaches furthest counts
+    encoding  with a kernel, which never rises with distance
     share     between 0 and 1
     furthest  returned where K is not below the share anywhere before it, in tokens
     returns   tokens
@@ -184,7 +184,7 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     peak, least = encoding.log_kernel(torch.tensor(0, device=device)), math.log(share)
 
     def below(distance: int) -> bool:  # in logarithms, because K itself may be too small a number
-        return bool((encoding.log_kernel(torch.tensor(distance, device=device)) - peak < least).all())
+        return bool(encoding.log_kernel(torch.tensor(distance, device=device)) - peak < least)
 
     return bisect_left(range(furthest), True, key=below)
 

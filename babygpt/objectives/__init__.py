@@ -12,7 +12,6 @@ from babygpt.objectives.next_token import NextToken as NextToken
 from babygpt.objectives.next_token import branch_losses as branch_losses
 from babygpt.objectives.objective import Batch as Batch
 from babygpt.objectives.objective import Objective as Objective
-from babygpt.objectives.objective import ReadsInOrder as ReadsInOrder
 from babygpt.objectives.objective import cross_entropy as cross_entropy
 from babygpt.objectives.objective import mean_loss as mean_loss
 

@@ -1,7 +1,7 @@
 """The base of all objectives, and the cross entropy and the validation loop that they share."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -44,13 +44,9 @@ class Objective:
         """Return the mean loss over all targets of the validation batches, in nats."""
         return mean_loss(model, self.val_batches(), self.losses)
 
-
-@runtime_checkable
-class ReadsInOrder(Protocol):
-    """An objective whose next batch depends on the text read so far, not only on the generator."""
-
     def place(self) -> dict[str, Any]:
-        """Return its position in the text: tensors and JSON values, by name."""
+        """Return the position in the text that the next batch depends on: tensors and JSON values by name."""
+        return {}
 
     def seek(self, place: dict[str, Any]) -> None:
         """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""

@@ -1,12 +1,12 @@
 """Curves over steps, positions and distances; a second call on the same Axes moves them."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.text import Annotation
 
 from babygpt.plots import artists
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
@@ -107,51 +107,37 @@ def draw_before_and_after(
     artists.set_legend(ax, loc="upper right", ncols=2)
 
 
-def draw_seed_dots(
-    ax: Axes,
-    values: Mapping[str, Sequence[float]],
-    title: str,
-    x_label: str,
-    marks: Mapping[str, float] | None = None,
-    span: tuple[float, float] | None = None,
-    rings: Mapping[str, Sequence[float]] | None = None,
-    notes: Mapping[str, str] | None = None,
-    means: bool = False,
+def draw_by_position(
+    ax: Axes, curves: Mapping[str, np.ndarray], block_size: int, title: str, smooth: int = 16
 ) -> None:
-    """Draw a row for each name, with a dot for each seed.
+    """Draw loss over position on empty Axes, with the end of the trained window marked.
 
-    values  name -> a number for each seed, or none; the first name is on top
-    marks   name -> a number that all rows are compared with, drawn as an upright line
-    span    of the horizontal axis; None to fit it
-    rings   name -> a second measurement of each seed, drawn as rings
-    notes   name -> words at the right end of a row
-    means   whether a bar stands at each row's mean, which says little about runs of two kinds
+    curves      name -> (length,) nats per character; a shorter curve ends where its model refuses
+    block_size  tokens in a training window
     """
-    marks, rings, notes = marks or {}, rings or {}, notes or {}
-    bars = list(values) if means else []
-    lines = (("", values), ("rings of ", rings), ("mean of ", bars), ("mark ", marks))
-    artists.keep_only(ax, Line2D, {kind + name for kind, names in lines for name in names})
-    artists.keep_only(ax, Annotation, notes)
-    for row, (name, seeds) in enumerate(values.items()):
-        colour, second = ENCODING_COLOURS.get(name, COLOURS["blue"]), list(rings.get(name, ()))
-        dots: Any = {"color": colour, "ls": "", "marker": "o"}
-        artists.line(ax, name, list(seeds), [row] * len(seeds), ms=7, alpha=0.7, zorder=2.1, **dots)
-        if second:
-            ring: Any = {"ms": 8, "mfc": "none", "mew": 1.5, "zorder": 2.2}
-            artists.line(ax, f"rings of {name}", second, [row] * len(second), **dots, **ring)
-        if means:
-            bar = [float(np.mean(seeds))] * 2, [row - 0.3, row + 0.3]
-            artists.line(ax, f"mean of {name}", *bar, color=colour, lw=2.5, zorder=2.2)
-        if name in notes:
-            where: Any = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-            artists.text(ax, name, (1.0, row), notes[name], color=colour, **where)
-    for name, at in marks.items():
-        artists.vertical_line(ax, f"mark {name}", at, color="black", lw=1, ls="--", zorder=2)
-    artists.set_ticks(ax.yaxis, range(len(values)), list(values))
-    artists.set_limits(ax, span, (len(values) - 0.4, -0.6))
-    if span is None:
-        artists.autoscale(ax)
-    artists.set_labels(ax, title, x_label, "")
+    for name, losses in curves.items():
+        whole = len(losses) // smooth * smooth
+        mean = np.asarray(losses[:whole]).reshape(-1, smooth).mean(axis=1)
+        at = np.arange(len(mean)) * smooth + smooth / 2
+        ax.plot(at, mean, label=name, color=ENCODING_COLOURS.get(name))
+    ax.axvline(block_size, color="black", lw=1, ls="--", label=f"trained up to {block_size}")
+    artists.set_labels(ax, title, "position (tokens)", "loss (nats per character)")
+    ax.legend()
+
+
+def draw_clock(ax: Axes, angles: Sequence[float], labels: Sequence[str], title: str) -> None:
+    """Draw pairs of channels as hands on the unit circle, on empty Axes.
+
+    angles  radians, counted from the right, anticlockwise
+    """
+    ring = np.linspace(0, 2 * np.pi, 200)
+    ax.plot(np.cos(ring), np.sin(ring), color=COLOURS["grey"], lw=1)
+    for angle, label, colour in zip(angles, labels, itertools.cycle(COLOURS.values()), strict=False):
+        x, y = np.cos(angle), np.sin(angle)
+        ax.plot([0, x], [0, y], color=colour, lw=2.5, marker="o", ms=8, markevery=[1])
+        ax.annotate(label, (1.2 * x, 1.2 * y), ha="center", va="center", color=colour)
+    ax.set(xlim=(-1.95, 1.95), ylim=(-1.5, 1.5), aspect="equal", title=title)
+    ax.set(xlabel="first channel of the pair", ylabel="second channel")
 
 
 def draw_wavelengths(

@@ -83,21 +83,6 @@ def by_entropy(bound: float = 0.1) -> Order:
     return lambda masked, generator: choose
 
 
-def in_random_order(per_step: int = 1) -> Order:
-    """Return an order in which tokens appear at random, `per_step` at a time.
-
-    per_step  at least 1, below 2^63
-    Raises BadInput for another.
-    """
-    require_countable("per_step", per_step)
-
-    def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
-        order = torch.rand(masked.shape, generator=generator).masked_fill(~masked.cpu(), 2.0)
-        return _earliest(order.argsort(dim=1).argsort(dim=1) // per_step)
-
-    return begin
-
-
 def ancestral(n_steps: int) -> Order:
     """Return training's masking run backwards: each token appears at a step drawn on its own.
 
@@ -110,19 +95,15 @@ def ancestral(n_steps: int) -> Order:
     require_countable("n_steps", n_steps)
 
     def begin(masked: Tensor, generator: torch.Generator | None) -> Choose:
-        return _earliest(torch.randint(n_steps, masked.shape, generator=generator))
+        step = torch.randint(n_steps, masked.shape, generator=generator).to(masked.device)
+
+        def choose(masked: Tensor, chances: Tensor) -> Tensor:
+            waiting = step.masked_fill(~masked, n_steps)
+            return masked & (waiting == waiting.amin(dim=1, keepdim=True))
+
+        return choose
 
     return begin
-
-
-def _earliest(rank: Tensor) -> Choose:
-    """Return a choice of what has the lowest rank in its row, of what is still masked: (B, T) -> Choose."""
-
-    def choose(masked: Tensor, chances: Tensor) -> Tensor:
-        waiting = rank.to(masked.device).masked_fill(~masked, torch.iinfo(rank.dtype).max)
-        return masked & (waiting == waiting.amin(dim=1, keepdim=True))
-
-    return choose
 
 
 @torch.inference_mode()

@@ -17,7 +17,6 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import is_out_of_memory
-from babygpt.objectives import ReadsInOrder
 from babygpt.signals import Ended, deferred_signals
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
@@ -157,8 +156,7 @@ def training_state(training: Training) -> dict[str, Any]:
     """
     state: dict[str, Any] = {name: getattr(training, name) for name in ("step", "seconds", "tokens")}
     state |= {"steered": dict(training.steered), "generator": training.generator.get_state()}
-    if isinstance(training.objective, ReadsInOrder):
-        state |= {READING + name: value for name, value in training.objective.place().items()}
+    state |= {READING + name: value for name, value in training.objective.place().items()}
     for i, optimizer in enumerate(training.optimizers):
         for j, moments in optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
@@ -174,9 +172,8 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
     training.step, training.tokens = int(state["step"]), int(state["tokens"])
     training.seconds = float(state["seconds"])
     training.generator.set_state(state["generator"])
-    if isinstance(training.objective, ReadsInOrder):
-        place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
-        training.objective.seek(place)
+    place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
+    training.objective.seek(place)
     for i, optimizer in enumerate(training.optimizers):
         moments: dict[int, dict[str, Tensor]] = {}
         for name in (name for name in state if name.startswith(f"optimizer.{i}.")):

@@ -11,7 +11,6 @@ from babygpt.data import tales
 from babygpt.encodings import Encoding, GatesLast, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
 from babygpt.invariants.encodings import phase_gradient
-from babygpt.metrics.text import distinct, repeated
 from babygpt.models.language_model import KVCache, LanguageModel
 from babygpt.models.transformer import score_scale
 from babygpt.models.versions import build
@@ -22,6 +21,7 @@ from babygpt_course.claims.claim import Finding, combine, decide, measured_on, n
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
 from babygpt_course.studies.paired import differences, exceeds
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.text_measures import distinct, repeated
 
 NOTE = "000_295e7101e184e601.txt"
 LENGTH = 64

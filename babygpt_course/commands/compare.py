@@ -17,12 +17,11 @@ from babygpt.cli.options import (
     list_of,
     options_from,
     output_lock,
-    refuse_unwritable,
 )
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import NAMES, Corpus, load_corpus
 from babygpt.errors import BadInput
-from babygpt.files import write_atomically
+from babygpt.files import require_writable, write_atomically
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes import ablation as report
@@ -67,7 +66,7 @@ def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str,
     or 9 steps a second.
     """
     for name in ("run", "weights/ablation/run", *(f"ablation_plots/{name}" for name in report.PICTURES)):
-        refuse_unwritable(out_dir / name, "--out-dir")  # now, and not after the first run
+        require_writable(out_dir / name, "--out-dir")  # now, and not after the first run
     text = load_corpus(corpus, with_mask=True)
     model = ModelConfig(text.tokenizer.vocab_size, **fields_of(ModelConfig, flags))
     training = TrainConfig(**fields_of(TrainConfig, flags))

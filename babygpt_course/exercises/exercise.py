@@ -12,11 +12,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Generator, Tensor, nn
 
-from babygpt.plots import answer_figure
+from babygpt.plots import draw_matrix
 from babygpt.tables import MARKS, Source, Table, source
 from babygpt_course.exercises.checks import Unusable, Wrong, require
 from babygpt_course.exercises.compare import describe
@@ -86,6 +87,23 @@ class Drawing:
         file = io.BytesIO()
         self.figure.savefig(file, format="png")
         return file.getvalue(), {"alt": repr(self)}
+
+
+def answer_figure(yours: np.ndarray, wanted: np.ndarray, differ: str, x: str, y: str) -> Figure:
+    """Draw a new figure with two matrices in the same colours, and the first minus the second.
+
+    yours, wanted  (rows, columns)
+    differ         the title of the difference
+    """
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    known = [np.abs(part[np.isfinite(part)]) for part in (yours, wanted)]
+    top = max([float(part.max()) for part in known if part.size], default=0.0) or 1.0
+    signed = bool((yours < 0).any() or (wanted < 0).any())
+    axes = figure.subplots(1, 3)
+    for ax, matrix, title in zip(axes, (yours, wanted), ("Yours", "Wanted"), strict=False):
+        draw_matrix(ax, matrix, title, x, y, diverging=signed, top=top)
+    draw_matrix(axes[2], yours - wanted, differ, x, y, diverging=True, top=top)
+    return figure
 
 
 @dataclass

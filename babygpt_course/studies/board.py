@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import Positions, TrainConfig, build, load_corpus, metrics, plots, train
+from babygpt import Positions, TrainConfig, build, load_corpus, metrics, train
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
@@ -22,6 +22,7 @@ from babygpt.objectives import Objective, objective_for
 from babygpt.tables import markdown
 from babygpt_course.studies.paired import RULE, decided_side, differences, format_mean_sd, mean_sd, percent
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position
 
@@ -279,9 +280,7 @@ def draw_answers(ax: Axes, found: Mapping[str, Mapping[str, Any]]) -> None:
     written = {name: seeds for name, seeds in whole.items() if None not in seeds}
     label = "right answers (%); rings: whole names written" if written else "right answers (%)"
     span = (-3.0, 103.0)
-    plots.draw_seed_dots(
-        ax, percent(roles), who_answers(roles), label, {"chance": 50.0}, span, percent(written)
-    )
+    draw_seed_dots(ax, percent(roles), who_answers(roles), label, {"chance": 50.0}, span, percent(written))
 
 
 def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -> None:
@@ -311,7 +310,7 @@ def draw_rows(
     notes |= {name: "refuses" for name, seeds in values.items() if not len(seeds)}
     dots = {name: () if name in notes else seeds for name, seeds in values.items()}
     marks = {} if mark is None else {"mark": mark}
-    plots.draw_seed_dots(ax, dots, title, label, marks, notes=notes)
+    draw_seed_dots(ax, dots, title, label, marks, notes=notes)
 
 
 def front(results: Results, masks: bool) -> list[str]:

@@ -14,7 +14,6 @@ from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.metrics import parallel_texts
 from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
-from babygpt.metrics.text import words
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import branch_losses
 from babygpt.sampling import generate_parallel
@@ -23,6 +22,7 @@ from babygpt_course.studies.paired import RULE, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
 from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep
+from babygpt_course.studies.text_measures import words
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with

@@ -6,11 +6,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from babygpt import plots
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Slider
 from babygpt_course.studies.board import paired_differences
 from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.seed_plots import draw_seed_dots
 
 COLUMNS = {
     "loss": ("1x", 1.0, "nats per character"),
@@ -54,7 +54,7 @@ def draw(ax: Axes, found: dict[str, Any]) -> None:
     margin = 0.06 * (max(ends) - min(ends)) or 1.0
     span = (min(ends) - margin, max(ends) + margin)
     label = f"{found['column']}: difference from {rival} ({found['unit']})"
-    plots.draw_seed_dots(ax, rows, title, label, {"rival": 0.0}, span, means=True)
+    draw_seed_dots(ax, rows, title, label, {"rival": 0.0}, span, means=True)
 
 
 def explore_ladder(results: dict[str, Any]) -> Explorer:

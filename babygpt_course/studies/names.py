@@ -11,6 +11,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import (
     MORE_SEEDS,
     Scale,
@@ -80,7 +81,7 @@ def draw_names(figure: Figure, results: Results) -> None:
     ranges = [f"{min(seeds[first]):.0f} to {max(seeds[first]):.0f}%" for seeds in (known, written)]
     title = f"{first}: {ranges[0]} known, {ranges[1]} written"
     label = "● right name the likelier of two, ○ right name written (% of questions)"
-    plots.draw_seed_dots(scores, known, title, label, span=(-2.0, 102.0), rings=written)
+    draw_seed_dots(scores, known, title, label, span=(-2.0, 102.0), rings=written)
     draw_letters(letters, results["letters"])
 
 

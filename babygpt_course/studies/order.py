@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, load_corpus, metrics, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, load_corpus, metrics
 from babygpt.data.batches import cut, line_starts
 from babygpt.data.corpus import QUESTION_SEED, Corpus, from_grammar
 from babygpt.data.grammar import Grammar
@@ -19,6 +19,7 @@ from babygpt.objectives.objective import Batch, cross_entropy
 from babygpt_course.studies import sweep as sweeps
 from babygpt_course.studies.paired import FEWEST_SEEDS, by_measurement, percent
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 
 WINDOW, FAR = 64, 128  # positions trained on; from FAR on, a text is measured past them
 ARMS = (("one layer", 1, ""), ("two layers", 2, ""), ("two layers, marked start", 2, "^"))
@@ -161,10 +162,8 @@ def draw_order(figure: Figure, results: Results) -> None:
     learned = [sum(share > 90 for share in fed[f"two layers, {steps} steps"]) for steps in (300, 600)]
     title = f"Two layers without a code learn order from {learned[0]} of {n} seeds\n"
     title += f"in 300 steps, and from {learned[1]} in 600"
-    plots.draw_seed_dots(
-        left, fed, title, "right answers without a code (%)", {"chance": 50.0}, (40.0, 102.0)
-    )
+    draw_seed_dots(left, fed, title, "right answers without a code (%)", {"chance": 50.0}, (40.0, 102.0))
     cures = ("inside", "moved", "moved, slow put back", "moved, quick put back")
     moved = {name: [one[name] for one in results["race"]["far"]["v3"]] for name in cures}
     title = "A text moved past v3's window:\nslow and quick pairs both carry the loss"
-    plots.draw_seed_dots(right, moved, title, "loss (nats per character)")
+    draw_seed_dots(right, moved, title, "loss (nats per character)")

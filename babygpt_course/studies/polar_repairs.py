@@ -10,12 +10,13 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
-from babygpt import ModelConfig, TrainConfig, build, load_corpus, plots
+from babygpt import ModelConfig, TrainConfig, build, load_corpus
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.tables import markdown
 from babygpt_course.studies.paired import by_measurement, decided_side, differences, table_head
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 REPAIRS = {
@@ -100,12 +101,12 @@ def draw_polar(figure: Figure, results: Results) -> None:
     title = "As written {:.2f}, repaired {:.2f}, RoPE {:.2f}"
     means = [mean(loss[arm]) for arm in ("v7-polar", "v7", "v7-rope")]
     label = "loss of masked characters (nats)"
-    plots.draw_seed_dots(left, rows, title.format(*means), label, means=True)
+    draw_seed_dots(left, rows, title.format(*means), label, means=True)
     steps = (("v7-quadrature", "v7-keys"), ("v7", "v7-quadrature"))
     gained = [-mean(gained_by[pair]) for pair in steps]
     title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(*gained)
     pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in gained_by.items()}
-    plots.draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
+    draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
 
 
 def table(results: Results) -> str:

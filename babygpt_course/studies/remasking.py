@@ -11,7 +11,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import TrainConfig, load_corpus, plots
+from babygpt import TrainConfig, load_corpus
 from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
@@ -23,7 +23,7 @@ from babygpt.tables import markdown
 from babygpt_course.studies import paired
 from babygpt_course.studies.paired import decided_side, table_head
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.seed_plots import draw_seed_lines
+from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_lines
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 Fill = Callable[..., Filled]  # of a model, a text with holes, temperature= and generator=
@@ -164,7 +164,7 @@ def draw_remasking(figure: Figure, results: Results) -> None:
     label = "right sentences (%); rings: without repetitions"
     sure = [100 * fmean(results["ways"][f"surest first, {heat}"]["sentences"]) for heat in ("1", "0.5")]
     title = "Surest first: {:.0f}% right at temperature 1, {:.0f}% at 0.5".format(*sure)
-    plots.draw_seed_dots(left, dots, title, label, None, (0.0, 118.0), rings, notes)
+    draw_seed_dots(left, dots, title, label, None, (0.0, 118.0), rings, notes)
     masked = [100 * float(share) for share in results["guesses"]]
     curves = {
         "model, a line a seed": 100 * np.array(list(results["guesses"].values())).T,

@@ -17,7 +17,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, metrics, plots, train
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, metrics, train
 from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding, LogKernel, Rotary, T5Bias, YaRN
@@ -36,6 +36,7 @@ from babygpt_course.studies.paired import (
     table_head,
 )
 from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training
@@ -328,7 +329,7 @@ def draw_stretch(figure: Figure, results: Results) -> None:
     rings = {name: values(results, f"{name} tuned", f"cost {FACTOR}") for name in TUNED if name != "drop"}
     best = [min(found, key=lambda name: mean(found[name])) for found in (dots, rings)]
     title, label = "Least lost: {}; tuned {}".format(*best), "nats above v4's window (rings: fine-tuned)"
-    plots.draw_seed_dots(cost, {"control": [], **dots}, title, label, {"": 0.0}, rings=rings)
+    draw_seed_dots(cost, {"control": [], **dots}, title, label, {"": 0.0}, rings=rings)
     label, chance, span = "right digits (%; rings: only one is told)", {"": 50.0}, (-3.0, 103.0)
     for ax, runs, who in ((recall, methods, "v4 untuned"), (arms, tuple(ARMS), "trained so")):
         last, alone = (
@@ -337,7 +338,7 @@ def draw_stretch(figure: Figure, results: Results) -> None:
         )
         most = max(mean(seeds) for seeds in last.values())
         title = f"Last of two digits, {who}: at most {most:.0f}%"
-        plots.draw_seed_dots(ax, last, title, label, chance, span, alone)
+        draw_seed_dots(ax, last, title, label, chance, span, alone)
 
 
 def lines(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---:") -> list[str]:

@@ -32,7 +32,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     def measure_step(**values: Any) -> dict[str, float]:
         arguments.update(values)
-        return {"share": 0.5}
+        return {"step_ms": 0.5}
 
     monkeypatch.setattr("benchmarks.step.measure_step", measure_step)
     return arguments
@@ -59,7 +59,7 @@ def test_the_last_line_names_command_and_machine(measured: dict[str, Any]) -> No
     results = last_line(run("step", "--version", "v7", "--rounds", 3))
     assert results["command"] == "python -m benchmarks step --version v7 --rounds 3"
     assert results["machine"] == describe_machine()
-    assert results["share"] == 0.5
+    assert results["step_ms"] == 0.5
     assert results["minutes"] >= 0
     assert (measured["version"], measured["rounds"], measured["batch_size"]) == ("v7", 3, 12)
 
@@ -92,8 +92,7 @@ NUMBERS = [
 def test_every_number_that_measures_nothing_is_refused_before_anything_is_measured(
     text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.timing.time_in_rounds", pytest.fail)
-    monkeypatch.setattr("benchmarks.generation.time_next_token", pytest.fail)
+    monkeypatch.setattr("benchmarks.timing.run_in_rounds", pytest.fail)
     for command, option, value in NUMBERS:
         corpus = ["--corpus", text] if command in ("recipe", "diffusion") else []
         result = run(command, option, value, *corpus)

@@ -1,4 +1,4 @@
-"""Times of steps, texts and sliders: what is computed from them, and one small run of each."""
+"""Times of the parts of a training step: what is computed from them, and one small run."""
 
 import itertools
 
@@ -10,8 +10,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.models.versions import build
 from babygpt.training import Training
 from benchmarks import step
-from benchmarks.generation import THRESHOLDS, measure_generation, median_speeds
-from benchmarks.step import MeteredObjective, PartMeter, count_flop, measure_step
+from benchmarks.step import MeteredObjective, PartMeter, measure_step
 
 TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 BATCH, BLOCK = 3, 8
@@ -45,48 +44,9 @@ def test_every_part_of_a_step_is_met_and_none_twice(small_corpus: Corpus, versio
     assert all(taken >= 1 for taken in parts.values())
 
 
-@pytest.mark.parametrize(("version", "wider"), [("v4", 1), ("v7-quadrature", 2)])
-def test_operations_are_those_of_the_matrices(
-    small_corpus: Corpus, small_masked_corpus: Corpus, version: str, wider: int
-) -> None:
-    """Two for each number of each matrix and each token, and attention's own two products.
-
-    The way back goes through each matrix twice. Attention on the CPU is one operator where q, k and v are
-    alike, and separate products where q and k are twice as wide.
-    """
-    meter = PartMeter(lambda: 0.0)
-    training = metered(version, small_masked_corpus if wider == 2 else small_corpus, meter)
-    flop = count_flop(training, meter)
-    tokens = BATCH * BLOCK
-    tables = [p for name, p in training.model.named_parameters() if p.ndim == 2 and "embedding" not in name]
-    matrices = 2 * tokens * sum(p.numel() for p in tables)
-    scores, values = (2 * tokens * BLOCK * TINY["n_embd"] * TINY["n_layer"] * n for n in (wider, 1))
-    assert flop["forward"] == matrices + scores + values
-    again = scores if wider == 1 else 0  # the one operator takes the scores anew
-    assert flop["backward"] == 2 * (matrices + scores + values) + again
-
-
-def test_a_step_is_measured_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step, "SQUARES", {"cpu": (32, 48)})
-    monkeypatch.setattr(step, "TIMEABLE_FLOP", {"cpu": 1e6})
+def test_a_step_is_measured_whole() -> None:
     results = measure_step("v4", BATCH, BLOCK, rounds=1, n_chars=9_000, **TINY)
     assert sum(results["ms"].values()) == pytest.approx(results["step_ms"], abs=0.01)
-    assert sum(results["gflop"].values()) == pytest.approx(results["gflop_per_step"], abs=0.001)
     assert results["steps"] == 10  # those of the first round warm up
-    assert {f"{BATCH * BLOCK}x16x64", "48x48x48"} <= set(results["matmul_gflop_per_s"])
     with pytest.raises(ValueError, match=r"version \(v99\)"):
         measure_step("v99", rounds=1)
-
-
-# ---------------------------------------------------------------- a text
-
-
-def test_all_ways_to_write_are_measured() -> None:
-    results = measure_generation((3, 6), rounds=1, steps=2, tokens=40, n_chars=9_000, **TINY)
-    diffusion = results.pop("diffusion")
-    assert set(results) == {f"{what}_{n}" for what in ("cached", "uncached", "ratio") for n in (3, 6)}
-    steps = [diffusion[way]["steps"] for way in THRESHOLDS]
-    assert steps[0] == 40  # one by one
-    assert steps == sorted(steps, reverse=True)  # a lower threshold never takes more of them
-    speeds = median_speeds(10, cached=[0.5, 0.25, 9.0], uncached=[2.0, 5.0, 0.1])
-    assert speeds == {"cached_10": 20.0, "uncached_10": 5.0, "ratio_10": 4.0}

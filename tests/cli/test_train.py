@@ -216,9 +216,8 @@ def test_generate_uses_every_flag_of_diffusion(run, denoiser):
         return result.stdout
 
     usual = wrote()
-    assert usual == wrote("--order", "confidence", "--confidence-threshold", 0.95)
-    orders = [["--order", "random"], ["--order", "random", "--per-step", 4], ["--order", "ancestral"]]
-    others = [*orders, ["--confidence-threshold", 0], ["--block", 3], ["--seed", 7]]
+    assert usual == wrote("--confidence-threshold", 0.95)
+    others = [["--confidence-threshold", 0], ["--block", 3], ["--seed", 7]]
     assert len({usual, *(wrote(*flags) for flags in others)}) == 1 + len(others)
 
 
@@ -229,12 +228,9 @@ def test_a_prompt_longer_than_the_window_is_continued(run, denoiser):
     assert len(written) == len(prompt) + 5 + 1
 
 
-def test_flags_that_change_nothing_are_named(run, train, denoiser):
-    written = run("generate", denoiser, "--prompt", "the", "--order", "random", "--n-steps", 4)
-    assert written.stderr == "--n-steps plays no part with --order random\n"
-    assert written.stdout == run("generate", denoiser, "--prompt", "the", "--order", "random").stdout
+def test_flags_that_change_nothing_are_named(run, train):
     out = train("v4", name="v4")
-    written = run("generate", out, "--prompt", "the", "--order", "random", "--block", 4)
+    written = run("generate", out, "--prompt", "the", "--confidence-threshold", 0.5, "--block", 4)
     why = "in a v4, which writes one character after another"
-    assert written.stderr == f"--order and --block play no part {why}\n"
+    assert written.stderr == f"--confidence-threshold and --block play no part {why}\n"
     assert written.stdout == run("generate", out, "--prompt", "the").stdout

@@ -14,7 +14,6 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
-from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
@@ -122,49 +121,6 @@ def test_the_notes_scores_vanish_far_from_the_start() -> None:
             assert score > 1 if lasts else score < 1e-20
 
 
-# ---------------------------------------------------------------- a kernel for each head
-
-
-def of_heads(kernel: str = "relative") -> Gaussian:
-    """Make three heads with different numbers."""
-    encoding = gaussian(D, kernel, n_head=H)
-    with torch.no_grad():
-        encoding.log_alphas += torch.tensor([[0.0, 1.0], [-1.0, 0.5], [2.0, 0.0]])
-        encoding.log_sigmas += torch.tensor([[0.0, 0.0], [1.0, 0.3], [-0.5, 2.0]])
-    return encoding
-
-
-def head_alone(encoding: Gaussian, kernel: str, h: int) -> Gaussian:
-    return gaussian(
-        D, kernel, *(encoding.get(name)[h].exp().tolist() for name in ("log_alphas", "log_sigmas"))
-    )
-
-
-@pytest.mark.parametrize("kernel", ["absolute", "relative"])
-@pytest.mark.parametrize("time", [torch.arange(5), torch.tensor([[0, 1, 2, 3, 9], [2, 30, 31, 60, 99]])])
-def test_each_head_has_the_kernel_that_it_would_have_alone(kernel: str, time: torch.Tensor) -> None:
-    encoding, (q, k), positions = of_heads(kernel), heads(5), Positions(time)
-    together, bias = encoding.transform_qk(q, k, positions), encoding.score_bias(positions, positions)
-    for h in range(H):
-        alone = head_alone(encoding, kernel, h)
-        for one, other in zip(together, alone.transform_qk(q, k, positions), strict=True):
-            torch.testing.assert_close(one[:, h], other[:, h])
-        if bias is not None:
-            own = alone.score_bias(positions, positions)[..., 0, :, :]
-            torch.testing.assert_close(bias[..., h, :, :], own)
-
-
-def test_reach_is_that_of_the_widest_head_and_a_slider_moves_all_heads() -> None:
-    encoding = of_heads()
-    alone = [reach(head_alone(encoding, "relative", h), 0.5) for h in range(H)]
-    assert reach(encoding, 0.5) == max(alone) > min(alone)
-    assert kernel_values(encoding, 9).shape == (H, 10)
-    encoding.steer("sigma1", 9.5)
-    assert encoding.log_sigmas[:, 0].exp().tolist() == pytest.approx([9.5] * H)
-    assert encoding.sigma1 == pytest.approx(9.5)
-    assert encoding.sigma2 == pytest.approx(20 * math.exp((0.3 + 2.0) / 3))
-
-
 # ---------------------------------------------------------------- in a model
 
 
@@ -226,7 +182,6 @@ def test_a_checkpoint_keeps_a_steered_width(awake, tmp_path: Path, learnable: bo
         ({"alphas": (0.7,)}, "two numbers each"),
         ({"sigmas": (1.0, 2.0, 3.0)}, "two numbers each"),
         ({"alphas": (0.0, 0.0)}, r"alpha \(0"),
-        ({"n_head": 0}, r"n_head \(0\) must be at least 1"),
         ({"head_dim": 7}, r"\(7\) must be even"),
         ({"theta": 0}, r"theta \(0\)"),
         ({"kernel": "both"}, r"kernel \(both\) must be one of absolute, relative"),

@@ -181,8 +181,6 @@ def test_a_request_that_a_model_cannot_fulfil_is_refused(desk, run):
         ("{desk}/v4.safetensors --tokens -1", "n_tokens (-1)"),
         ("{desk}/v7-rope.safetensors --block 16", "block (16)"),
         ("{desk}/v7-rope.safetensors --confidence-threshold -1", "threshold (-1.0)"),
-        ("{desk}/v7-rope.safetensors --order random --per-step 0", "per_step (0)"),
-        ("{desk}/v7-rope.safetensors --order ancestral --n-steps 0", "n_steps (0)"),
         ("{desk}/v6/pretrain.safetensors", "use `parallel-generate"),
     ):
         words = words if "--prompt" in words else f"{words} --prompt the"

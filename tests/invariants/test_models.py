@@ -14,7 +14,7 @@ from babygpt.models.transformer import Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import denoise
 from babygpt.positions import Positions
-from babygpt.sampling import ancestral, by_confidence, fill_in, in_random_order
+from babygpt.sampling import ancestral, by_confidence, fill_in
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
 IDX = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 10])
@@ -200,7 +200,7 @@ def test_a_text_is_read_with_its_masks_where_the_model_fills_in(awake, text):
 
 
 MASK = 10
-ORDERS = {"surest first": by_confidence(0.3), "random": in_random_order(2), "ancestral": ancestral(4)}
+ORDERS = {"surest first": by_confidence(0.3), "ancestral": ancestral(4)}
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A watch measures at fixed steps what the function behind it returns, and draws it."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -127,14 +125,6 @@ def test_the_kernel_is_drawn_as_a_share_beside_the_first_one(awake, ax):
     assert title(ax) == "K halves beyond 32 tokens"
     with pytest.raises(BadInput, match="Rotary has no kernel"):
         watch.measure(awake("v4"))
-
-
-def test_of_several_kernels_the_largest_share_is_drawn():
-    model, watch = build("v5", SHAPE, n_head=SHAPE.n_head), live.kernel(furthest=32)
-    with torch.no_grad():
-        model.encoding.log_sigmas[0] = math.log(10.0)
-        model.encoding.log_sigmas[1:] = math.log(2.0)
-    np.testing.assert_allclose(watch.measure(model), np.exp(-(np.arange(33) ** 2) / 200), rtol=1e-4)
 
 
 # ---------------------------------------------------------------- parallel texts

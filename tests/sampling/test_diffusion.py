@@ -21,7 +21,6 @@ from babygpt.sampling import (
     continue_text,
     drafts,
     fill_in,
-    in_random_order,
     rewrite,
 )
 from babygpt.sampling.remasking import again_chances
@@ -31,7 +30,6 @@ DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 ORDERS = st.one_of(
     st.floats(0, 1.5).map(by_confidence),
     st.floats(0, 9).map(by_entropy),
-    st.integers(1, 20).map(in_random_order),
     st.integers(1, 40).map(ancestral),
 )
 
@@ -103,8 +101,8 @@ def test_every_version_fills_in_and_continues(awake, text, version: str) -> None
 
 @pytest.mark.parametrize(
     "order",
-    [by_confidence(0.2), by_confidence(2.0), by_entropy(3.0), in_random_order(2), ancestral(5)],
-    ids=["sure", "one by one", "entropy", "by chance", "ancestral"],
+    [by_confidence(0.2), by_confidence(2.0), by_entropy(3.0), ancestral(5)],
+    ids=["sure", "one by one", "entropy", "ancestral"],
 )
 def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order) -> None:
     """Played back: at each step the model sees what appeared before, and nothing that appears later."""
@@ -122,7 +120,7 @@ def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order)
 
 def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
     model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
-    orders = [by_confidence(), by_entropy(), in_random_order(2), ancestral(9)]
+    orders = [by_confidence(), by_entropy(), ancestral(9)]
     for write in (*(partial(fill_in, order=order) for order in orders), rewrite):
         first, again, other = (write(model, idx, generator=draw(seed)) for seed in (0, 0, 1))
         assert torch.equal(first.tokens, again.tokens)
@@ -188,12 +186,11 @@ def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(poster
 def test_every_random_order_comes_as_often() -> None:
     """Of the order alone: 6 of three holes, and a token that is there takes no step."""
     masked, n = torch.tensor([True, False, True, True]).expand(6000, 4), 6000
-    choose, waiting, when = in_random_order()(masked, draw()), masked.clone(), torch.zeros(n, 4).long()
+    choose, waiting, when = ancestral(10**9)(masked, draw()), masked.clone(), torch.zeros(n, 4).long()
     for step in (1, 2, 3):
         now = choose(waiting, torch.ones(n, 4, 1))
         assert (now.sum(dim=1) == 1).all()
         when[now], waiting = step, waiting & ~now
-    assert (in_random_order(2)(masked, draw())(masked, torch.ones(n, 4, 1)).sum(dim=1) == 2).all()
     expected = {(a, 0, b, c): 1 / 6 for a, b, c in permutations((1, 2, 3))}
     agree(frequencies(when), expected, n)
 
@@ -225,9 +222,7 @@ def apart(model) -> dict[tuple[int, ...], float]:
     }
 
 
-@pytest.mark.parametrize(
-    "order", [in_random_order(), by_confidence(2.0), ancestral(10**9)], ids=["random", "surest", "ancestral"]
-)
+@pytest.mark.parametrize("order", [by_confidence(2.0), ancestral(10**9)], ids=["surest", "ancestral"])
 def test_one_by_one_from_exact_answers_the_texts_come_as_often_as_they_should(posterior, order) -> None:
     """In any order: the chain rule does not mind."""
     model, n = posterior(), 6000
@@ -235,7 +230,7 @@ def test_one_by_one_from_exact_answers_the_texts_come_as_often_as_they_should(po
     agree(frequencies(filled.tokens), joint(model), n)
 
 
-@pytest.mark.parametrize("order", [in_random_order(3), by_confidence(0.0), ancestral(1)])
+@pytest.mark.parametrize("order", [by_confidence(0.0), ancestral(1)])
 def test_all_at_once_tokens_do_not_know_of_each_other(posterior, order) -> None:
     model, n = posterior(), 6000
     filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
@@ -290,7 +285,6 @@ def test_bad_numbers_of_orders_and_of_remasking_are_named() -> None:
         (lambda: by_confidence(-0.1), r"threshold \(-0.1\)"),
         (lambda: by_confidence(math.nan), r"threshold \(nan\)"),
         (lambda: by_entropy(-1.0), r"bound \(-1.0\)"),
-        (lambda: in_random_order(0), r"per_step \(0\)"),
         (lambda: ancestral(0), r"n_steps \(0\)"),
         (lambda: SecondThoughts(n_steps=0), r"n_steps \(0\)"),
         (lambda: SecondThoughts(strength=1.5), r"strength \(1.5\) must lie between 0 and 1"),

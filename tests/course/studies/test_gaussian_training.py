@@ -103,7 +103,7 @@ def test_one_layer_that_sees_so_far_is_the_model_on_the_end_of_its_text(awake, t
         torch.testing.assert_close(seen[:, t], alone[:, -1], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{}, {"per_layer": True}, {"n_head": 2}])
+@pytest.mark.parametrize("options", [{}, {"per_layer": True}])
 def test_a_horizon_beyond_the_text_hides_nothing(awake, text, options):
     model, idx = awake("v5", options), text(2, LENGTH)
     torch.testing.assert_close(short_sighted(model, LENGTH - 1)(idx), model(idx), atol=1e-5, rtol=1e-4)

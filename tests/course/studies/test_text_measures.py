@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from babygpt.metrics.text import distinct, repeated, words
 from babygpt_course.notes.generations import entropy
+from babygpt_course.studies.text_measures import distinct, repeated, words
 
 
 def test_grams_by_hand():
