@@ -20,7 +20,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tools.book.mathematics import to_mathml
-from tools.book.recording import write_picture
+from tools.book.recording import PIXELS, write_picture
 from tools.notebooks import ANSWER, WIDGET
 
 SETUP = "from __future__ import annotations"  # how a notebook's first cell begins, which imports
@@ -124,15 +124,16 @@ def recorded_html(recording: Mapping[str, Any], folder: str) -> str:
     at_rest = picture_at_rest(recording)
     images = "".join(
         f'<img src="{folder}{name}" alt="" width="{width}" height="{height}" loading="lazy" '
-        f'style="flex-grow: {width}; --width: {width}">'
+        f'style="--share: {width / PIXELS:.4f}">'
         for name, (width, height) in zip(at_rest["panels"], recording["sizes"], strict=True)
     )
-    data = {key: recording[key] for key in ("controls", "groups", "pictures")}
+    data = {key: recording[key] for key in ("controls", "numbers", "pictures")}
     return (
         f'<figure class="recorded" data-folder="{folder}">'
         f'<div class="recorded-controls" role="group" aria-label="{escape(recording["title"])}" hidden></div>'
         f'<div class="recorded-panels" role="img" aria-label="{escape(at_rest["alt"])}">{images}</div>'
-        f'<figcaption class="recorded-words">{recorded_words(recording)}</figcaption>'
+        f'<figcaption class="recorded-words">Recorded: {len(recording["pictures"])} pictures. '
+        f"{escape(recording['beyond'])}</figcaption>"
         '<p class="recorded-said" aria-live="polite"></p>'
         f'<script type="application/json">{script_json(data)}</script></figure>'
     )
@@ -140,26 +141,10 @@ def recorded_html(recording: Mapping[str, Any], folder: str) -> str:
 
 def picture_at_rest(recording: Mapping[str, Any]) -> dict[str, Any]:
     """Return the picture of all controls at rest: its panels and its words."""
-    group, controls, number = recording["groups"][0], recording["controls"], 0
-    for i in group["controls"]:
-        number = number * len(controls[i]["stops"]) + controls[i]["rest"]
-    found: dict[str, Any] = recording["pictures"][group["pictures"][number]]
+    controls = recording["controls"]
+    at = np.ravel_multi_index([one["rest"] for one in controls], [len(one["stops"]) for one in controls])
+    found: dict[str, Any] = recording["pictures"][recording["numbers"][at]]
     return found
-
-
-def recorded_words(recording: Mapping[str, Any]) -> str:
-    """Return what is recorded, and what only the notebook can do."""
-    names = [f"<i>{escape(control['label'].split(' (')[0])}</i>" for control in recording["controls"]]
-    groups = [[names[i] for i in group["controls"]] for group in recording["groups"]]
-    words = f"<b>Recorded:</b> {len(recording['pictures'])} pictures."
-    joint = [join_words(group) for group in groups if len(group) > 1]
-    if joint:
-        words += f" These can be combined: {'; '.join(joint)}."
-    if len(groups) > 1:
-        words += " Moving another control sends the rest back to where they stood."
-    for label, text in recording["fixed"]:
-        words += f" The {escape(label)} is <q>{escape(text)}</q>."
-    return f"{words} {escape(recording['beyond'])}"
 
 
 def join_words(words: list[str]) -> str:

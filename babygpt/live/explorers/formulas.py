@@ -49,7 +49,7 @@ def sinusoidal() -> Explorer:
         Slider("width", 64, 8, 128, "width (channels)", step=8),
         THETA,
     ]
-    together = [("width", "theta")]
+    together = ("width", "theta")
     return Explorer("sinusoid", measure_sinusoid, draw.sinusoid, controls, (1.3, 1), together=together)
 
 
@@ -82,7 +82,7 @@ def rotary() -> Explorer:
         Slider("pair", 3, 1, HEAD_DIM // 2, "pair of channels"),
         THETA,
     ]
-    together = [("position", "distance"), ("pair", "theta")]
+    together = ("position", "distance")
     return Explorer("RoPE", measure_rope, draw.rope, controls, (1.15, 1.15, 1.5), 3.5, together)
 
 
@@ -116,7 +116,7 @@ def alibi() -> Explorer:
         Scale("steepness", 1.0, 0.1, 10.0, "steepness"),
         Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ of RoPE"),
     ]
-    together = [("n_head", "steepness")]
+    together = ("n_head", "steepness")
     return Explorer("ALiBi", measure_alibi, draw.alibi, controls, (1, 1), together=together)
 
 
@@ -171,7 +171,7 @@ def gaussian() -> Explorer:
         Scale("alpha1", ALPHAS[0], 0.01, 10.0, "α₁"),
         Scale("alpha2", ALPHAS[1], 0.01, 10.0, "α₂"),
     ]
-    together = [("kernel", "sigma1", "sigma2"), ("kernel", "position"), ("kernel", "alpha1", "alpha2")]
+    together = ("kernel", "sigma1", "sigma2")
     return Explorer(
         "Gaussian kernel", measure_kernel, draw.kernel, controls, (1, 1.1, 1.15), together=together
     )
@@ -206,7 +206,7 @@ def branches() -> Explorer:
         Slider("width", 512, 8, 512, "width (channels)", step=8),
         THETA,
     ]
-    together = [("stride", "n"), ("width", "theta")]
+    together = ("stride", "n")
     return Explorer("branches", measure_branches, draw.branches, controls, (1.15, 1.15, 1), together=together)
 
 
@@ -296,5 +296,5 @@ def polar() -> Explorer:
         Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
         THETA,
     ]
-    together = [("gate", "order", name) for name in ("alpha", "phi", "theta")]
+    together = ("gate", "order", "alpha")
     return Explorer("polar gates", measure_gates, draw.polar, controls, (1, 1.15, 1), together=together)
