@@ -69,7 +69,7 @@ function fillTallies() {
   for (const place of document.querySelectorAll(".tally")) {
     const table = document.createElement("table");
     const head = table.createTHead().insertRow();
-    for (const words of ["question", "guess", "outcome", ""]) {
+    for (const words of ["question", "guess", "outcome", "right"]) {
       const cell = document.createElement("th");
       cell.scope = "col";
       cell.textContent = words;
@@ -101,17 +101,3 @@ for (const place of document.querySelectorAll("[data-outcome]")) {
   if (guess && !fold) guess.open();
 }
 fillTallies();
-
-// On paper everything is open.
-addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details:not([open])")) {
-    fold.dataset.closed = "";
-    fold.open = true;
-  }
-});
-addEventListener("afterprint", () => {
-  for (const fold of document.querySelectorAll("details[data-closed]")) {
-    fold.open = false;
-    delete fold.dataset.closed;
-  }
-});

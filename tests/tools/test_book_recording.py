@@ -89,7 +89,7 @@ def test_the_named_controls_are_recorded_and_the_others_are_told(tmp_path: Path)
     recording = record_explorer(moved, tmp_path)
     assert [control["label"] for control in recording.controls] == ["a", "b"]
     assert [control["rest"] for control in recording.controls] == [7, 1]
-    assert recording.beyond == "In the notebook these move too: colour (red), text (hi)."
+    assert recording.beyond == "In the notebook these move too: colour = red, text = hi."
     found = combinations(recording)
     assert picture_at_rest(asdict(recording)) == found[7, 1]
     assert found[0, 3] == {"refused": "b should not be 3"}

@@ -36,8 +36,8 @@ PLACEHOLDER = "<!-- recorded: rotary -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "tools/book", "tools/notebooks.py"),
-    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md", "constraints.txt"),
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md", "book/search.md", "book/404.md"),
+    *("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
 ON_A_PAGE = """\
 ```{{note}}
@@ -94,6 +94,8 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
     write_reference(source, book.host)
     (source / "board.md").write_text(board_page(load_results("ladder")), encoding="utf-8")
     (source / "claims.md").write_text(claims_page(measure_claims()), encoding="utf-8")
+    for name in ("search.md", "404.md"):
+        shutil.copyfile(BOOK / name, source / name)
     for picture in (source / "figures").glob("*.png"):  # 256 colours take a third of the bytes
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
     used: set[str] = set()

@@ -23,7 +23,6 @@ from tools.book.mathematics import to_mathml
 from tools.book.recording import PIXELS, write_picture
 from tools.notebooks import ANSWER, WIDGET
 
-SETUP = "from __future__ import annotations"  # how a notebook's first cell begins, which imports
 NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
 
 
@@ -39,10 +38,12 @@ class Page:
     def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
         self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
         self.used: set[str] = set()
+        pictures.mkdir(parents=True, exist_ok=True)
 
     def convert(self, notebook: NotebookNode) -> NotebookNode:
         """Change a notebook that was run, in place, and return it."""
         exercises: list[tuple[str, dict[str, Any]]] = []
+        fold_imports(next(cell for cell in notebook.cells if cell.cell_type == "code"))
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue
@@ -55,7 +56,7 @@ class Page:
                     cell.outputs = [html_output(exercise_folds(exercise, self.name))]
                 elif f"{called}.draw(" in cell.source:
                     cell.outputs = []
-            mark(cell)
+            fold_answer(cell)
             pages = [str(out.get("data", {}).get("text/html", "")) for out in cell.outputs]
             if shown.get("tally") or any('class="guess"' in page for page in pages):
                 cell.metadata.tags.append("remove-input")
@@ -100,15 +101,19 @@ class Page:
         )
 
 
-def mark(cell: NotebookNode) -> None:
-    """Fold a cell's answer, or its imports, as MyST-NB wants to be told."""
+def fold_answer(cell: NotebookNode) -> None:
+    """Fold what an answer's cell has shown, as MyST-NB wants to be told."""
     tags = cell.metadata.setdefault("tags", [])
     if ANSWER in tags and cell.outputs:
         tags.append("hide-output")
         cell.metadata["mystnb"] = {"code_prompt_show": "What came out", "code_prompt_hide": "What came out"}
-    if cell.source.startswith(SETUP):
-        tags.append("hide-input")
-        cell.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
+
+
+def fold_imports(first: NotebookNode) -> None:
+    """Fold the first cell if it imports."""
+    if first.source.startswith(("import ", "from ")):
+        first.metadata.setdefault("tags", []).append("hide-input")
+        first.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
 
 
 def html_output(page: str) -> NotebookNode:

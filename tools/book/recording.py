@@ -75,7 +75,7 @@ def record_explorer(explorer: Explorer, folder: Path) -> Recording:
         words, values[name] = [found[i][0] for i in kept], [found[i][1] for i in kept]
         kind = "select" if is_list else "range"
         controls.append({"label": widget.description, "kind": kind, "stops": words, "rest": kept.index(at)})
-    still = [f"{explorer.controls[name].description} ({rest[name]})" for name in rest if name not in stops]
+    still = [f"{explorer.controls[name].description} = {rest[name]}" for name in rest if name not in stops]
     beyond = f"these move too: {', '.join(still)}" if still else "it follows your own model"
     recording = Recording(explorer.title.removeprefix("explorer: "), controls, f"In the notebook {beyond}.")
     record(recording, explorer.canvas, lambda at: explorer.draw_values({**rest, **at}), values, folder)
@@ -180,7 +180,9 @@ def cuts(canvas: Canvas, samples: Sequence[np.ndarray]) -> list[int]:
     ink = np.logical_or.reduce([(sample < 255).any(axis=(0, 2)) for sample in samples])  # (width,)
     found = []
     for ax in canvas.axes[1:]:
-        begin = int(ax.get_tightbbox(canvas.agg.get_renderer()).x0)
+        words = ax.get_tightbbox(canvas.agg.get_renderer())
+        assert words is not None
+        begin = int(words.x0)
         before = int(np.flatnonzero(ink[:begin])[-1])
         found += [(before + begin) // 2] if begin - before > GAP else []
     return found
