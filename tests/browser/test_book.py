@@ -234,7 +234,7 @@ def test_every_control_keeps_its_value(desk: BrowserContext, address: str):
     page = desk.new_page()
     page.goto(address + LESSON)
     figure = page.locator("figure.recorded").filter(has=page.get_by_label("sampler")).first
-    sampler, step = figure.get_by_label("sampler"), figure.get_by_label("step")
+    sampler, step = figure.get_by_label("sampler"), figure.get_by_role("slider", name="step")
     moved(figure, lambda: sampler.select_option("changes its mind"))
     step.focus()
     for stop in ("0", "1", "2"):

@@ -1,7 +1,6 @@
 """Page of claims: the sentences of the source notes, their verdicts, and filters by note and verdict."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -137,13 +136,5 @@ def terms(texts: Mapping[str, str]) -> str:
 
 
 def anchor(claim: Claim) -> str:
-    """Return the address of a claim on its page: its note, and its words in plain letters."""
-    words = "".join(map(plain, claim.text.lower()))
-    return f"note-{claim.note[:3]}-{'-'.join(re.findall(r'[a-z0-9]+', words))}"
-
-
-def plain(letter: str) -> str:
-    """Return a letter in ASCII: a Greek one by its name, any other without its mark."""
-    if unicodedata.name(letter, "").startswith("GREEK"):
-        return unicodedata.name(letter).split()[-1].lower()
-    return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or " "
+    """Return the address of a claim on its page: its note, and its words."""
+    return "-".join(["note", claim.note[:3], *re.findall(r"\w+", claim.text.lower())])

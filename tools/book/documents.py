@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
@@ -71,8 +71,8 @@ def rewrite_links(text: str, place: str, book: Site) -> str:
     text     of a document, or of a notebook's cell
     place    where the text stands, as a path from the root
     returns  the same text. Links to pages and pictures stay. Other files and folders lead to the code host.
-             Where none is known, a link to a file stays, for the file to be copied (`linked_files`), and one
-             to a folder becomes plain text, as a web page of file names would help nobody
+             Where none is known, a link to a file stays, for the file to be copied, and one to a
+             folder becomes plain text, as a web page of file names would help nobody
     """
 
     def moved(found: re.Match[str]) -> str:
@@ -103,14 +103,6 @@ def new_target(path: str, place: str, book: Site) -> str:
     return "" if folder else relpath(path, dirname(place) or ".")
 
 
-def linked_files(text: str, place: str, book: Site) -> Iterator[str]:
-    """Yield the files that a text with rewritten links needs beside it, as paths from the root."""
-    for found in LINK.finditer(text):
-        path = target_path(found, place)
-        if path and path not in book.pages and (book.root / path).is_file():
-            yield path
-
-
 # ---------------------------------------------------------------- documents
 
 
@@ -130,9 +122,11 @@ def copy_documents(source: Path, book: Site) -> None:
 
 def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
     """Copy the files that a text with rewritten links needs beside it."""
-    for name in linked_files(text, place, book):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(book.root / name, source / name)
+    for found in LINK.finditer(text):
+        path = target_path(found, place)
+        if path and path not in book.pages and (book.root / path).is_file():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(book.root / path, source / path)
 
 
 def as_page(text: str, place: str, book: Site) -> str:

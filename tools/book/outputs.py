@@ -31,13 +31,11 @@ class Page:
 
     facts     what `Recorder.write` noted while it ran
     pictures  the folder for pictures
-    used      the names of those that the page may show
     folder    the address of that folder, seen from the page
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
         self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
-        self.used: set[str] = set()
         pictures.mkdir(parents=True, exist_ok=True)
 
     def convert(self, notebook: NotebookNode) -> NotebookNode:
@@ -69,9 +67,7 @@ class Page:
         if shown.get("tally"):
             return html_output('<div class="tally"></div>')
         if model in self.facts["views"]:
-            recording = self.facts["views"][model]
-            self.used |= {name for picture in recording["pictures"] for name in picture.get("panels", ())}
-            return html_output(recorded_html(recording, self.folder))
+            return html_output(recorded_html(self.facts["views"][model], self.folder))
         guesses = self.facts["guesses"]
         if model in guesses:
             return html_output(guess_html(guesses[model]))
@@ -93,7 +89,6 @@ class Page:
         white = Image.new("RGBA", image.size, "white")
         pixels = np.asarray(Image.alpha_composite(white, image).convert("RGB"))
         write_picture(pixels, self.pictures / name)
-        self.used.add(name)
         width, height = image.size
         return (
             f'<a class="still" href="{self.folder}{name}"><img src="{self.folder}{name}" width="{width}" '
