@@ -28,7 +28,7 @@ function find(query) {
 }
 
 function marked(text, query) {
-  const letters = query.map(word => [...word].join("[,\u202f]?"));
+  const letters = query.map(word => [...word].join("[,\u202f]?") + (/^\d/.test(word) ? "(?!\\d)" : ""));
   return text.split(new RegExp(`(?<![\\p{L}\\p{N}])(${letters.join("|")})`, "giu")).map((piece, i) => {
     return i % 2 ? Object.assign(document.createElement("mark"), { textContent: piece }) : piece;
   });
@@ -44,8 +44,7 @@ function show() {
     item.append(link, text);
     return item;
   }));
-  const count = results.length === MOST ? `the best ${MOST} places` : `${results.length} places`;
-  document.querySelector("form.search [role=status]").textContent = query.length ? count : "";
+  document.querySelector("form.search [role=status]").textContent = query.length ? `${results.length} places` : "";
 }
 
 const field = document.querySelector("form.search input");

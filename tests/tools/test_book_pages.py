@@ -16,8 +16,6 @@ from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
 from tools.book.documents import CodeHost, rewrite_links, site
 
-ROOT = Path(__file__).resolve().parents[2]
-FILTERS = ROOT / "book" / "static" / "filters.js"
 HOST = CodeHost("https://host/owner/name", "abc")
 MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in enumerate(CLAIMS)]
 

@@ -36,10 +36,16 @@ PICTURES = "recorded"  # the folder of the site that holds them
 PLACEHOLDER = "<!-- recorded: rotary -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
-    *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "tools/book", "tools/notebooks.py"),
-    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md", "book/search.md", "book/404.md"),
-    *("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    "babygpt",
+    "babygpt_course",
+    "notebooks",
+    "docs",
+    "figures",
+    "book",
+    "tools/book",
+    "tools/notebooks.py",
 )
+SOURCES += ("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 ON_A_PAGE = """\
 ```{{note}}
 You read this as a web page. Here sliders choose among pictures that were recorded, trainings can be wound

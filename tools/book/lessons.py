@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
     "babygpt",
     "babygpt_course",
+    "constraints.txt",
     "tools/book/recorder.py",
     "tools/book/recording.py",
-    "constraints.txt",
 )
 BEGIN = """\
 import sys
@@ -60,7 +60,9 @@ def fingerprint(places: Sequence[str]) -> str:
     for start in map(ROOT.joinpath, places):
         for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
             inside = path.relative_to(ROOT)
-            if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
+            if path.is_file() and not any(
+                part.startswith((".", "__pycache__", "_build")) for part in inside.parts
+            ):
                 found.update(inside.as_posix().encode() + path.read_bytes())
     return found.hexdigest()
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 INDEX = "_static/sentences.js"
 Part = tuple[str, str, list[str]]  # address on its page, heading, sentences
-SILENT = re.compile(r'<(script|style|pre|svg|select)\b.*?</\1>|<a class="headerlink".*?</a>', re.S)
-BLOCK = re.compile(
-    r"<(?:/?(section|article|h\d|p|li|t[dh]|d[td]|div|summary|figcaption|legend|label)\b)([^>]*)>"
-)
+SILENT = re.compile(r'<(script|style|pre|svg|figcaption)\b.*?</\1>|<a class="headerlink".*?</a>', re.S)
+BLOCK = re.compile(r"<(?:/?(section|article|h\d|p|li|t[dh]|d[td]|div|summary|legend|label)\b)([^>]*)>")
 SENTENCE = re.compile(r"(?<=[.?!])(?<!et al[.]) (?=[^a-z])")
 
 
