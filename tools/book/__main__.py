@@ -36,16 +36,18 @@ PICTURES = "recorded"  # the folder of the site that holds them
 PLACEHOLDER = "<!-- recorded: rotary -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
-    "babygpt",
-    "babygpt_course",
-    "notebooks",
-    "docs",
-    "figures",
-    "book",
-    "tools/book",
-    "tools/notebooks.py",
+    *(
+        "babygpt",
+        "babygpt_course",
+        "notebooks",
+        "docs",
+        "figures",
+        "book",
+        "tools/book",
+        "tools/notebooks.py",
+    ),
+    *("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
-SOURCES += ("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 ON_A_PAGE = """\
 ```{{note}}
 You read this as a web page. Here sliders choose among pictures that were recorded, trainings can be wound
