@@ -69,9 +69,6 @@ def count(measured: Iterable[Measured]) -> dict[str, int]:
     return asdict(count_verdicts((claim, finding.verdict) for claim, finding in measured))
 
 
-# ---------------------------------------------------------------- the top
-
-
 def table(by_note: Mapping[str, Sequence[Measured]]) -> str:
     """Return how many claims of each note have each verdict; each number leads to its claims."""
 
@@ -95,9 +92,6 @@ def verdict_html(verdict: str) -> str:
     """Return a verdict with its mark, which a screen reader passes over."""
     mark = f'<span aria-hidden="true">{MARKS[verdict]}</span>'
     return f'<span class="verdict {verdict}">{mark} {verdict}</span>'
-
-
-# ---------------------------------------------------------------- the list
 
 
 def section(note: str, measured: Iterable[Measured], root: Path = ROOT) -> str:

@@ -62,9 +62,6 @@ def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
     return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths), host)
 
 
-# ---------------------------------------------------------------- links
-
-
 def rewrite_links(text: str, place: str, book: Site) -> str:
     """Let the relative links of a Markdown text lead somewhere in the book.
 
@@ -101,9 +98,6 @@ def new_target(path: str, place: str, book: Site) -> str:
     elif book.host:
         return book.host.link(path, folder)
     return "" if folder else relpath(path, dirname(place) or ".")
-
-
-# ---------------------------------------------------------------- documents
 
 
 def copy_documents(source: Path, book: Site) -> None:
