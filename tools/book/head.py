@@ -75,9 +75,9 @@ def fill_head(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
 def draw_card(path: Path) -> None:
     """Draw the picture that a link to the book shows elsewhere: a figure of the course, 1200 x 630 pixels."""
     figure = Figure((12, 6.3), dpi=100)
-    figure.text(0.04, 0.9, "babygpt", size=40, weight="bold", va="center")
-    figure.text(0.04, 0.79, PROMISE, size=17, va="center")
-    ax = figure.add_axes((0.04, 0.02, 0.92, 0.72))
+    figure.text(0.04, 0.92, "babygpt", size=34, weight="bold", va="center")
+    figure.text(0.04, 0.79, PROMISE.replace(": ", ":\n"), size=21, va="center")
+    ax = figure.add_axes((0.04, 0.02, 0.92, 0.68))
     ax.imshow(imread(FIGURE), interpolation="lanczos")
     ax.axis("off")
     figure.savefig(path)
