@@ -3,6 +3,7 @@
 Nothing here asks another site for anything: no font, no script, no picture.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for tools.book, 
 project = "babygpt"
 author = "babygpt contributors"
 language = "en"
-extensions = ["myst_nb", "tools.book.mathematics"]
+extensions = ["myst_nb", "tools.book.mathematics", "tools.book.head", "tools.book.search"]
 
 # ---------------------------------------------------------------- what is read
 
@@ -32,6 +33,9 @@ exclude_patterns = ["**.ipynb_checkpoints"]
 
 html_theme = "furo"
 html_title = "babygpt"
+html_baseurl = os.environ.get(
+    "BOOK_ADDRESS", ""
+)  # of the start page, ending with a slash, once it is published
 html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
 html_css_files = ["book.css", "pages.css"]
@@ -45,20 +49,6 @@ html_use_index = False
 html_domain_indices = False
 html_permalinks_icon = "#"
 html_scaled_image_link = False
-html_show_search_summary = False  # it would fetch whole pages, which a browser forbids where a page is a file
 html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
-
-
-def add_levels(app, page, template, context, tree):
-    """Say of which level the headings in the table of contents are: Sphinx leaves that out."""
-    if navigation := context.get("furo_navigation_tree"):
-        context["furo_navigation_tree"] = navigation.replace(
-            'role="heading"', 'role="heading" aria-level="2"'
-        )
-
-
-def setup(app):
-    """Connect what is done to every page, after the theme."""
-    app.connect("html-page-context", add_levels, priority=900)

@@ -161,8 +161,7 @@ class Explorer(View):
     controls that the learner can move
     widths   of the Axes, relative to each other
     height   of the picture, inches, at a width of WIDTH inches
-    together names of controls that belong together: a recording has all combinations of such a group, and
-             every other control by itself
+    together names of the controls that a recording moves, in all their combinations; the others stand still
     Raises whatever `measure` and `draw` raise for the first values of the controls.
     """
 
@@ -174,9 +173,9 @@ class Explorer(View):
         controls: Sequence[Control],
         widths: Sequence[float] = (1.0,),
         height: float = 3.4,
-        together: Sequence[Sequence[str]] = (),
+        together: Sequence[str] = (),
     ) -> None:
-        self.together = tuple(tuple(group) for group in together)
+        self.together = tuple(together)
         self.measure, self.draw_on = measure, draw
         self.controls = {control.name: control.widget() for control in controls}
         self.initial = {name: widget.value for name, widget in self.controls.items()}

@@ -53,9 +53,16 @@ async function render({ model, el }) {
     nameSliders(root);
   };
   const watch = new MutationObserver(act);
+  let late; // a cell that runs keeps the kernel from answering: then the view says so
+  const ask = () => {
+    model.send({});
+    late ??= setTimeout(() => root.classList.add("babygpt-waits"), 1000);
+  };
+  model.on("msg:custom", () => (late = clearTimeout(late), root.classList.remove("babygpt-waits")));
   const resized = () => {
     if (!root && (root = el.closest(".babygpt-view, .babygpt-guess"))) {
       root.classList.add("babygpt-alive");
+      for (const event of ["pointerup", "keydown"]) root.addEventListener(event, ask);
       const kinds = { subtree: true, childList: true, characterData: true };
       watch.observe(root, { ...kinds, attributeFilter: ["aria-valuetext"] });
       act();

@@ -67,6 +67,7 @@ class Page(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         super().__init__(size=Page.last_size, **traits)
         self.observe(lambda change: setattr(Page, "last_size", change["new"]), names="size")
+        self.on_msg(lambda page, *_: page.send({}))  # no answer: a cell is running
 
 
 class Still(NamedTuple):

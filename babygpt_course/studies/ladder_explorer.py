@@ -71,5 +71,5 @@ def explore_ladder(results: dict[str, Any]) -> Explorer:
         Slider("closest", 9, 2, len(results["board"]), "closest models"),
     ]
     return Explorer(
-        "ladder", partial(measure, results), draw, controls, height=3.9, together=[("column", "rival")]
+        "ladder", partial(measure, results), draw, controls, height=3.9, together=("column", "rival")
     )

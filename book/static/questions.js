@@ -29,16 +29,11 @@ class Guess {
     this.now = wrong ? null : { value, words };
     this.said.textContent = wrong ? (text.trim() && `This should be a number: ${asked}.`) : "Kept on this page.";
     this.compare();
-    fillTallies();
   }
 
   open() {
-    if (!this.seen) {
-      this.seen = true;
-      this.counted = this.now;
-    }
+    if (!this.seen) Object.assign(this, { seen: true, counted: this.now });
     this.compare();
-    fillTallies();
   }
 
   get shown() { return this.counted ?? this.now; }
@@ -58,36 +53,25 @@ class Guess {
   }
 
   compare() {
-    if (!this.seen) return;
-    for (const place of document.querySelectorAll(`[data-outcome="${this.fieldset.dataset.guess}"] .outcome-guess`)) {
-      place.textContent = this.verdict;
-    }
+    const places = document.querySelectorAll(`[data-outcome="${this.fieldset.dataset.guess}"] .outcome-guess`);
+    if (this.seen) places.forEach(place => { place.textContent = this.verdict; });
+    fillTallies();
   }
 }
 
 function fillTallies() {
+  const all = [...guesses.values()], counted = all.filter(guess => guess.seen && guess.counted !== null);
+  const right = counted.filter(guess => guess.right).length;
+  const mark = guess => (counted.includes(guess) ? (guess.right ? "✓" : "✗") : "");
   for (const place of document.querySelectorAll(".tally")) {
-    const table = document.createElement("table");
-    const head = table.createTHead().insertRow();
-    for (const words of ["question", "guess", "outcome", ""]) {
-      const cell = document.createElement("th");
-      cell.scope = "col";
-      cell.textContent = words;
-      head.append(cell);
-    }
+    const table = document.createElement("table"), sum = document.createElement("p");
+    const fill = (row, tag, texts) => texts.forEach(textContent => row.append(Object.assign(document.createElement(tag), { textContent })));
+    fill(table.createTHead().insertRow(), "th", ["question", "guess", "outcome", "right"]);
     const body = table.createTBody();
-    let made = 0, right = 0;
-    for (const guess of guesses.values()) {
-      const counts = guess.seen && guess.counted !== null;
-      made += counts;
-      right += counts && guess.right;
-      const row = body.insertRow();
-      const words = [guess.data.question, guess.shown === null ? "–" : guess.shown.words,
-        guess.seen ? guess.came : "–", counts ? (guess.right ? "✓" : "✗") : ""];
-      for (const text of words) row.insertCell().textContent = text;
+    for (const guess of all) {
+      fill(body.insertRow(), "td", [guess.data.question, guess.shown?.words ?? "–", guess.seen ? guess.came : "–", mark(guess)]);
     }
-    const sum = document.createElement("p");
-    sum.textContent = made ? `${right} of ${made} guesses were right; ${guesses.size} were asked for.`
+    sum.textContent = counted.length ? `${right} of ${counted.length} guesses were right; ${all.length} were asked for.`
       : "No guess was made before its outcome was shown.";
     place.replaceChildren(table, sum);
   }
@@ -101,17 +85,3 @@ for (const place of document.querySelectorAll("[data-outcome]")) {
   if (guess && !fold) guess.open();
 }
 fillTallies();
-
-// On paper everything is open.
-addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details:not([open])")) {
-    fold.dataset.closed = "";
-    fold.open = true;
-  }
-});
-addEventListener("afterprint", () => {
-  for (const fold of document.querySelectorAll("details[data-closed]")) {
-    fold.open = false;
-    delete fold.dataset.closed;
-  }
-});

@@ -1,8 +1,6 @@
 // Sliders without a kernel: they choose among pictures that were drawn when the book was made.
-// Of several groups of controls only one is away from rest at a time; see tools/book/recording.py.
 "use strict";
 
-const WORKERS = 4;  // pictures that are fetched at once before they are wanted
 const loaded = new Map();  // address -> its image, as a promise: kept, so that the browser keeps it too
 
 function load(address, priority = "low") {
@@ -16,100 +14,61 @@ function load(address, priority = "low") {
   return loaded.get(address);
 }
 
-function numberIn(data, group, at) {
-  return group.pictures[group.controls.reduce((sum, i) => sum * data.controls[i].stops.length + at[i], 0)];
-}
-
-function groupFor(data, moved, at) {
-  // Of the groups that hold the moved control the one that leaves most others where they are.
-  const away = group => group.controls.filter(i => at[i] !== data.controls[i].rest).length;
-  const holds = data.groups.filter(group => group.controls.includes(moved));
-  return holds.reduce((best, group) => (away(group) > away(best) ? group : best));
-}
-
 class Recorded {
   constructor(figure) {
-    this.figure = figure;
     this.folder = figure.dataset.folder;
     this.data = JSON.parse(figure.querySelector("script").textContent);
     this.at = this.data.controls.map(control => control.rest);
     this.panels = [...figure.querySelectorAll(".recorded-panels img")];
     this.box = figure.querySelector(".recorded-panels");
     this.said = figure.querySelector(".recorded-said");
-    this.inputs = this.data.controls.map((control, i) => this.makeInput(control, i));
-    this.makeReset();
-    figure.querySelector(".recorded-controls").hidden = false;
+    const place = figure.querySelector(".recorded-controls");
+    this.inputs = this.data.controls.map((control, i) => this.makeInput(control, i, place));
+    place.hidden = false;
     this.showPositions();
   }
 
-  makeInput(control, i) {
-    const select = control.kind === "select";
-    const input = document.createElement(select ? "select" : "input");
+  makeInput(control, i, place) {
+    const input = document.createElement(control.kind === "select" ? "select" : "input");
     const label = document.createElement("label");
-    const name = document.createElement("span");
-    name.textContent = control.label;
-    if (select) {
-      control.stops.forEach((words, stop) => input.append(new Option(words, stop)));
-      label.append(name, input);
-    } else {
+    label.append(Object.assign(document.createElement("span"), { textContent: control.label }), input);
+    if (control.kind === "select") control.stops.forEach((words, stop) => input.append(new Option(words, stop)));
+    else {
       Object.assign(input, { type: "range", min: 0, max: control.stops.length - 1, step: 1 });
-      label.append(name, input, document.createElement("output"));
+      label.append(document.createElement("output"));
     }
     for (const event of ["pointerenter", "focus"]) input.addEventListener(event, () => this.fetch(i));
-    input.addEventListener("input", () => this.move(i, Number(input.value)));
-    this.figure.querySelector(".recorded-controls").append(label);
+    input.addEventListener("input", () => {
+      this.at[i] = Number(input.value);
+      this.show();
+    });
+    place.append(label);
     return input;
   }
 
-  makeReset() {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", textContent: "reset" });
-    button.addEventListener("click", () => {
-      this.at = this.data.controls.map(control => control.rest);
-      this.show(this.data.groups[0]);
-    });
-    this.figure.querySelector(".recorded-controls").append(button);
+  pictureAt(at) {
+    const number = this.data.controls.reduce((sum, control, i) => sum * control.stops.length + at[i], 0);
+    return this.data.pictures[this.data.numbers[number]];
   }
 
-  addresses(number) {
-    return (this.data.pictures[number].panels ?? []).map(name => this.folder + name);
+  images(picture, priority) {
+    return (picture.panels ?? []).map(name => load(this.folder + name, priority));
   }
 
   // Fetch what moving a control may show, beginning with what is nearest.
-  async fetch(i) {
-    const group = groupFor(this.data, i, this.at);
-    const here = group.pictures.indexOf(numberIn(this.data, group, this.at));
-    const away = number => Math.abs(group.pictures.indexOf(number) - here);
-    const queue = [...new Set(group.pictures)].sort((a, b) => away(a) - away(b));
-    this.fetched = group;
-    this.queue = queue;  // whoever is fetching for another control stops
-    const work = async () => {
-      while (queue.length && this.queue === queue) {
-        await Promise.allSettled(this.addresses(queue.shift()).map(address => load(address)));
-      }
-    };
-    await Promise.all(Array.from({ length: WORKERS }, work));
+  fetch(i) {
+    const stops = this.data.controls[i].stops.map((_, stop) => stop);
+    stops.sort((a, b) => Math.abs(a - this.at[i]) - Math.abs(b - this.at[i]));
+    for (const stop of stops) this.images(this.pictureAt(this.at.with(i, stop)), "low");
   }
 
-  move(i, stop) {
-    const group = groupFor(this.data, i, this.at);
-    this.at = this.data.controls.map((control, j) => (group.controls.includes(j) ? this.at[j] : control.rest));
-    this.at[i] = stop;
-    this.show(group);
-    if (this.fetched !== group) this.fetch(i);
-  }
-
-  async show(group) {
+  async show() {
     this.showPositions();
-    const number = numberIn(this.data, group, this.at), picture = this.data.pictures[number];
-    this.wanted = picture;
+    const picture = this.wanted = this.pictureAt(this.at);
     this.box.classList.toggle("refused", Boolean(picture.refused));
-    if (picture.refused) {
-      this.tell(picture.refused);
-      return;
-    }
+    if (picture.refused) return this.tell(picture.refused);
     try {
-      const images = await Promise.all(this.addresses(number).map(address => load(address, "high")));
+      const images = await Promise.all(this.images(picture, "high"));
       await Promise.all(images.map(image => image.decode()));
       if (this.wanted !== picture) return;  // the slider has moved on
       images.forEach((image, i) => {
@@ -128,10 +87,9 @@ class Recorded {
     this.data.controls.forEach((control, i) => {
       const words = control.stops[this.at[i]];
       this.inputs[i].value = this.at[i];
-      if (control.kind !== "select") {
-        this.inputs[i].setAttribute("aria-valuetext", words);
-        this.inputs[i].nextElementSibling.textContent = words;
-      }
+      if (control.kind === "select") return;
+      this.inputs[i].setAttribute("aria-valuetext", words);
+      this.inputs[i].nextElementSibling.textContent = words;
     });
   }
 

@@ -331,3 +331,25 @@ def test_explorers_and_dashboards_can_be_read_heard_and_moved_by_keyboard(notebo
         notebook.page.keyboard.press("Tab")
         seen.append(notebook.page.evaluate(FOCUS))
     assert all(one["inside"] and one["visible"] for one in seen), seen
+
+
+def test_a_view_says_that_it_waits_for_a_running_cell_and_for_nothing_else(notebook: Notebook):
+    shown = "root => getComputedStyle(root, '::before').content"
+    view = notebook.page.locator(EXPLORER).first
+    notebook.run(
+        notebook.add_cell("""
+def show(ax, n):
+    ax.set_title("always alike")
+live.Explorer("still", lambda n: n, show, [live.Slider("n", 1, 0, 9)])
+""")
+    )
+    handle = view.locator(".noUi-handle")
+    handle.press("ArrowRight")  # the picture stays as it is: that is no reason to wait
+    notebook.page.wait_for_timeout(1500)
+    assert view.evaluate(shown) == "none"
+    notebook.start_cell(notebook.add_cell("import time; time.sleep(4)"))
+    handle.press("ArrowRight")
+    words = "waiting for the running cell"
+    notebook.page.wait_for_function(f"({shown})(document.querySelector('{EXPLORER}')).includes('{words}')")
+    notebook.wait_for_cell(30)
+    notebook.page.wait_for_function(f"({shown})(document.querySelector('{EXPLORER}')) === 'none'")

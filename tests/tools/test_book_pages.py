@@ -16,8 +16,6 @@ from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
 from tools.book.documents import CodeHost, rewrite_links, site
 
-ROOT = Path(__file__).resolve().parents[2]
-FILTERS = ROOT / "book" / "static" / "filters.js"
 HOST = CodeHost("https://host/owner/name", "abc")
 MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in enumerate(CLAIMS)]
 
@@ -38,15 +36,18 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
     [
         ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", None),
         ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", None),
-        ("[x](babygpt/encodings)", "README.md", "[x]({tree}/babygpt/encodings)", "[x](api/encodings.md)"),
-        ("[x](../../babygpt/data/)", "docs/notes/0.md", "[x]({tree}/babygpt/data)", "[x](../../api/data.md)"),
-        ("[x](../docs/notes)", "figures/a.md", "[x]({tree}/docs/notes)", "[x](../docs/notes/README.md)"),
+        (
+            "[x](../docs/notes)",
+            "figures/a.md",
+            "[x](../docs/notes/README.md)",
+            "[x](../docs/notes/README.md)",
+        ),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
-        ("[x](../figures/lookup.png)", "docs/results.md", "[x](#picture-lookup)", "[x](#picture-lookup)"),
+        ("[x](../figures/lookup.png)", "docs/results.md", "[x](../figures/lookup.png)", None),
         ("`[x](tools)`", "README.md", "`[x](tools)`", None),
     ],
 )
-def test_other_files_lead_to_the_code_host_or_are_copied_and_folders_to_a_page(
+def test_other_files_lead_to_the_code_host_or_are_copied(
     text: str, place: str, with_host: str, without: str | None
 ):
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))
@@ -133,7 +134,6 @@ def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
         said = "" if reference.is_constant(name.thing) else reference.docstring(name.thing)
         html = docstrings.to_html(said, reference.addresses(name.package))
         assert words(html) == Counter(re.findall(r"[A-Za-z]+", said)), name
-        assert "<pre" not in html, name
 
 
 # ---------------------------------------------------------------- claims and board
@@ -142,7 +142,7 @@ def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
 def test_the_page_of_claims_has_all_of_each_at_an_address_of_its_own():
     addresses = [anchor(claim) for claim in CLAIMS]
     assert len(set(addresses)) == len(CLAIMS)
-    assert all(re.fullmatch(r"note-00\d(-[a-z0-9]+)+", address) for address in addresses)
+    assert all(re.fullmatch(r"note-00\d(-\w+)+", address) for address in addresses)
     page = claims_page(MEASURED)
     articles = re.findall(r"<article.*?</article>", page, flags=re.S)
     for (claim, finding), html in zip(MEASURED, articles, strict=True):
@@ -169,7 +169,6 @@ def test_the_page_of_the_board_has_every_model_and_every_column():
         assert f'<th scope="col">{column}</th>' in page
         assert f"- **{column}**: " in page
     assert re.search(r"!\[Losses, .* models left to right: .*\]\(figures/ladder\.png\)", page)
-    assert "[Order in small models](docs/results.md#order-in-small-models)" in page
     assert RULE in page
     assert "luck would decide fewer than 2 of these 55 comparisons" in page
     assert "{" not in page

@@ -24,6 +24,7 @@ from tools.book.outputs import picture_at_rest
 from tools.book.recording import (
     FEWER,
     Recording,
+    most_stops,
     record_explorer,
     record_replay,
     thinned,
@@ -40,7 +41,7 @@ def show(left: Axes, right: Axes, found: Mapping[str, Any]) -> None:
         artists.set_title(ax, f"{name} is {found[name]}")
 
 
-def explorer(together: tuple[tuple[str, ...], ...] = ()) -> Explorer:
+def explorer(*together: str) -> Explorer:
     """Two panels, three controls, a text; refuses b = 3."""
 
     def measure(a: int, b: int, colour: str, text: str) -> dict[str, Any]:
@@ -57,18 +58,10 @@ def explorer(together: tuple[tuple[str, ...], ...] = ()) -> Explorer:
     return Explorer("bars", measure, show, controls, widths=(1, 1), together=together)
 
 
-def combinations(recording: Recording) -> dict[tuple[int, ...], dict[tuple[int, ...], dict[str, Any]]]:
-    """Controls of each group -> their stops -> the picture, read independently of the script."""
-    return {
-        tuple(group["controls"]): dict(
-            zip(
-                itertools.product(*(range(len(recording.controls[i]["stops"])) for i in group["controls"])),
-                (recording.pictures[n] for n in group["pictures"]),
-                strict=True,
-            )
-        )
-        for group in recording.groups
-    }
+def combinations(recording: Recording) -> dict[tuple[int, ...], dict[str, Any]]:
+    """Stops -> the picture, read independently of the script."""
+    stops = itertools.product(*(range(len(control["stops"])) for control in recording.controls))
+    return dict(zip(stops, (recording.pictures[n] for n in recording.numbers), strict=True))
 
 
 def stored(picture: Mapping[str, Any], folder: Path) -> list[np.ndarray]:
@@ -76,38 +69,41 @@ def stored(picture: Mapping[str, Any], folder: Path) -> list[np.ndarray]:
 
 
 def test_each_recorded_picture_is_what_the_explorer_draws_there(tmp_path: Path):
-    recording = record_explorer(explorer((("a", "colour"),)), tmp_path)
+    recording = record_explorer(explorer("a", "colour"), tmp_path)
     fresh = explorer()
     fresh.canvas.set_size(1540, 1.0)
-    for stops, picture in combinations(recording)[0, 2].items():
-        values = {"a": int(recording.controls[0]["stops"][stops[0]]), "b": 1, "colour": "red", "text": "hi"}
-        fresh.draw_values(values)
-        wanted = FEWER[fresh.canvas.pixels()[..., :3]]
-        begin = 0
-        for panel in stored(picture, tmp_path):
-            columns = wanted[:, begin : begin + panel.shape[1]]
-            assert any((columns[i : i + len(panel)] == panel).all() for i in range(len(columns)))
-            assert (columns < 255).sum() == (panel < 255).sum()  # nothing but white is left out
-            begin += panel.shape[1]
-        assert begin == wanted.shape[1]
+    found = combinations(recording)
+    assert len(found) == 20
+    for (a, _), picture in found.items():
+        fresh.draw_values(
+            {"a": int(recording.controls[0]["stops"][a]), "b": 1, "colour": "red", "text": "hi"}
+        )
+        panels = stored(picture, tmp_path)
+        assert len(panels) == 2
+        assert np.array_equal(np.hstack(panels), FEWER[fresh.canvas.pixels()[..., :3]])
 
 
-def test_controls_that_do_not_belong_together_are_drawn_while_the_others_rest(tmp_path: Path):
-    moved = explorer()
+def test_the_named_controls_are_recorded_and_the_others_are_told(tmp_path: Path):
+    moved = explorer("a", "b", "text")
     moved.controls["a"].value = 7
     recording = record_explorer(moved, tmp_path)
-    groups = combinations(recording)
-    assert set(groups) == {(0,), (1,), (2,)}
-    rests = [groups[i,][recording.controls[i]["rest"],] for i in range(3)]
-    assert rests[0] == rests[1] == rests[2] == picture_at_rest(asdict(recording))
-    assert recording.controls[0]["stops"][recording.controls[0]["rest"]] == "7"
-    assert recording.fixed == [("text", "hi")]
-    assert len({picture["panels"][0] for picture in groups[0,].values()}) == 10
-    assert len({picture["panels"][1] for picture in groups[0,].values()}) == 1
-    assert thinned(300, 4, 17) == [0, 17, 199, 299]  # both ends, and where it rests
-    assert groups[1,][3,] == {"refused": "b should not be 3"}
+    assert [control["label"] for control in recording.controls] == ["a", "b"]
+    assert [control["rest"] for control in recording.controls] == [7, 1]
+    assert recording.beyond == "In the notebook these move too: colour = red, text = hi."
+    found = combinations(recording)
+    assert picture_at_rest(asdict(recording)) == found[7, 1]
+    assert found[0, 3] == {"refused": "b should not be 3"}
+    assert len({found[a, 1]["panels"][0] for a in range(10)}) == 10
+    assert len({found[a, 1]["panels"][1] for a in range(10)}) == 1
     assert len(list(tmp_path.iterdir())) == 10 + 4  # each panel once, and of b = 3 there is nothing
     json.dumps(asdict(recording))
+
+
+def test_the_first_stops_are_kept_and_those_around_rest_are_even():
+    assert thinned(8, 2, 5) == list(range(8))
+    assert thinned(300, 6, 117) == [0, 1, 2, 17, 67, 117, 167, 217, 267, 299]
+    assert most_stops([2, 4, 100]) == 25
+    assert most_stops([5, 40, 50]) == 6
 
 
 def test_a_replay_goes_from_the_untrained_model_to_the_last_step(tmp_path: Path):
@@ -118,10 +114,9 @@ def test_a_replay_goes_from_the_untrained_model_to_the_last_step(tmp_path: Path)
     run.panel = dashboard = Dashboard(run, {}, [])
     run.train_after([])
     recording = record_replay(dashboard, tmp_path)
-    assert recording is not None
     (control,) = recording.controls
     assert [control["stops"][0], control["stops"][-1]] == ["0", "30"]
-    pictures = [recording.pictures[i] for i in recording.groups[0]["pictures"]]
+    pictures = [recording.pictures[n] for n in recording.numbers]
     assert "untrained" in pictures[0]["alt"]
     assert "at step 30" in pictures[-1]["alt"]
     assert len({picture["panels"][0] for picture in pictures}) == len(pictures)

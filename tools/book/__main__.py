@@ -4,6 +4,7 @@ python -m tools.book               run all lessons
 python -m tools.book 04_rope       only this one; the others as they are stored, without sliders
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -35,9 +36,17 @@ PICTURES = "recorded"  # the folder of the site that holds them
 PLACEHOLDER = "<!-- recorded: rotary -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
-    *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "tools/book", "tools/notebooks.py"),
-    *("book/static", "book/conf.py", "book/docutils.conf", "book/index.md", "constraints.txt"),
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *(
+        "babygpt",
+        "babygpt_course",
+        "notebooks",
+        "docs",
+        "figures",
+        "book",
+        "tools/book",
+        "tools/notebooks.py",
+    ),
+    *("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
 ON_A_PAGE = """\
 ```{{note}}
@@ -47,7 +56,6 @@ text tells you to run or to write is for <a href="{}.ipynb" download>the noteboo
 installed.
 ```
 """
-FIRST = "00_start_here"  # the lesson that shows the same picture as the start page
 
 
 def build(names: list[str], folder: Path) -> Path:
@@ -65,10 +73,11 @@ def build(names: list[str], folder: Path) -> Path:
     ran += [stored(name) for name in lessons if name not in names]
     for old in (source, html, folder / "doctrees"):
         shutil.rmtree(old, ignore_errors=True)
-    used = assemble(ran, source, recorded)
+    assemble(ran, source, recorded)
     (html / PICTURES).mkdir(parents=True)
-    for name in used:
-        shutil.copyfile(recorded / name, html / PICTURES / name)
+    for page in (source / "index.md", *source.glob("notebooks/*.ipynb")):
+        for name in re.findall(r"\b[0-9a-f]{12}\.webp", page.read_text(encoding="utf-8")):
+            shutil.copyfile(recorded / name, html / PICTURES / name)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be opened in JupyterLab
         shutil.copyfile(ROOT / "notebooks" / f"{lesson}.ipynb", html / "notebooks" / f"{lesson}.ipynb")
@@ -86,27 +95,27 @@ def is_current(folder: Path) -> bool:
     return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"
 
 
-def assemble(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
-    """Write what Sphinx reads, and return the names of the pictures that its pages may show."""
+def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
+    """Write what Sphinx reads."""
     book = site(host=code_host())
     source.mkdir(parents=True, exist_ok=True)
     copy_documents(source, book)
     write_reference(source, book.host)
     (source / "board.md").write_text(board_page(load_results("ladder")), encoding="utf-8")
     (source / "claims.md").write_text(claims_page(measure_claims()), encoding="utf-8")
+    for name in ("search.md", "404.md"):
+        shutil.copyfile(BOOK / name, source / name)
     for picture in (source / "figures").glob("*.png"):  # 256 colours take a third of the bytes
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
-    used: set[str] = set()
     for lesson in ran:
-        used |= write_lesson(lesson, source, pictures, book)
-    return used | write_start(ran, source, pictures)
+        write_lesson(lesson, source, pictures, book)
+    write_start(source, pictures)
 
 
-def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> set[str]:
-    """Write a lesson, and return the names of the pictures that it may show."""
+def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
+    """Write a lesson as its page shows it."""
     place = f"notebooks/{lesson.name}.ipynb"
-    page = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/")
-    notebook = page.convert(lesson.notebook)
+    notebook = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
     if lesson.facts["views"]:
         notebook.cells.insert(1, new_markdown_cell(ON_A_PAGE.format(lesson.name)))
     for cell in notebook.cells:
@@ -116,18 +125,13 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> set[s
     path = source / place
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
-    return page.used
 
 
-def write_start(ran: list[Ran], source: Path, pictures: Path) -> set[str]:
-    """Write the start page, with one picture that moves, and return the names of its pictures."""
-    views = [view for lesson in ran if lesson.name == FIRST for view in lesson.facts["views"].values()]
-    rotary = next((view for view in views if view["title"] == "RoPE"), None)
-    recording = rotary or asdict(record_explorer(live.rotary(), pictures))
+def write_start(source: Path, pictures: Path) -> None:
+    """Write the start page, with one picture that moves."""
+    moving = recorded_html(asdict(record_explorer(live.rotary(), pictures)), f"{PICTURES}/")
     text = (BOOK / "index.md").read_text(encoding="utf-8")
-    moving = recorded_html(recording, f"{PICTURES}/")
     (source / "index.md").write_text(text.replace(PLACEHOLDER, moving), encoding="utf-8")
-    return {name for picture in recording["pictures"] for name in picture.get("panels", ())}
 
 
 def megabytes(folder: Path) -> float:

@@ -1,9 +1,7 @@
 """Page of the board: all versions on equal terms, as the stored results have them."""
 
 import math
-import re
 from html import escape
-from pathlib import Path
 
 from babygpt.data import load_corpus
 from babygpt_course.claims import by_luck
@@ -13,9 +11,6 @@ from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import small_config
 from tools.book.outputs import join_words
 
-ROOT = Path(__file__).resolve().parents[2]
-STUDIES = "docs/results.md"
-
 PAGE = """# The board
 
 {models} small models, each a version of the course's GPT or a rival of one, on equal terms: the same
@@ -23,15 +18,19 @@ stories, the same body of {n_layer} layers, {n_head} heads and {n_embd} channels
 {seeds} seeds, and one learning rate for all. The board does not show what a larger model does, a longer
 training, or a learning rate that is tuned for each model.
 
+{table}
+
+## As a picture
+
+<div class="board" role="region" aria-label="The board as a picture" tabindex="0">
+
 ![{alt}](figures/ladder.png)
+
+</div>
 
 A dot is a seed, a ring the share of whole names that it writes. What would stretch an axis stands in its row
 in figures, and so does a refusal. [Notebook 08](notebooks/08_the_ladder.ipynb) asks this board questions,
 pair by pair, and [the results](docs/results.md#the-board) say in words what it shows.
-
-## In numbers
-
-{table}
 
 ## What the columns mean
 
@@ -56,11 +55,7 @@ from babygpt_course.studies.results import load_results
 board = load_results("ladder")["board"]
 ```
 
-## Other studies
-
-{studies}
-
-All their pictures stand on [one page](figures/README.md).
+The other studies stand in [the results](docs/results.md), and all pictures on [one page](figures/README.md).
 """
 
 ABOUT = {
@@ -80,11 +75,9 @@ ABOUT = {
 }
 
 
-def board_page(results: Results, root: Path = ROOT) -> str:
+def board_page(results: Results) -> str:
     """Return the page of the stored board, as Markdown."""
     shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
-    headings = re.findall(r"^## (.+)$", (root / STUDIES).read_text(encoding="utf-8"), flags=re.M)
-    others = [heading for heading in headings if heading != "The board"]
     pairs = math.comb(len(of_kind(results, masks=False)), 2)
     return PAGE.format(
         **vars(shape),
@@ -101,7 +94,6 @@ def board_page(results: Results, root: Path = ROOT) -> str:
         fillers=join_words(front(results, masks=True)),
         minutes=results["minutes"],
         command=results["command"],
-        studies="\n".join(f"- [{heading}]({STUDIES}#{slug(heading)})" for heading in others),
     )
 
 
@@ -126,8 +118,3 @@ def table(results: Results) -> str:
         '<div class="board" role="region" aria-label="The board in numbers" tabindex="0">\n'
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n</div>"
     )
-
-
-def slug(heading: str) -> str:
-    """Return the anchor of a heading, as code hosts and MyST make it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

@@ -1,7 +1,6 @@
 """Page of claims: the sentences of the source notes, their verdicts, and filters by note and verdict."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,8 +23,11 @@ there are {faults} faults.
 
 {table}
 
-A number decides what was asked, on what it was measured on, and no more: mathematics alone, or small models
-after hundreds of steps. [How to read a verdict](docs/notes/README.md#how-to-read-a-verdict). {rule} {luck}
+A number in this table leads to its claims.
+
+A measurement decides what was asked, on what it was measured on, and no more: mathematics alone, or small
+models after hundreds of steps. [How to read a verdict](docs/notes/README.md#how-to-read-a-verdict). {rule}
+{luck}
 
 To measure them again, all in less than a minute, or those of one note:
 
@@ -34,7 +36,7 @@ python -m babygpt claims
 python -m babygpt claims 004
 ```
 
-{filters}
+<p id="shown" hidden><span role="status"></span> <a href="claims.html">Show all</a></p>
 
 {sections}
 <script src="_static/filters.js" defer></script>
@@ -58,7 +60,6 @@ def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
         rule=RULE,
         luck=by_luck(sum(finding.comparisons for _, finding in measured)),
         table=table(by_note),
-        filters=filters(by_note),
         sections="\n".join(section(note, found, root) for note, found in by_note.items()),
     )
 
@@ -68,46 +69,22 @@ def count(measured: Iterable[Measured]) -> dict[str, int]:
     return asdict(count_verdicts((claim, finding.verdict) for claim, finding in measured))
 
 
-# ---------------------------------------------------------------- the top
-
-
 def table(by_note: Mapping[str, Sequence[Measured]]) -> str:
     """Return how many claims of each note have each verdict; each number leads to its claims."""
-    head = "".join(f'<th scope="col">{verdict_html(verdict)}</th>' for verdict in VERDICTS)
+
+    def asks(text: object, **what: str) -> str:
+        query = "&amp;".join(f"{name}={value}" for name, value in what.items())
+        return f'<a href="?{query}#shown">{text}</a>'
+
+    heads = "".join(f'<th scope="col">{asks(verdict_html(one), verdict=one)}</th>' for one in VERDICTS)
     rows = ""
     for note, measured in by_note.items():
         found = count(measured)
-        cells = "".join(
-            f'<td><a href="?note={note}&amp;verdict={verdict}#filters">{found[verdict]}</a></td>'
-            for verdict in VERDICTS
-        )
-        head_cell = f'<th scope="row"><a href="#note-{note}">{note}</a></th>'
-        rows += f"<tr>{head_cell}{cells}<td>{found['faults']}</td></tr>\n"
+        cells = "".join(f"<td>{asks(found[one], note=note, verdict=one)}</td>" for one in VERDICTS)
+        rows += f'<tr><th scope="row">{asks(note, note=note)}</th>{cells}<td>{found["faults"]}</td></tr>\n'
     return (
-        f'<table class="verdicts"><thead><tr><th scope="col">note</th>{head}<th scope="col">faults</th></tr>'
-        f"</thead>\n<tbody>\n{rows}</tbody></table>"
-    )
-
-
-def filters(by_note: Mapping[str, Sequence[Measured]]) -> str:
-    """Return a form that `filters.js` shows and answers; without it the whole list stands."""
-    total = count(one for measured in by_note.values() for one in measured)
-    options = {
-        "verdict": [(verdict, verdict_html(verdict), total[verdict]) for verdict in VERDICTS],
-        "note": [(note, note, len(measured)) for note, measured in by_note.items()],
-    }
-    groups = ""
-    for name, boxes in options.items():
-        labels = "\n".join(
-            f'<label><input type="checkbox" name="{name}" value="{value}"> {label} '
-            f'<span class="count">{number}</span></label>'
-            for value, label, number in boxes
-        )
-        groups += f"<fieldset><legend>{name.title()}</legend>\n{labels}\n</fieldset>\n"
-    return (
-        '<form class="filters" id="filters" data-filters="article.claim" autocomplete="off" hidden '
-        f'aria-label="Which claims are shown">\n{groups}<p><span role="status"></span> '
-        '<button type="reset">Show all</button></p>\n</form>'
+        '<table class="verdicts"><thead><tr><th scope="col">note</th>'
+        f'{heads}<th scope="col">faults</th></tr></thead>\n<tbody>\n{rows}</tbody></table>'
     )
 
 
@@ -115,9 +92,6 @@ def verdict_html(verdict: str) -> str:
     """Return a verdict with its mark, which a screen reader passes over."""
     mark = f'<span aria-hidden="true">{MARKS[verdict]}</span>'
     return f'<span class="verdict {verdict}">{mark} {verdict}</span>'
-
-
-# ---------------------------------------------------------------- the list
 
 
 def section(note: str, measured: Iterable[Measured], root: Path = ROOT) -> str:
@@ -156,13 +130,5 @@ def terms(texts: Mapping[str, str]) -> str:
 
 
 def anchor(claim: Claim) -> str:
-    """Return the address of a claim on its page: its note, and its words in plain letters."""
-    words = "".join(map(plain, claim.text.lower()))
-    return f"note-{claim.note[:3]}-{'-'.join(re.findall(r'[a-z0-9]+', words))}"
-
-
-def plain(letter: str) -> str:
-    """Return a letter in ASCII: a Greek one by its name, any other without its mark."""
-    if unicodedata.name(letter, "").startswith("GREEK"):
-        return unicodedata.name(letter).split()[-1].lower()
-    return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or " "
+    """Return the address of a claim on its page: its note, and its words."""
+    return "-".join(["note", claim.note[:3], *re.findall(r"\w+", claim.text.lower())])

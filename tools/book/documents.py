@@ -3,15 +3,14 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
 
-from tools.book.reference import ROOT, packages, page_of
+from tools.book.reference import ROOT
 
 DOCUMENTS = ("*.md", "docs/**/*.md", "figures/*.md")
-ALBUM = "figures/README.md"  # the page on which every picture stands
 # Code is passed over: what looks like a link there is none. The text of a link may itself hold code.
 LINK = re.compile(
     r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|(?P<tick>`+)(?:(?!\n\n).)+?(?P=tick)(?!`)"
@@ -63,23 +62,19 @@ def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
     return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths), host)
 
 
-# ---------------------------------------------------------------- links
-
-
 def rewrite_links(text: str, place: str, book: Site) -> str:
     """Let the relative links of a Markdown text lead somewhere in the book.
 
     text     of a document, or of a notebook's cell
     place    where the text stands, as a path from the root
-    returns  the same text. Links to pages stay, and so do pictures; a link to a picture leads to the page
-             of all pictures. Other files and folders lead to the code host. Where none is known, a link to a
-             file stays, for the file to be copied (`linked_files`), and one to a folder leads to the page on
-             it; where there is none it becomes plain text, as a web page of file names would help nobody
+    returns  the same text. Links to pages and pictures stay. Other files and folders lead to the code host.
+             Where none is known, a link to a file stays, for the file to be copied, and one to a
+             folder becomes plain text, as a web page of file names would help nobody
     """
 
     def moved(found: re.Match[str]) -> str:
         path = target_path(found, place)
-        if path is None or found["image"] or path in book.pages:
+        if path is None or found["image"] or path in book.pages or path.endswith(".png"):
             return found[0]
         target = new_target(path, place, book)
         return f"[{found['text']}]({target})" if target else found["text"]
@@ -97,28 +92,12 @@ def new_target(path: str, place: str, book: Site) -> str:
     """Return where a link to what is no page leads; "" for nowhere."""
     if path.startswith("../"):  # a page of the code host beside its files
         return f"{book.host.address}/{path.lstrip('./')}" if book.host else ""
-    if is_picture(path):
-        return f"#{picture_label(path)}"
     folder = (book.root / path).is_dir()
-    if book.host:
+    if f"{path}/README.md" in book.pages:
+        path, folder = f"{path}/README.md", False
+    elif book.host:
         return book.host.link(path, folder)
-    if folder and f"{path}/README.md" in book.pages:
-        path = f"{path}/README.md"
-    elif folder:  # the reference of a package
-        package = path.replace("/", ".")
-        path = page_of(package) if package in packages() else ""
-    return relpath(path, dirname(place) or ".") if path else ""
-
-
-def linked_files(text: str, place: str, book: Site) -> Iterator[str]:
-    """Yield the files that a text with rewritten links needs beside it, as paths from the root."""
-    for found in LINK.finditer(text):
-        path = target_path(found, place)
-        if path and path not in book.pages and (book.root / path).is_file():
-            yield path
-
-
-# ---------------------------------------------------------------- documents
+    return "" if folder else relpath(path, dirname(place) or ".")
 
 
 def copy_documents(source: Path, book: Site) -> None:
@@ -137,16 +116,15 @@ def copy_documents(source: Path, book: Site) -> None:
 
 def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
     """Copy the files that a text with rewritten links needs beside it."""
-    for name in linked_files(text, place, book):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(book.root / name, source / name)
+    for found in LINK.finditer(text):
+        path = target_path(found, place)
+        if path and path not in book.pages and (book.root / path).is_file():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(book.root / path, source / path)
 
 
 def as_page(text: str, place: str, book: Site) -> str:
-    """Return a document with what a page needs: a title, anchors at pictures, a table of contents."""
-    if place == ALBUM:
-        text += other_pictures(text, book)
-        text = re.sub(r"^!\[.*$", with_labels, text, flags=re.M)
+    """Return a document with what a page needs: a title, a table of contents."""
     if not text.startswith("# "):  # a study's table
         text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
     if place == "README.md":  # its content stands on the start page; nothing but links leads here
@@ -155,33 +133,3 @@ def as_page(text: str, place: str, book: Site) -> str:
         beside = sorted(Path(p).stem for p in book.pages - {place} if dirname(p) == dirname(place))
         text += "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in beside) + "```\n"
     return text
-
-
-def other_pictures(album: str, book: Site) -> str:
-    """Return the pictures that other documents link to and the album lacks, for its end."""
-    missing = dict[str, str]()
-    for page in sorted(page for page in book.pages if page.endswith(".md")):
-        for found in LINK.finditer((book.root / page).read_text(encoding="utf-8")):
-            path = target_path(found, page) or ""
-            if is_picture(path) and not found["image"] and f"({Path(path).name})" not in album:
-                missing[Path(path).name] = found["text"]
-    pictures = [f"![{text}]({name})\n\n{text}\n\n" for name, text in missing.items()]
-    return "\n".join(["\n## Elsewhere in the course\n\n", *pictures] if pictures else [])
-
-
-def is_picture(path: str) -> bool:
-    """Whether a path from the root is that of a picture of the album."""
-    return Path(path).suffix == ".png" and dirname(path) == dirname(ALBUM)
-
-
-def picture_label(path: str) -> str:
-    """Return the label of a picture on the page of all pictures."""
-    return f"picture-{Path(path).stem}"
-
-
-def with_labels(line: re.Match[str]) -> str:
-    """Return a line below a target, on a line of its own, for every picture on it."""
-    return (
-        "".join(f"({picture_label(path)})=\n" for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", line[0]))
-        + line[0]
-    )

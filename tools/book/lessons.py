@@ -18,13 +18,9 @@ from nbformat.v4 import new_code_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a notebook's outputs depend on, besides its own text.
-SOURCES = (
-    "babygpt",
-    "babygpt_course",
-    "tools/book/recorder.py",
-    "tools/book/recording.py",
-    "constraints.txt",
-)
+OWN = [f"tools/book/{name}.py" for name in ("recorder", "recording")]
+SOURCES = ("babygpt", "babygpt_course", "constraints.txt", *OWN)
+SKIPPED = (".", "__pycache__", "_build")
 BEGIN = """\
 import sys
 sys.path.insert(0, {root!r})
@@ -60,7 +56,7 @@ def fingerprint(places: Sequence[str]) -> str:
     for start in map(ROOT.joinpath, places):
         for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
             inside = path.relative_to(ROOT)
-            if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
+            if path.is_file() and not any(part.startswith(SKIPPED) for part in inside.parts):
                 found.update(inside.as_posix().encode() + path.read_bytes())
     return found.hexdigest()
 

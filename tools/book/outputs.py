@@ -20,10 +20,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tools.book.mathematics import to_mathml
-from tools.book.recording import write_picture
+from tools.book.recording import PIXELS, write_picture
 from tools.notebooks import ANSWER, WIDGET
 
-SETUP = "from __future__ import annotations"  # how a notebook's first cell begins, which imports
 NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
 
 
@@ -32,17 +31,17 @@ class Page:
 
     facts     what `Recorder.write` noted while it ran
     pictures  the folder for pictures
-    used      the names of those that the page may show
     folder    the address of that folder, seen from the page
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
         self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
-        self.used: set[str] = set()
+        pictures.mkdir(parents=True, exist_ok=True)
 
     def convert(self, notebook: NotebookNode) -> NotebookNode:
         """Change a notebook that was run, in place, and return it."""
         exercises: list[tuple[str, dict[str, Any]]] = []
+        fold_imports(next(cell for cell in notebook.cells if cell.cell_type == "code"))
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue
@@ -55,7 +54,7 @@ class Page:
                     cell.outputs = [html_output(exercise_folds(exercise, self.name))]
                 elif f"{called}.draw(" in cell.source:
                     cell.outputs = []
-            mark(cell)
+            fold_answer(cell)
             pages = [str(out.get("data", {}).get("text/html", "")) for out in cell.outputs]
             if shown.get("tally") or any('class="guess"' in page for page in pages):
                 cell.metadata.tags.append("remove-input")
@@ -68,9 +67,7 @@ class Page:
         if shown.get("tally"):
             return html_output('<div class="tally"></div>')
         if model in self.facts["views"]:
-            recording = self.facts["views"][model]
-            self.used |= {name for picture in recording["pictures"] for name in picture.get("panels", ())}
-            return html_output(recorded_html(recording, self.folder))
+            return html_output(recorded_html(self.facts["views"][model], self.folder))
         guesses = self.facts["guesses"]
         if model in guesses:
             return html_output(guess_html(guesses[model]))
@@ -92,7 +89,6 @@ class Page:
         white = Image.new("RGBA", image.size, "white")
         pixels = np.asarray(Image.alpha_composite(white, image).convert("RGB"))
         write_picture(pixels, self.pictures / name)
-        self.used.add(name)
         width, height = image.size
         return (
             f'<a class="still" href="{self.folder}{name}"><img src="{self.folder}{name}" width="{width}" '
@@ -100,15 +96,19 @@ class Page:
         )
 
 
-def mark(cell: NotebookNode) -> None:
-    """Fold a cell's answer, or its imports, as MyST-NB wants to be told."""
+def fold_answer(cell: NotebookNode) -> None:
+    """Fold what an answer's cell has shown, as MyST-NB wants to be told."""
     tags = cell.metadata.setdefault("tags", [])
     if ANSWER in tags and cell.outputs:
         tags.append("hide-output")
         cell.metadata["mystnb"] = {"code_prompt_show": "What came out", "code_prompt_hide": "What came out"}
-    if cell.source.startswith(SETUP):
-        tags.append("hide-input")
-        cell.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
+
+
+def fold_imports(first: NotebookNode) -> None:
+    """Fold the first cell if it imports."""
+    if first.source.startswith(("import ", "from ")):
+        first.metadata.setdefault("tags", []).append("hide-input")
+        first.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
 
 
 def html_output(page: str) -> NotebookNode:
@@ -124,15 +124,16 @@ def recorded_html(recording: Mapping[str, Any], folder: str) -> str:
     at_rest = picture_at_rest(recording)
     images = "".join(
         f'<img src="{folder}{name}" alt="" width="{width}" height="{height}" loading="lazy" '
-        f'style="flex-grow: {width}; --width: {width}">'
+        f'style="--share: {width / PIXELS:.4f}">'
         for name, (width, height) in zip(at_rest["panels"], recording["sizes"], strict=True)
     )
-    data = {key: recording[key] for key in ("controls", "groups", "pictures")}
+    data = {key: recording[key] for key in ("controls", "numbers", "pictures")}
     return (
         f'<figure class="recorded" data-folder="{folder}">'
         f'<div class="recorded-controls" role="group" aria-label="{escape(recording["title"])}" hidden></div>'
         f'<div class="recorded-panels" role="img" aria-label="{escape(at_rest["alt"])}">{images}</div>'
-        f'<figcaption class="recorded-words">{recorded_words(recording)}</figcaption>'
+        f'<figcaption class="recorded-words">Recorded: {len(recording["pictures"])} pictures. '
+        f"{escape(recording['beyond'])}</figcaption>"
         '<p class="recorded-said" aria-live="polite"></p>'
         f'<script type="application/json">{script_json(data)}</script></figure>'
     )
@@ -140,26 +141,10 @@ def recorded_html(recording: Mapping[str, Any], folder: str) -> str:
 
 def picture_at_rest(recording: Mapping[str, Any]) -> dict[str, Any]:
     """Return the picture of all controls at rest: its panels and its words."""
-    group, controls, number = recording["groups"][0], recording["controls"], 0
-    for i in group["controls"]:
-        number = number * len(controls[i]["stops"]) + controls[i]["rest"]
-    found: dict[str, Any] = recording["pictures"][group["pictures"][number]]
+    controls = recording["controls"]
+    at = np.ravel_multi_index([one["rest"] for one in controls], [len(one["stops"]) for one in controls])
+    found: dict[str, Any] = recording["pictures"][recording["numbers"][at]]
     return found
-
-
-def recorded_words(recording: Mapping[str, Any]) -> str:
-    """Return what is recorded, and what only the notebook can do."""
-    names = [f"<i>{escape(control['label'].split(' (')[0])}</i>" for control in recording["controls"]]
-    groups = [[names[i] for i in group["controls"]] for group in recording["groups"]]
-    words = f"<b>Recorded:</b> {len(recording['pictures'])} pictures."
-    joint = [join_words(group) for group in groups if len(group) > 1]
-    if joint:
-        words += f" These can be combined: {'; '.join(joint)}."
-    if len(groups) > 1:
-        words += " Moving another control sends the rest back to where they stood."
-    for label, text in recording["fixed"]:
-        words += f" The {escape(label)} is <q>{escape(text)}</q>."
-    return f"{words} {escape(recording['beyond'])}"
 
 
 def join_words(words: list[str]) -> str:

@@ -246,15 +246,10 @@ def source_line(thing: Any, host: Any) -> str:
 def constant_source(name: Name) -> str:
     """Return the assignment that a constant comes from, with the comment above it."""
     text = Path(str(import_module(name.module).__file__)).read_text(encoding="utf-8")
-    lines = text.splitlines()
-    for node in ast.parse(text).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(target, ast.Name) and target.id == name.name for target in targets):
-            first = node.lineno - 1
-            while lines[first - 1].startswith("#"):
-                first -= 1
-            return "\n".join(lines[first : node.end_lineno])
-    raise LookupError(f"{name.module} assigns no {name.name}")
+    found = re.search(rf"(?m)(?:^#.*\n)*^{name.name}\b[^\n]*(?:\n[ )\]}}].*)*", text)
+    if found is None:
+        raise LookupError(f"{name.module} assigns no {name.name}")
+    return found[0]
 
 
 # ---------------------------------------------------------------- pages
@@ -265,15 +260,7 @@ def package_page(package: str, host: Any = None) -> str:
     sections = "\n".join(section(name, host) for name in public_names(package))
     none = "" if sections else "Nothing is re-exported here: import from its files.\n\n"
     about = to_html(inspect.getdoc(import_module(package)) or "", addresses(package))
-    files = ""
-    for path in sorted(folder_of(package).glob("[!_]*.py")):
-        title = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        shown = f"<code>{path.name}</code>"
-        if host:
-            address = host.link(path.relative_to(ROOT).as_posix(), folder=False)
-            shown = f'<a href="{escape(address)}">{shown}</a>'
-        files += f"<dt>{shown}</dt><dd>{inline(title.partition(chr(10))[0])}</dd>\n"
-    return f'# `{package}`\n\n{about}\n{none}{sections}\n## Its files\n\n<dl class="files">\n{files}</dl>\n'
+    return f"# `{package}`\n\n{about}\n{none}{sections}\n"
 
 
 def index_page() -> str:

@@ -5,6 +5,7 @@ Each copies its model: the picture does not change while the model trains on.
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
@@ -17,7 +18,7 @@ from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings import Encoding, Rotary
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
-from babygpt.live.watches import encode_masked
+from babygpt.live.watches import HOLE, encode_masked
 from babygpt.metrics.inspection import attention_weights
 from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.language_model import LanguageModel
@@ -66,14 +67,17 @@ def attention(model: Transformer, tokenizer: CharTokenizer, text: str) -> Explor
         number("layer", model.config.n_layer),
         number("head", model.config.n_head),
     ]
-    together = [("layer", "head", "letter")]
+    together = ("layer", "head", "letter")
     explorer = Explorer("attention", measure, draw.attention, controls, (2.3, 1), 4.0, together)
 
-    def limit_letter(change: Any) -> None:
-        explorer.controls["letter"].max = max(2, min(len(change["new"]), LONGEST_SENTENCE))
-
-    explorer.controls["text"].observe(limit_letter, names="value")
+    limit_slider(explorer, "letter", lambda text: max(2, min(len(text), LONGEST_SENTENCE)))
     return explorer
+
+
+def limit_slider(explorer: Explorer, name: str, most: Callable[[str], int]) -> None:
+    """Let a slider end where the text that is typed ends: at `most` of it."""
+    slider = explorer.controls[name]
+    explorer.controls["text"].observe(lambda change: setattr(slider, "max", most(change["new"])), "value")
 
 
 # ------------------------------------------------------------ a text being filled in
@@ -145,8 +149,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
 
     n_characters = len(tokenizer.characters)
     controls: list[Control] = [
-        # A text that is typed later may have as many holes as the model takes characters.
-        Slider("step", min(step, holes), 0, model.config.block_size, "step"),
+        Slider("step", min(step, holes), 0, holes, "step"),
         Choice("sampler", tuple(SAMPLERS), "sampler"),
         Slider("threshold", 95, 0, 100, "its setting (%)", step=5),
         Scale("temperature", 0.8, 0.1, 3.0, "temperature"),
@@ -154,8 +157,10 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
         Slider("number", 0, 0, 9, "draw"),
         Line("text", text, "text"),
     ]
-    together = [("sampler", "step")]
-    return Explorer("diffusion", measure, draw.filling, controls, widths=(1.9, 1), together=together)
+    together = ("sampler", "step")
+    explorer = Explorer("diffusion", measure, draw.filling, controls, widths=(1.9, 1), together=together)
+    limit_slider(explorer, "step", lambda text: max(1, text.count(HOLE) + text.count(MASK)))
+    return explorer
 
 
 # ------------------------------------------------------------ a long text
@@ -228,5 +233,5 @@ def stretching(model: Transformer, ids: Tensor) -> Explorer:
         Choice("method", [(label, name) for name, label in LABELS.items()]),
         Slider("factor", 4, 1, MOST, "factor"),
     ]
-    together = [("method", "factor")]
+    together = ("method", "factor")
     return Explorer("stretching", measure, draw.stretching, controls, (1, 1.5), 3.8, together)

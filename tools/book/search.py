@@ -1,0 +1,59 @@
+"""Index of the sentences of all pages, as a script that a page can load from a disk as well.
+
+A Sphinx extension, in place of Sphinx's own search: that one fetches whole pages to show a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+INDEX = "_static/sentences.js"
+Part = tuple[str, str, list[str]]  # address on its page, heading, sentences
+SILENT = re.compile(r'<(script|style|pre|svg|figcaption)\b.*?</\1>|<a class="headerlink".*?</a>', re.S)
+BLOCK = re.compile(r"<(?:/?(section|article|h\d|p|li|t[dh]|d[td]|div|summary|legend|label)\b)([^>]*)>")
+SENTENCE = re.compile(r"(?<=[.?!])(?<!et al[.]) (?=[^a-z])")
+
+
+def parts_of(html: str) -> Iterator[Part]:
+    """Yield what a page says: its sections, claims and public names, each with its sentences."""
+    main = SILENT.sub("", html.partition('id="furo-main-content">')[2].rpartition("</article>")[0])
+    address, heading, sentences = "", "", list[str]()
+    pieces = BLOCK.split(main)[1:]
+    for tag, attributes, inside in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        found = re.search(r'\bid="([^"]+)"', attributes) if tag in ("section", "article", "dt") else None
+        if found:
+            if sentences:
+                yield address, heading, sentences
+            address, heading, sentences = found[1], "", []
+        text = " ".join(unescape(re.sub("<[^>]*>", "", inside)).split())
+        if text and not heading:
+            heading = text
+        elif text:
+            sentences += SENTENCE.split(text)
+    yield address, heading, sentences
+
+
+def write_index(app: Sphinx, error: Exception | None) -> None:
+    """Write the index of all pages."""
+    if error is None:
+        pages = sorted(app.env.all_docs)
+        found = {
+            page: list(parts_of((app.outdir / f"{page}.html").read_text(encoding="utf-8"))) for page in pages
+        }
+        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        (app.outdir / INDEX).write_text(f"const SENTENCES = {text};\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Switch Sphinx's own search off, and write the index in its place."""
+    app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))
+    app.connect("build-finished", write_index)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
