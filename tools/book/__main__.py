@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from base64 import b64decode, b64encode
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -23,37 +22,27 @@ from babygpt import live
 from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page, measure_claims
+from tools.book.computed import computed_html, write_scripts
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
 from tools.book.lessons import ROOT, Ran, fingerprint, run_all, stored
-from tools.book.outputs import Page, recorded_html
-from tools.book.recording import record_explorer
+from tools.book.outputs import Page
 from tools.book.reference import write_reference
 from tools.notebooks import pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "recorded"  # the folder of the site that holds them
-PLACEHOLDER = "<!-- recorded: rotary -->"
+PLACEHOLDER = "<!-- explorer: rotary -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
-    *(
-        "babygpt",
-        "babygpt_course",
-        "notebooks",
-        "docs",
-        "figures",
-        "book",
-        "tools/book",
-        "tools/notebooks.py",
-    ),
-    *("constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
+    *("tools/notebooks.py", "constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
 ON_A_PAGE = """\
 ```{{note}}
-You read this as a web page. Here sliders choose among pictures that were recorded, trainings can be wound
-back but not started, a guess is kept until you leave the page, and answers fold out with a click. What the
-text tells you to run or to write is for <a href="{}.ipynb" download>the notebook</a>, with the course
-installed.
+You read this as a web page. Explorers of formulas are alive here; pictures of trained models are recorded.
+You can replay a training, but not start one. Answers fold out with a click. To run code and to write your
+own, open <a href="{}.ipynb" download>the notebook</a>, with the course installed.
 ```
 """
 
@@ -78,6 +67,7 @@ def build(names: list[str], folder: Path) -> Path:
     for page in (source / "index.md", *source.glob("notebooks/*.ipynb")):
         for name in re.findall(r"\b[0-9a-f]{12}\.webp", page.read_text(encoding="utf-8")):
             shutil.copyfile(recorded / name, html / PICTURES / name)
+    write_scripts(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be opened in JupyterLab
         shutil.copyfile(ROOT / "notebooks" / f"{lesson}.ipynb", html / "notebooks" / f"{lesson}.ipynb")
@@ -109,14 +99,14 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
     for lesson in ran:
         write_lesson(lesson, source, pictures, book)
-    write_start(source, pictures)
+    write_start(source)
 
 
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     """Write a lesson as its page shows it."""
     place = f"notebooks/{lesson.name}.ipynb"
     notebook = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
-    if lesson.facts["views"]:
+    if lesson.facts["views"] or lesson.facts["formulas"]:
         notebook.cells.insert(1, new_markdown_cell(ON_A_PAGE.format(lesson.name)))
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -127,9 +117,9 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     nbformat.write(notebook, path)
 
 
-def write_start(source: Path, pictures: Path) -> None:
-    """Write the start page, with one picture that moves."""
-    moving = recorded_html(asdict(record_explorer(live.rotary(), pictures)), f"{PICTURES}/")
+def write_start(source: Path) -> None:
+    """Write the start page, with one explorer."""
+    moving = computed_html(live.rotary().state(), "")
     text = (BOOK / "index.md").read_text(encoding="utf-8")
     (source / "index.md").write_text(text.replace(PLACEHOLDER, moving), encoding="utf-8")
 

@@ -1,16 +1,21 @@
 """Explorers that the page computes, for pages without a kernel: their HTML, and a script for each."""
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.explorers.formulas import HERE, STYLE, source
-from tools.book.outputs import script_json
+from babygpt.live.explorers.formulas import FORMULAS, HERE, STYLE, source
 
 SHIM = Path(__file__).parents[2] / "book" / "static" / "computed.js"
 FOLDER = "_static/explorers"
 STYLESHEET = "explorers.css"
+
+
+def script_json(data: Any) -> str:
+    """Return JSON that may stand inside a script element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
 def computed_html(state: Mapping[str, Any], root: str) -> str:
@@ -35,12 +40,12 @@ def page_script(name: str) -> str:
     return f'(() => {{\nconst NAME = "{name}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
 
 
-def write_scripts(names: set[str], html: Path) -> None:
-    """Write the scripts of some explorers, their style and their still pictures into the folder of a book."""
+def write_scripts(html: Path) -> None:
+    """Write the scripts of all explorers, their style and their still pictures into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / STYLESHEET).write_text(STYLE, encoding="utf-8")
-    for name in names:
+    for name in (explore().name for explore in FORMULAS):
         (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")
         if (still := HERE / f"{name}.png").exists():  # a new explorer has none before its first screenshot
             shutil.copyfile(still, folder / still.name)

@@ -84,7 +84,7 @@ def run(name: str, folder: Path) -> Ran:
 
 def stored(name: str) -> Ran:
     """Return a notebook as it is stored, with nothing recorded."""
-    nothing: dict[str, Any] = {"views": {}, "shown": {}, "guesses": {}, "outcomes": {}}
+    nothing: dict[str, Any] = {kind: {} for kind in ("views", "formulas", "shown", "guesses", "outcomes")}
     return Ran(name, nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4), nothing, 0.0)
 
 

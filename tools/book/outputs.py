@@ -1,7 +1,6 @@
 """Turn what a notebook's cells have shown into what a page without a kernel shows."""
 
 import hashlib
-import json
 from base64 import b64decode
 from collections.abc import Mapping
 from html import escape
@@ -19,6 +18,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from tools.book.computed import computed_html, script_json
 from tools.book.mathematics import to_mathml
 from tools.book.recording import PIXELS, write_picture
 from tools.notebooks import ANSWER, WIDGET
@@ -66,6 +66,8 @@ class Page:
         model = data.get(WIDGET, {}).get("model_id", "")
         if shown.get("tally"):
             return html_output('<div class="tally"></div>')
+        if model in self.facts["formulas"]:
+            return html_output(computed_html(self.facts["formulas"][model], "../"))
         if model in self.facts["views"]:
             return html_output(recorded_html(self.facts["views"][model], self.folder))
         guesses = self.facts["guesses"]
@@ -150,11 +152,6 @@ def picture_at_rest(recording: Mapping[str, Any]) -> dict[str, Any]:
 def join_words(words: list[str]) -> str:
     """Join words as a sentence does: a, b and c."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def script_json(data: Any) -> str:
-    """Return JSON that may stand inside a script element."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
 def key_of(question: str) -> str:
