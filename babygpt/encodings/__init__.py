@@ -13,7 +13,6 @@ from babygpt.encodings.layers import rope_and_none as rope_and_none
 from babygpt.encodings.learned import LearnedPositions as LearnedPositions
 from babygpt.encodings.learned_biases import FIRE as FIRE
 from babygpt.encodings.learned_biases import LogKernel as LogKernel
-from babygpt.encodings.learned_biases import PowerKernel as PowerKernel
 from babygpt.encodings.learned_biases import T5Bias as T5Bias
 from babygpt.encodings.polar import ExactPhase as ExactPhase
 from babygpt.encodings.polar import GatesLast as GatesLast

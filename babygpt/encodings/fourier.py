@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from babygpt.encodings.base import SMALLEST, Encoding
 from babygpt.encodings.learned import look_up, require_known, require_table
-from babygpt.encodings.rotary import Rotary, rotate
+from babygpt.encodings.rotary import Rotary
 from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -161,20 +161,3 @@ class RandomBranches(LearnedBranches):
     def draw_table(self, rows: int, width: int) -> Tensor:
         # Variance 1/2, the mean square of a sine, makes them as long as Fourier codes.
         return nn.Buffer(torch.randn(rows, width) * 0.5**0.5)
-
-
-def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict[str, Tensor]:
-    """Return the codes of branches: Fourier's, and a vector of ones turned by 2-D RoPE at equal frequencies.
-
-    width     channels, even
-    stride    distance between neighbouring branches, in positions
-    returns   name -> (branches, width)
-    Raises BadInput for a width, a stride or a number of branches below 1 or too large.
-    """
-    for name, number in (("width", width), ("stride", stride), ("branches", branches)):
-        if not 1 <= number < 2**53:
-            raise BadInput(f"{name} ({number}) must be at least 1, and below 2^53")
-    position = torch.arange(branches, dtype=torch.float64) * stride
-    ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
-    turned = rotate(ones, position, theta)[0, 0]
-    return {"Fourier": fourier(position, width, theta), "2-D RoPE": turned}

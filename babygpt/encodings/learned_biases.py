@@ -115,28 +115,6 @@ class LogKernel(Encoding):
         return -r1 * torch.log1p(r2 * distance)  # (B|, H, Tq, Tk)
 
 
-class PowerKernel(Encoding):
-    """Head h adds -r1 |m - n|^r2 to every score, and learns r1 and r2: a line for r2 = 1, a parabola for 2.
-
-    r1 is trained as its logarithm, and r2 as twice a sigmoid, so that it stays between 0 and 2; beyond 2 this
-    is no kernel any more. It begins as ALiBi: r2 = 1, and the slopes for r1. The public code draws r1 from 0
-    to 1 and r2 from 0 to 2, at random.
-
-    n_head  number of heads
-    Raises BadInput if n_head is below 1.
-    Source: Chi et al. 2022, arXiv:2205.09921, the power kernel.
-    """
-
-    def __init__(self, n_head: int) -> None:
-        super().__init__()
-        self.log_r1 = nn.Parameter(slopes(n_head).log())
-        self.logit_r2 = nn.Parameter(torch.zeros(n_head))
-
-    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        r1, r2 = self.log_r1[:, None, None].exp(), 2 * self.logit_r2[:, None, None].sigmoid()  # (H, 1, 1)
-        return -r1 * distances(queries, keys).abs().unsqueeze(-3) ** r2  # (B|, H, Tq, Tk)
-
-
 FIRST_C = 0.1  # FIRE's c, where public code begins
 
 

@@ -23,7 +23,6 @@ from babygpt.live.explorers.formulas import rotary as rotary
 from babygpt.live.explorers.formulas import sinusoidal as sinusoidal
 from babygpt.live.explorers.trained_models import attention as attention
 from babygpt.live.explorers.trained_models import diffusion as diffusion
-from babygpt.live.explorers.trained_models import stretching as stretching
 from babygpt.live.predictions import predict as predict
 from babygpt.live.predictions import tally as tally
 from babygpt.live.run import Run as Run

@@ -81,7 +81,6 @@ VERSIONS: dict[str, Version] = {
     "alibi": Version("ALiBi", lambda: enc.ALiBi, "n_head", "steepness"),
     "t5": Version("T5's buckets", lambda: enc.T5Bias, "n_head", "n_buckets furthest both_ways"),
     "kerple-log": Version("KERPLE, logarithmic", lambda: enc.LogKernel, "n_head"),
-    "kerple-power": Version("KERPLE, power", lambda: enc.PowerKernel, "n_head"),
     "fire": Version("FIRE", lambda: enc.FIRE, "n_head", "width threshold"),
     "pope": Version("PoPE", lambda: enc.PoPE, "n_head head_dim", "theta"),
     "xpos": Version("xPos", lambda: enc.XPos, "head_dim", "theta scale_base"),

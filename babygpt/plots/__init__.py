@@ -13,7 +13,6 @@ from babygpt.plots.curves import draw_by_position as draw_by_position
 from babygpt.plots.curves import draw_clock as draw_clock
 from babygpt.plots.curves import draw_curves as draw_curves
 from babygpt.plots.curves import draw_losses as draw_losses
-from babygpt.plots.curves import draw_wavelengths as draw_wavelengths
 from babygpt.plots.curves import running_mean as running_mean
 from babygpt.plots.matrices import draw_attention_heads as draw_attention_heads
 from babygpt.plots.matrices import draw_attention_row as draw_attention_row

@@ -138,35 +138,3 @@ def draw_clock(ax: Axes, angles: Sequence[float], labels: Sequence[str], title: 
         ax.annotate(label, (1.2 * x, 1.2 * y), ha="center", va="center", color=colour)
     ax.set(xlim=(-1.95, 1.95), ylim=(-1.5, 1.5), aspect="equal", title=title)
     ax.set(xlabel="first channel of the pair", ylabel="second channel")
-
-
-def draw_wavelengths(
-    ax: Axes,
-    before: np.ndarray,
-    after: np.ndarray,
-    new: np.ndarray,
-    window: int,
-    title: str,
-    slowest: float,
-) -> None:
-    """Draw how many tokens each pair of channels takes for a turn, as trained and stretched.
-
-    before   (P,)  tokens for a turn, in training
-    after    (P,)  the same now; infinite for a pair that does not turn, which is not drawn
-    new      (P,) whether a pair comes to angles that it never had in training
-    window   of training, in tokens: a line
-    slowest  the longest turn that the axis has room for
-    """
-    if ax.get_yscale() != "log":
-        ax.set_yscale("log")
-    pair = np.arange(1, len(before) + 1)
-    dots: Any = {"ls": "", "marker": "o"}
-    artists.line(ax, "before", pair, before, label="trained", color=COLOURS["grey"], ms=9, mfc="none", **dots)
-    shown = np.isfinite(after)
-    for name, where, colour in (("angles seen", ~new, "blue"), ("angles never seen", new, "red")):
-        chosen = where & shown
-        artists.line(ax, name, pair[chosen], after[chosen], label=name, color=COLOURS[colour], ms=6, **dots)
-    artists.horizontal_line(ax, "window", window, label="window of training", color="black", lw=1, ls="--")
-    artists.set_limits(ax, (0.2, len(before) + 0.8), (before.min() / 2, 3 * slowest))
-    artists.set_labels(ax, title, "pair of channels", "tokens for a turn, powers of ten")
-    artists.set_legend(ax, loc="upper left")

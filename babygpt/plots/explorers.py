@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from babygpt import plots
-from babygpt.plots import artists
 
 
 def attention(heads: Axes, row: Axes, found: dict[str, Any]) -> None:
@@ -36,24 +35,3 @@ def filling(page: Axes, steps: Axes, found: dict[str, Any]) -> None:
     pace = f"{holes.sum() / total:.1f} characters a step"
     ends = (step, found["longest"], found["threshold"])
     plots.draw_fill_order(steps, when[holes], confidence[holes], *ends, pace)
-
-
-def stretching(pairs: Axes, losses: Axes, found: dict[str, Any]) -> None:
-    """Draw the tokens that each pair takes for a turn, and the loss along a long text."""
-    (first, last), (inside, window, reach) = found["span"], found["marks"]
-    new, length = found["new"], float(found["position"][-1] + found["position"][0])
-    slowest = length / window * found["before"].max()
-    title = f"Up to {reach}, new angles: {new.sum()} of {len(new)} pairs"
-    plots.draw_wavelengths(pairs, found["before"], found["after"], new, window, title, slowest)
-    means = ", ".join(f"{loss:.2f} {name}" for name, loss in found["means"].items())
-    title = f"Tokens {first + 1} to {last}: {means}"
-    labels = (title, "position (tokens)", "loss (nats per character)")
-    colours = {"as it is": plots.COLOURS["blue"], "stretched": plots.COLOURS["red"]}
-    look: Any = {"colours": colours, "marker": "o", "ms": 4}
-    spans = (0.0, length), (0.0, found["top"])
-    plots.draw_curves(losses, found["position"], found["curves"], *labels, *spans, **look)
-    alone = f"the last {window} alone: {inside:.2f}"
-    artists.horizontal_line(losses, "mark alone", inside, label=alone, color="black", lw=1, ls=":")
-    artists.vertical_line(losses, "mark window", window, color="black", lw=1, ls="--")
-    artists.vertical_line(losses, "mark", reach, color=plots.COLOURS["red"], lw=1.5)
-    artists.set_legend(losses, loc="upper left", ncols=3)

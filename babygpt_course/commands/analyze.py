@@ -2,8 +2,10 @@
 
 import click
 import torch
+from torch import Tensor
 
-from babygpt.encodings.fourier import branch_codes
+from babygpt.encodings.fourier import fourier as fourier_code
+from babygpt.encodings.rotary import rotate
 from babygpt.errors import BadInput
 from babygpt.metrics.parallel_texts import cosines
 
@@ -26,6 +28,23 @@ def analyze(encoding: str, width: int, theta: float, stride: int, branches: int)
     for name, codes in rows.items():
         for what, value in code_numbers(codes).items():
             click.echo(f"{f'{name}: {what}':<64} {value:>10.4g}")
+
+
+def branch_codes(width: int, theta: float, stride: float, branches: int) -> dict[str, Tensor]:
+    """Return the codes of branches: Fourier's, and a vector of ones turned by 2-D RoPE at equal frequencies.
+
+    width     channels, even
+    stride    distance between neighbouring branches, in positions
+    returns   name -> (branches, width)
+    Raises BadInput for a width, a stride or a number of branches below 1 or too large.
+    """
+    for name, number in (("width", width), ("stride", stride), ("branches", branches)):
+        if not 1 <= number < 2**53:
+            raise BadInput(f"{name} ({number}) must be at least 1, and below 2^53")
+    position = torch.arange(branches, dtype=torch.float64) * stride
+    ones = torch.ones(1, 1, branches, width, dtype=torch.float64)
+    turned = rotate(ones, position, theta)[0, 0]
+    return {"Fourier": fourier_code(position, width, theta), "2-D RoPE": turned}
 
 
 def code_numbers(codes: torch.Tensor) -> dict[str, float]:

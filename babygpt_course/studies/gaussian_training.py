@@ -16,7 +16,6 @@ from babygpt.encodings.base import Encoding, distances
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.errors import BadInput
 from babygpt.metrics.inspection import kernel_values, reach
-from babygpt.models.stretching import with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 from babygpt.training import Step, train
@@ -24,6 +23,7 @@ from babygpt.training.optimizers import schedule
 from babygpt_course.studies.paired import decided_side, differences
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
+from babygpt_course.studies.stretching import with_encoding
 from babygpt_course.studies.sweep import Scale, Workers, finish, questions, small_config, sweep
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -23,7 +23,6 @@ from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding, LogKernel, Rotary, T5Bias, YaRN
 from babygpt.encodings.rotary_variants import MOST_TURNS, yarn_slowed, yarn_temperature
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.stretching import stretched, with_encoding
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt_course.studies.paired import (
@@ -37,6 +36,7 @@ from babygpt_course.studies.paired import (
 )
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
+from babygpt_course.studies.stretching import stretched, with_encoding
 from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training

@@ -28,12 +28,13 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, follow, live, me
 from babygpt.data.corpus import load_corpus, recall_corpus
 from babygpt.data.recall import Spacing
 from babygpt.encodings import Interpolated, NTKAware, YaRN
-from babygpt.models.stretching import stretched
+from babygpt_course.studies.stretching import stretched
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.studies.paired import beside, decided_side
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.stretch import SHARES, STATEMENTS, TWICE, values, verdict
+from babygpt_course.studies.stretching import explore_stretching
 
 # %%
 plots.set_style()
@@ -209,7 +210,7 @@ calmest
 # Play before you look. On the left each pair, with the tokens that it takes for a turn: rings as trained, dots as stretched, in red those that reach new angles. On the right the loss along 512 characters. (A mean over six texts only, so it wobbles; both curves read the same six. Dotted: what v4 loses with its last 64 alone.) The red line marks how far the factor is meant to reach.
 
 # %% tags=["answer", "nbval-ignore-output"]
-explorer = live.stretching(v4, corpus.val)
+explorer = explore_stretching(v4, corpus.val)
 explorer.controls["method"].value = "yarn"
 explorer.refresh()
 explorer

@@ -18,7 +18,6 @@ from torch import Tensor
 from babygpt.encodings import polar as gates
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.base import norm
-from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
 from babygpt.encodings.rotary import angles, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
@@ -27,6 +26,7 @@ from babygpt.metrics.inspection import reach
 from babygpt.metrics.parallel_texts import cosines
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
+from babygpt_course.commands.analyze import branch_codes
 from tools.browser.scripts import ENDS
 from tools.browser.site import serve_folder, write_explorers
 

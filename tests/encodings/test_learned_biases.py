@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from babygpt import invariants
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.encodings import FIRE, ALiBi, Encoding, LogKernel, PowerKernel, T5Bias
+from babygpt.encodings import FIRE, ALiBi, Encoding, LogKernel, T5Bias
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.learned_biases import bucket, bucket_starts, share
 from babygpt.models.versions import build
@@ -17,7 +17,6 @@ from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
 
-KERNELS = {"kerple-log": LogKernel, "kerple-power": PowerKernel}
 TIMES = st.lists(st.integers(0, 500), min_size=1, max_size=5)
 
 
@@ -26,7 +25,7 @@ def bias_at(encoding: Encoding, m: list[int], n: list[int]) -> torch.Tensor:
 
 
 REFUSED = [
-    *((make, {"n_head": 0}, r"n_head \(0\) must be") for make in (T5Bias, LogKernel, PowerKernel, FIRE)),
+    *((make, {"n_head": 0}, r"n_head \(0\) must be") for make in (T5Bias, LogKernel, FIRE)),
     (T5Bias, {"n_buckets": 1}, r"n_buckets \(1\) must be a whole number from 2"),
     (T5Bias, {"n_buckets": 8.5}, r"n_buckets \(8.5\) must be a whole number"),
     (T5Bias, {"n_buckets": 8, "furthest": 4}, r"furthest \(4\) must be above 4"),
@@ -106,36 +105,24 @@ def test_t5_begins_without_an_encoding_and_learns_the_buckets_it_meets() -> None
 # ---------------------------------------------------------------- KERPLE
 
 
-def kerple(kind: type[Encoding], numbers: list[float]) -> Encoding:
+def kerple(numbers: list[float]) -> Encoding:
     """Make a kernel of two heads in double precision, with the first two numbers in log_r1."""
-    encoding = kind(2).double()
-    second = "log_r2" if kind is LogKernel else "logit_r2"
+    encoding = LogKernel(2).double()
     values = torch.tensor(numbers, dtype=torch.float64).view(2, 2)
-    encoding.load_state_dict({"log_r1": values[0], second: values[1]})
+    encoding.load_state_dict({"log_r1": values[0], "log_r2": values[1]})
     return encoding
 
 
-def kernel_in_floats(kind: type[Encoding], numbers: list[float], h: int, distance: int) -> float:
-    r1, second = math.exp(numbers[h]), numbers[2 + h]
-    if kind is LogKernel:
-        return -r1 * math.log(1 + math.exp(second) * abs(distance))
-    return -r1 * abs(distance) ** (2 / (1 + math.exp(-second)))
+def kernel_in_floats(numbers: list[float], h: int, distance: int) -> float:
+    return -math.exp(numbers[h]) * math.log(1 + math.exp(numbers[2 + h]) * abs(distance))
 
 
-@pytest.mark.parametrize("kind", KERNELS.values())
 @given(m=TIMES, n=TIMES, numbers=st.lists(st.floats(-3, 3), min_size=4, max_size=4))
-def test_each_head_adds_its_kernel_of_the_distance(
-    kind: type[Encoding], m: list[int], n: list[int], numbers: list[float]
-) -> None:
-    bias = bias_at(kerple(kind, numbers), m, n)
+def test_each_head_adds_its_kernel_of_the_distance(m: list[int], n: list[int], numbers: list[float]) -> None:
+    bias = bias_at(kerple(numbers), m, n)
     for h in range(2):
-        expected = [[kernel_in_floats(kind, numbers, h, a - b) for b in n] for a in m]
+        expected = [[kernel_in_floats(numbers, h, a - b) for b in n] for a in m]
         assert bias[h].tolist() == [pytest.approx(row, rel=1e-10, abs=1e-10) for row in expected]
-
-
-@given(m=TIMES, n=TIMES)
-def test_the_power_kernel_begins_as_alibi(m: list[int], n: list[int]) -> None:
-    torch.testing.assert_close(bias_at(PowerKernel(4), m, n), bias_at(ALiBi(4), m, n), rtol=1e-6, atol=0)
 
 
 def test_the_log_kernel_begins_with_alibis_slope_and_flattens() -> None:
@@ -155,19 +142,17 @@ def smallest_quadratic_form(bias: torch.Tensor) -> float:
 
 
 @given(numbers=st.lists(st.floats(-4, 2), min_size=4, max_size=4))
-def test_both_are_kernels_and_a_power_above_two_is_none(numbers: list[float]) -> None:
+def test_it_is_a_kernel_and_a_power_above_two_is_none(numbers: list[float]) -> None:
     """The paper asks for conditionally positive definite kernels; a power above 2 is not."""
     at = list(range(24))
-    for kind in KERNELS.values():
-        for bias in bias_at(kerple(kind, numbers), at, at).detach():
-            assert smallest_quadratic_form(bias) > -1e-9
+    for bias in bias_at(kerple(numbers), at, at).detach():
+        assert smallest_quadratic_form(bias) > -1e-9
     apart = (torch.tensor(at)[:, None] - torch.tensor(at)).abs().double()
     assert smallest_quadratic_form(-math.exp(numbers[0]) * apart**2.2) < -1e-3
 
 
-@pytest.mark.parametrize("kind", KERNELS.values())
-def test_kernels_have_correct_gradients_also_at_distance_0(kind: type[Encoding]) -> None:
-    encoding, here = kerple(kind, [-0.7, 0.3, -0.7, 0.3]), Positions(torch.tensor([0, 1, 8, 38]))
+def test_a_kernel_has_correct_gradients_also_at_distance_0() -> None:
+    encoding, here = kerple([-0.7, 0.3, -0.7, 0.3]), Positions(torch.tensor([0, 1, 8, 38]))
     names = list(dict(encoding.named_parameters()))
 
     def bias(*numbers: torch.Tensor) -> torch.Tensor:
@@ -177,11 +162,10 @@ def test_kernels_have_correct_gradients_also_at_distance_0(kind: type[Encoding])
     assert torch.autograd.gradcheck(bias, tuple(encoding.parameters()))
 
 
-@pytest.mark.parametrize("version", KERNELS)
-def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, version: str) -> None:
+def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus) -> None:
     """At this rate plain numbers would fall below 0 in a few steps."""
     config = ModelConfig(small_corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
-    model, here = build(version, config), Positions.arange(16)
+    model, here = build("kerple-log", config), Positions.arange(16)
     before = model.encoding.score_bias(here, here).detach()
     plan = TrainConfig(steps=12, batch_size=4, lr_other=2.0, warmup=0, seed=0)
     for _ in train(model, NextToken(small_corpus, 16), plan):
@@ -285,7 +269,6 @@ def test_numbers_as_large_as_a_checkpoint_may_hold_stay_finite(end: float) -> No
     here = Positions.arange(100)
     for encoding in (
         LogKernel(2),
-        PowerKernel(2),
         fire(2, 5, end, 70.0).float(),
         fire(2, 5, end, -70.0).float(),
     ):

@@ -25,7 +25,6 @@ from babygpt.encodings import (
     LogKernel,
     Polar,
     PoPE,
-    PowerKernel,
     Quadrature,
     RandomPhase,
     Rotary,
@@ -56,7 +55,6 @@ NUMBERS: list[tuple[Make, str, float, dict | None]] = [
     (partial(LearnedPhase, H, D), "alpha", 2.0, {"alpha": 2.0}),
     *((partial(kind, H, D), "delta", -0.7, None) for kind in (LearnedPhase, PoPE)),
     *((partial(LogKernel, H), name, 0.7, None) for name in ("log_r1", "log_r2")),
-    (partial(PowerKernel, H), "logit_r2", 0.7, None),
     *(
         (partial(gaussian, D, kernel, learnable=learnable), *number)
         for kernel, learnable in (("relative", True), ("absolute", False))

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from babygpt import plots
-from babygpt.live import stretching
 from babygpt.live.canvas import DRAWING_LOCK, WIDTH, Canvas, first_drawing
 from babygpt.plots.artists import moving_artists
+from babygpt_course.studies.stretching import explore_stretching
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
 
@@ -99,7 +99,7 @@ def test_a_frame_after_others_is_the_frame_drawn_alone_and_what_matplotlib_draws
 
 
 def test_a_moved_explorer_shows_what_matplotlib_draws(make, small_corpus):
-    explorer = stretching(make(), small_corpus.val)
+    explorer = explore_stretching(make(), small_corpus.val)
     explorer.draw_values({"method": "yarn", "factor": 8})
     with DRAWING_LOCK:
         explorer.canvas.png()

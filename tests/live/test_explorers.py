@@ -24,10 +24,11 @@ from babygpt.live import Choice, Line, Scale, Slider
 from babygpt.live.explorers import trained_models
 from babygpt.live.explorers.formulas import FORMULAS
 from babygpt.metrics.inspection import attention_weights
-from babygpt.models.stretching import stretched
 from babygpt.models.versions import build
 from babygpt.plots.artists import find_artist, line
 from babygpt.sampling import SecondThoughts, by_confidence, drafts, fill_in
+from babygpt_course.studies import stretching
+from babygpt_course.studies.stretching import explore_stretching, stretched
 from tools.screenshots import DRAWN_FROM, fingerprint
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
@@ -52,7 +53,7 @@ def make(name):
         return live.attention(noisy_model(), LETTERS, "abc dab")
     if name == "diffusion":
         return live.diffusion(noisy_model("v7"), FILLED, HOLLOW)
-    return live.stretching(noisy_model(block_size=16), TEXT)
+    return explore_stretching(noisy_model(block_size=16), TEXT)
 
 
 def stops(widget):
@@ -344,14 +345,14 @@ def test_filling_in_asks_the_model_once_and_leaves_the_random_numbers_of_trainin
 
 def test_the_curves_are_the_losses_of_the_model_and_of_the_stretched_one(monkeypatch):
     reads = []
-    own = trained_models.loss_by_position
-    monkeypatch.setattr(trained_models, "loss_by_position", lambda *args: reads.append(args) or own(*args))
+    own = stretching.loss_by_position
+    monkeypatch.setattr(stretching, "loss_by_position", lambda *args: reads.append(args) or own(*args))
     explorer = make("stretching")
     model = noisy_model(block_size=16)
     for method, factor in (("interpolation", 1), ("ntk", 2), ("yarn", 8), ("drop", 3)):
         found = explorer.measure(method, factor)
         for name, read in (("as it is", model), ("stretched", stretched(model, method, factor))):
-            losses = own(read, TEXT, 128, trained_models.WINDOWS)
+            losses = own(read, TEXT, 128, stretching.WINDOWS)
             expected = [losses[i : i + 32].mean() for i in range(0, 128, 32)]
             assert found["curves"][name] == pytest.approx(expected, rel=1e-5)
             first = 16 if factor > 1 else 0
@@ -374,7 +375,7 @@ def test_the_curves_are_the_losses_of_the_model_and_of_the_stretched_one(monkeyp
 
 def test_angles_are_new_where_they_are_reached_for_the_first_time():
     """By counting: the angles of a text, in degrees, that no token of the window had."""
-    explorer = live.stretching(noisy_model(block_size=64), TEXT.repeat(3))
+    explorer = explore_stretching(noisy_model(block_size=64), TEXT.repeat(3))
     for method, factor in (("none", 1), ("none", 4), ("interpolation", 4), ("ntk", 4), ("ntk", 8)):
         found, tokens = explorer.measure(method, factor), np.arange(0, 64 * factor, 0.01)
         reached = [set(np.floor(tokens / t % 1 * 360)) for t in found["after"]]
@@ -398,6 +399,6 @@ def test_a_turn_takes_as_many_tokens_as_the_stretched_frequencies_say():
 def test_models_that_cannot_be_stretched_and_short_texts_are_refused():
     for version, words in (("alibi", "ALiBi"), ("nope", "Encoding")):
         with pytest.raises(BadInput, match=words):
-            live.stretching(noisy_model(version), TEXT)
+            explore_stretching(noisy_model(version), TEXT)
     with pytest.raises(BadInput):
-        live.stretching(noisy_model(block_size=16), TEXT[:100])
+        explore_stretching(noisy_model(block_size=16), TEXT[:100])

@@ -12,6 +12,7 @@ from matplotlib.text import Annotation
 from babygpt import plots
 from babygpt.plots.artists import find_artist, moving_artists, vertical_line
 from babygpt_course.studies.seed_plots import draw_seed_dots
+from babygpt_course.studies.stretching import draw_wavelengths
 
 
 @pytest.fixture
@@ -215,14 +216,12 @@ CHANGES = {
     "draw_similarities: more": lambda n: (noise(n, 2, 2), "abc"[:n], f"{n}"),
     "draw_gates: wider": lambda n: (noise(16, n), np.arange(16) > 9 + n, f"{n}", "x"),
 }
+ELSEWHERE = (draw_seed_dots, draw_wavelengths)  # of the course
 
 
 def test_every_function_that_draws_again_is_tested():
-    functions = {name for name in vars(plots) if name.startswith("draw_")} - {
-        "draw_by_position",
-        "draw_clock",
-    }
-    assert set(MOVES) == functions | {"draw_seed_dots"}
+    functions = {name for name in vars(plots) if name.startswith("draw_")}
+    assert {*MOVES, "draw_by_position", "draw_clock"} == functions | {f.__name__ for f in ELSEWHERE}
 
 
 def pixels(ax):
@@ -238,7 +237,8 @@ def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
     Without the constrained layout, which lands a rounding error away from where it was each time. Axes
     that fit losses and a floor are a rounding error apart too: Matplotlib asks the screen where it is.
     """
-    draw, values = getattr(plots, name.split(":")[0], draw_seed_dots), (MOVES | CHANGES)[name]
+    own = {draw.__name__: draw for draw in ELSEWHERE}
+    draw, values = (vars(plots) | own)[name.split(":")[0]], (MOVES | CHANGES)[name]
     with matplotlib.rc_context({**plots.STYLE, "figure.constrained_layout.use": False}):
         moved, fresh = Figure(figsize=(5, 3)).subplots(), Figure(figsize=(5, 3)).subplots()
         draw(moved, *values(1))
@@ -253,7 +253,7 @@ def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
 
 def test_a_pair_that_does_not_turn_has_a_ring_and_no_dot(ax):
     before, after = np.array([6.0, 60.0, 600.0]), np.array([6.0, 120.0, np.inf])
-    plots.draw_wavelengths(ax, before, after, np.array([False, True, False]), 64, "turns", 600.0)
+    draw_wavelengths(ax, before, after, np.array([False, True, False]), 64, "turns", 600.0)
     named = {line.get_gid(): line.get_xydata().tolist() for line in ax.lines}
     assert named["before"] == [[1, 6], [2, 60], [3, 600]]
     assert (named["angles seen"], named["angles never seen"]) == ([[1, 6]], [[2, 120]])

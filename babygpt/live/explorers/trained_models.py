@@ -1,28 +1,23 @@
-"""Explorers of trained models: attention, a text being filled in, a long text.
+"""Explorers of trained models: attention, and a text being filled in.
 
 Each copies its model: the picture does not change while the model trains on.
 """
 
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from babygpt.data.tokenizer import MASK, CharTokenizer
-from babygpt.encodings import Encoding, Rotary
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
 from babygpt.live.watches import HOLE, encode_masked
 from babygpt.metrics.inspection import attention_weights
-from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.stretching import METHODS, stretched
 from babygpt.models.transformer import Transformer
 from babygpt.plots import explorers as draw
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
@@ -161,77 +156,3 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     explorer = Explorer("diffusion", measure, draw.filling, controls, widths=(1.9, 1), together=together)
     limit_slider(explorer, "step", lambda text: max(1, text.count(HOLE) + text.count(MASK)))
     return explorer
-
-
-# ------------------------------------------------------------ a long text
-
-MOST, BLOCK = 8, 32  # the largest factor; tokens whose losses make one point
-WINDOWS = 6  # texts of 8 windows, read for each move: of a small model, in a tenth of a second
-LABELS = {
-    "none": "as it is",
-    "interpolation": "position interpolation",
-    "ntk": "NTK-aware",
-    "yarn": "YaRN",
-    "drop": "no code at all (DroPE)",
-}
-
-
-def wavelengths(encoding: Encoding, n_pairs: int) -> np.ndarray:
-    """Return how many tokens each pair of channels takes for a turn: (n_pairs,), infinite without RoPE."""
-    if not isinstance(encoding, Rotary):
-        return np.full(n_pairs, math.inf)
-    return (2 * math.pi / encoding.frequencies()).numpy()
-
-
-def block_means(losses: np.ndarray) -> np.ndarray:
-    """Return means of BLOCK losses each, without the rest at the end: (T,) -> (T // BLOCK,)."""
-    return losses[: len(losses) // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
-
-
-def stretching(model: Transformer, ids: Tensor) -> Explorer:
-    """Explore how a trained v4 reads up to eight times its window, its pairs slowed by a factor.
-
-    Nothing is trained. Each curve is a mean over the same WINDOWS texts, and is computed once.
-
-    model  with RoPE in all layers, trained or not
-    ids    (N,)  text that it has not seen, longer than 8 windows
-    Raises BadInput for another encoding, or a text too short.
-    """
-    if type(model.encoding) is not Rotary:
-        raise BadInput(f"{type(model.encoding).__name__} cannot be stretched: a v4 has RoPE in every layer")
-    model = copy.deepcopy(model)
-    window = model.config.block_size
-    length = MOST * window
-    before = wavelengths(model.encoding, model.config.head_dim // 2)
-    _, inside, _ = position_matched_losses(model, ids, length, WINDOWS, every=4)
-
-    @cache
-    def losses_of(method: str, factor: int) -> np.ndarray:  # (length,)
-        return loss_by_position(stretched(model, method, factor), ids, length, WINDOWS)
-
-    top = 1.4 * max(block_means(losses_of(method, MOST)).max() for method in METHODS)
-
-    def measure(method: str, factor: int) -> dict[str, Any]:
-        reach = factor * window
-        first = window if factor > 1 else 0
-        after = wavelengths(stretched(model, method, factor).encoding, len(before))
-        turns, now = window / before, reach / after  # of each pair; less than one leaves angles unseen
-        losses = {"as it is": losses_of("none", 1), "stretched": losses_of(method, factor)}
-        return {
-            "before": before,
-            "after": after,
-            "new": (turns < 1) & (now > turns * (1 + 1e-9)),
-            "curves": {name: block_means(values) for name, values in losses.items()},
-            "position": BLOCK * (np.arange(length // BLOCK) + 0.5),
-            "means": {name: float(values[first:reach].mean()) for name, values in losses.items()},
-            "span": (first, reach),  # tokens of the means: all that the factor adds
-            "marks": (float(inside.mean()), window, reach),
-            "top": top,  # leaves room for the curves of all methods
-        }
-
-    controls: list[Control] = [
-        Choice("method", [(label, name) for name, label in LABELS.items()]),
-        Slider("factor", 4, 1, MOST, "factor"),
-    ]
-    together = ("method", "factor")
-    return Explorer("stretching", measure, draw.stretching, controls, (1, 1.5), 3.8, together)

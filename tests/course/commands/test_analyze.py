@@ -5,11 +5,10 @@ import math
 import pytest
 import torch
 
-from babygpt.encodings.fourier import branch_codes
 from babygpt.encodings.rotary import Rotary2D
 from babygpt.metrics.parallel_texts import cosines
 from babygpt.positions import Positions
-from babygpt_course.commands.analyze import code_numbers
+from babygpt_course.commands.analyze import branch_codes, code_numbers
 
 
 def test_orthogonal_codes_are_perfectly_conditioned() -> None:

@@ -6,10 +6,10 @@ import torch
 from babygpt.encodings import Encoding, Interpolated, PerLayer, Rotary, YaRN
 from babygpt.errors import BadInput
 from babygpt.models.language_model import KVCache
-from babygpt.models.stretching import METHODS, stretched
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.positions import Positions
+from babygpt_course.studies.stretching import METHODS, stretched
 
 BLOCK, D = 16, 8
 
