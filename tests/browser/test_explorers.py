@@ -322,6 +322,8 @@ def test_the_page_fits_its_window_and_can_be_read_by_everyone(scheme: str, visit
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert parts.evaluate_all(OUTSIDE) == 0
+        plots = page.locator(".explorer-plot").evaluate_all("all => all.map(it => it.clientWidth)")
+        assert min(plots) > 130
 
 
 def test_words_light_up_the_panels_of_their_name_while_a_pointer_is_on_them(visit: Visit):

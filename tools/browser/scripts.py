@@ -149,7 +149,7 @@ FRAMES = """root => {
     window.frames_ms = [];
     const knobs = [...root.querySelectorAll(".handle")];
     const places = () => knobs.map(knob => knob.getAttribute("transform")).join();
-    root.addEventListener("pointermove", ({ timeStamp, buttons }) => {
+    root.onpointermove = ({ timeStamp, buttons }) => {
         if (!buttons) return;
         const before = places(), channel = new MessageChannel();
         const next = () => requestAnimationFrame(() => channel.port2.postMessage(0));
@@ -159,5 +159,5 @@ FRAMES = """root => {
             else window.frames_ms.push(now - timeStamp);
         };
         next();
-    }, { capture: true });
+    };
 }"""
