@@ -32,7 +32,6 @@ exclude_patterns = ["**.ipynb_checkpoints"]
 # ---------------------------------------------------------------- what is written
 
 html_theme = "furo"
-html_title = "babygpt"
 html_baseurl = os.environ.get(
     "BOOK_ADDRESS", ""
 )  # of the start page, ending with a slash, once it is published
@@ -44,7 +43,6 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False  # LICENSE says it
-html_show_sphinx = True
 html_use_index = False
 html_domain_indices = False
 html_permalinks_icon = "#"

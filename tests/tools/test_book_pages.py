@@ -34,8 +34,8 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
 @pytest.mark.parametrize(
     ("text", "place", "with_host", "without"),
     [
-        ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", None),
-        ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", None),
+        ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", "`r.py`"),
+        ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", "x"),
         (
             "[x](../docs/notes)",
             "figures/a.md",
@@ -47,7 +47,7 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
         ("`[x](tools)`", "README.md", "`[x](tools)`", None),
     ],
 )
-def test_other_files_lead_to_the_code_host_or_are_copied(
+def test_other_files_lead_to_the_code_host_or_are_plain_text(
     text: str, place: str, with_host: str, without: str | None
 ):
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))

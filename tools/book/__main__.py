@@ -69,8 +69,11 @@ def build(names: list[str], folder: Path) -> Path:
             shutil.copyfile(recorded / name, html / PICTURES / name)
     write_scripts(html)
     (html / "notebooks").mkdir()
-    for lesson in lessons:  # to be opened in JupyterLab
-        shutil.copyfile(ROOT / "notebooks" / f"{lesson}.ipynb", html / "notebooks" / f"{lesson}.ipynb")
+    for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes
+        notebook = stored(lesson).notebook
+        for cell in notebook.cells:
+            cell.update({"outputs": [], "execution_count": None} if cell.cell_type == "code" else {})
+        nbformat.write(notebook, html / "notebooks" / f"{lesson}.ipynb")
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "auto"]
     command += ["-c", str(BOOK), "-d", str(folder / "doctrees"), str(source), str(html)]
     subprocess.run(command, check=True)

@@ -67,9 +67,8 @@ def rewrite_links(text: str, place: str, book: Site) -> str:
 
     text     of a document, or of a notebook's cell
     place    where the text stands, as a path from the root
-    returns  the same text. Links to pages and pictures stay. Other files and folders lead to the code host.
-             Where none is known, a link to a file stays, for the file to be copied, and one to a
-             folder becomes plain text, as a web page of file names would help nobody
+    returns  the same text. Links to pages and pictures stay. Other files and folders lead to the code host;
+             where none is known, the link becomes plain text
     """
 
     def moved(found: re.Match[str]) -> str:
@@ -92,12 +91,9 @@ def new_target(path: str, place: str, book: Site) -> str:
     """Return where a link to what is no page leads; "" for nowhere."""
     if path.startswith("../"):  # a page of the code host beside its files
         return f"{book.host.address}/{path.lstrip('./')}" if book.host else ""
-    folder = (book.root / path).is_dir()
     if f"{path}/README.md" in book.pages:
-        path, folder = f"{path}/README.md", False
-    elif book.host:
-        return book.host.link(path, folder)
-    return "" if folder else relpath(path, dirname(place) or ".")
+        return relpath(f"{path}/README.md", dirname(place) or ".")
+    return book.host.link(path, (book.root / path).is_dir()) if book.host else ""
 
 
 def copy_documents(source: Path, book: Site) -> None:
@@ -115,7 +111,7 @@ def copy_documents(source: Path, book: Site) -> None:
 
 
 def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
-    """Copy the files that a text with rewritten links needs beside it."""
+    """Copy the pictures that a text with rewritten links needs beside it."""
     for found in LINK.finditer(text):
         path = target_path(found, place)
         if path and path not in book.pages and (book.root / path).is_file():

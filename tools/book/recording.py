@@ -25,10 +25,10 @@ from babygpt.live.explorer import Explorer
 PIXELS = 1540  # of a picture's width: a third of it fills a telephone
 MOST = 200  # combinations, about
 FEW = 8  # stops that are all kept
-STEPS = 24  # pictures of a training
+STEPS = 16  # pictures of a training
 STEP = "step"  # the only control of a recorded training
 GAP = 10  # pixels of white between two panels, at least: letters stand closer
-LEVELS = 32  # of each of the three colours: hardly anybody sees it, and files have half the size
+LEVELS = 20  # of each of the three colours: hardly anybody sees it, and files have half the size
 FEWER = np.round(np.round(np.arange(256) / 255 * (LEVELS - 1)) / (LEVELS - 1) * 255).astype(np.uint8)
 
 Draw = Callable[[Mapping[str, Any]], None]  # draws on a canvas what is true for some values; may refuse

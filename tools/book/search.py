@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 INDEX = "_static/sentences.js"
 Part = tuple[str, str, list[str]]  # address on its page, heading, sentences
 SILENT = re.compile(r'<(script|style|pre|svg|figcaption)\b.*?</\1>|<a class="headerlink".*?</a>', re.S)
-BLOCK = re.compile(r"<(?:/?(section|article|h\d|p|li|t[dh]|d[td]|div|summary|legend|label)\b)([^>]*)>")
+BLOCK = re.compile(r"<(?:/?(section|article|h\d|p|li|tr|d[td]|div|summary|legend|label)\b)([^>]*)>")
 SENTENCE = re.compile(r"(?<=[.?!])(?<!et al[.]) (?=[^a-z])")
 
 
 def parts_of(html: str) -> Iterator[Part]:
     """Yield what a page says: its sections, claims and public names, each with its sentences."""
     main = SILENT.sub("", html.partition('id="furo-main-content">')[2].rpartition("</article>")[0])
+    main = re.sub(r"<t[dh]\b[^>]*>(?:<p>)?|(?:</p>)?</t[dh]>", " ", main)  # a row of a table is one sentence
     address, heading, sentences = "", "", list[str]()
     pieces = BLOCK.split(main)[1:]
     for tag, attributes, inside in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
