@@ -23,18 +23,18 @@ SHORT, LONG = GAUSSIAN["plain"]["300"], GAUSSIAN["plain"]["1200"]  # steps
 KINDS = ("Fourier", "2-D RoPE")
 
 
-def of(run, number):
+def of(run, number, study=STRETCH):
     """Return one number of a run of the stretching study: an array, one a seed."""
-    return np.array(stretch.values(STRETCH, run, number))
+    return np.array(stretch.values(study, run, number))
 
 
 NAMES, ORDER = load_results("names"), load_results("order")
 FEW_STEPS, MANY_STEPS = (f"v4, plain-tales, {steps} steps" for steps in (450, 1800))
 
 
-def far(arm, name):
+def far(arm, name, order=ORDER):
     """Return the loss of an arm of lesson 03b on a long or a moved text: an array, one a seed."""
-    return np.array([run[name] for run in ORDER["race"]["far"][arm]])
+    return np.array([run[name] for run in order["race"]["far"][arm]])
 
 
 def test_00_v4_knows_who_did_it_and_its_twin_without_a_code_does_not():
@@ -68,9 +68,10 @@ def test_03b_v3_answers_and_nope_does_not():
     assert (min(picked), max(picked), first) == (0.52, 0.955, 5)
 
 
-def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text():
-    inside, moved = far("v3", "inside"), far("v3", "moved")
-    for back in (far("v3", f"moved, {kind} put back") for kind in ("slow", "quick")):
+@pytest.mark.parametrize("order", [ORDER, load_results("fresh/order")], ids=["found", "fresh"])
+def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text(order):
+    inside, moved = far("v3", "inside", order), far("v3", "moved", order)
+    for back in (far("v3", f"moved, {kind} put back", order) for kind in ("slow", "quick")):
         assert exceeds(moved - back, 1) == exceeds(back - inside, 0.5) == "holds"
 
 
@@ -327,14 +328,17 @@ def test_07b_gates_and_their_rivals():
     assert all(len(found) == 6 for found in gaps.values())
 
 
-def test_07b_heads_of_both_kinds_gain_and_a_broken_mirror_does_not():
-    gaps = polar_repairs.gaps(load_results("polar"))
+@pytest.mark.parametrize(
+    ("name", "one_side", "learned"), [("polar", -0.03, "undecided"), ("fresh/polar", -0.04, "below")]
+)
+def test_07b_heads_of_both_kinds_gain_and_a_broken_mirror_does_not(name, one_side, learned):
+    gaps = polar_repairs.gaps(load_results(name))
     gain = {arm: [-gap for gap in gaps[arm, "v7-quadrature"]] for arm in polar_repairs.SIGNS}
     assert {arm: exceeds(found) for arm, found in gain.items()} == {
         "one side": "fails",
         "both sides": "holds",
     }
-    assert round(mean(gain["one side"]), 2) == -0.03
+    assert (round(mean(gain["one side"]), 2), decided_side(gaps["v7", "both sides"])) == (one_side, learned)
 
 
 def test_07b_pope():
@@ -410,9 +414,9 @@ def test_08_longer_than_trained():
     assert inside["v7-pope"] == inside["v7"] == "undecided"
 
 
-def side(run, other, number):
+def side(run, other, number, study=STRETCH):
     """Return on which side of another run a run of the stretching study is decided to be, by one number."""
-    return decided_side([*(of(run, number) - of(other, number))])
+    return decided_side([*(of(run, number, study) - of(other, number, study))])
 
 
 def test_10_reading_on_untuned():
@@ -480,3 +484,42 @@ def test_10_claims_of_the_papers():
     said = {claim.says: stretch.verdict(STRETCH, claim) for claim in stretch.STATEMENTS}
     central = [one for one in stretch.STATEMENTS if "central claim" in one.source]
     assert [said[one.says] for one in central] == ["fails", "holds"]
+
+
+# ---------------------------------------------------------------- from seeds that found nothing
+
+
+def test_fresh_order():
+    order = load_results("fresh/order")
+    bags, right = order["bags"], order["race"]["accuracy"]
+    assert exceeds(np.subtract(bags["v1, aligned"], bags["v2, aligned"]), 0.2) == "holds"
+    learned = [sum(x > 0.9 for x in shares) for shares in (*order["fed"].values(), right["v3"])]
+    assert (learned, max(right["nope"]) < 0.55) == ([0, 0, 1, 5, 5, 5, 3], True)
+    moved, inside = (far("v3, all positions", at, order) for at in ("moved", "inside"))
+    assert exceeds(moved - inside) == "fails"
+
+
+def test_fresh_ladder_and_gaussian():
+    ladder, long = load_results("fresh/ladder"), load_results("fresh/gaussian")["plain"]["1200"]
+    sides = [exceeds(paired_differences(ladder, name, "v4")) for name in ("v5", "learned", "pope", "nope")]
+    assert sides == ["undecided", "undecided", "holds", "holds"]
+    assert {"v3", "v5 fixed", "alibi"} < {
+        n for n, what in against(ladder, "v4").items() if what == "undecided"
+    }
+    past = [paired_differences(ladder, *pair, "past") for pair in (("v3", "v4"), ("v4", "alibi"))]
+    assert {exceeds(gaps) for gaps in past} == {"holds"}
+    assert [kernel_side(long, "v5", "v4"), kernel_side(long, "v5 late", "v5")] == ["above", "below"]
+    assert answers(long, "v4", "v5", "v5 fixed", "v5 late", "alibi") == [6, 2, 6, 6, 6]
+
+
+def test_fresh_branches_and_stretch():
+    runs = {"runs": load_results("fresh/branches")["runs"] | load_results("fresh/strides")["runs"]}
+    pairs = [("stride 1: Fourier", "two: Fourier", 2), ("stride 1: 2-D RoPE", "two: 2-D RoPE", 2)]
+    pairs += [("two: none", "two: Fourier", 2), ("two: Fourier", "two: 2-D RoPE", 4)]
+    found = [exceeds(np.subtract(*(losses_among(runs, run, n) for run in pair))) for *pair, n in pairs]
+    assert found == ["undecided", "holds", "holds", "holds"]
+    study = load_results("fresh/stretch")
+    assert {side("ntk", rival, "cost 4", study) for rival in ("none", "interpolation", "yarn")} == {"below"}
+    last = [side("yarn", rival, "last 4", study) for rival in ("ntk", "interpolation")]
+    tuned = [side("none tuned", f"{run} tuned", "alone 4", study) for run in ("control", "interpolation")]
+    assert last == tuned == ["above", "undecided"]

@@ -85,9 +85,8 @@ def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, runs, verd
 
 
 def test_what_other_seeds_do_not_confirm_is_undecided(monkeypatch):
-    monkeypatch.setattr(
-        note_002, "stored_results", lambda folder="": {"runs": strides(0.5 if folder else 0.6, 0.0)}
-    )
+    runs = {"": strides(0.6, 0.0), "fresh/": strides(0.5, 0.0)}
+    monkeypatch.setattr(note_002, "stored_results", lambda folder="": {"runs": runs[folder]})
     assert note_003.fourier_needs_none.measure().verdict == "undecided"
 
 
