@@ -172,7 +172,7 @@ ratio_guess.compare(found["我爱你"] / found["你爱我"])
 #
 # $$\frac{\partial\,\text{loss}}{\partial z_{ab}} = \frac{n_a}{N}\,\bigl(p_{ab} - \text{counted share}_{ab}\bigr),$$
 #
-# where $n_a$ of the $N$ pairs begin with $a$. PyTorch finds the same numbers with `backward()`.
+# where $p_{ab}$ is the probability of $b$ after $a$, and $n_a$ of the $N$ pairs begin with $a$. PyTorch finds the same numbers with `backward()`.
 
 # %%
 z = torch.zeros(4, 4, requires_grad=True)
@@ -187,7 +187,7 @@ Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p a
 # %% [markdown]
 # Read the line of 你. It follows 爱 in two of three cases, and p is only 0.25. The gradient is 3/12 · (0.25 − 0.667) = −0.104, so the step *raises* the logit by 0.104, and p grows a little.
 #
-# The gradient is 0 where p equals the counted share. **Training therefore ends at the table that counting gives**, although it never counts. Statisticians call this the *maximum-likelihood* solution.
+# The gradient is 0 where p equals the counted share. **Training therefore approaches the table that counting gives**, although it never counts. This is the *maximum-likelihood* solution.
 
 # %%
 effects = ["it falls 100 times as far", "it falls at once to the loss of the counted table", "it rises"]
@@ -206,10 +206,11 @@ def loss_after(rate: float, n_steps: int) -> float:
 
 rows = [(f"{rate}", *(f"{loss_after(rate, n):.3f}" for n in (0, 1, 10, 100))) for rate in (0.1, 1, 10, 100)]
 display(Table(("learning rate", "before", "after 1 step", "10 steps", "100 steps"), rows, stable=5))
+print(f"counted table: {-table[this, following].log().mean():.3f}")
 rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 
 # %% [markdown]
-# The counted table's loss is 0.637. A rate of 0.1 is slow, and 10 gets there. At 100 each step jumps over the goal and lands on the other side, so the loss stays high.
+# A rate of 0.1 is slow, and 10 soon reaches the loss of the counted table. At 100 each step jumps over the goal and lands on the other side, so the loss stays high.
 #
 # Real training adds four things. A [batch](../docs/glossary.md#batch): the gradient comes from a random sample of the text. An [optimizer](../docs/glossary.md#optimizer), here AdamW: it averages the latest gradients and scales the step of each weight. A schedule: the learning rate falls during the run. And [validation](../docs/glossary.md#validation): we measure the loss on text that no step has seen, since a large model could memorise its training text.
 #
@@ -254,7 +255,7 @@ model = build("v1", shape)
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, table_now])
 
 # %% [markdown]
-# The run takes a few seconds. The next cell waits for its end.
+# The next cell waits for the run to end.
 
 # %% tags=["answer", "nbval-ignore-output"]
 val_loss = run.result()[-1].val_loss
@@ -266,7 +267,7 @@ end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor <
 # %% [markdown]
 # The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character. It is out of reach for v1.
 #
-# Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures, so we can look it up.
+# Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures:
 
 # %% tags=["answer", "nbval-ignore-output"]
 rows, learnt = [], {}
@@ -281,11 +282,11 @@ sooner = learnt["? "] - learnt["qu"]
 first_guess.compare(firsts[0 if sooner < 0 else 1 if sooner > 0 else 2])
 
 # %% [markdown]
-# The three pairs are equally certain, but v1 meets them at different rates. A batch holds about fifty question marks, one *q*, and an *x* in every fourth batch. What v1 rarely meets, it learns late. The loss hardly shows this, because rare pairs contribute little to a mean.
+# The three pairs are equally certain, but v1 meets them at different rates. A batch holds about fifty question marks, one *q*, and every third or fourth batch holds an *x*. What v1 rarely meets, it learns late. The loss hardly shows this, because rare pairs contribute little to a mean.
 #
 # ## How exact is a validation loss?
 #
-# The validation text is a sample. On another sample the loss would come out a little different. The [standard error](../docs/glossary.md#standard-error) says by how much, typically. We cut the text into 100 blocks, take the loss of each, and divide their standard deviation by √100.
+# The validation text is a sample. Another sample would give a slightly different loss. The [standard error](../docs/glossary.md#standard-error) says by how much, typically. We cut the text into 100 blocks, take the loss of each, and divide their standard deviation by √100.
 
 # %% tags=["nbval-ignore-output"]
 losses = {"exact table": -exact[corpus.val[:-1], corpus.val[1:]].log()}  # one loss for each character
@@ -297,11 +298,11 @@ for name, each in losses.items():
     print(f"{name}: {blocks.mean():.4f} ± {blocks.std() / 100**0.5:.4f} nats per character")
 
 # %% [markdown]
-# Even the exact table does not score exactly its floor of 2.101 here, but 2.104 ± 0.003. The floor lies inside this range. The *difference* between two models has a much smaller standard error, because both meet the same easy and hard blocks. This is why we compare models on the same text. What is left is the price of slightly wrong probabilities, the [KL divergence](../docs/glossary.md#kl).
+# Even the exact table does not score its floor of 2.101 here, but 2.104 ± 0.003. That is one standard error above the floor, so it may well be chance. The *difference* between two models has a much smaller standard error, because both meet the same easy and hard blocks. This is why we compare models on the same text. What is left is the price of slightly wrong probabilities, the [KL divergence](../docs/glossary.md#kl).
 #
 # ## Who did it?
 #
-# Now one story with its numbers: *ada chased ben. who chased ben? ada.* We ask v1 for the next character after the question, in the story and in its [mirror](../docs/glossary.md#mirror-pair), where the two names are exchanged.
+# Now one story: *ada chased ben. who chased ben? ada.* We ask v1 for the next character after the question, in the story and in its [mirror](../docs/glossary.md#mirror-pair), where the two names are exchanged.
 
 # %% tags=["nbval-ignore-output"]
 rows = []
@@ -349,7 +350,7 @@ display(Table(("characters seen", "size of the table", "loss (nats per character
 gain_guess.compare(float(rows[1][2]))
 
 # %% [markdown]
-# One more letter gains more than half a nat, and a third one 0.4 more. But each letter makes the table 30 times as large. And no trigram table knows who did it: every question ends with *? * in the story and in the mirror, so it is still right exactly half of the time. A model has to look further back without a table of everything: attention, lesson 03a.
+# One more letter gains more than half a nat, and a third one 0.4 more. But each letter makes the table 30 times as large. And no trigram table knows who did it: every question ends with *? * in the story and in the mirror, so it is right exactly half of the time. A model has to look further back without a table of everything: attention, lesson 03a.
 #
 # ## What v1 writes and what it guarantees
 #
@@ -361,7 +362,7 @@ written = generate(model, start, n_tokens=160, generator=torch.Generator().manua
 print(corpus.tokenizer.decode(written[0]).strip())
 
 # %% [markdown]
-# Every pair of neighbours is possible, and hardly any word is a word.
+# Every pair is possible, and hardly any word is real.
 #
 # The last panel measures [promises](../docs/glossary.md#promise), properties that a model keeps on any text. The first two lines are v1's limits; later models must *break* them. The last line is an advantage: v1 has no idea of position, so no position is new to it. It reads texts of any length.
 
@@ -469,11 +470,11 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # </details>
 #
-# **3.** A logit's candidate follows in 20% of cases, and the model says 30%. What does a training step do?
+# **3.** After *a*, the character *b* follows in 20% of cases, and the model says 30%. What does a training step do to the logit of *b*?
 #
 # - a) it raises the logit, because the gradient is negative
 # - b) it lowers the logit, because the gradient is positive
-# - c) nothing, because the candidate is not certain
+# - c) nothing, because *b* is not certain
 #
 # <details><summary>Answer</summary>
 #

@@ -304,7 +304,7 @@ longest = max(map(len, stories[:64]))
 print(f"padding in a batch of 64 stories: {1 - sum(map(len, stories[:64])) / (64 * longest):.0%}")
 
 # %% [markdown]
-# Left padding costs v2 more than its table had gained; v1 would now be better. If each story's positions are counted from its own start, nothing is lost. Remember this for models that answer several prompts at once: they are padded on the left.
+# Left padding costs v2 more than its table had gained; v1 would now be better. If each story's positions are counted from its own start, nothing is lost. Remember this for models that answer several prompts at once: they are padded on the left, because they write on at the right.
 #
 # ## Who did it?
 #
