@@ -9,128 +9,139 @@
 # %% [markdown]
 # # 01 · Bag of tokens
 #
-# **What can a model know that sees one token at a time?**
+# **What can a model learn if it sees only one token at a time?**
 #
-# 我爱你 means *I love you*, and 你爱我 *you love me*: 我 is *I*, 爱 *love*, 你 *you*. Three characters, the same three, and a world of difference. Our first model, **v1**, has no idea of position at all. Each token looks only at itself and votes for the next one. The source note that introduces v1 says that it *cannot tell these two sentences apart*. That sounds plausible. Let us see whether it is true.
+# Our first model, **v1**, predicts the next character from the present one alone. It has no position encoding, and no token sees another. Every later model adds something to v1, so we first find out exactly what it can do. You will
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 29 minutes to read and guess; the exercises about 28 more, and 20 for those marked *stretch*.
+# 1. compute v1's output by hand, and find that v1 is a table of pairs,
+# 2. make one training step by hand,
+# 3. compute the lowest loss that v1 can reach, and watch a v1 get there,
+# 4. see why v1 answers exactly half of all questions about order.
+#
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 25 minutes to read and guess; the exercises about 28 more, and 20 for those marked *stretch*.
 
 # %%
 import math
-from collections import Counter
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.data import CharTokenizer
-from babygpt.metrics import answer_log_probs, role_accuracy
+from babygpt.metrics import role_accuracy
 from babygpt.models.language_model import BagOfTokens
 from babygpt.sampling import generate
 from babygpt.tables import Table, source
-from babygpt.training import train
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_01 as bag_of_tokens
+from babygpt_course.studies.results import load_results
 
 # %% [markdown]
-# ## A table small enough to check by hand
-#
-# The note works with a vocabulary of four characters and vectors of two numbers, so that you can follow with a finger. To [*embed*](../docs/glossary.md#embedding) a sentence is to look up one row for each of its characters.
+# This picture shows everything that v1 can learn about the tales:
 
 # %%
 plots.set_style()
-toy = CharTokenizer("我爱你！")
-E = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])  # (V, D) = (4, 2)
-for sentence in ("我爱你", "你爱我"):
-    codes = E[toy.encode(sentence)]  # (T, D) = (3, 2)
-    print(sentence, [[round(x, 1) for x in row] for row in codes.tolist()])
+corpus = load_corpus("tales")
+V, ids = corpus.tokenizer.vocab_size, corpus.tokenizer.ids  # 30 characters; character -> number
+expected = torch.zeros(V, V, dtype=torch.float64)  # how often each pair comes in a story
+for (this, following), n in corpus.grammar.bigrams().items():
+    expected[ids[this], ids[following]] = n
+exact = expected / expected.sum(dim=1, keepdim=True)  # rows sum to 1
+fig, ax = plt.subplots(figsize=(7, 5.5))
+title = f"After a space {(exact[ids[' ']] > 0).sum()} letters may come, after a question mark only a space"
+marks = plots.visible(corpus.tokenizer.characters)
+plots.draw_matrix(ax, exact.numpy(), title, "next character", "this character", marks)
+fig.axes[1].set_ylabel("probability")
+plt.show()
 
 # %% [markdown]
-# The same three rows, in another order: 我 is `[0.1, 0.2]` wherever it stands. This is where the name *bag of tokens* comes from.
+# A row is the present character, a column is the next one, and • is a space. Bright cells are probable. Find the row of *q*: it has one bright cell, in the column of *u*.
 #
-# v1 then multiplies each row by a second matrix, the [**head**](../docs/glossary.md#head), and adds a bias. That gives one score, a [*logit*](../docs/glossary.md#logit), for each candidate. Nothing else happens between input and output.
+# ## From a token to a prediction
+#
+# We follow the numbers with four characters only. 我爱你 means *I love you*: 我 is *I*, 爱 is *love*, 你 is *you*. v1 takes three steps.
+#
+# 1. **Look up.** Each token has a row in the [embedding](../docs/glossary.md#embedding) table `E`, here two numbers.
+# 2. **Score.** The [output head](../docs/glossary.md#head) `W` with its bias turns this row into one number for each candidate, its [logit](../docs/glossary.md#logit).
+# 3. **Normalise.** A [softmax](../docs/glossary.md#softmax) turns the logits into probabilities.
 
 # %%
+toy = CharTokenizer("我爱你！")
+E = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])  # (V, D) = (4, 2)
 W = torch.tensor([[1.0, -1.0], [0.0, 2.0], [-1.0, 1.0], [2.0, 0.0]])  # (V, D), any numbers will do
 bias = torch.tensor([0.0, 0.1, 0.2, 0.3])
 love = toy.encode("我爱你")
 logits = E[love] @ W.T + bias  # (T, V) = (3, 4)
+p = logits.softmax(dim=-1)
+numbers = zip("我爱你", *(x.tolist() for x in (E[love], logits, p)), strict=True)
+rows = [(c, *(" ".join(f"{v:.2f}" for v in row) for row in rest)) for c, *rest in numbers]
+Table(("token", "row of E", "logits of 我 爱 你 ！", "probabilities"), rows, stable=4)
 
 # %% [markdown]
-# The package's v1 has the same three ingredients. Here is its source, as it stands in its file; then we hand it our numbers and compare.
+# Check one number: 我 has the row [0.1, 0.2], and 爱 has the weights [0, 2] and the bias 0.1. The logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
+#
+# The package's v1 has the same parts. Here is its source; then we load our numbers into it and compare.
 
 # %%
 source(BagOfTokens)
 
 # %%
 v1 = build("v1", ModelConfig(toy.vocab_size, block_size=3, n_head=1, n_embd=2))
-weights = {"token_embedding.weight": E, "head.weight": W, "head.bias": bias}
-v1.load_state_dict(weights)
+v1.load_state_dict({"token_embedding.weight": E, "head.weight": W, "head.bias": bias})
 assert torch.allclose(v1(love[None])[0], logits)
 assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 
 # %% [markdown]
-# Both assertions hold: our three lines *are* v1, and reading the sentence backwards only reverses the rows of logits. A row depends on its own token and on nothing else.
-
-# %% [markdown]
-# ## The question
+# Both checks pass. The first says that our lines compute what v1 computes. The second reads the sentence backwards: the rows of logits come in reverse, and no number changes. A row depends on its own token and on nothing else.
 #
-# So what becomes of the note's sentence, that v1 cannot tell 我爱你 from 你爱我? A [softmax](../docs/glossary.md#softmax) of each row gives a probability for each next character, and the product along the steps that of a sentence, once its first character stands there.
+# ## Can v1 tell two sentences apart?
+#
+# 你爱我, *you love me*, has the same three characters in another order. The source note on v1 says that v1 cannot tell the two sentences apart. A model gives a sentence a probability: the product of one factor for each step to the next character.
 
 # %%
 reasons = [
     "no: both hold the same three characters",
     "yes: each step from character to character has its own probability",
-    "yes: it matters at which place a character stands",
+    "yes: the probabilities after a character depend on its position",
 ]
 apart_guess = live.predict("v1 says how probable 我爱你 and 你爱我 are. Can the two numbers differ?", reasons)
 apart_guess
 
-# %% [markdown]
-# We ask our v1. The last lines look at whether a character's row changes with its place.
-
 # %% tags=["answer"]
 probability = {}
 for sentence in ("我爱你", "你爱我"):
-    ids = toy.encode(sentence)
-    steps = v1(ids[None])[0].softmax(dim=-1)  # (T, V)
-    probability[sentence] = math.prod(steps[t, ids[t + 1]].item() for t in range(2))
-    print(f"{sentence}: {probability[sentence]:.4f}")
+    steps = v1(toy.encode(sentence)[None])[0].softmax(dim=-1)  # (T, V)
+    one, two = (steps[t, toy.ids[sentence[t + 1]]].item() for t in (0, 1))
+    probability[sentence] = one * two
+    print(f"{sentence}: {one:.3f} × {two:.3f} = {one * two:.4f}")
 differ = not math.isclose(*probability.values(), rel_tol=1e-4)
-by_place = not torch.allclose(v1(love.flip(0)[None])[0].flip(0), logits)
-apart_guess.compare(reasons[0 if not differ else 2 if by_place else 1])
-
-# %%
-assert differ
-assert not by_place
+apart_guess.compare(reasons[1 if differ else 0])
 
 # %% [markdown]
-# 我爱 and 爱你 are other steps than 你爱 and 爱我, and each has a probability of its own. **In this sense the note's claim is false.** Both sentences are made of the same three codes, and yet v1 tells them apart.
+# The numbers differ because the steps differ: one sentence contains the pairs 我爱 and 爱你, the other 你爱 and 爱我. What v1 lacks is memory. **After 我爱 and after 你爱 it predicts the same next character**, because it sees only 爱.
 #
-# Since a row depends on its own token only, there are only as many different rows as there are tokens! We can write them all down once and for all: one row for each token we may be at, one column for each token that may follow. Whatever happens inside, **v1 is a table of V × V numbers**. Such a table has a name that is much older than GPT: a [**bigram model**](../docs/glossary.md#bigram).
-
-# %% [markdown]
+# There are as many different rows of probabilities as characters, so we can write them all down. Whatever its weights, **v1 is a table of V × V probabilities**. This is a [bigram model](../docs/glossary.md#bigram), much older than GPT. The note calls v1 a *bag of tokens*. Elsewhere a *bag of words* is a model that ignores order, and v1 does not.
+#
 # ## Counting pairs
 #
-# A bigram table can also be filled without any training: count which character follows which. Our toy text says 我爱你 twice and 你爱我 once. Count along with your finger: 我 is followed by 爱 twice, and by the exclamation mark once.
+# We can fill such a table without training. This text says 我爱你 twice and 你爱我 once. Count along: 我 is followed by 爱 twice, and by ！ once.
 
 # %%
-text = "！我爱你！我爱你！你爱我！"
+text = toy.encode("！我爱你！我爱你！你爱我！")
+this, following = text[:-1], text[1:]  # 12 pairs
 counts = torch.zeros(4, 4)
-for (this, following), n in Counter(pairwise(toy.encode(text).tolist())).items():
-    counts[this, following] = n
-table = counts / counts.sum(dim=1, keepdim=True)  # rows sum to 1
-rows = [(toy.characters[i], *(f"{p:.2f}" for p in row)) for i, row in enumerate(table.tolist())]
+for a, b in zip(this, following, strict=True):
+    counts[a, b] += 1
+table = counts / counts.sum(dim=1, keepdim=True)
+rows = [(toy.characters[i], *(f"{x:.2f}" for x in row)) for i, row in enumerate(table.tolist())]
 Table(("after … comes", *toy.characters), rows, stable=5)
-
-# %% [markdown]
-# A sentence's probability is again the product along its pairs, now with the exclamation marks at both ends.
 
 # %%
 ratio_guess = live.predict(
-    "How many times as probable as 你爱我 is 我爱你, which the text says twice as often, in the bigram table?",
+    "The text says 我爱你 twice as often as 你爱我. In this table, how many times as probable is it?",
     low=0,
     high=30,
     unit="times",
@@ -139,68 +150,101 @@ ratio_guess = live.predict(
 ratio_guess
 
 # %% tags=["answer"]
-p = {}
-for sentence in ("我爱你", "你爱我"):
-    ids = toy.encode(f"！{sentence}！").tolist()
-    p[sentence] = math.prod(table[pair].item() for pair in pairwise(ids))
-    print(f"{sentence}: {p[sentence] * 81:.0f} / 81")
-ratio_guess.compare(p["我爱你"] / p["你爱我"])
+found = {}
+for sentence in ("我爱你", "你爱我"):  # with an exclamation mark before and after
+    pairs = pairwise(toy.encode(f"！{sentence}！").tolist())
+    found[sentence] = math.prod(table[pair].item() for pair in pairs)
+    print(f"{sentence}: {found[sentence] * 81:.0f} / 81")
+ratio_guess.compare(found["我爱你"] / found["你爱我"])
 
 # %% [markdown]
-# Sixteen to one: each of the four pairs on the way is twice as probable. Yet the truth is two to one, and together the two sentences hold all of the text, but the table gives them only 17 of 81 parts. The rest goes to things never said, such as 我！ and 我爱我！. The table sees each step and never the walk. Here is the sentence that is true of v1: **after 爱 it says the same, whoever stood before 爱.**
+# Each of the four pairs is twice as probable, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text, yet they get only 17 of 81 parts of the probability. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
 #
-# Is a v1 free to become this very table? Yes. Give it as many channels as tokens, let each token's row be its own unit vector, and let the head hold the logarithms:
+# The table also contains zeros. If a new text holds a pair that was never counted, its loss is −ln 0, which is infinite. People therefore add a small number to every count; this is called *smoothing*. A softmax never gives 0, so v1 needs no smoothing.
+#
+# Can v1 represent any table without zeros? Yes, with at least V channels: let `E` be the identity matrix and `W` hold the logarithms. With D channels, fewer than V, the product `E @ W.T` has rank D at most, and most tables are out of reach. The last exercise is about this case.
+#
+# ## One training step by hand
+#
+# Nobody counts for v1. Its weights begin as random numbers, and all we can compute is how bad they are: the [loss](../docs/glossary.md#loss), the mean of −ln p over all pairs of a text. The [gradient](../docs/glossary.md#gradient) says how fast the loss changes with each weight. **A training step moves every weight against its gradient.** The [learning rate](../docs/glossary.md#learning-rate) says how far.
+#
+# We take the simplest v1, a table of 16 logits, all 0. Every probability is 1/4, and the loss is ln 4 = 1.386. For a table of logits $z$ the gradient has a short formula,
+#
+# $$\frac{\partial\,\text{loss}}{\partial z_{ab}} = \frac{n_a}{N}\,\bigl(p_{ab} - \text{counted share}_{ab}\bigr),$$
+#
+# where $p_{ab}$ is the probability of $b$ after $a$, and $n_a$ of the $N$ pairs begin with $a$. PyTorch finds the same numbers with `backward()`.
 
 # %%
-by_counting = build("v1", ModelConfig(toy.vocab_size, block_size=3, n_head=1, n_embd=4))
-log_table = table.clamp(min=1e-30).log()
-weights = {"token_embedding.weight": torch.eye(4), "head.weight": log_table.T}
-by_counting.load_state_dict(weights | {"head.bias": torch.zeros(4)})
-assert torch.allclose(by_counting(torch.arange(4)[None])[0].softmax(dim=-1), table)
+z = torch.zeros(4, 4, requires_grad=True)
+F.cross_entropy(z[this], following).backward()
+by_hand = counts.sum(dim=1, keepdim=True) / counts.sum() * (1 / 4 - table)
+assert torch.allclose(z.grad, by_hand)
+after = -1.0 * by_hand  # one step from 0, at a learning rate of 1
+columns = [x[toy.ids["爱"]] for x in (table, by_hand, after, after.softmax(dim=-1))]
+rows = [(c, "0.25", *(f"{x[i]:.3f}" for x in columns)) for i, c in enumerate(toy.characters)]
+Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p after"), rows, stable=6)
 
 # %% [markdown]
+# Read the line of 你. It follows 爱 in two of three cases, and p is only 0.25. The gradient is 3/12 · (0.25 − 0.667) = −0.104, so the step *raises* the logit by 0.104, and p grows a little.
+#
+# The gradient is 0 where p equals the counted share. **Training therefore approaches the table that counting gives**, although it never counts. This is the *maximum-likelihood* solution.
+
+# %%
+effects = ["it falls 100 times as far", "it falls at once to the loss of the counted table", "it rises"]
+rate_guess = live.predict("One step at a learning rate of 100 instead of 1: what does the loss do?", effects)
+rate_guess
+
+
+# %% tags=["answer"]
+def loss_after(rate: float, n_steps: int) -> float:
+    """Loss of the table of logits after some steps from 0."""
+    z = torch.zeros(4, 4)
+    for _ in range(n_steps):
+        z -= rate * counts.sum(dim=1, keepdim=True) / counts.sum() * (z.softmax(dim=-1) - table)
+    return F.cross_entropy(z[this], following).item()
+
+
+rows = [(f"{rate}", *(f"{loss_after(rate, n):.3f}" for n in (0, 1, 10, 100))) for rate in (0.1, 1, 10, 100)]
+display(Table(("learning rate", "before", "after 1 step", "10 steps", "100 steps"), rows, stable=5))
+print(f"counted table: {-table[this, following].log().mean():.3f}")
+rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
+
+# %% [markdown]
+# A rate of 0.1 is slow, and 10 soon reaches the loss of the counted table. At 100 each step jumps over the goal and lands on the other side, so the loss stays high.
+#
+# Real training adds four things. A [batch](../docs/glossary.md#batch): the gradient comes from a random sample of the text. An [optimizer](../docs/glossary.md#optimizer), here AdamW: it averages the latest gradients and scales the step of each weight. A schedule: the learning rate falls during the run. And [validation](../docs/glossary.md#validation): we measure the loss on text that no step has seen, since a large model could memorise its training text.
+#
 # ## How low can v1 go?
 #
-# Now the real text, the tales. If v1 is a bigram model, then no training, however long, can bring it below
+# Back to the tales. For v1 the best next-character probabilities are those of the first picture, $p(b\mid a)$. No training can bring v1 below their expected loss,
 #
-# $$H(\text{next}\mid\text{this}) = -\sum_{a,b} p(a,b)\,\ln p(b\mid a),$$
+# $$H(\text{next}\mid\text{this}) = -\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
 #
-# the surprise that is left in the next character when the present one is all you know. For found text one would have to estimate this. Our grammar knows the expected number of every pair exactly, so it knows the [floor](../docs/glossary.md#floor) as well.
+# Our grammar knows the expected number of every pair, so we can compute this [floor](../docs/glossary.md#floor) exactly.
 
 # %%
-corpus = load_corpus("tales")
-vocab_size = corpus.tokenizer.vocab_size
-exact = torch.zeros(vocab_size, vocab_size, dtype=torch.float64)
-for pair, n in corpus.grammar.bigrams().items():
-    exact[tuple(corpus.tokenizer.encode("".join(pair)))] = n
-share = exact.sum(dim=1) / exact.sum()  # how often each character stands in the text
-exact /= exact.sum(dim=1, keepdim=True)
-
-# %%
-surprise = -torch.special.xlogy(exact, exact).sum(dim=1)  # nats, after each character
-floor = (share * surprise).sum().item()
+share = expected / expected.sum()  # p(a, b)
+floor = -torch.special.xlogy(share, exact).sum().item()  # 0 ln 0 counts as 0
 assert math.isclose(floor, corpus.bigram_floor)
 print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per character")
 
 # %% [markdown]
 # ## Watch it learn
 #
-# Now we train v1, and the lab lets us watch. It draws three panels: the **loss**, with both floors; the share of **right answers** to two dozen questions, *who did it?*, each beside its mirror as in notebook 00; and v1's whole **table**, read out of the model again and again. A row of it is for the present character, a column for the next, and brighter means more probable.
+# We train a v1 with 64 [channels](../docs/glossary.md#channel) for 300 steps. The dashboard shows its **loss** with both floors, its **right answers** to 24 questions about order, each beside its mirror, and its **table**.
 #
-# v1 begins as noise, with 64 [channels](../docs/glossary.md#channel), and takes 300 steps. It knows nothing of counting. Three guesses, before it starts; for the last one you need to know that in the tales a space *always* stands after a question mark, and a *u* always after a *q*.
+# For the second guess: in the tales a space always follows a question mark, and *u* always follows *q*.
 
 # %%
 ends = ["more than 0.02 nats above the bigram floor", "on it, within 0.02", "more than 0.02 below it"]
 end_guess = live.predict("Where will v1's loss end?", ends)
-ways = ["they rise as the loss falls", "they wander about 12", "they stand at 12 from first to last"]
-way_guess = live.predict("What will v1's right answers to 24 questions do while it learns?", ways)
 firsts = ["the space after a question mark", "the u after a q", "both at the same step"]
-first_guess = live.predict("Which certainty will v1 learn first?", firsts)
-display(end_guess, way_guess, first_guess)
+first_guess = live.predict("Which of these two certain pairs will v1 learn first?", firsts)
+display(end_guess, first_guess)
 
 # %%
-shape = ModelConfig(vocab_size, block_size=192, n_embd=64)
-recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)
+shape = ModelConfig(V, block_size=192, n_embd=64)
+recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)  # lr_other: AdamW's highest learning rate
 floors = {"bigram floor": floor, "entropy floor": corpus.floor}
 questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 roles, table_now = live.roles(corpus.tokenizer, questions[:24]), live.next_characters(corpus.tokenizer)
@@ -211,233 +255,135 @@ model = build("v1", shape)
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, table_now])
 
 # %% [markdown]
-# The training goes on in the background, and the page stays yours. Press *pause* and *resume*, if you like; all of it takes a few seconds at most. (For more time, write `steps=1000` into the recipe and run the two cells above again. *stop* ends a run for good, and what follows here wants a finished one.) The next cell waits for the end and hands over the records; the dashboard above keeps its last picture.
+# The next cell waits for the run to end.
 
 # %% tags=["answer", "nbval-ignore-output"]
-history = run.result()
-val_loss = history[-1].val_loss
-print(f"v1 ends {val_loss - floor:+.3f} nats per character from the bigram floor")
+val_loss = run.result()[-1].val_loss
+ours = [x for study in ("order", "fresh/order") for x in load_results(study)["bags"]["v1, anywhere"]]
+print(f"your run: {val_loss - floor:+.3f} nats from the bigram floor")
+print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
 end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
 
-# %% tags=["answer", "nbval-ignore-output"]
-right_share = [found for _, found in run.frames[roles]]  # of the 24, at each look
-rises = right_share[-1] - right_share[0] > 0.1
-way_guess.compare(ways[0 if rises else 2 if max(right_share) - min(right_share) < 0.01 else 1])
-
 # %% [markdown]
-# What the slider *replay*, under the dashboard's buttons, shows is kept in `run.frames`. So we can look up when v1 first gave a pair nine parts of ten; for *e* after *x*, which is as certain, as well.
+# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character. It is out of reach for v1.
+#
+# Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures:
 
 # %% tags=["answer", "nbval-ignore-output"]
 rows, learnt = [], {}
 for pair in ("? ", "qu", "xe"):
-    this, following = corpus.tokenizer.encode(pair).tolist()
-    sure_steps = (step for step, found in run.frames[table_now] if found[this, following] > 0.9)
-    learnt[pair] = next(sure_steps, math.inf)  # inf: not before the run ended
-    in_a_batch = share[this].item() * recipe.batch_size * 64
+    a, b = corpus.tokenizer.encode(pair).tolist()
+    sure = (step for step, frame in run.frames[table_now] if frame[a, b] > 0.9)
+    learnt[pair] = next(sure, math.inf)  # inf: not before the run ended
+    in_a_batch = share[a].sum().item() * recipe.batch_size * 64
     rows.append(("".join(plots.visible(pair)), f"{in_a_batch:.1f}", str(learnt[pair])))
-Table(("certain pair", "times in a batch", "learnt after step"), rows, stable=2)
-
-# %% tags=["answer", "nbval-ignore-output"]
+display(Table(("certain pair", "times in a batch", "p above 0.9 after step"), rows, stable=2))
 sooner = learnt["? "] - learnt["qu"]
 first_guess.compare(firsts[0 if sooner < 0 else 1 if sooner > 0 else 2])
 
-# %% tags=["nbval-ignore-output"]
-assert max(abs(found - 0.5) for found in right_share) < 0.01
-assert all(exact[tuple(corpus.tokenizer.encode(pair))] == 1 for pair in learnt)
-
 # %% [markdown]
-# The loss lands on the floor and stays there. And the curve of right answers is no curve at all: while the loss falls by more than a nat, the number of right answers is 12 of 24 at every look, from the noise before the first step to the end. **Exactly 50%**, never one more, never one less. (Why v1 cannot even be unlucky is told below, under *Who did it?*)
+# The three pairs are equally certain, but v1 meets them at different rates. A batch holds about fifty question marks, one *q*, and every third or fourth batch holds an *x*. What v1 rarely meets, it learns late. The loss hardly shows this, because rare pairs contribute little to a mean.
 #
-# Now drag *replay* back to 0 and slowly forward again. First there is noise. Then, within some fifteen steps, whole columns light up, the space and the vowels, and the space after the question mark is almost as bright as can be. And the *u* after *q*?
+# ## How exact is a validation loss?
 #
-# Three equal certainties, and they are not learnt at the same time. A [batch](../docs/glossary.md#batch) holds some fifty question marks, about one *q*, and about one batch in four holds an *x*. v1 learns from what it meets, and what it seldom meets comes late. The loss hardly shows it, and for the same reason: what is rare is cheap to get wrong.
-#
-# And the last few thousandths above the floor? They are partly luck, since the validation text is a sample and even the exact table does not score exactly the floor on it, and partly the wrong probabilities of a short training, whose price is called [KL](../docs/glossary.md#kl). The next cell tells them apart. Everything between the two floors, more than a nat and a half, is knowledge of what came *before* the present character, and closed to v1 for ever.
+# The validation text is a sample. Another sample would give a slightly different loss. The [standard error](../docs/glossary.md#standard-error) says by how much, typically. We cut the text into 100 blocks, take the loss of each, and divide their standard deviation by √100.
 
 # %% tags=["nbval-ignore-output"]
-on_val = -exact[corpus.val[:-1], corpus.val[1:]].log().mean().item()
-print(f"on this text: exact table {on_val:.3f}, trained v1 {val_loss:.3f}; floor {floor:.3f}")
+losses = {"exact table": -exact[corpus.val[:-1], corpus.val[1:]].log()}  # one loss for each character
+learned_table = model(torch.arange(V)[None])[0].log_softmax(dim=-1).detach().double()
+losses["your v1"] = -learned_table[corpus.val[:-1], corpus.val[1:]]
+losses["difference"] = losses["your v1"] - losses["exact table"]
+for name, each in losses.items():
+    blocks = each[: len(each) // 100 * 100].view(100, -1).mean(dim=1)
+    print(f"{name}: {blocks.mean():.4f} ± {blocks.std() / 100**0.5:.4f} nats per character")
 
 # %% [markdown]
-# ## Three tables, one content
+# Even the exact table does not score its floor of 2.101 here, but 2.104 ± 0.003. That is one standard error above the floor, so it may well be chance. The *difference* between two models has a much smaller standard error, because both meet the same easy and hard blocks. This is why we compare models on the same text. What is left is the price of slightly wrong probabilities, the [KL divergence](../docs/glossary.md#kl).
 #
-# Let us look inside. We have three tables for the same thing: the **exact** one from the grammar, one **counted** in the training text, and the one that gradient descent has **trained** into v1, having never counted anything. We measure how much probability sits on the wrong character, averaged over the text: 0 means identical, 1 means nothing in common.
-
-# %%
-seen = corpus.train
-counted = torch.zeros_like(exact)
-counted.index_put_((seen[:-1], seen[1:]), torch.ones((), dtype=torch.float64), accumulate=True)
-counted /= counted.sum(dim=1, keepdim=True)
-trained = model(torch.arange(vocab_size)[None])[0].softmax(dim=-1).detach().double()
-off = {
-    name: (share * (found - exact).abs().sum(dim=1) / 2).sum().item()
-    for name, found in (("counted", counted), ("trained", trained))
-}
-assert off["counted"] < 0.05
-
-# %% tags=["nbval-ignore-output"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5))
-marks = plots.visible(corpus.tokenizer.characters)
-left_title = f"The exact table: about {math.exp(floor):.0f} of {vocab_size} characters in question"
-right_title = f"After training: {off['trained']:.0%} of the probability stands elsewhere"
-for ax, title, what in ((left, left_title, exact), (right, right_title, trained)):
-    plots.draw_matrix(ax, what.numpy(), title, "next character", "this character", marks)
-for bar in fig.axes[2:]:
-    bar.set_ylabel("probability")
-plt.show()
-
-# %% [markdown]
-# Read a row of the picture: after a space (•) many letters may come; after a question mark, always a space. Find a bright pair of letters, and guess which words it comes from. It is all that v1 knows, and it is all that can be known without looking back.
-
-# %% [markdown]
 # ## Who did it?
 #
-# Back to the line that would not move. v1 is asked for a name, right after a question mark and a space, and of two dozen questions it always answered half. Was that a whim of so small a number? We ask all 400 questions, each beside its [mirror](../docs/glossary.md#mirror-pair).
+# Now one story: *ada chased ben. who chased ben? ada.* We ask v1 for the next character after the question, in the story and in its [mirror](../docs/glossary.md#mirror-pair), where the two names are exchanged.
+
+# %% tags=["nbval-ignore-output"]
+rows = []
+for story in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ada? "):
+    logits = model(corpus.tokenizer.encode(story)[None])[0, -1].detach()  # after the last space
+    a, b = logits[ids["a"]], logits[ids["b"]]
+    p = logits.softmax(dim=-1)
+    rows.append((story, f"{a:.2f}", f"{b:.2f}", f"{p[ids['a']]:.3f}", f"{p[ids['b']]:.3f}", story[0]))
+Table(("story", "logit of a", "logit of b", "p of a", "p of b", "right"), rows, stable=1)
+
+# %% [markdown]
+# Both questions end with a space, and v1 sees only that space. The two lines hold the same numbers (in the exact table 0.090 and 0.063), so v1 prefers *a* in both. Once it is right, once wrong.
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
-print(f"{accuracy:.1%}")
-assert 0.45 <= accuracy <= 0.55
+print(f"{accuracy:.1%} of {len(questions)} questions")
+assert accuracy == 0.5
 
 # %% [markdown]
-# Not about 50%: exactly. The logarithms that v1 gives to both names show why.
-
-# %%
-for question in questions[:2]:
-    right, wrong = answer_log_probs(model, corpus.tokenizer, [question])[0]
-    print(question.prompt.strip(), f"{question.answer} {right:.2f}, {question.rival} {wrong:.2f}")
-
-# %% [markdown]
-# The two names get the same two numbers in both stories, since both prompts end with the same character, and v1 sees no more than that. It likes one name better, always. In one story of each pair this happens to be right; in the mirror it is wrong. One of two, in every pair: **50%, without any luck**. This is why the questions come in pairs, and why 50% here means *no knowledge of order*, and not *a bad day*.
+# **Exactly 50%, without any luck.** This is why our questions come in pairs, in English and in Chinese alike: 50% means *no knowledge of order*.
 #
-# Chinese is no different. We train another v1, on Chinese tales, and ask it what comes after 我爱 and after 你爱.
-
-# %%
-torch.manual_seed(0)
-zh = load_corpus("tales-zh", n_chars=500_000)
-v1_zh = build("v1", ModelConfig(zh.tokenizer.vocab_size, block_size=64, n_embd=64))
-for _ in train(v1_zh, NextToken(zh, 32), recipe):
-    pass
-one, other = (v1_zh(zh.tokenizer.encode(s)[None])[0, -1] for s in ("我爱", "你爱"))
-assert torch.allclose(one, other)
-
-# %% [markdown]
-# The same logits. In the tales nobody loves themselves, so after 我爱 no 我 can follow; v1 has forgotten whom it met. Its answers to 400 Chinese questions:
-
-# %%
-asked = zh.grammar.questions(400, seed=2, max_chars=64)
-accuracy_zh = role_accuracy(v1_zh, zh.tokenizer, asked)
-print(f"{accuracy_zh:.1%}")
-assert 0.45 <= accuracy_zh <= 0.55
-
-# %% [markdown]
-# ## What it writes
+# ## And with two letters?
 #
-# Let v1 speak. Each character is drawn from the row of the one before. For comparison: of the words that the tiny v4 of notebook 00 wrote, more than four in five were words of the tales.
+# The next idea is a *trigram* table: a row for each *two* last characters. Our grammar gives exact numbers for pairs only, so we count in the training text, add 0.1 to each count, and measure on the validation text.
 
 # %%
-words_guess = live.predict(
-    "What share of the English words that v1 writes are words of the tales?",
-    low=0,
-    high=100,
-    unit="%",
-    near=8,
+gain_guess = live.predict(
+    "A bigram table scores 2.10 nats per character. What does a trigram table score?",
+    low=0.4,
+    high=2.1,
+    unit="nats",
+    near=0.15,
 )
-words_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
-for v, c in ((model, corpus), (v1_zh, zh)):
-    start = c.tokenizer.encode("\n")[None]
-    written = generate(v, start, n_tokens=160, generator=torch.Generator().manual_seed(0))
-    print(c.tokenizer.decode(written[0]).strip(), "\n")
-
-
-# %% tags=["answer", "nbval-ignore-output"]
-def words(ids: Tensor) -> list[str]:
-    return corpus.tokenizer.decode(ids).replace("?", " ").replace(".", " ").split()
-
-
-start = corpus.tokenizer.encode("\n").repeat(16, 1)
-pages = generate(model, start, n_tokens=400, generator=torch.Generator().manual_seed(0))
-vocabulary = set(words(corpus.train))
-in_tales = [word in vocabulary for page in pages for word in words(page)]
-words_guess.compare(100 * sum(in_tales) / len(in_tales))
-
-# %% [markdown]
-# Every pair of neighbours is well formed, and nothing beyond a pair is: what happens to be a word is mostly a short one. Chinese fares better at first sight, because one character carries what English spells with several letters; the stories make as little sense.
-
-# %% [markdown]
-# ## Promises
-#
-# Our v1 was built for windows of 192 characters, and trained on windows of 64. Now it gets 2,000 characters at once.
-
-# %%
-past = ["it stops with an error", "it goes on, and its predictions change", "it goes on as before"]
-past_guess = live.predict("What does v1 do with a text ten times as long as its window?", past)
-past_guess
+gain_guess
 
 # %% tags=["answer"]
-long = corpus.val[:2000]
-every_row = model(torch.arange(vocab_size)[None])[0]  # (V, V): v1 as a table
-as_before = torch.allclose(model(long[None])[0], every_row[long], atol=1e-4)
-past_guess.compare(past[2 if as_before else 1])
-
-# %%
-assert as_before
+rows = []
+for n in (1, 2, 3):  # characters that the table sees
+    powers = V ** torch.arange(n, -1, -1)  # n + 1 characters as one number, in base V
+    seen, held = (part.unfold(0, n + 1, 1) @ powers for part in (corpus.train, corpus.val))
+    smoothed = torch.bincount(seen, minlength=V ** (n + 1)).view(-1, V) + 0.1
+    probabilities = smoothed / smoothed.sum(dim=1, keepdim=True)
+    rows.append((str(n), f"{V ** (n + 1):,}", f"{-probabilities.flatten()[held].log().mean():.2f}"))
+display(Table(("characters seen", "size of the table", "loss (nats per character)"), rows, stable=3))
+gain_guess.compare(float(rows[1][2]))
 
 # %% [markdown]
-# v1 goes on for ever, at the same quality, and row by row it says what its table says: with no idea of position, no position is new to it. We shall meet [encodings](../docs/glossary.md#encoding) that would envy it.
+# One more letter gains more than half a nat, and a third one 0.4 more. But each letter makes the table 30 times as large. And no trigram table knows who did it: every question ends with *? * in the story and in the mirror, so it is right exactly half of the time. A model has to look further back without a table of everything: attention, lesson 03a.
 #
-# What can be [promised](../docs/glossary.md#promise) of v1, and does it keep it? The first two lines are its limits, stated as promises. Later models will have to *break* them.
+# ## What v1 writes and what it guarantees
+#
+# To write, we draw each character from the row of the one before.
 
 # %% tags=["nbval-ignore-output"]
-ids = corpus.val[:64]
+start = corpus.tokenizer.encode("\n")[None]
+written = generate(model, start, n_tokens=160, generator=torch.Generator().manual_seed(0))
+print(corpus.tokenizer.decode(written[0]).strip())
+
+# %% [markdown]
+# Every pair is possible, and hardly any word is real.
+#
+# The last panel measures [promises](../docs/glossary.md#promise), properties that a model keeps on any text. The first two lines are v1's limits; later models must *break* them. The last line is an advantage: v1 has no idea of position, so no position is new to it. It reads texts of any length.
+
+# %% tags=["nbval-ignore-output"]
+part = corpus.val[:64]
 about_v1 = [
-    invariants.blind_to_the_past(model, ids),
-    invariants.order_blind(model, ids),
-    invariants.causal(model, ids),
-    invariants.extrapolates_or_refuses(model, ids),
+    invariants.blind_to_the_past(model, part),
+    invariants.order_blind(model, part),
+    invariants.causal(model, part),
+    invariants.extrapolates_or_refuses(model, part),
 ]
 assert all(promise.holds for promise in about_v1)
 invariants.promises(about_v1)
 
-# %% [markdown]
-# ## What the note claims, and what was measured
-#
-# Source note 004 counts v1's parameters as *V D + D V*: the embedding and the head. Count ours.
-
 # %%
-V, D = vocab_size, shape.n_embd
-by_formula, in_truth = V * D + D * V, sum(p.numel() for p in model.parameters())
-print(f"formula {by_formula}, model {in_truth}, difference {in_truth - by_formula}")
-assert in_truth == by_formula + V
-
-# %% [markdown]
-# One number for each character is missing: the head's bias. (`nn.Linear` has one unless it is told otherwise, and the note's code does not tell it.) It is a small slip, and not much hangs on it: with at least as many channels as characters, embedding and head can express any table without a bias.
-#
-# Here are the note's three claims about v1. Each row is run again whenever you run the cell. What the note says, section by section, with its own sentences: `docs/notes/004.md`, and `python -m babygpt claims 004`.
-
-# %% tags=["nbval-ignore-output"]
-claims = [
-    "v1 cannot tell 我爱你 from 你爱我",
-    "in v1 a character has the same code at every position",
-    "v1 has VD + DV parameters, v2 VD + TD + DV",
-]
-findings("004", claims)
-
-# %% [markdown]
-# The first two rows belong together. A character has one code at every position. It does not follow that the two *sentences* cannot be told apart: v1 gives each pair of neighbours its own probability, so it gives 我爱你 and 你爱我 different ones. But after 我爱 and after 你爱 it predicts the same, because it has forgotten the first character. That is why the first row reads ≈: v1 tells the two sentences apart, and lacks the memory to continue them differently.
-
-# %% [markdown]
-# How good were your guesses in this lesson?
-
-# %% tags=["nbval-ignore-output"]
 live.tally()
 
 # %% [markdown]
 # ## Exercises
 #
-# Solve what you like: write over the stub, run your cell, then the check. `bag_of_tokens.BIGRAM_LOSS.hint()`, in a new cell, gives one hint at a time, and `bag_of_tokens.BIGRAM_LOSS.solution()` one way to do it. *Core* exercises carry the lesson; *stretch* is for those who want more.
+# Write over the stub, run your cell, then run the check. In a new cell, `bag_of_tokens.BIGRAM_LOSS.hint()` gives one hint at a time and `bag_of_tokens.BIGRAM_LOSS.solution()` shows a solution. *Core* exercises belong to the lesson; *stretch* exercises go further.
 
 # %%
 bag_of_tokens.BIGRAM_LOSS
@@ -491,52 +437,52 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # %% [markdown]
 # ## Recap
 #
-# 1. v1 is a bigram model: whatever its weights, all it can hold is a table with a row for each present character and a column for each next one.
-# 2. It does tell 我爱你 from 你爱我, since the two sentences are made of other pairs; what it cannot do is say something else after 我爱 than after 你爱.
-# 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales, and 300 steps on windows that begin anywhere ended within 0.01 of it from each of twelve seeds.
-# 4. In that run a pair that is met often was learnt before equally certain pairs that are seldom met, and the loss hardly showed it.
-# 5. v1 answers exactly half of the mirror questions right, in English as in Chinese, because both names get the same two numbers in a story and in its mirror.
+# 1. v1 is a bigram model: whatever its weights, it is a table with a row for each present character and a column for each next one.
+# 2. It gives 我爱你 and 你爱我 different probabilities, because their pairs differ, but it predicts the same after 我爱 as after 你爱.
+# 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. From each of twelve seeds, 300 steps on windows that begin anywhere ended within 0.01 nats of it.
+# 4. A training step moves every weight against its gradient. In our run a pair that came often was learnt before equally certain pairs that came seldom, and the loss hardly showed it.
+# 5. v1 answers exactly half of the mirror questions right, because both names get the same two numbers in a story and in its mirror.
 
 # %% [markdown]
 # ## Self-test
 #
-# **1.** A trained v1 has read 我爱, another time 你爱. What does it say of the next character?
+# **1.** A trained v1 has read 我爱, another time 你爱. What does it predict next?
 #
-# - a) something else each time, for the beginnings differ
+# - a) something else each time, because the beginnings differ
 # - b) the same before training, something else after it
-# - c) the same
+# - c) the same each time
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Both end with 爱, and 爱's row is all there is. Tempting is *a*: the two *sentences* do get different probabilities, but through their pairs, and not because v1 remembers how they began.
+# **c.** Both texts end with 爱, and v1 uses only the row of 爱. *a* is tempting because the two *sentences* do get different probabilities, but these come from their pairs.
 #
 # </details>
 #
-# **2.** Why is v1 right about 50% of mirror questions and never about 51%?
+# **2.** Why is v1 right on exactly 50% of mirror questions and never on 51%?
 #
 # - a) story and mirror end alike, so it prefers the same name in both
-# - b) it tosses a coin for each question
+# - b) it guesses at random
 # - c) its loss is on the bigram floor
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The same preference is right in one of the two and wrong in the other. Tempting is *b*, but 400 tosses would seldom give exactly 200; and *c* has nothing to do with it, since the untrained v1 has its 50% too.
+# **a.** The same preference is right in one of the two and wrong in the other. With *b*, 400 random guesses would seldom give exactly 200. And *c* is not the reason: the untrained v1 has 50% too.
 #
 # </details>
 #
-# **3.** Both sentences are made of the same three codes. What follows for v1?
+# **3.** After *a*, the character *b* follows in 20% of cases, and the model says 30%. What does a training step do to the logit of *b*?
 #
-# - a) they are equally probable to it
-# - b) nothing: the product runs over steps, and the steps differ
-# - c) it has to be told the places to find them different
+# - a) it raises the logit, because the gradient is negative
+# - b) it lowers the logit, because the gradient is positive
+# - c) nothing, because *b* is not certain
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A sentence is a chain of pairs and not a bag of codes. Tempting is *a*, because the codes are the same.
+# **b.** The gradient is a share of 0.3 − 0.2, which is positive, and a step goes against the gradient. It is 0 only where p equals the counted share.
 #
 # </details>
 #
-# **4.** On which text can a v1 lose nothing at all?
+# **4.** On which text can a v1 bring its loss as near to 0 as you like?
 #
 # - a) on any text that it has seen often enough
 # - b) on a text of which it knows each word
@@ -544,31 +490,46 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Then every row of the table has a single 1. Tempting is *a*, but v1 cannot learn by heart what its table has no room for.
+# **c.** Then each row of the table has one probability that may approach 1. It never is 1, because no softmax of finite logits is. Against *a*: v1's table has no room to memorise a text.
 #
 # </details>
 #
 # **5.** Our v1 ended a few thousandths above the floor. What would ten times as many channels do?
 #
-# - a) next to nothing: 64 channels can hold any table of 30 characters
+# - a) next to nothing: 64 channels can already represent any table of 30 characters
 # - b) bring the loss down to the entropy floor
-# - c) let it see further back
+# - c) let v1 see further back
 #
 # <details><summary>Answer</summary>
 #
-# **a.** With as many channels as characters every table is possible, and the floor is that of the best table. Tempting is *b*, but what lies between the two floors is what came *before* the present character, and no width shows that to v1.
+# **a.** The floor belongs to the best possible table. Between the two floors lies what came *before* the present character, and no width shows that to v1.
 #
 # </details>
 
 # %% [markdown]
+# ## What the source note says
+#
+# The course is built on source notes; note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, as the second line below confirms. The conclusion goes too far: the probabilities of the sentences differ, and only the next prediction after 我爱 and 你爱 is the same. The note also counts V·D + D·V parameters and forgets the V numbers of the head's bias.
+#
+# The cell measures these claims again; `docs/notes/004.md` has all of them.
+
+# %% tags=["nbval-ignore-output"]
+claims = [
+    "v1 cannot tell 我爱你 from 你爱我",
+    "in v1 a character has the same code at every position",
+    "v1 has VD + DV parameters, v2 VD + TD + DV",
+]
+findings("004", claims)
+
+# %% [markdown]
 # ## Further reading
 #
-# - [Shannon, 1948, *A Mathematical Theory of Communication*](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x) — writes English letter by letter from tables of pairs, in its third section.
+# - [Shannon, 1948, *A Mathematical Theory of Communication*](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x) — section 3 writes English from tables of pairs and triples.
 # - [Elhage et al., 2021, *A Mathematical Framework for Transformer Circuits*](https://transformer-circuits.pub/2021/framework/index.html) — begins with Transformers without layers, and finds bigram tables.
-# - [Yang et al., 2018, *Breaking the Softmax Bottleneck*](https://arxiv.org/abs/1711.03953) — what a model with fewer channels than characters cannot say: the last exercise, at full size.
-# - [Sinha et al., 2021, *Masked Language Modeling and the Distributional Hypothesis*](https://arxiv.org/abs/2104.06644) — how much large models learn from sentences whose words were shuffled.
+# - [Yang et al., 2018, *Breaking the Softmax Bottleneck*](https://arxiv.org/abs/1711.03953) — models with fewer channels than tokens: the last exercise at full size.
+# - [Kingma and Ba, 2015, *Adam*](https://arxiv.org/abs/1412.6980) — the optimizer behind AdamW.
 
 # %% [markdown]
 # ## What comes next
 #
-# The note's cure is to tell each token its place: a second table, one row for each position, added to the first. Does a seat number cure a missing memory? → [02 · Learned positions](02_learned_positions.ipynb)
+# The note's remedy is to give each position a learned vector and add it to the token's. Can that replace a memory? → [02 · Learned positions](02_learned_positions.ipynb)
