@@ -478,7 +478,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The gradient is a share of 0.3 − 0.2, which is positive, and a step goes against the gradient. It is 0 only where p equals the counted share.
+# **b.** The gradient is a share of 0.3 − 0.2, which is positive, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
 #
 # </details>
 #
@@ -502,7 +502,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The floor belongs to the best possible table. Between the two floors lies what came *before* the present character, and no width shows that to v1.
+# **a.** The floor belongs to the best possible table. *b* is tempting, but between the two floors lies what came *before* the present character, and no width shows that to v1.
 #
 # </details>
 

@@ -478,7 +478,7 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The vote of a position would have to depend on the token, which a sum of two votes cannot express. A linear head over a concatenation adds two votes as well.
+# **c.** The vote of a position would have to depend on the token, which a sum of two votes cannot express. *b* is tempting, but a linear head over a concatenation adds two votes as well.
 #
 # </details>
 #
@@ -490,7 +490,7 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The rows of the table belong to a story's start, and the story has moved. Count its positions from its own first token.
+# **b.** The rows of the table belong to a story's start, and the story has moved. *a* is right about the loss, and wrong about the positions. Count its positions from its own first token.
 #
 # </details>
 

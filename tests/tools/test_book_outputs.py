@@ -42,7 +42,7 @@ def guess() -> Guess:
 
 
 def facts(**found: Any) -> dict[str, Any]:
-    return {"views": {}, "shown": {}, "guesses": {}, "outcomes": {}, **found}
+    return {"views": {}, "formulas": {}, "shown": {}, "guesses": {}, "outcomes": {}, **found}
 
 
 def widget(model: str, text: str = "") -> NotebookNode:
