@@ -13,7 +13,7 @@ from tools.book.computed import computed_html, write_scripts
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<style>body {{ margin: 12px; background: white }} .computed {{ margin: 24px 0 }}
+<style>body {{ margin: 12px; background: white; font-family: system-ui }} .computed {{ margin: 24px 0 }}
 @media (prefers-color-scheme: dark) {{ body {{ background: #131416; color: #ddd }} }}</style>
 <main><h1>Explorers</h1>{}</main></html>"""
 
