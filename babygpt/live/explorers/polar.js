@@ -83,8 +83,6 @@ function build(page) {
   const sides = ["position of the key j", "position of the query i"];
   const map = page.panel("scores", { x: places, y: places, labels: sides });
   const scores = map.axes.matrix((i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
-  html("li", { style: `--colour: ${red}` }, map.legend, "above 0");
-  html("li", { style: `--colour: ${blue}` }, map.legend, "below");
 
   const ends = [-SUMS[0], SUMS[0]];
   const lines = page.panel("across", { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] });
