@@ -19,7 +19,7 @@ from tools.browser.site import serve_folder
 SOME = ["07a_diffusion"]  # run and recorded where no whole book is at hand; `.ci/run` makes one first
 PHONE = {"width": 360, "height": 780}
 DESK = {"width": 1280, "height": 900}
-PAGE_BYTES, SITE_MEGABYTES = 3_000_000, 25
+PAGE_BYTES, SITE_MEGABYTES = 1_500_000, 25
 LESSON = "notebooks/07a_diffusion.html"
 KINDS = [
     *("index.html", LESSON, "board.html", "claims.html", "search.html?q=10000", "404.html", "api/index.html"),
