@@ -28,13 +28,12 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, follow, live, me
 from babygpt.data.corpus import load_corpus, recall_corpus
 from babygpt.data.recall import Spacing
 from babygpt.encodings import Interpolated, NTKAware, YaRN
-from babygpt_course.studies.stretching import stretched
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.studies.paired import beside, decided_side
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.stretch import SHARES, STATEMENTS, TWICE, values, verdict
-from babygpt_course.studies.stretching import explore_stretching
+from babygpt_course.studies.stretching import explore_stretching, stretched
 
 # %%
 plots.set_style()
