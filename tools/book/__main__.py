@@ -19,6 +19,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_markdown_cell
 
 from babygpt import live
+from babygpt.live.explorers.formulas import FORMULAS
 from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page, measure_claims
@@ -67,7 +68,7 @@ def build(names: list[str], folder: Path) -> Path:
     for page in (source / "index.md", *source.glob("notebooks/*.ipynb")):
         for name in re.findall(r"\b[0-9a-f]{12}\.webp", page.read_text(encoding="utf-8")):
             shutil.copyfile(recorded / name, html / PICTURES / name)
-    write_scripts(html)
+    write_scripts((explore().name for explore in FORMULAS), html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes
         notebook = stored(lesson).notebook

@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.explorers.formulas import FORMULAS, HERE, STYLE, source
+from babygpt.live.explorers.formulas import HERE, STYLE, source
 
 SHIM = Path(__file__).parents[2] / "book" / "static" / "computed.js"
 FOLDER = "_static/explorers"
@@ -40,12 +40,12 @@ def page_script(name: str) -> str:
     return f'(() => {{\nconst NAME = "{name}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
 
 
-def write_scripts(html: Path) -> None:
-    """Write the scripts of all explorers, their style and their still pictures into the folder of a book."""
+def write_scripts(names: Iterable[str], html: Path) -> None:
+    """Write the scripts of some explorers, their style and their still pictures into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / STYLESHEET).write_text(STYLE, encoding="utf-8")
-    for name in (explore().name for explore in FORMULAS):
+    for name in names:
         (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")
         if (still := HERE / f"{name}.png").exists():  # a new explorer has none before its first screenshot
             shutil.copyfile(still, folder / still.name)
