@@ -464,7 +464,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # 1. One rule decides between two models: at least six paired seeds, all on one side, and a mean further from zero than luck takes it in 95 of 100 cases. Everything else is undecided, which does not mean equal. Luck still decides fewer than 1 of 35 comparisons of equal models.
 # 2. On these tales (226 thousand weights, 600 steps, one learning rate) six seeds cannot tell the sinusoid, RoPE, the fixed Gaussian and ALiBi apart by their loss, and six others cannot either. PoPE from left to right and attention without a code are behind RoPE from both sets. Whether the trained Gaussian, the learned table and v6 with one text are is undecided.
-# 3. Right answers are a switch: most runs are near 100% or near 50%. So we count the seeds that learned it, since a mean may describe none of them. And a model that prefers the right name may not be able to write it.
+# 3. Right answers are a switch: most runs are near 100% or near 50%, though those of the trained Gaussian often lie between. So we count the seeds that learned it, since a mean may describe none of them. And a model that prefers the right name may not be able to write it.
 # 4. Past the window no model gains here, since no story is longer than a window. The Gaussians do not look that far; ALiBi and PoPE lose 0.06 to 0.08 nats, v6 0.09 to 0.17, RoPE 0.44 to 0.47, no code 0.57, the sinusoid 3 (means of two sets of six seeds).
 # 5. Of the claims of the five notes that can be measured here, fewer than half hold as written. Those that fail do so by fewer mistakes than there are failures.
 
