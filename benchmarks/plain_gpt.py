@@ -28,13 +28,7 @@ class PlainGPT(LanguageModel):
         self.token_embedding = nn.Embedding(config.vocab_size, C)
         self.position_embedding = nn.Embedding(config.block_size, C)
         layer = nn.TransformerEncoderLayer(
-            C,
-            config.n_head,
-            4 * C,
-            dropout=0.0,
-            activation="gelu",
-            batch_first=True,
-            norm_first=True,
+            C, config.n_head, 4 * C, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
         )
         self.blocks = nn.TransformerEncoder(
             layer, config.n_layer, norm=nn.LayerNorm(C), enable_nested_tensor=False

@@ -41,11 +41,7 @@ EXPLORERS = {
     "explorer_ladder": "explore_ladder(load_results('ladder'))",
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
-LIVE = {
-    "live_kernel": ("05", "v5"),
-    "live_similarity": ("06", "v6"),
-    "live_gates": ("07b", "v7"),
-}
+LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gates": ("07b", "v7")}
 DRAWN_FROM = "explorer"  # in a still, the name of its fingerprint
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)

@@ -42,12 +42,7 @@ def draw_matrix(
 
 
 def draw_gates(
-    ax: Axes,
-    gates: np.ndarray,
-    masked: np.ndarray,
-    title: str,
-    x: str,
-    mark: str = "MASK",
+    ax: Axes, gates: np.ndarray, masked: np.ndarray, title: str, x: str, mark: str = "MASK"
 ) -> None:
     """Draw the gate of every position and channel, with the MASK tokens labelled and framed.
 

@@ -267,11 +267,7 @@ def test_fire_begins_without_an_encoding_and_then_learns_all_it_has() -> None:
 @pytest.mark.parametrize("end", [-70.0, 70.0])
 def test_numbers_as_large_as_a_checkpoint_may_hold_stay_finite(end: float) -> None:
     here = Positions.arange(100)
-    for encoding in (
-        LogKernel(2),
-        fire(2, 5, end, 70.0).float(),
-        fire(2, 5, end, -70.0).float(),
-    ):
+    for encoding in (LogKernel(2), fire(2, 5, end, 70.0).float(), fire(2, 5, end, -70.0).float()):
         if not isinstance(encoding, FIRE):
             for p in encoding.parameters():
                 torch.nn.init.constant_(p, end)

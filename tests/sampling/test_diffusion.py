@@ -28,9 +28,7 @@ from babygpt.sampling.remasking import again_chances
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 ORDERS = st.one_of(
-    st.floats(0, 1.5).map(by_confidence),
-    st.floats(0, 9).map(by_entropy),
-    st.integers(1, 40).map(ancestral),
+    st.floats(0, 1.5).map(by_confidence), st.floats(0, 9).map(by_entropy), st.integers(1, 40).map(ancestral)
 )
 
 

@@ -21,14 +21,7 @@ from babygpt.live.dashboard import Dashboard
 from babygpt.live.run import Run
 from babygpt.plots import artists
 from tools.book.outputs import picture_at_rest
-from tools.book.recording import (
-    FEWER,
-    Recording,
-    most_stops,
-    record_explorer,
-    record_replay,
-    thinned,
-)
+from tools.book.recording import FEWER, Recording, most_stops, record_explorer, record_replay, thinned
 from tools.browser.recording import dashboard_runs, worst
 
 

@@ -33,12 +33,7 @@ def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw(version: str) -> None:
         assert kinds[id(p)] == ("Muon" if name.startswith("blocks.") else "AdamW"), name
 
 
-@given(
-    steps=st.integers(1, 500),
-    warmup=st.integers(0, 600),
-    final_lr=st.floats(0, 1),
-    data=st.data(),
-)
+@given(steps=st.integers(1, 500), warmup=st.integers(0, 600), final_lr=st.floats(0, 1), data=st.data())
 def test_schedule_stays_within_its_bounds(
     steps: int, warmup: int, final_lr: float, data: st.DataObject
 ) -> None:

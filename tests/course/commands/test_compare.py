@@ -112,12 +112,9 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     found = json.loads(output.read_text(), parse_constant=pytest.fail)
     assert list(found["rows"]) == ["rope_seed1", "polar_seed1", "true"]
     assert [len(row["texts"]) for row in found["rows"].values()] == [3, 3, 3]
-    assert {
-        "distinct_1_chars",
-        "distinct_2_words",
-        "repeat_3gram_chars",
-        "entropy_chars",
-    } <= set(found["rows"]["true"]["measures"])
+    assert {"distinct_1_chars", "distinct_2_words", "repeat_3gram_chars", "entropy_chars"} <= set(
+        found["rows"]["true"]["measures"]
+    )
     assert found["settings"]["confidence_threshold"] == 0.95
     before = output.read_bytes()
     refused(generation(output), "exists already", output, "--overwrite")
