@@ -147,7 +147,7 @@ def recall_by_distance(
             logits, answer = (
                 model(tokens.to(device), positions)[:, -1].cpu(),
                 answer[:, None],
-            )  # (B, vocab_size)
+            )  # (B, V), (B, 1)
             chosen = logits.gather(1, values).argmax(dim=-1, keepdim=True)  # (B, 1)
             loss = cross_entropy(logits[:, None], values.gather(1, answer))
             shares.append(torch.cat([chosen == answer, loss, (chosen == older).any(1, keepdim=True)], dim=1))
