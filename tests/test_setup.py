@@ -23,9 +23,7 @@ CONDA_NAMES = {
 }
 PIP_ONLY = {"axe-playwright-python", "math-core", "ziamath"}  # not on conda-forge
 # Without the end, so that this file does not name them either.
-HOSTS = [
-    f"{name}.org" for name in ("pypi", "pythonhosted", "anaconda", "npmjs", "download.pytorch", "deb.debian")
-]
+HOSTS = [f"{name}.org" for name in "pypi pythonhosted anaconda npmjs download.pytorch deb.debian".split()]
 TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
 
 

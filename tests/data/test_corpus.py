@@ -195,9 +195,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict]:
         ({"status": 404}, "could not be downloaded"),
     ],
 )
-def test_a_broken_download_is_refused_and_not_kept(
-    server: dict, tmp_path: Path, fault: dict, message: str
-) -> None:
+def test_a_broken_download_is_refused_and_not_kept(server: dict, tmp_path: Path, fault: dict, message: str):
     healthy = dict(server)
     server.update(fault)
     for times in (1, 2):

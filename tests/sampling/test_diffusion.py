@@ -264,9 +264,7 @@ def continue_by_hand(model, idx: torch.Tensor, n: int, block: int) -> Filled:
 
 @pytest.mark.parametrize("length", [1, 8, 16, 30])
 @pytest.mark.parametrize(("n", "block"), [(1, 8), (8, 8), (21, None), (21, 1), (20, 15)])
-def test_blocks_are_filled_in_one_after_the_other(
-    awake, text, length: int, n: int, block: int | None
-) -> None:
+def test_blocks_are_filled_in_one_after_the_other(awake, text, length: int, n: int, block: int | None):
     model, prompts = awake("v7"), text(2, length, vocab_size=MASK)
     got, expected = (
         continue_text(model, prompts, n, temperature=0, block=block),

@@ -36,12 +36,7 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
     [
         ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", "`r.py`"),
         ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", "x"),
-        (
-            "[x](../docs/notes)",
-            "figures/a.md",
-            "[x](../docs/notes/README.md)",
-            "[x](../docs/notes/README.md)",
-        ),
+        ("[x](../docs/notes)", "figures/a.md", *["[x](../docs/notes/README.md)"] * 2),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
         ("[x](../figures/lookup.png)", "docs/results.md", "[x](../figures/lookup.png)", None),
         ("`[x](tools)`", "README.md", "`[x](tools)`", None),

@@ -67,10 +67,9 @@ def test_each_recorded_picture_is_what_the_explorer_draws_there(tmp_path: Path):
     fresh.canvas.set_size(1540, 1.0)
     found = combinations(recording)
     assert len(found) == 20
+    stops = recording.controls[0]["stops"]
     for (a, _), picture in found.items():
-        fresh.draw_values(
-            {"a": int(recording.controls[0]["stops"][a]), "b": 1, "colour": "red", "text": "hi"}
-        )
+        fresh.draw_values({"a": int(stops[a]), "b": 1, "colour": "red", "text": "hi"})
         panels = stored(picture, tmp_path)
         assert len(panels) == 2
         assert np.array_equal(np.hstack(panels), FEWER[fresh.canvas.pixels()[..., :3]])

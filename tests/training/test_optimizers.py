@@ -34,9 +34,7 @@ def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw(version: str) -> None:
 
 
 @given(steps=st.integers(1, 500), warmup=st.integers(0, 600), final_lr=st.floats(0, 1), data=st.data())
-def test_schedule_stays_within_its_bounds(
-    steps: int, warmup: int, final_lr: float, data: st.DataObject
-) -> None:
+def test_schedule_stays_within_its_bounds(steps: int, warmup: int, final_lr: float, data: st.DataObject):
     config = TrainConfig(steps=steps, warmup=warmup, final_lr=final_lr)
     step = data.draw(st.integers(0, steps - 1))
     share = schedule(step, config)

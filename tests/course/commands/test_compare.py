@@ -154,9 +154,7 @@ def test_compare_generation_wants_models_of_diffusion(train, refused, generation
     assert not (tmp_path / "o.json").exists()
 
 
-def test_models_of_two_corpora_need_one_to_be_named(
-    train, refused, generation, tmp_path, corpus, monkeypatch
-):
+def test_models_of_two_corpora_need_one_named(train, refused, generation, tmp_path, corpus, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other = train("v7-polar")
     refused(generation("o.json", "--polar-weights", other, corpus=None), corpus, "say which --corpus")
