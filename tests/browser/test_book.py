@@ -294,9 +294,7 @@ def test_a_link_lands_at_once(phone: BrowserContext, address: str):
 # ---------------------------------------------------------------- questions, folds, links
 
 
-def test_a_guess_is_compared_when_the_outcome_is_opened_and_counts_if_it_came_before(
-    desk: BrowserContext, address: str
-):
+def test_a_guess_counts_if_it_came_before_the_outcome_was_opened(desk: BrowserContext, address: str):
     page = desk.new_page()
     page.goto(address + LESSON)
     first, second = (page.locator("fieldset.guess").nth(i) for i in (0, 1))
@@ -342,9 +340,7 @@ def fill(guess: Locator, text: str, facts: dict) -> None:
         guess.get_by_role("textbox").press("Tab")
 
 
-def test_claims_are_filtered_by_links_and_all_stand_without_scripts(
-    desk: BrowserContext, browser: Browser, address: str
-):
+def test_claims_are_filtered_and_stand_without_scripts(desk: BrowserContext, browser: Browser, address: str):
     page = desk.new_page()
     page.goto(f"{address}claims.html")
     shown, line = page.locator("article.claim:visible"), page.locator("#shown")

@@ -93,9 +93,7 @@ def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
 
 
 @given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
-def test_windows_ask_at_the_end_what_they_told_at_that_distance(
-    distance: int, more: int, is_told: bool, seed: int
-) -> None:
+def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
     """And nothing else of that kind stands in them."""
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)

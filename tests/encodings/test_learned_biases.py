@@ -200,9 +200,7 @@ def fire_in_floats(encoding: FIRE, h: int, m: int, n: int) -> float:
 
 
 @given(m=TIMES, n=TIMES, log_c=st.floats(-6, 3), log_threshold=st.floats(-3, 6))
-def test_each_head_adds_the_output_of_its_network(
-    m: list[int], n: list[int], log_c: float, log_threshold: float
-) -> None:
+def test_a_head_adds_what_its_network_gives(m: list[int], n: list[int], log_c: float, log_threshold: float):
     encoding = fire(2, 5, log_c, log_threshold)
     bias = bias_at(encoding, m, n)
     assert bias.shape == (2, len(m), len(n))

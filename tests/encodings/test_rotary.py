@@ -97,9 +97,7 @@ def test_channels_need_not_be_contiguous_in_memory() -> None:
     stride=st.floats(0.1, 50),
     theta=THETAS,
 )
-def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
-    pairs: int, share: float, stride: float, theta: float
-) -> None:
+def test_2d_turns_some_pairs_by_branch_others_by_time(pairs: int, share: float, stride: float, theta: float):
     q, k = heads(2 * pairs, 4)
     time, branch = torch.tensor([3, 4, 9, 9]), torch.tensor([0, 2, 1, 5])
     new_q, _ = Rotary2D(2 * pairs, share, theta, stride).transform_qk(q, k, Positions(time, branch))

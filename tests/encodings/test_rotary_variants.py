@@ -112,7 +112,8 @@ def test_xpos_refuses_positions_whose_factor_overflows() -> None:
         assert bool(x.isfinite().all())
     for positions in (Positions.arange(2, last), Positions(torch.tensor([last + 1]))):
         q = torch.ones(1, 1, len(positions), D)
-        with pytest.raises(BadInput, match=rf"{last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"):
+        told = rf"position {last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"
+        with pytest.raises(BadInput, match=told):
             encoding.transform_qk(q, q, positions)
 
 
@@ -148,9 +149,7 @@ def test_yarn_in_a_window_of_64_by_hand() -> None:
 
 
 @given(window=st.integers(1, 4096), factor=FACTORS)
-def test_yarn_finds_the_window_in_training_although_the_stretched_one_was_rounded_down(
-    window: int, factor: float
-) -> None:
+def test_yarn_finds_the_window_in_training_although_the_new_one_was_rounded(window: int, factor: float):
     assert YaRN(D, int(window * factor), factor).window == window
 
 

@@ -42,9 +42,7 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
         ("`[x](tools)`", "README.md", "`[x](tools)`", None),
     ],
 )
-def test_other_files_lead_to_the_code_host_or_are_plain_text(
-    text: str, place: str, with_host: str, without: str | None
-):
+def test_other_files_lead_to_the_host_or_are_text(text: str, place: str, with_host: str, without: str | None):
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))
     assert rewrite_links(text, place, site(host=HOST)) == with_host.format(blob=blob, tree=tree)
     assert rewrite_links(text, place, site()) == (without or text)

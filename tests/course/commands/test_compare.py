@@ -66,9 +66,7 @@ def test_compare_encodings_goes_on_where_it_stands(run, refused, compared):
         (["--corpus", "no/such/file.txt"], ["no/such/file.txt"]),
     ],
 )
-def test_compare_encodings_refuses_in_one_line_and_writes_nothing(
-    brief, run, refused, tmp_path, corpus, extra, parts
-):
+def test_compare_encodings_refuses_and_writes_nothing(brief, run, refused, tmp_path, corpus, extra, parts):
     out = tmp_path / "out"
     refused(run("compare", "encodings", "--corpus", corpus, *brief, "--out-dir", out, *extra), *parts)
     assert not out.exists()
