@@ -50,9 +50,8 @@ def benchmark(measure: Callable[..., Results]) -> shell.Command:
         machine = describe_machine(values.get("device") or CPU)
         results = {"command": command_line(ctx), "minutes": minutes, "machine": machine, **found}
         if store:
-            write_atomically(
-                folder / f"{result_name(ctx)}.json", (json.dumps(results, indent=1) + "\n").encode()
-            )
+            text = json.dumps(results, indent=1) + "\n"
+            write_atomically(folder / f"{result_name(ctx)}.json", text.encode())
         click.echo(json.dumps(results))
 
     return command
@@ -95,7 +94,7 @@ def gpu_or_rehearsal(ctx: click.Context, option: click.Parameter, name: str) -> 
 
 device_option = partial(click.option, "--device", type=click.Choice(["cpu", "cuda"]))
 seeds_option = click.option(
-    "--seeds", default="1337,2027,9001", callback=list_of(int), help="of the runs, with commas between"
+    "--seeds", default="1337,2027,9001", callback=list_of(int), help="with commas between"
 )
 
 

@@ -37,6 +37,5 @@ def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         return next((name.strip() for key, _, name in lines if key.strip() == "model name"), "")
     if sys.platform == "darwin":
         asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        answer = subprocess.run(asked, capture_output=True, encoding="utf-8")
-        return answer.stdout.strip()
+        return subprocess.run(asked, capture_output=True, encoding="utf-8").stdout.strip()
     return ""

@@ -15,6 +15,8 @@ from babygpt.objectives import Objective
 from babygpt.positions import Positions
 from babygpt.training import Step
 
+Pair = tuple[float, float]
+
 
 class PlainGPT(LanguageModel):
     """LayerNorm, GELU, learned positions, biases everywhere, one table for tokens in and out.
@@ -28,17 +30,10 @@ class PlainGPT(LanguageModel):
         self.token_embedding = nn.Embedding(config.vocab_size, C)
         self.position_embedding = nn.Embedding(config.block_size, C)
         layer = nn.TransformerEncoderLayer(
-            C,
-            config.n_head,
-            4 * C,
-            dropout=0.0,
-            activation="gelu",
-            batch_first=True,
-            norm_first=True,
+            C, config.n_head, 4 * C, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
         )
-        self.blocks = nn.TransformerEncoder(
-            layer, config.n_layer, norm=nn.LayerNorm(C), enable_nested_tensor=False
-        )
+        norm = nn.LayerNorm(C)
+        self.blocks = nn.TransformerEncoder(layer, config.n_layer, norm, enable_nested_tensor=False)
         self.head = nn.Linear(C, config.vocab_size, bias=False)
         self.head.weight = self.token_embedding.weight
         for name, p in self.named_parameters():
@@ -59,18 +54,13 @@ class PlainGPT(LanguageModel):
 
 
 def train_plain(
-    model: LanguageModel,
-    objective: Objective,
-    steps: int,
-    batch_size: int,
-    seed: int,
-    rate: float = 1e-3,
-    betas: tuple[float, float] = (0.9, 0.99),
+    model: LanguageModel, objective: Objective, steps: int, rows: int, seed: int, rate: float, betas: Pair
 ) -> Iterator[Step]:
     """Train with AdamW: 100 steps of warm-up, cosine to a tenth, gradients clipped to 1.
 
     Matrices and tables decay by 0.1; gains and biases do not.
 
+    rows   windows in a batch
     rate   peak learning rate
     betas  of AdamW
     Source: Karpathy's nanoGPT, the settings for small texts; its rate there is 1e-3.
@@ -86,7 +76,7 @@ def train_plain(
         lr = rate * min(1.0, (step + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
         for group in optimizer.param_groups:
             group["lr"] = lr
-        batch = objective.batch(batch_size, generator)
+        batch = objective.batch(rows, generator)
         loss = objective.loss(model, batch)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -43,9 +43,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.steps % ROUNDS:
-            raise BadInput(
-                f"steps ({self.steps}) must be a multiple of {ROUNDS}: a run takes {ROUNDS} rounds"
-            )
+            raise BadInput(f"steps ({self.steps}) must be a multiple of {ROUNDS}, the rounds of a run")
 
 
 @dataclass(frozen=True)
@@ -104,12 +102,9 @@ class Racer:
 def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> Iterator[Step]:
     """Return the steps of a run, one by one, without any validation."""
     if recipe.rate_other is None:
-        return train_plain(
-            model, race.objective, recipe.steps, race.batch_size, seed, recipe.rate, recipe.betas
-        )
-    plan = TrainConfig(
-        recipe.steps, race.batch_size, lr_matrix=recipe.rate, lr_other=recipe.rate_other, seed=seed
-    )
+        sizes = (recipe.steps, race.batch_size, seed)
+        return train_plain(model, race.objective, *sizes, recipe.rate, recipe.betas)
+    plan = TrainConfig(recipe.steps, race.batch_size, recipe.rate, recipe.rate_other, seed=seed)
     training = Training(model, race.objective, plan)
     training.optimizers[0].param_groups[0]["momentum"] = recipe.momentum  # Muon's; AdamW is the second
     return (training.make_step() for _ in range(recipe.steps))

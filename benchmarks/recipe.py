@@ -48,8 +48,7 @@ def diffusion_race(corpus: Corpus, target: float, block_size: int = BLOCK_SIZE) 
             there are more, with a rate for each window and masks fixed by a seed
     target  nats
     """
-    body = partial(build, "v7-rope")
-    bodies: Bodies = {"ours": body, "plain": body}
+    bodies: Bodies = dict.fromkeys(("ours", "plain"), partial(build, "v7-rope"))
     vocab_size, objective = corpus.tokenizer.vocab_size, MaskedDiffusion(corpus, block_size)
     return Race(bodies, objective, vocab_size, block_size, DIFFUSION_BATCH, target)
 
@@ -95,7 +94,6 @@ def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float |
     if all(run["reached"] for run in runs["ours"]):
         for rival in RIVALS:
             both = zip(runs[rival], runs["ours"], strict=True)
-            found[f"ratio_{rival}"] = round(
-                median(theirs["seconds"] / ours["seconds"] for theirs, ours in both), 2
-            )
+            times = [theirs["seconds"] / ours["seconds"] for theirs, ours in both]
+            found[f"ratio_{rival}"] = round(median(times), 2)
     return found

@@ -73,14 +73,8 @@ def measure_step(
 
 def fixed_size_objective(version: str, text: Corpus, block_size: int) -> Objective:
     """Return the objective of a version, with batches of one size: a window, or two texts as long as one."""
-    return objective_for(
-        version,
-        text,
-        block_size,
-        val_windows=1,  # nothing is validated here
-        n_branches=(2, 2),
-        length=block_size,
-    )
+    # Nothing is validated here: one window of the validation part will do.
+    return objective_for(version, text, block_size, val_windows=1, n_branches=(2, 2), length=block_size)
 
 
 def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:

@@ -24,17 +24,13 @@ myst_enable_extensions = ["dollarmath", "html_image", "strikethrough"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = False
 smartquotes = False  # the course's own punctuation stands
-suppress_warnings = [
-    "myst.header"
-]  # the terms of the glossary stand two levels down; here they come out one down
+suppress_warnings = ["myst.header"]  # the terms of the glossary stand two levels down
 exclude_patterns = ["**.ipynb_checkpoints"]
 
 # ---------------------------------------------------------------- what is written
 
 html_theme = "furo"
-html_baseurl = os.environ.get(
-    "BOOK_ADDRESS", ""
-)  # of the start page, ending with a slash, once it is published
+html_baseurl = os.environ.get("BOOK_ADDRESS", "")  # of the start page, once published; ends with a slash
 html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
 html_css_files = ["book.css", "pages.css"]

@@ -7,10 +7,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {"_build", ".jupyter_cache", "__pycache__"}
 BUDGETS = {  # folders -> lines, files
-    ("babygpt",): (11_000, 85),
+    ("babygpt",): (11_000, 92),
     ("babygpt_course",): (10_500, 65),
-    ("tests",): (21_900, 147),
-    ("tools", "book", "benchmarks"): (5_118, 45),
+    ("tests",): (21_950, 147),
+    ("tools", "book", "benchmarks"): (5_000, 50),
 }
 
 

@@ -26,9 +26,7 @@ def terms(page: str) -> dict[str, str]:
 def wrong(page: str) -> list[str]:
     """What is wrong with a glossary, in words."""
     found, names = terms(page), re.findall(r"^### (.+)$", page, flags=re.M)
-    said = [
-        f"{term}: {n} sentences" for term, text in found.items() if (n := len(SENTENCE.findall(text))) != 2
-    ]
+    said = [f"{term}: {n}" for term, text in found.items() if (n := len(SENTENCE.findall(text))) != 2]
     said += [] if names == sorted(names, key=str.casefold) else ["not in order"]
     low = [name.casefold() for name in names]  # two anchors that differ in capitals only are one
     return said + [f"twice: {name}" for name in sorted({name for name in low if low.count(name) > 1})]

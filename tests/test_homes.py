@@ -47,9 +47,7 @@ def jobs() -> dict:
 
 def test_both_ends_are_tried_on_the_code_host() -> None:
     ends = jobs()["smoke"]["strategy"]["matrix"]["include"]
-    oldest, newest = (
-        next(one["python"] for one in ends if one["end"] == end) for end in ("oldest", "newest")
-    )
+    oldest, newest = (next(it["python"] for it in ends if it["end"] == end) for end in ("oldest", "newest"))
     assert f">={oldest}" == PROJECT["requires-python"]
     assert int(newest.split(".")[1]) > int(oldest.split(".")[1])
 

@@ -15,7 +15,7 @@ from babygpt_course.exercises import Exercise
 from tests.course.exercises.test_all import EXERCISES, LESSONS
 from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, read
 from tools.graders import find_tasks
-from tools.notebooks import ANSWER
+from tools.notebooks import ANSWER, ROOT
 
 MOST = 40  # minutes to read and guess, until the exercises begin
 WORDS, LINES, GUESS, PICTURE = 200, 15, 0.75, 0.3  # a minute reads so many; minutes that one takes
@@ -171,3 +171,37 @@ def test_all_lessons_but_the_museum_have_three_exercises_or_more():
     few = {lesson(path): len(exercises_of(lesson(path))) for path in NOTEBOOKS}
     assert [number for number, n in few.items() if n < 3] == ["09"]
     assert sum(few.values()) == len(EXERCISES)
+
+
+# ---------------------------------------------------------------- the teacher's page
+
+TEACHING = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+
+
+def counted() -> dict[str, list[int]]:
+    """Lesson -> minutes to read and guess, number of exercises, all their minutes, those of each level."""
+    found = {}
+    for path in NOTEBOOKS:
+        if not (exercises := exercises_of(lesson(path))):
+            continue
+        kinds = ("warm-up", "core", "stretch")
+        levels = [sum(e.minutes for e in exercises if e.level == kind) for kind in kinds]
+        stated = TAKES.search(read(path).cells[0].source)
+        assert stated, path
+        found[lesson(path)] = [int(stated[1]), len(exercises), sum(levels), *levels]
+    return found
+
+
+def test_minutes_are_those_of_the_exercises():
+    rows = re.findall(r"^\| (\d\d[ab]?) ((?:\| \d+ )+)\|$", TEACHING, flags=re.M)
+    assert {name: [int(n) for n in re.findall(r"\d+", numbers)] for name, numbers in rows} == counted()
+    assert [name for name, _ in rows] == sorted(counted())
+
+
+def test_the_command_that_prints_solutions_runs(capsys):
+    (command,) = re.findall(r'^\.venv/bin/python -c "(.+)"$', TEACHING, flags=re.M)
+    exec(command, {})
+    printed = capsys.readouterr().out
+    assert "Half-split RoPE (core" in printed
+    assert "def " in printed
+    assert " object at 0x" not in printed

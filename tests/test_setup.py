@@ -23,9 +23,7 @@ CONDA_NAMES = {
 }
 PIP_ONLY = {"axe-playwright-python", "math-core", "ziamath"}  # not on conda-forge
 # Without the end, so that this file does not name them either.
-HOSTS = [
-    f"{name}.org" for name in ("pypi", "pythonhosted", "anaconda", "npmjs", "download.pytorch", "deb.debian")
-]
+HOSTS = [f"{name}.org" for name in "pypi pythonhosted anaconda npmjs download.pytorch deb.debian".split()]
 TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
 
 
@@ -60,11 +58,7 @@ def test_conda_asks_for_the_same_packages_and_bounds():
     lines = [line for line in environment()["dependencies"] if isinstance(line, str)]
     conda = {name: SpecifierSet(bounds) for name, _, bounds in (s.partition(" ") for s in lines)}
     pip = {CONDA_NAMES.get(r.name, r.name): r.specifier for r in wanted() if r.name not in PIP_ONLY}
-    assert conda == {
-        **pip,
-        "python": SpecifierSet(PROJECT["requires-python"]),
-        "pip": SpecifierSet(),
-    }
+    assert conda == {**pip, "python": SpecifierSet(PROJECT["requires-python"]), "pip": SpecifierSet()}
 
 
 def test_conda_takes_packages_from_conda_forge_and_babygpt_from_here():

@@ -54,9 +54,8 @@ def test_mean_and_deviation_as_far_as_there_are_any(values, form, text):
 
 
 def test_markdown_has_a_line_for_each_row():
-    assert (
-        markdown(("a", "b"), [("1", "2"), ("3", "4")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
-    )
+    found = markdown(("a", "b"), [("1", "2"), ("3", "4")])
+    assert found == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
 
 
 def test_source_shows_the_file():

@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 import click
 import nbformat
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from tools.notebooks import KERNEL, ROOT, pick
+from tools.notebooks import ROOT, pick, run_cells
 
 CAME_OUT = re.compile(r"It came out: (.*?)\. (?:No guess was made|Your guess is kept)", re.DOTALL)
 
@@ -60,16 +59,10 @@ def shift_seeds(by: int) -> None:
 def run(nb: NotebookNode, setting: Setting) -> None:
     """Run all cells of `nb` in place, in a kernel of their own, those after an error too."""
     line = f"from tools.anywhere import shift_seeds; shift_seeds({setting.shift})"
-    client = NotebookClient(
-        nb,
-        kernel_name=KERNEL["name"],
-        resources={"metadata": {"path": str(ROOT / "notebooks")}},
-        extra_arguments=["--log-level=ERROR", f"--IPKernelApp.exec_lines={line}"],
-        allow_errors=True,
-        timeout=None,
-    )
+    arguments = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={line}"]
     path = os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])))
-    client.execute(env=os.environ | {"PYTHONPATH": path} | setting.env)
+    env = {"PYTHONPATH": path} | setting.env
+    run_cells(nb, ROOT / "notebooks", env, extra_arguments=arguments, allow_errors=True)
 
 
 def errors(nb: NotebookNode) -> Iterator[str]:

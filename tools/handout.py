@@ -86,9 +86,7 @@ def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
     there = sorted(path for path in files if (folder / path).exists())
     if there and not overwrite:
         names = ", ".join(map(str, there[:3])) + (" …" if len(there) > 3 else "")
-        raise click.ClickException(
-            f"{folder} already holds {names}; --overwrite replaces these {len(there)} files"
-        )
+        raise click.ClickException(f"{folder} already holds {names}; --overwrite replaces {len(there)} files")
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)

@@ -10,11 +10,14 @@ kernel's name and tags. Pictures are stored with 256 colours, at a third of thei
 tagged `answer` is stored folded: JupyterLab shows it when the cell is run, or when it is clicked.
 """
 
+import os
 import re
 import time
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import click
 import nbformat
@@ -59,22 +62,26 @@ def sync(notebook: Path) -> None:
     store(nbformat.read(notebook, as_version=4), notebook)
 
 
+def run_cells(nb: NotebookNode, folder: Path, env: Mapping[str, str] = {}, **options: Any) -> None:
+    """Run all cells of a notebook, in place, in a fresh kernel.
+
+    folder   in which the kernel runs
+    env      added to its environment
+    options  of NotebookClient
+    Raises CellExecutionError if a cell fails, unless `allow_errors` is among the options.
+    """
+    usual: dict[str, Any] = {"kernel_name": KERNEL["name"], "extra_arguments": ["--log-level=ERROR"]}
+    usual |= {"coalesce_streams": True, "record_timing": False, "store_widget_state": False, "timeout": None}
+    client = NotebookClient(nb, resources={"metadata": {"path": str(folder)}}, **(usual | options))
+    client.execute(env={**os.environ, **env})
+
+
 def run(notebook: Path) -> float:
     """Run `notebook` from its own folder, store it tidied, return the seconds it took."""
     before = saved(notebook)
     nb = nbformat.read(notebook, as_version=4)
-    client = NotebookClient(
-        nb,
-        kernel_name=KERNEL["name"],
-        resources={"metadata": {"path": str(notebook.parent)}},
-        extra_arguments=["--log-level=ERROR"],
-        coalesce_streams=True,
-        record_timing=False,
-        store_widget_state=False,
-        timeout=None,
-    )
     started = time.perf_counter()
-    client.execute()
+    run_cells(nb, notebook.parent)
     seconds = time.perf_counter() - started
     if saved(notebook) != before:
         raise click.ClickException(f"{notebook.name} was edited while it ran: run it again")
@@ -132,9 +139,8 @@ def quantise(png: str) -> str:
     packed, index, pixels = np.unique(rgba.view(np.uint32).ravel(), return_inverse=True, return_counts=True)
     colours = packed.view(np.uint8).reshape(-1, 4)[:, :3]
     sample = np.repeat(colours, np.ceil(np.sqrt(pixels)).astype(int), axis=0)
-    few = Image.fromarray(sample[None]).quantize(
-        256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE
-    )
+    method, dither = Image.Quantize.MEDIANCUT, Image.Dither.NONE
+    few = Image.fromarray(sample[None]).quantize(256, method, kmeans=1, dither=dither)
     palette = np.array(few.getpalette()).reshape(-1, 3)
     distance = np.square(colours[:, None].astype(int) - palette).sum(-1)  # (colours, palette)
     small = Image.frombytes("P", image.size, distance.argmin(1)[index].astype(np.uint8).tobytes())
@@ -158,9 +164,7 @@ def main(names: tuple[str, ...], sync_only: bool, folder: Path) -> None:
         try:
             seconds = run(notebook)
         except CellExecutionError as error:
-            raise click.ClickException(
-                f"{notebook.name}: its outputs are left as they were.\n{error}"
-            ) from None
+            raise click.ClickException(f"{notebook.name}: its outputs stay as they were.\n{error}") from None
         sync(notebook)
         click.echo(f"{notebook.name:<32} {seconds:6.1f} s")
 

@@ -32,7 +32,6 @@ corpus = load_corpus("plain-tales", N_CHARS)
 model = untrained_v4(corpus)
 """
 TRAIN = "run = train_live(model, corpus, steps=450)"
-TRAIN_FOR_A_WHILE = "run.wait_for_step(360)"
 MASKED_TEXT = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _______'"
 # A picture, and the cell that shows what is on it.
 EXPLORERS = {
@@ -41,11 +40,7 @@ EXPLORERS = {
     "explorer_ladder": "explore_ladder(load_results('ladder'))",
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
-LIVE = {
-    "live_kernel": ("05", "v5"),
-    "live_similarity": ("06", "v6"),
-    "live_gates": ("07b", "v7"),
-}
+LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gates": ("07b", "v7")}
 DRAWN_FROM = "explorer"  # in a still, the name of its fingerprint
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)
@@ -66,7 +61,7 @@ def take_screenshots(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     trained = {name: course_notebook(number) for name, (number, _) in LIVE.items()}
     texts = {path.name: path.read_text(encoding="utf-8") for path in trained.values()}
-    cells = (SETUP, TRAIN, TRAIN_FOR_A_WHILE, "run.result();", *EXPLORERS.values())
+    cells = (SETUP, TRAIN, "run.wait_for_step(360)", "run.result();", *EXPLORERS.values())
     served = {"lab.ipynb": notebook_text(*cells), **texts}
     with chromium() as browser, serve_notebooks(served) as address:
         with Notebook(browser, address, "lab.ipynb", SIZE) as notebook:
@@ -105,11 +100,8 @@ def take_stills() -> list[Path]:
         page.goto((Path(folder) / "index.html").as_uri())
         for formula in formulas:
             panels = page.locator(f"[data-explorer={formula.name}] .explorer-panels")
-            picture = (
-                Image.open(BytesIO(panels.screenshot()))
-                .convert("RGB")
-                .quantize(method=Image.Quantize.MAXCOVERAGE)
-            )
+            whole = Image.open(BytesIO(panels.screenshot())).convert("RGB")
+            picture = whole.quantize(method=Image.Quantize.MAXCOVERAGE)
             facts = PngInfo()
             facts.add_text(DRAWN_FROM, fingerprint(formula))
             facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))

@@ -167,7 +167,7 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
             raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
 
 
-def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any]]:
+def list_of(kind: type[int] | type[str]) -> Callable[..., list[Any]]:
     """Return a callback that parses values with commas between them; it raises BadInput for other text."""
 
     def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
@@ -175,7 +175,7 @@ def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any
             return [kind(part.strip()) for part in value.split(",") if part.strip()]
         except ValueError as error:
             flag, wrong = flag_of(param.human_readable_name), str(error).rpartition(": ")[2]
-            what = ("whole " if kind is int else "") + "numbers with commas between them"
+            what = "whole numbers with commas between them"
             raise BadInput(f"{flag} ({value}): {wrong} is not one of {what}") from None
 
     return parse
@@ -193,9 +193,7 @@ save_every_option = shown(
 def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
     for option in (
-        shown(
-            "--seed", default=1337, callback=lambda c, p, seed: require_seed(seed), help="seed of the draws"
-        ),
+        shown("--seed", default=1337, callback=lambda c, p, seed: require_seed(seed), help="of the draws"),
         click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
         shown("--temperature", default=1.0, help="0 always takes the likeliest character"),
         shown("--tokens", default=200, help="characters to write in each text"),

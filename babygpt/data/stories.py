@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -73,6 +74,9 @@ class Question:
         """The characters between the answer's first mention and the position where it is asked for."""
         first = self.prompt.index(self.answer) if self.mention is None else self.mention
         return len(self.prompt) - first
+
+
+Questions = Sequence[Question]
 
 
 @dataclass(frozen=True)

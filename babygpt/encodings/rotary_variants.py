@@ -49,9 +49,7 @@ class PartialRotary(Rotary):
         return every.where(torch.arange(len(every)) < self.turning, 0.0)
 
 
-GAMMA = (
-    0.4  # of the xPos paper; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
-)
+GAMMA = 0.4  # of xPos; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
 
 
 def fading(head_dim: int) -> Tensor:

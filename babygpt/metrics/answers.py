@@ -9,19 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.data.stories import Question
+from babygpt.data.stories import Questions
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
+Score = Callable[..., np.ndarray]
 ROWS = 64  # texts in a batch
 
 
 @torch.inference_mode()
-def answer_log_probs(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
-) -> np.ndarray:
+def answer_log_probs(model: LanguageModel, tokenizer: CharTokenizer, questions: Questions) -> np.ndarray:
     """Return the log-probability of the right and of the wrong answer to each question.
 
     returns   (Q, 2)  nats; the right answer first
@@ -33,10 +32,7 @@ def answer_log_probs(
 
 
 def role_accuracy(
-    model: LanguageModel,
-    tokenizer: CharTokenizer,
-    questions: Sequence[Question],
-    score: Callable[..., np.ndarray] = answer_log_probs,
+    model: LanguageModel, tokenizer: CharTokenizer, questions: Questions, score: Score = answer_log_probs
 ) -> float:
     """Return the share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
 
@@ -48,9 +44,7 @@ def role_accuracy(
 
 
 @torch.inference_mode()
-def answer_losses(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
-) -> np.ndarray:
+def answer_losses(model: LanguageModel, tokenizer: CharTokenizer, questions: Questions) -> np.ndarray:
     """Return the mean loss of each letter of the right answers: of the first letters, the second ones, ...
 
     The letters before it are the right ones. The end sign counts as the last letter, so "anna" has five.
@@ -66,9 +60,7 @@ def answer_losses(
     return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in range(longest)])
 
 
-def whole_answer_accuracy(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
-) -> float:
+def whole_answer_accuracy(model: LanguageModel, tokenizer: CharTokenizer, questions: Questions) -> float:
     """Return the share of questions after which the model, always taking the likeliest letter, is right.
 
     All letters of the name must be right, and the end sign must follow. Unlike `role_accuracy` it names no
@@ -80,9 +72,7 @@ def whole_answer_accuracy(
 
 
 @torch.inference_mode()
-def greedy_answers(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
-) -> list[str]:
+def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Questions) -> list[str]:
     """Return the text that a model writes after each question, always taking the likeliest letter.
 
     Writing stops at the question's own end sign, which is left out. Where it does not come, the text is one

@@ -1,7 +1,6 @@
 """The bound on a text's surprise that a model of masked diffusion gives: the NELBO."""
 
 import math
-from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from babygpt.data.batches import cut
-from babygpt.data.stories import Question
+from babygpt.data.stories import Question, Questions
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.memory import portions
@@ -40,9 +39,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     if len(set(at)) < n or not all(0 <= position < len(idx) for position in at):
         raise BadInput(f"positions {at} must be different ones of 0 to {len(idx) - 1}")
     if not 1 <= n <= MOST_EXACT:
-        raise BadInput(
-            f"{n} positions: the exact bound is for 1 to {MOST_EXACT}; nelbo estimates it for more"
-        )
+        raise BadInput(f"{n} positions: the exact bound takes 1 to {MOST_EXACT}; nelbo estimates it for more")
     sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]
     masked = torch.zeros(len(sets), len(idx), dtype=torch.bool)
     for row, some in enumerate(sets):
@@ -144,9 +141,7 @@ def _masked_windows(
     return sums, counts, sizes
 
 
-def answer_bounds(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Sequence[Question]
-) -> np.ndarray:
+def answer_bounds(model: LanguageModel, tokenizer: CharTokenizer, questions: Questions) -> np.ndarray:
     """Return bounds on the log-probability of the right and of the wrong answer, the rest of the text given.
 
     returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first

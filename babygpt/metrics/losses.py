@@ -144,10 +144,8 @@ def recall_by_distance(
         positions = Positions.arange(told.tokens.shape[1], device=device)
         shares = []
         for tokens, values, answer, older in portions(model, *told):
-            logits, answer = (
-                model(tokens.to(device), positions)[:, -1].cpu(),
-                answer[:, None],
-            )  # (B, vocab_size)
+            logits = model(tokens.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
+            answer = answer[:, None]
             chosen = logits.gather(1, values).argmax(dim=-1, keepdim=True)  # (B, 1)
             loss = cross_entropy(logits[:, None], values.gather(1, answer))
             shares.append(torch.cat([chosen == answer, loss, (chosen == older).any(1, keepdim=True)], dim=1))

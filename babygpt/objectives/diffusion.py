@@ -33,9 +33,7 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
     Raises BadInput for a causal model, which does not see the text after a MASK.
     """
     if model.causal:
-        raise BadInput(
-            "this model predicts what comes next; to fill in, train one that looks both ways: a v7"
-        )
+        raise BadInput("this model predicts what comes next; to fill in, train one that looks both ways: v7")
     positions = Positions.arange(idx.shape[1], device=idx.device, masked=idx == mask_token_id(model))
     return model(idx, positions)[..., : mask_token_id(model)]
 

@@ -27,11 +27,9 @@ def filling(page: Axes, steps: Axes, found: dict[str, Any]) -> None:
     hidden, again = when > step, found["again"]
     left = f"{hidden.sum()} character{'' if hidden.sum() == 1 else 's'} left"
     left += f", {again.sum()} once more" if again.any() else ""
-    shown = np.where(hidden, np.nan, confidence)
-    holes = when > 0
-    plots.draw_text(
-        page, found["characters"], shown, f"Step {step} of {total}: {left}", found["note"], given=~holes
-    )
+    shown, holes = np.where(hidden, np.nan, confidence), when > 0
+    title = f"Step {step} of {total}: {left}"
+    plots.draw_text(page, found["characters"], shown, title, found["note"], given=~holes)
     pace = f"{holes.sum() / total:.1f} characters a step"
     ends = (step, found["longest"], found["threshold"])
     plots.draw_fill_order(steps, when[holes], confidence[holes], *ends, pace)

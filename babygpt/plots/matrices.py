@@ -41,14 +41,7 @@ def draw_matrix(
     artists.set_labels(ax, title, x, y)
 
 
-def draw_gates(
-    ax: Axes,
-    gates: np.ndarray,
-    masked: np.ndarray,
-    title: str,
-    x: str,
-    mark: str = "MASK",
-) -> None:
+def draw_gates(ax: Axes, gates: np.ndarray, masked: np.ndarray, title: str, x: str, mark: str) -> None:
     """Draw the gate of every position and channel, with the MASK tokens labelled and framed.
 
     gates   (T, channels)

@@ -129,6 +129,4 @@ def require_usable(model: LanguageModel) -> None:
     for name, p in model.named_parameters():
         beyond = p.detach()[~(p.detach().abs() <= LARGEST_WEIGHT)]  # nan is not <= anything
         if beyond.numel():
-            raise FloatingPointError(
-                f"{name} holds {beyond[0]:.3g}, which is of no use and not saved: {WHAT_TO_TRY}"
-            )
+            raise FloatingPointError(f"{name} holds {beyond[0]:.3g}, which is of no use: {WHAT_TO_TRY}")

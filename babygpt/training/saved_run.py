@@ -37,7 +37,6 @@ class SavedRun:
     tokenizer  of the text that it learns from
     info       description of the run, the same from its first checkpoint to its last
     options    of the model's encoding, as they were given to `build`
-    resume     tells a user how to make this run go on
     curve      validation losses so far, each with the step after which it was measured
     saved_step step of the last checkpoint, 0 if there is none
     """
@@ -48,7 +47,6 @@ class SavedRun:
     tokenizer: CharTokenizer
     info: dict[str, Any]
     options: dict[str, Any] = field(default_factory=dict)
-    resume: str = "the same command goes on with --resume, and without --overwrite"
     curve: list[list[float]] = field(default_factory=list)
     saved_step: int = 0
 
@@ -146,7 +144,8 @@ class SavedRun:
         """Return a sentence that says which step was saved last, and how the run goes on."""
         if not self.saved_step:
             return "nothing was saved yet"
-        return f"the checkpoint of step {self.saved_step} stands at {self.path}: {self.resume}"
+        how = "the same command goes on with --resume, and without --overwrite"
+        return f"the checkpoint of step {self.saved_step} stands at {self.path}: {how}"
 
 
 def training_state(training: Training) -> dict[str, Any]:

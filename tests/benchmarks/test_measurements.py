@@ -23,9 +23,8 @@ PLAN = TrainConfig(steps=5, batch_size=BATCH)
 def metered(version: str, corpus: Corpus, meter: PartMeter) -> Training:
     torch.manual_seed(0)
     model = build(version, ModelConfig(corpus.tokenizer.vocab_size, BLOCK, **TINY))
-    training = Training(
-        model, MeteredObjective(step.fixed_size_objective(version, corpus, BLOCK), meter), PLAN
-    )
+    objective = MeteredObjective(step.fixed_size_objective(version, corpus, BLOCK), meter)
+    training = Training(model, objective, PLAN)
     step.add_meter_hooks(training, meter)
     return training
 

@@ -76,9 +76,7 @@ def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
     # What the next page cuts short has not failed.
     page.on("requestfailed", lambda one: note(f"{one.url} failed", one.failure != "net::ERR_ABORTED"))
     page.on("console", lambda one: note(one.text, one.type == "error"))
-    page.on(
-        "request", lambda one: note(f"asks {one.url}", not one.url.startswith((address, "data:", "blob:")))
-    )
+    page.on("request", lambda it: note(f"asks {it.url}", not it.url.startswith((address, "data:", "blob"))))
     return page, wrong
 
 
@@ -147,9 +145,7 @@ def moved(figure: Locator, act: Callable[[], object]) -> None:
 
 
 @pytest.mark.slow
-def test_every_control_moves_and_every_position_shows_its_own_picture(
-    desk: BrowserContext, html: Path, address: str
-):
+def test_every_control_moves_and_shows_the_picture_of_its_position(desk: BrowserContext, html: Path, address):
     (page, wrong), drawn, tried = watched(desk, address), random.Random(5), 0
     for name in recorded_pages(html):
         page.goto(address + name)
@@ -260,10 +256,9 @@ def test_a_search_shows_the_sentence_and_lessons_first(desk: BrowserContext, add
     first = page.locator("#search-results li").first
     expect(first.locator("mark").last).to_have_text(re.compile("10,?000"))
     page.get_by_label("Words or numbers").fill("alibi")
-    expect(page.locator("#search-results li a").first).to_have_attribute(
-        "href", re.compile("^notebooks/04_rope")
-    )
-    page.locator("#search-results li a").first.press("Enter")
+    link = page.locator("#search-results li a").first
+    expect(link).to_have_attribute("href", re.compile("^notebooks/04_rope"))
+    link.press("Enter")
     expect(page).to_have_url(re.compile("notebooks/04_rope.html#"))
 
 
@@ -299,9 +294,7 @@ def test_a_link_lands_at_once(phone: BrowserContext, address: str):
 # ---------------------------------------------------------------- questions, folds, links
 
 
-def test_a_guess_is_compared_when_the_outcome_is_opened_and_counts_if_it_came_before(
-    desk: BrowserContext, address: str
-):
+def test_a_guess_counts_if_it_came_before_the_outcome_was_opened(desk: BrowserContext, address: str):
     page = desk.new_page()
     page.goto(address + LESSON)
     first, second = (page.locator("fieldset.guess").nth(i) for i in (0, 1))
@@ -347,9 +340,7 @@ def fill(guess: Locator, text: str, facts: dict) -> None:
         guess.get_by_role("textbox").press("Tab")
 
 
-def test_claims_are_filtered_by_links_and_all_stand_without_scripts(
-    desk: BrowserContext, browser: Browser, address: str
-):
+def test_claims_are_filtered_and_stand_without_scripts(desk: BrowserContext, browser: Browser, address: str):
     page = desk.new_page()
     page.goto(f"{address}claims.html")
     shown, line = page.locator("article.claim:visible"), page.locator("#shown")

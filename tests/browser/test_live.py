@@ -185,9 +185,7 @@ def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
 def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     notebook.start_cell(WAIT)
-    notebook.move_slider(
-        EXPLORER, "ArrowLeft"
-    )  # it was sent after the cell: its answer means that this waits
+    notebook.move_slider(EXPLORER, "ArrowLeft")  # sent after the cell: its answer means that this waits
     notebook.interrupt()  # a kernel ignores one that comes before the cell
     notebook.wait_for_cell(60)
     line = notebook.page.locator(".jp-CodeCell").nth(WAIT).locator(".jp-OutputArea").inner_text()
@@ -228,9 +226,8 @@ def test_a_hand_and_a_cell_move_an_explorer_of_the_page_even_while_a_cell_runs(n
     notebook.page.mouse.down()
     notebook.page.mouse.move(*ends["then"]["place"], steps=5)
     notebook.page.mouse.up()
-    assert (
-        root.evaluate(ENDS, [1, 0])["now"]["values"] == ends["then"]["values"] == ["20", "5", "3", "10,000"]
-    )
+    now = root.evaluate(ENDS, [1, 0])["now"]
+    assert now["values"] == ends["then"]["values"] == ["20", "5", "3", "10,000"]
     assert not notebook.page.evaluate("window.cellRun")
     click(notebook, "stop")
     notebook.wait_for_cell(60)
@@ -298,7 +295,9 @@ def unreadable(notebook: Notebook) -> dict[str, float]:
 
 def test_a_picture_is_as_wide_as_its_cell_and_as_sharp_as_the_screen(browser: Browser, address: str):
     """On a dark page, where the words beside it can be read, too."""
-    with Notebook(browser, address, "live.ipynb", (1920, 1000), scale=2.0, dark=True) as notebook:
+    with Notebook(
+        browser, address, "live.ipynb", (1920, 1000), dark=True, device_scale_factor=2.0
+    ) as notebook:
         notebook.run(SETUP, EXPLORE)
         fits(notebook, 2.0)
         notebook.page.set_viewport_size({"width": 1300, "height": 768})

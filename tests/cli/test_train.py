@@ -93,9 +93,7 @@ def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
         ("v1", ["--per-layer"], ["v1 has no layers"]),
     ],
 )
-def test_a_choice_that_an_encoding_does_not_have_is_refused(
-    run, refused, small, tmp_path, corpus, version, flags, parts
-):
+def test_a_choice_the_encoding_lacks_is_refused(run, refused, small, tmp_path, corpus, version, flags, parts):
     out = tmp_path / "m.safetensors"
     refused(run("train", version, "--corpus", corpus, "--out", out, *small, *flags), *parts)
     assert not out.exists()

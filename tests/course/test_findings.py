@@ -311,9 +311,7 @@ def test_07b_gates_and_their_rivals():
     means = {arm: round(mean(found), 2) for arm, found in results["val_loss"].items()}
     assert [means[v] for v in ("v7-polar", "v7", "v7-rope", "v7-nope")] == [2.15, 1.52, 1.52, 2.90]
     gaps = polar_repairs.gaps(results)
-    gained = {
-        pair: round(mean(found), 2) for pair, found in gaps.items() if decided_side(found) != "undecided"
-    }
+    gained = {pair: round(mean(one), 2) for pair, one in gaps.items() if decided_side(one) != "undecided"}
     assert gained == {
         ("v7-random", "v7-exact"): -0.11,
         ("v7-last", "v7-random"): 0.33,
@@ -370,9 +368,7 @@ def test_08_losses_and_cost():
     assert np.round(mean(behind["v6"]) + error * np.array([-1, 1]), 2).tolist() == [-0.05, 0.07]
     assert exceeds(behind["v5 fixed"]) == exceeds([-gap for gap in behind["v5 fixed"]]) == "fails"
     assert (round(min(behind["v5 fixed"]), 3), round(max(behind["v5 fixed"]), 3)) == (-0.018, 0.007)
-    assert all(
-        0 < loss - LADDER["bigram_floor"] < LEAST_LOSS for v in ("v1", "v2") for loss in BOARD[v]["1x"]
-    )
+    assert all(0 < x - LADDER["bigram_floor"] < LEAST_LOSS for v in ("v1", "v2") for x in BOARD[v]["1x"])
     same = [n for n, m in BOARD.items() if not m["masks"] and m["parameters"] > 200_000 and n != "v6"]
     ratios = [
         stdev(paired_differences(LADDER, a, b)) / np.hypot(stdev(BOARD[a]["1x"]), stdev(BOARD[b]["1x"]))
@@ -503,9 +499,7 @@ def test_fresh_ladder_and_gaussian():
     ladder, long = load_results("fresh/ladder"), load_results("fresh/gaussian")["plain"]["1200"]
     sides = [exceeds(paired_differences(ladder, name, "v4")) for name in ("v5", "learned", "pope", "nope")]
     assert sides == ["undecided", "undecided", "holds", "holds"]
-    assert {"v3", "v5 fixed", "alibi"} < {
-        n for n, what in against(ladder, "v4").items() if what == "undecided"
-    }
+    assert {"v3", "v5 fixed", "alibi"} < {n for n, it in against(ladder, "v4").items() if it == "undecided"}
     past = [paired_differences(ladder, *pair, "past") for pair in (("v3", "v4"), ("v4", "alibi"))]
     assert {exceeds(gaps) for gaps in past} == {"holds"}
     assert [kernel_side(long, "v5", "v4"), kernel_side(long, "v5 late", "v5")] == ["above", "below"]

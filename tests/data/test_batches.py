@@ -135,9 +135,7 @@ def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
     batch_size=st.integers(1, 4),
     seed=st.integers(0, 9),
 )
-def test_every_text_is_in_one_sample(
-    n_texts: int, n: int, length: int, room: int, batch_size: int, seed: int
-) -> None:
+def test_each_text_is_in_one_sample(n_texts: int, n: int, length: int, room: int, batch_size: int, seed: int):
     """Its tokens are unchanged, at times of the window. The remainder that fills no sample is left out."""
     if n_texts < n:
         return

@@ -75,9 +75,7 @@ def test_a_file_is_split_nine_to_one_and_nothing_is_lost(tmp_path: Path) -> None
     assert (corpus.floor, corpus.bigram_floor, corpus.name) == (None, None, str(path))
 
 
-def test_a_text_for_which_there_is_no_memory_is_refused_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_too_large_for_memory_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "long.txt"
     path.write_text("ab" * 50)
     monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 1700)
@@ -195,9 +193,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict]:
         ({"status": 404}, "could not be downloaded"),
     ],
 )
-def test_a_broken_download_is_refused_and_not_kept(
-    server: dict, tmp_path: Path, fault: dict, message: str
-) -> None:
+def test_a_broken_download_is_refused_and_not_kept(server: dict, tmp_path: Path, fault: dict, message: str):
     healthy = dict(server)
     server.update(fault)
     for times in (1, 2):

@@ -93,9 +93,7 @@ def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
 
 
 @given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
-def test_windows_ask_at_the_end_what_they_told_at_that_distance(
-    distance: int, more: int, is_told: bool, seed: int
-) -> None:
+def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
     """And nothing else of that kind stands in them."""
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
@@ -116,9 +114,7 @@ def test_windows_ask_at_the_end_what_they_told_at_that_distance(
     st.lists(st.integers(3, 60).map(lambda n: 3 * n), unique=True, max_size=4),
     st.booleans(),
 )
-def test_older_values_of_the_kind_stand_where_they_were_asked_for(
-    distance: int, older: list[int], is_told: bool
-):
+def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: list[int], is_told: bool):
     """Each is another one, and no other value of the kind is told."""
     windows = recall_windows(TOKENIZER, distance, 3, older=older, is_told=is_told)
     for row, _, answer, others in zip(*windows, strict=True):

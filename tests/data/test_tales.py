@@ -36,9 +36,7 @@ def questions(grammar: Grammar) -> list[Question]:
     return grammar.questions(QUESTIONS, seed=0, max_chars=10_000)
 
 
-def test_every_story_has_one_derivation_as_probable_as_it_was_drawn(
-    grammar: Grammar, samples: list[Story]
-) -> None:
+def test_every_story_has_one_derivation_as_probable_as_it_was_drawn(grammar: Grammar, samples: list[Story]):
     assert len(set(grammar.rules["story"])) >= 12
     assert all(len(set(words)) == len(words) for words in grammar.words.values())
     for story in samples:

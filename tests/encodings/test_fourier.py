@@ -130,9 +130,8 @@ def test_fourier_refuses_a_branch_beyond_the_table(learnable: bool) -> None:
     encoding.code(torch.arange(4))
     for branch in (4, 7, -1):
         position, where = 100 * branch, rf"\(branch {branch} at stride 100\)"
-        with pytest.raises(
-            ValueError, match=f"position {position} is not in the table: it has 0 to 399 {where}"
-        ):
+        told = f"position {position} is not in the table: it has 0 to 399 {where}"
+        with pytest.raises(ValueError, match=told):
             encoding.code(torch.tensor([0, branch]))
     Fourier(D, C, max_positions=301, stride=100, learnable=learnable).code(torch.tensor(3))  # the last row
     encoding.steer("stride", 200)

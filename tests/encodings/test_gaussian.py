@@ -125,9 +125,7 @@ def test_the_notes_scores_vanish_far_from_the_start() -> None:
 
 
 @pytest.mark.parametrize(("version", "exactly"), [("v5-absolute", True), ("v5", False)])
-def test_with_a_kernel_of_one_the_model_is_v4_and_otherwise_not(
-    awake, text, version: str, exactly: bool
-) -> None:
+def test_with_a_kernel_of_one_the_model_is_v4_and_otherwise_not(awake, text, version: str, exactly: bool):
     """The relative kernel only up to rounding: with a bias, attention uses another algorithm."""
     model, plain, idx = awake(version, EVERYWHERE_ONE), awake("v4"), text(2, 16)
     missing, unexpected = model.load_state_dict(plain.state_dict(), strict=False)

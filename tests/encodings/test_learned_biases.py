@@ -200,9 +200,7 @@ def fire_in_floats(encoding: FIRE, h: int, m: int, n: int) -> float:
 
 
 @given(m=TIMES, n=TIMES, log_c=st.floats(-6, 3), log_threshold=st.floats(-3, 6))
-def test_each_head_adds_the_output_of_its_network(
-    m: list[int], n: list[int], log_c: float, log_threshold: float
-) -> None:
+def test_a_head_adds_what_its_network_gives(m: list[int], n: list[int], log_c: float, log_threshold: float):
     encoding = fire(2, 5, log_c, log_threshold)
     bias = bias_at(encoding, m, n)
     assert bias.shape == (2, len(m), len(n))
@@ -267,11 +265,7 @@ def test_fire_begins_without_an_encoding_and_then_learns_all_it_has() -> None:
 @pytest.mark.parametrize("end", [-70.0, 70.0])
 def test_numbers_as_large_as_a_checkpoint_may_hold_stay_finite(end: float) -> None:
     here = Positions.arange(100)
-    for encoding in (
-        LogKernel(2),
-        fire(2, 5, end, 70.0).float(),
-        fire(2, 5, end, -70.0).float(),
-    ):
+    for encoding in (LogKernel(2), fire(2, 5, end, 70.0).float(), fire(2, 5, end, -70.0).float()):
         if not isinstance(encoding, FIRE):
             for p in encoding.parameters():
                 torch.nn.init.constant_(p, end)

@@ -40,9 +40,7 @@ def heads(D: int, T: int = 1, dtype: torch.dtype = torch.float64) -> tuple[torch
 @pytest.mark.parametrize(("dtype", "limit"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 @given(D=DIMS, theta=THETAS, start=st.integers(0, 100_000))
 @example(D=8, theta=1e4, start=10_000_001)  # a float32 angle would be off by half a radian
-def test_rotation_is_a_complex_product(
-    dtype: torch.dtype, limit: float, D: int, theta: float, start: int
-) -> None:
+def test_rotation_is_a_complex_product(dtype: torch.dtype, limit: float, D: int, theta: float, start: int):
     x, _ = heads(D, 5, dtype)
     position = torch.arange(start, start + 5)
     got = rotate(x, position, theta)
@@ -76,9 +74,7 @@ def test_module_turns_queries_and_keys_alike() -> None:
         assert np.abs(as_complex(new) - turned(old, np.arange(2, 7), 30.0)).max() < 1e-10
 
 
-@pytest.mark.parametrize(
-    "make", [Rotary, Rotary2D, lambda D: rotate(torch.zeros(1, 1, 1, D), torch.tensor([0]))]
-)
+@pytest.mark.parametrize("make", [Rotary, Rotary2D, lambda D: rotate(torch.ones(1, 1, 1, D), torch.zeros(1))])
 def test_an_odd_head_is_refused(make) -> None:
     with pytest.raises(ValueError, match=r"\(7\) must be even"):
         make(7)
@@ -101,9 +97,7 @@ def test_channels_need_not_be_contiguous_in_memory() -> None:
     stride=st.floats(0.1, 50),
     theta=THETAS,
 )
-def test_2d_turns_some_pairs_by_branch_and_the_rest_by_time(
-    pairs: int, share: float, stride: float, theta: float
-) -> None:
+def test_2d_turns_some_pairs_by_branch_others_by_time(pairs: int, share: float, stride: float, theta: float):
     q, k = heads(2 * pairs, 4)
     time, branch = torch.tensor([3, 4, 9, 9]), torch.tensor([0, 2, 1, 5])
     new_q, _ = Rotary2D(2 * pairs, share, theta, stride).transform_qk(q, k, Positions(time, branch))

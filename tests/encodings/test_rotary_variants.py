@@ -53,9 +53,7 @@ def random_heads(T: int, D: int = D) -> torch.Tensor:
 
 
 @given(D=DIMS, factor=st.integers(1, 64), theta=THETAS, window=WINDOWS, share=SHARES)
-def test_frequencies_are_the_published_ones(
-    D: int, factor: int, theta: float, window: int, share: float
-) -> None:
+def test_frequencies_are_the_published_ones(D: int, factor: int, theta: float, window: int, share: float):
     """Partial RoPE is the proportional kind, of Gemma 4."""
     partial, _ = published("proportional", D, theta, partial_rotary_factor=share)
     assert_frequencies(PartialRotary(D, share, theta), partial)
@@ -96,9 +94,7 @@ def pair_scores(q: torch.Tensor, k: torch.Tensor, distance: int, scale_base: flo
     return (q_ * k_.conj() * np.exp(1j * omega * distance)).real * zeta ** (distance / scale_base)
 
 
-@given(
-    D=DIMS, n=st.integers(0, 3000), distance=st.integers(0, 500), base=st.sampled_from([64.0, 100.0, 512.0])
-)
+@given(D=DIMS, n=st.integers(0, 3000), distance=st.integers(0, 500), base=st.sampled_from([64.0, 100.0, 512]))
 def test_xpos_scores_turn_and_fade_with_the_distance(D: int, n: int, distance: int, base: float) -> None:
     q, k = random_heads(2, D)[0, 0]
     ends = Positions(torch.tensor([n + distance, n]))
@@ -116,9 +112,8 @@ def test_xpos_refuses_positions_whose_factor_overflows() -> None:
         assert bool(x.isfinite().all())
     for positions in (Positions.arange(2, last), Positions(torch.tensor([last + 1]))):
         q = torch.ones(1, 1, len(positions), D)
-        with pytest.raises(
-            BadInput, match=rf"position {last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"
-        ):
+        told = rf"position {last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"
+        with pytest.raises(BadInput, match=told):
             encoding.transform_qk(q, q, positions)
 
 
@@ -154,9 +149,7 @@ def test_yarn_in_a_window_of_64_by_hand() -> None:
 
 
 @given(window=st.integers(1, 4096), factor=FACTORS)
-def test_yarn_finds_the_window_in_training_although_the_stretched_one_was_rounded_down(
-    window: int, factor: float
-) -> None:
+def test_yarn_finds_the_window_in_training_although_the_new_one_was_rounded(window: int, factor: float):
     assert YaRN(D, int(window * factor), factor).window == window
 
 

@@ -174,12 +174,7 @@ REFUSED = [
     (partial(gaussian, D), "sigma1", 0.0, r"sigma1 \(0.0\) must be above 0"),
     (partial(gaussian, D), "sigma2", math.inf, r"sigma2 \(inf\) must be"),
     (partial(gaussian, D, learnable=False), "alpha2", -1.0, r"alpha2 \(-1.0\) must be above 0"),
-    (
-        partial(gaussian, D),
-        "kernel",
-        1.0,
-        "it has alpha1, alpha2, log_alphas, log_sigmas, sigma1",
-    ),
+    (partial(gaussian, D), "kernel", 1.0, "it has alpha1, alpha2, log_alphas, log_sigmas, sigma1"),
     (partial(LearnedPhase, H, D), "theta", -1.0, r"theta \(-1.0\) must be above 0"),
     (partial(LearnedPhase, H, D), "delta", math.nan, r"delta \(nan\) must be a finite number"),
     (partial(PoPE, H, D), "alpha", 1.0, "PoPE has no number called 'alpha' to steer; it has delta, theta"),

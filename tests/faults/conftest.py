@@ -42,9 +42,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for version in ("v4", "v7-rope"):
         words = ["train", version, "--corpus", folder / "text.txt", "--steps", 1, *SHAPE]
         run_here(*words, "--out", folder / f"{version}.safetensors")
-    run_here(
-        "pretrain", "--corpus", folder / "text.txt", "--max-steps", 1, *SHAPE, "--out-dir", folder / "v6"
-    )
+    run_here("pretrain", "--corpus", folder / "text.txt", "--max-steps=1", *SHAPE, "--out-dir", folder / "v6")
     return folder
 
 

@@ -130,9 +130,7 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, d
         ("os.chmod", errno.EPERM, "wrote m.safetensors"),
     ],
 )
-def test_what_a_file_system_cannot_do_is_told_at_once_or_left_out(
-    run, desk, work, monkeypatch, call, error, line
-):
+def test_what_a_file_system_cannot_do_is_told_or_left_out(run, desk, work, monkeypatch, call, error, line):
     def fail(*args, **named):
         raise OSError(error, os.strerror(error))
 

@@ -140,9 +140,7 @@ EDITS = {  # command -> place in a header, a value, and what the one line says; 
 
 
 @pytest.mark.parametrize("command", EDITS)
-def test_an_edited_header_is_refused_in_one_line_or_plays_no_part(
-    desk, run, undisturbed, tmp_path, monkeypatch, command
-):
+def test_an_edited_header_is_refused_or_plays_no_part(desk, run, undisturbed, tmp_path, monkeypatch, command):
     name, *_ = words = command.split()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("babygpt.device.compile_in_place", None)

@@ -214,11 +214,7 @@ def holes(text):
 @pytest.mark.parametrize("order", ORDERS)
 def test_ours_keeps_all_promises(awake, holes, order):
     model, fill = awake("v7"), partial(fill_in, order=ORDERS[order])
-    for promise in (
-        invariants.fills_every_mask,
-        invariants.keeps_the_prompt,
-        invariants.at_least_one_a_step,
-    ):
+    for promise in (invariants.fills_every_mask, invariants.keeps_the_prompt, invariants.at_least_one_a_step):
         assert promise(model, holes, fill).holds, promise
         assert promise(model, holes).holds, promise  # by confidence, where nothing is said
 

@@ -291,9 +291,7 @@ def test_a_slider_steers_the_run(make, gated):
 
 
 @pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
-def test_a_slider_that_names_no_number_is_refused_before_anything_is_shown(
-    make, objective, published, version, name
-):
+def test_a_slider_without_a_number_is_refused_before_it_is_shown(make, objective, published, version, name):
     with pytest.raises(ValueError, match=f"no number called '{name}'"):
         start(make(version), objective, controls=[live.Slider(name, 1, 0, 2)])
     assert published == []

@@ -245,9 +245,8 @@ def test_the_attention_shown_is_that_of_layer_head_and_letter():
         weights = expected[layer - 1, head - 1]
         np.testing.assert_array_equal(find_artist(heads, AxesImage, "head").get_array(), weights)
         before = np.mean([weights[m, m - 1] for m in range(1, 7)])
-        assert (
-            title(heads) == f"Layer {layer}, head {head}: {before:.0%} of the weight is on the letter before"
-        )
+        finding = f"{before:.0%} of the weight is on the letter before"
+        assert title(heads) == f"Layer {layer}, head {head}: {finding}"
         np.testing.assert_array_equal(find_artist(row, Line2D, "row").get_ydata()[:-1], weights[shown])
         assert title(row).startswith(f"Letter {letter}, “{'abc•dab'[shown]}”: {weights[shown].max():.0%} on ")
 
@@ -284,9 +283,7 @@ def letters(ax):
 
 
 def confidences(ax):
-    return np.ma.filled(find_artist(ax, AxesImage, "confidence").get_array(), np.nan).ravel()[
-        : len(letters(ax))
-    ]
+    return find_artist(ax, AxesImage, "confidence").get_array().filled(np.nan).ravel()[: len(letters(ax))]
 
 
 def test_a_step_shows_the_characters_that_had_appeared_by_then():

@@ -14,9 +14,7 @@ MASK = 10
 
 
 @pytest.mark.parametrize(("vocab_size", "length"), [(3, 3), (2, 5), (5, 1)])
-def test_with_exact_answers_the_bound_is_minus_log_p_of_every_text(
-    posterior, vocab_size: int, length: int
-) -> None:
+def test_with_exact_answers_the_bound_is_minus_log_p_of_every_text(posterior, vocab_size: int, length: int):
     model = posterior(vocab_size, length)
     for text in product(range(vocab_size), repeat=length):
         assert exact_nelbo(model, torch.tensor(text)) == pytest.approx(-math.log(model.joint[text]), abs=1e-6)

@@ -94,9 +94,7 @@ def assert_pieces_are_the_whole(model, idx: torch.Tensor, whole: Positions | Non
 
 @pytest.mark.parametrize("version", WAYS)
 @given(cuts=st.sets(st.integers(1, 15)), start=st.sampled_from([0, 6]))
-def test_pieces_give_the_logits_of_the_whole(
-    awake, text, one_text, version: str, cuts: set[int], start: int
-) -> None:
+def test_pieces_give_the_logits_of_the_whole(awake, text, one_text, version: str, cuts: set[int], start: int):
     n = 16 if version != "v2" else 10  # its table ends
     assert_pieces_are_the_whole(
         awake(version), text(2, n), one_text(version, n, start), [c for c in sorted(cuts) if c < n]

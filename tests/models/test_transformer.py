@@ -96,9 +96,7 @@ def attention(
     return np.concatenate(heads, axis=-1) @ w["out.weight"].T
 
 
-def compute(
-    version: str, model: Transformer, idx: list[int], positions: list[At], visible: np.ndarray
-) -> np.ndarray:
+def compute(version: str, model: Transformer, idx: list[int], positions: list[At], visible: np.ndarray):
     """Return the logits of one sequence, (T, V), in float64 and without PyTorch."""
     weights = {name: p.detach().double().numpy() for name, p in model.state_dict().items()}
     x = rms(weights["token_embedding.weight"][idx] + added(version, weights, positions))
@@ -109,9 +107,7 @@ def compute(
     return rms(x) @ weights["head.weight"].T
 
 
-def reference(
-    version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True
-) -> np.ndarray:
+def reference(version: str, model: Transformer, idx: list[int], start: int = 0, causal: bool = True):
     """Return the logits of one text, (T, V)."""
     positions, T = [(start + t, 0) for t in range(len(idx))], len(idx)
     return compute(version, model, idx, positions, np.tri(T, dtype=bool) if causal else np.ones((T, T), bool))

@@ -100,9 +100,7 @@ def test_a_model_for_a_gpu_has_ten_million_weights() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_bfloat16_gives_nearly_the_same_logits_and_finite_gradients(
-    version: str, awake, text, standing
-) -> None:
+def test_bfloat16_gives_nearly_the_same_logits_and_finite_gradients(version: str, awake, text, standing):
     """The arithmetic of a GPU, on the CPU."""
     model, idx = awake(version), text(2, 9, vocab_size=10)
     positions = standing(version, torch.arange(9)[None].expand(2, -1))

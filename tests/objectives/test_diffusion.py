@@ -157,9 +157,8 @@ def expectation(kind: type, model, idx: torch.Tensor) -> float:
             chance = t ** sum(mask) * (1 - t) ** (len(mask) - sum(mask))
             inputs, targets = idx.masked_fill(masked, mask_token_id(model)), idx.masked_fill(~masked, IGNORED)
             rates = torch.tensor([t], dtype=torch.float64)
-            total += (
-                weight * chance * float(objective.loss(model, (inputs[None], targets[None], rates)).detach())
-            )
+            loss = objective.loss(model, (inputs[None], targets[None], rates))
+            total += weight * chance * float(loss.detach())
     return total
 
 

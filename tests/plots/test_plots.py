@@ -184,7 +184,7 @@ MOVES = {
     "draw_before_and_after": lambda n: (np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"),
     "draw_curves": lambda n: curves(n, "ab"),
     "draw_fill_order": lambda n: (np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"),
-    "draw_gates": lambda n: (noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x"),
+    "draw_gates": lambda n: (noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x", "MASK"),
     "draw_losses": lambda n: run(20 * n),
     "draw_matrix": lambda n: (n * noise(4, 4), f"{n}", "x", "y", "abcd"),
     "draw_seed_dots": lambda n: (
@@ -214,7 +214,7 @@ CHANGES = {
     "draw_text: longer": lambda n: ("abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", 2),
     "draw_text: given": lambda n: ("abc def", noise(7), f"{n}", "", 4, 13, np.arange(7) > 4 - n),
     "draw_similarities: more": lambda n: (noise(n, 2, 2), "abc"[:n], f"{n}"),
-    "draw_gates: wider": lambda n: (noise(16, n), np.arange(16) > 9 + n, f"{n}", "x"),
+    "draw_gates: wider": lambda n: (noise(16, n), np.arange(16) > 9 + n, f"{n}", "x", "MASK"),
 }
 ELSEWHERE = (draw_seed_dots, draw_wavelengths)  # of the course
 

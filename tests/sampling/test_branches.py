@@ -59,9 +59,7 @@ def test_likeliest_tokens_of_all_branches_are_those_found_by_hand(
 @pytest.mark.parametrize("version", WAYS)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("block_size", [1, 2, 7, 16])
-def test_cache_changes_no_token_of_any_branch(
-    awake, text, version: str, temperature: float, block_size: int
-) -> None:
+def test_cache_changes_no_token_of_any_branch(awake, text, version: str, temperature: float, block_size: int):
     model = awake(version, block_size=block_size)
     begun = prompts(text, (1, min(5, block_size), min(3, block_size)))
     with_cache, without = (

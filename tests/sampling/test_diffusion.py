@@ -28,9 +28,7 @@ from babygpt.sampling.remasking import again_chances
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 ORDERS = st.one_of(
-    st.floats(0, 1.5).map(by_confidence),
-    st.floats(0, 9).map(by_entropy),
-    st.integers(1, 40).map(ancestral),
+    st.floats(0, 1.5).map(by_confidence), st.floats(0, 9).map(by_entropy), st.integers(1, 40).map(ancestral)
 )
 
 
@@ -266,9 +264,7 @@ def continue_by_hand(model, idx: torch.Tensor, n: int, block: int) -> Filled:
 
 @pytest.mark.parametrize("length", [1, 8, 16, 30])
 @pytest.mark.parametrize(("n", "block"), [(1, 8), (8, 8), (21, None), (21, 1), (20, 15)])
-def test_blocks_are_filled_in_one_after_the_other(
-    awake, text, length: int, n: int, block: int | None
-) -> None:
+def test_blocks_are_filled_in_one_after_the_other(awake, text, length: int, n: int, block: int | None):
     model, prompts = awake("v7"), text(2, length, vocab_size=MASK)
     got, expected = (
         continue_text(model, prompts, n, temperature=0, block=block),

@@ -62,9 +62,7 @@ def test_a_book_without_an_address_names_none_and_its_sentences_can_be_found(tmp
     assert head["description"] == "Sentence one. Sentence two & three."
     assert not {"canonical", "og:url", "og:image", "base"} & head.keys()
     assert not (html / "sitemap.xml").exists()
-    found = json.loads(
-        (html / "_static" / "sentences.js").read_text("utf-8").partition("= ")[2].rstrip("\n;")
-    )
+    found = json.loads((html / "_static/sentences.js").read_text("utf-8").partition("= ")[2].rstrip("\n;"))
     assert found["index"] == [["where", "Where?", ["Sentence one.", "Sentence two & three."]]]
     told = ["Why <10,000>?", "It turns.", "It is slow, as Press et al. 2021 say."]
     assert found["deep/lesson"] == [["rope", "04 · RoPE", told], ["waves", "Waves", ["loss", "v4 1"]]]

@@ -36,20 +36,13 @@ def test_links_to_pages_and_other_sites_stay_as_they_are():
     [
         ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", "`r.py`"),
         ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", "x"),
-        (
-            "[x](../docs/notes)",
-            "figures/a.md",
-            "[x](../docs/notes/README.md)",
-            "[x](../docs/notes/README.md)",
-        ),
+        ("[x](../docs/notes)", "figures/a.md", *["[x](../docs/notes/README.md)"] * 2),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
         ("[x](../figures/lookup.png)", "docs/results.md", "[x](../figures/lookup.png)", None),
         ("`[x](tools)`", "README.md", "`[x](tools)`", None),
     ],
 )
-def test_other_files_lead_to_the_code_host_or_are_plain_text(
-    text: str, place: str, with_host: str, without: str | None
-):
+def test_other_files_lead_to_the_host_or_are_text(text: str, place: str, with_host: str, without: str | None):
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))
     assert rewrite_links(text, place, site(host=HOST)) == with_host.format(blob=blob, tree=tree)
     assert rewrite_links(text, place, site()) == (without or text)

@@ -21,14 +21,7 @@ from babygpt.live.dashboard import Dashboard
 from babygpt.live.run import Run
 from babygpt.plots import artists
 from tools.book.outputs import picture_at_rest
-from tools.book.recording import (
-    FEWER,
-    Recording,
-    most_stops,
-    record_explorer,
-    record_replay,
-    thinned,
-)
+from tools.book.recording import FEWER, Recording, most_stops, record_explorer, record_replay, thinned
 from tools.browser.recording import dashboard_runs, worst
 
 
@@ -74,10 +67,9 @@ def test_each_recorded_picture_is_what_the_explorer_draws_there(tmp_path: Path):
     fresh.canvas.set_size(1540, 1.0)
     found = combinations(recording)
     assert len(found) == 20
+    stops = recording.controls[0]["stops"]
     for (a, _), picture in found.items():
-        fresh.draw_values(
-            {"a": int(recording.controls[0]["stops"][a]), "b": 1, "colour": "red", "text": "hi"}
-        )
+        fresh.draw_values({"a": int(stops[a]), "b": 1, "colour": "red", "text": "hi"})
         panels = stored(picture, tmp_path)
         assert len(panels) == 2
         assert np.array_equal(np.hstack(panels), FEWER[fresh.canvas.pixels()[..., :3]])

@@ -207,9 +207,7 @@ def at(step: int, **numbers: float):
 
 
 @pytest.mark.parametrize(("version", "name", "value"), [("alibi", "steepness", 40.0), ("v3", "theta", 3.0)])
-def test_a_number_holds_from_its_step_on(
-    make, objective: NextToken, version: str, name: str, value: float
-) -> None:
+def test_a_number_holds_from_its_step_on(make, objective: NextToken, version: str, name: str, value: float):
     model, numbers, losses = make(version), [], []
     for step in train(model, objective, PLAN, at(3, **{name: value})):
         numbers.append(getattr(model.encoding, name))
@@ -259,9 +257,7 @@ def test_a_loss_that_is_nan_stops_at_its_step_and_says_what_to_try(make, objecti
         assert torch.equal(p.nan_to_num(99.0), before[name].nan_to_num(99.0)), name
 
 
-def test_a_run_that_breaks_in_its_last_step_does_not_end_as_if_nothing_was(
-    make, objective: NextToken
-) -> None:
+def test_a_run_that_breaks_in_its_last_step_does_not_end_as_if_nothing_was(make, objective: NextToken):
     """The last step's damage shows in no later batch, only in the validation loss."""
     plan = TrainConfig(steps=1, batch_size=4, lr_other=1e38, lr_matrix=1e38, warmup=0, seed=0)
     with pytest.raises(FloatingPointError):

@@ -33,15 +33,8 @@ def test_hidden_matrices_go_to_muon_and_the_rest_to_adamw(version: str) -> None:
         assert kinds[id(p)] == ("Muon" if name.startswith("blocks.") else "AdamW"), name
 
 
-@given(
-    steps=st.integers(1, 500),
-    warmup=st.integers(0, 600),
-    final_lr=st.floats(0, 1),
-    data=st.data(),
-)
-def test_schedule_stays_within_its_bounds(
-    steps: int, warmup: int, final_lr: float, data: st.DataObject
-) -> None:
+@given(steps=st.integers(1, 500), warmup=st.integers(0, 600), final_lr=st.floats(0, 1), data=st.data())
+def test_schedule_stays_within_its_bounds(steps: int, warmup: int, final_lr: float, data: st.DataObject):
     config = TrainConfig(steps=steps, warmup=warmup, final_lr=final_lr)
     step = data.draw(st.integers(0, steps - 1))
     share = schedule(step, config)

@@ -25,10 +25,10 @@ from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page, measure_claims
 from tools.book.computed import computed_html, write_scripts
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
-from tools.book.lessons import ROOT, Ran, fingerprint, run_all, stored
+from tools.book.lessons import Ran, fingerprint, run_all, stored
 from tools.book.outputs import Page
 from tools.book.reference import write_reference
-from tools.notebooks import pick, quantise
+from tools.notebooks import ROOT, pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"

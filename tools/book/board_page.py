@@ -10,53 +10,7 @@ from babygpt_course.studies.paired import RULE
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import small_config
 from tools.book.outputs import join_words
-
-PAGE = """# The board
-
-{models} small models, each a version of the course's GPT or a rival of one, on equal terms: the same
-stories, the same body of {n_layer} layers, {n_head} heads and {n_embd} channels, {steps} steps, and the same
-{seeds} seeds, and one learning rate for all. The board does not show what a larger model does, a longer
-training, or a learning rate that is tuned for each model.
-
-{table}
-
-## As a picture
-
-<div class="board" role="region" aria-label="The board as a picture" tabindex="0">
-
-![{alt}](figures/ladder.png)
-
-</div>
-
-A dot is a seed, a ring the share of whole names that it writes. What would stretch an axis stands in its row
-in figures, and so does a refusal. [Notebook 08](notebooks/08_the_ladder.ipynb) asks this board questions,
-pair by pair, and [the results](docs/results.md#the-board) say in words what it shows.
-
-## What the columns mean
-
-{columns}
-
-{rule} The models that write from left to right make {pairs} pairs. {luck}
-From left to right, no other model is decidedly below {leaders}. Of those that fill in, none is below
-{fillers}.
-
-## Measure it again
-
-```bash
-make figures NAMES=ladder
-```
-
-trains and measures all of it, and stores the numbers and the picture; the last time it took {minutes:.0f}
-minutes (`{command}`). The numbers travel with the package:
-
-```python
-from babygpt_course.studies.results import load_results
-
-board = load_results("ladder")["board"]
-```
-
-The other studies stand in [the results](docs/results.md), and all pictures on [one page](figures/README.md).
-"""
+from tools.notebooks import ROOT
 
 ABOUT = {
     "model": "its name on the ladder; what each is, [the start of the README](README.md#the-ladder) says",
@@ -79,7 +33,8 @@ def board_page(results: Results) -> str:
     """Return the page of the stored board, as Markdown."""
     shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
     pairs = math.comb(len(of_kind(results, masks=False)), 2)
-    return PAGE.format(
+    page = (ROOT / "book" / "board.md").read_text(encoding="utf-8")
+    return page.format(
         **vars(shape),
         models=len(results["board"]),
         steps=results["steps"],

@@ -9,38 +9,9 @@ from babygpt.tables import MARKS
 from babygpt_course.claims import CLAIMS, VERDICTS, Claim, Finding, by_luck, count_verdicts
 from babygpt_course.studies.paired import RULE
 from tools.book.docstrings import inline
+from tools.notebooks import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTES = "docs/notes"
 Measured = tuple[Claim, Finding]
-
-PAGE = """# Claims
-
-The course is built on {notes} notes by people who were trying things out. Here are all {claims} sentences in
-them that can be true or false, each beside the number that decides. {holds} hold, {depends} depend on
-something that the reason names, {undecided} are undecided, {fails} fail; several fail by one mistake, so that
-there are {faults} faults.
-
-{table}
-
-A number in this table leads to its claims.
-
-A measurement decides what was asked, on what it was measured on, and no more: mathematics alone, or small
-models after hundreds of steps. [How to read a verdict](docs/notes/README.md#how-to-read-a-verdict). {rule}
-{luck}
-
-To measure them again, all in less than a minute, or those of one note:
-
-```bash
-python -m babygpt claims
-python -m babygpt claims 004
-```
-
-<p id="shown" hidden><span role="status"></span> <a href="claims.html">Show all</a></p>
-
-{sections}
-<script src="_static/filters.js" defer></script>
-"""
 
 
 def measure_claims(claims: Iterable[Claim] = CLAIMS) -> list[Measured]:
@@ -48,19 +19,20 @@ def measure_claims(claims: Iterable[Claim] = CLAIMS) -> list[Measured]:
     return [(claim, claim.measure()) for claim in claims]
 
 
-def claims_page(measured: Sequence[Measured], root: Path = ROOT) -> str:
+def claims_page(measured: Sequence[Measured]) -> str:
     """Return the page of what was measured, as Markdown."""
     by_note: dict[str, list[Measured]] = {}
     for claim, finding in measured:
         by_note.setdefault(claim.note[:3], []).append((claim, finding))
-    return PAGE.format(
+    page = (ROOT / "book" / "claims.md").read_text(encoding="utf-8")
+    return page.format(
         notes=len(by_note),
         claims=len(measured),
         **count(measured),
         rule=RULE,
         luck=by_luck(sum(finding.comparisons for _, finding in measured)),
         table=table(by_note),
-        sections="\n".join(section(note, found, root) for note, found in by_note.items()),
+        sections="\n".join(section(note, found) for note, found in by_note.items()),
     )
 
 
@@ -94,10 +66,10 @@ def verdict_html(verdict: str) -> str:
     return f'<span class="verdict {verdict}">{mark} {verdict}</span>'
 
 
-def section(note: str, measured: Iterable[Measured], root: Path = ROOT) -> str:
+def section(note: str, measured: Iterable[Measured]) -> str:
     """Return the claims of a note, below its title and the pages on it."""
-    place = f"{NOTES}/{note}.md"
-    text = (root / place).read_text(encoding="utf-8")
+    place = f"docs/notes/{note}.md"
+    text = (ROOT / place).read_text(encoding="utf-8")
     title = text.partition("\n")[0].removeprefix("# ")
     lessons = dict.fromkeys(re.findall(r"\]\(\.\./\.\./(notebooks/[^)]+)\)", text))
     links = [f"[what the note says, section by section]({place})"]

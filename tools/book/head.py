@@ -55,13 +55,9 @@ def fill_head(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
     title, description = title_and_description(tree, unescape(re.sub("<[^>]*>", "", context["title"])))
     name, base = app.config.project, app.config.html_baseurl
     context |= {"title": escape(f"{title} · {name}"), "docstitle": ""}
-    facts = {
-        "description": description,
-        "og:title": title,
-        "og:description": description,
-        "og:type": "website",
-    }
-    facts |= {"og:site_name": name, "twitter:card": "summary_large_image" if base else "summary"}
+    facts = {"description": description, "og:title": title, "og:description": description}
+    facts |= {"og:type": "website", "og:site_name": name}
+    facts["twitter:card"] = "summary_large_image" if base else "summary"
     if base:
         facts |= {"og:url": context["pageurl"], "og:image": base + CARD, "og:image:alt": PROMISE}
     tags = [f'<meta name="{key}" property="{key}" content="{escape(text)}">' for key, text in facts.items()]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,13 +11,13 @@ from typing import Any
 
 import click
 import nbformat
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-ROOT = Path(__file__).resolve().parents[2]
+from tools.notebooks import ROOT, run_cells
+
 # What a notebook's outputs depend on, besides its own text.
-OWN = [f"tools/book/{name}.py" for name in ("recorder", "recording")]
+OWN = ("tools/book/recorder.py", "tools/book/recording.py")
 SOURCES = ("babygpt", "babygpt_course", "constraints.txt", *OWN)
 SKIPPED = (".", "__pycache__", "_build")
 BEGIN = """\
@@ -90,23 +89,14 @@ def stored(name: str) -> Ran:
 
 def execute(name: str, pictures: Path, facts: Path) -> NotebookNode:
     """Run a notebook's cells between a cell that installs the recorder and one that has it write."""
-    stored = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    for cell in stored.cells:
+    nb = stored(name).notebook
+    for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []
     words = {"root": str(ROOT), "pictures": str(pictures), "facts": str(facts)}
     begin, end = (new_code_cell(source.format(**words)) for source in (BEGIN, END))
-    nb = NotebookNode({**stored, "cells": [begin, *stored.cells, end]})
-    client = NotebookClient(
-        nb,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(ROOT / "notebooks")}},
-        extra_arguments=["--log-level=ERROR"],
-        coalesce_streams=True,
-        store_widget_state=False,
-        timeout=None,
-    )
-    client.execute(env={**os.environ, "OMP_NUM_THREADS": "1"})
+    nb.cells = [begin, *nb.cells, end]
+    run_cells(nb, ROOT / "notebooks", {"OMP_NUM_THREADS": "1"})
     nb.cells = nb.cells[1:-1]
     return nb
 

@@ -67,9 +67,8 @@ def needed_characters(formulas: Iterable[str]) -> set[str]:
     used = set().union(*texts) | {"√"}
     italics = (chr(code) for code in (0x210E, *range(0x1D434, 0x1D7CC)))  # 0x210E: the italic h
     plain = ("PLANCK CONSTANT", "MATHEMATICAL ITALIC")
-    return used | {
-        one for one in italics if name(one, "").startswith(plain) and normalize("NFKC", one) in used
-    }
+    italics = (one for one in italics if name(one, "").startswith(plain))
+    return used | {one for one in italics if normalize("NFKC", one) in used}
 
 
 def write_font(characters: Iterable[str], target: Path) -> None:
@@ -111,9 +110,8 @@ def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> Non
 
     Who has no mouse and no touch must be able to stand in the box to scroll it: hence tabindex.
     """
-    box = translator.starttag(
-        node, "div", CLASS="formula", role="group", tabindex="0", **{"aria-label": "formula"}
-    )
+    named = {"role": "group", "tabindex": "0", "aria-label": "formula"}
+    box = translator.starttag(node, "div", CLASS="formula", **named)
     translator.body.append(f"{box}{_convert(translator, node, display=True)}</div>\n")
     raise nodes.SkipNode
 

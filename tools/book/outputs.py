@@ -41,7 +41,9 @@ class Page:
     def convert(self, notebook: NotebookNode) -> NotebookNode:
         """Change a notebook that was run, in place, and return it."""
         exercises: list[tuple[str, dict[str, Any]]] = []
-        fold_imports(next(cell for cell in notebook.cells if cell.cell_type == "code"))
+        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+        if first.source.startswith(("import ", "from ")):
+            fold(first, "input", "The imports")
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue
@@ -54,10 +56,11 @@ class Page:
                     cell.outputs = [html_output(exercise_folds(exercise, self.name))]
                 elif f"{called}.draw(" in cell.source:
                     cell.outputs = []
-            fold_answer(cell)
+            if cell.outputs and ANSWER in cell.metadata.get("tags", []):
+                fold(cell, "output", "What came out")
             pages = [str(out.get("data", {}).get("text/html", "")) for out in cell.outputs]
             if shown.get("tally") or any('class="guess"' in page for page in pages):
-                cell.metadata.tags.append("remove-input")
+                cell.metadata.setdefault("tags", []).append("remove-input")
         return notebook
 
     def output(self, output: NotebookNode, shown: Mapping[str, Any]) -> NotebookNode:
@@ -98,19 +101,10 @@ class Page:
         )
 
 
-def fold_answer(cell: NotebookNode) -> None:
-    """Fold what an answer's cell has shown, as MyST-NB wants to be told."""
-    tags = cell.metadata.setdefault("tags", [])
-    if ANSWER in tags and cell.outputs:
-        tags.append("hide-output")
-        cell.metadata["mystnb"] = {"code_prompt_show": "What came out", "code_prompt_hide": "What came out"}
-
-
-def fold_imports(first: NotebookNode) -> None:
-    """Fold the first cell if it imports."""
-    if first.source.startswith(("import ", "from ")):
-        first.metadata.setdefault("tags", []).append("hide-input")
-        first.metadata["mystnb"] = {"code_prompt_show": "The imports", "code_prompt_hide": "The imports"}
+def fold(cell: NotebookNode, part: str, words: str) -> None:
+    """Fold the input or the output of a cell behind some words, as MyST-NB wants to be told."""
+    cell.metadata.setdefault("tags", []).append(f"hide-{part}")
+    cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
 
 
 def html_output(page: str) -> NotebookNode:

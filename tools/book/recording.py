@@ -31,6 +31,7 @@ GAP = 10  # pixels of white between two panels, at least: letters stand closer
 LEVELS = 20  # of each of the three colours: hardly anybody sees it, and files have half the size
 FEWER = np.round(np.round(np.arange(256) / 255 * (LEVELS - 1)) / (LEVELS - 1) * 255).astype(np.uint8)
 
+Drawn = tuple[np.ndarray | None, str]  # pixels (height, width, 3) and words; None and why if it is refused
 Draw = Callable[[Mapping[str, Any]], None]  # draws on a canvas what is true for some values; may refuse
 
 
@@ -90,14 +91,13 @@ def record_replay(dashboard: Dashboard, folder: Path) -> Recording:
     """
     last = len(dashboard.run.history)
     steps = sorted({round(i * last / (STEPS - 1)) for i in range(STEPS)})
-    control = {"label": "after step", "kind": "range", "rest": len(steps) - 1}
+    control: dict[str, Any] = {"label": "after step", "kind": "range", "rest": len(steps) - 1}
     beyond = "In the notebook it is drawn while the model trains, and can be paused and wound back."
     if dashboard.controls:
         names = " and ".join(widget.description for widget in dashboard.controls.values())
         beyond += f" There {names} can be turned meanwhile."
-    recording = Recording(
-        dashboard.run.title, [{**control, "stops": [f"{step:,}" for step in steps]}], beyond
-    )
+    control["stops"] = [f"{step:,}" for step in steps]
+    recording = Recording(dashboard.run.title, [control], beyond)
     record(recording, dashboard.canvas, lambda at: dashboard.draw_step(at[STEP]), {STEP: steps}, folder)
     return recording
 
@@ -123,10 +123,8 @@ def record(
         recording.numbers.append(recording.pictures.index(picture))
 
 
-def drawn(
-    canvas: Canvas, draw: Draw, positions: Sequence[dict[str, Any]]
-) -> Iterator[tuple[np.ndarray | None, str]]:
-    """Draw one position after another: its pixels (height, width, 3) and words; None and why if refused."""
+def drawn(canvas: Canvas, draw: Draw, positions: Sequence[dict[str, Any]]) -> Iterator[Drawn]:
+    """Draw one position after another."""
     for position in positions:
         try:
             with DRAWING_LOCK:

@@ -19,23 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("babygpt", "babygpt_course")
 COMMANDS = ("babygpt.cli", "babygpt_course.cli", "babygpt_course.notes")  # docs/shell.md tells of them
 
-INDEX = """# Reference
-
-What a notebook, or a program of yours, imports from `babygpt` and `babygpt_course`: {count} names in {parts}
-parts, each described by its own docstring. Shapes stand beside arguments, with the letters of the whole
-course: B batch, T time, C channels, H heads, D channels of a head.
-
-Whatever is wrong with an input is refused with a `babygpt.errors.BadInput`, a `ValueError` that names the
-value and what would be right. For the commands of the shell, see [From the shell](../docs/shell.md).
-
-{table}
-```{{toctree}}
-:hidden:
-
-{pages}
-```
-"""
-
 
 # ---------------------------------------------------------------- which names there are
 
@@ -172,9 +155,8 @@ def section(name: Name, host: Any = None) -> str:
         return directive("data", name.name, f"```python\n{constant_source(name)}\n```\n", module)
     body = to_html(docstring(thing), link)
     for one, text in borrowed(thing).items():
-        body += (
-            f"<details><summary>{inline(f'`{one}`')} asks for</summary>\n{to_html(text, link)}</details>\n"
-        )
+        title = f"<summary>{inline(f'`{one}`')} asks for</summary>"
+        body += f"<details>{title}\n{to_html(text, link)}</details>\n"
     body += source_line(thing, host)
     if not inspect.isclass(thing):
         return directive("function", name.name + signature(thing), body, module)
@@ -276,7 +258,8 @@ def index_page() -> str:
         listed = f'<p class="names">{links}</p>\n' if links else ""
         rows.append(f"## [`{package}`]({page}.md)\n\n<p>{about}</p>\n{listed}")
     pages = "\n".join(Path(page_of(package)).stem for package in packages())
-    return INDEX.format(count=len(names()), parts=len(packages()), table="\n".join(rows), pages=pages)
+    text = (ROOT / "book" / "reference.md").read_text(encoding="utf-8")
+    return text.format(count=len(names()), parts=len(packages()), table="\n".join(rows), pages=pages)
 
 
 def write_reference(source: Path, host: Any = None) -> None:

@@ -46,9 +46,8 @@ def write_index(app: Sphinx, error: Exception | None) -> None:
     """Write the index of all pages."""
     if error is None:
         pages = sorted(app.env.all_docs)
-        found = {
-            page: list(parts_of((app.outdir / f"{page}.html").read_text(encoding="utf-8"))) for page in pages
-        }
+        texts = {page: (app.outdir / f"{page}.html").read_text(encoding="utf-8") for page in pages}
+        found = {page: list(parts_of(text)) for page, text in texts.items()}
         text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
         (app.outdir / INDEX).write_text(f"const SENTENCES = {text};\n", encoding="utf-8")
 

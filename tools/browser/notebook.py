@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 EXPLORER, DASHBOARD = ".babygpt-explorer", ".babygpt-dashboard"
 COMPUTED = ".explorer"  # that the page draws itself
+Size = tuple[int, int]  # width and height of a window, CSS pixels
+SIZE = (1280, 900)
 ARROWS = ("ArrowRight", "ArrowLeft")
 KERNEL_LIMIT = 60.0  # seconds for a kernel to get ready
 
@@ -34,27 +36,18 @@ class Notebook:
     """A notebook open in JupyterLab, with a kernel that is ready; a context manager that closes it.
 
     page   playwright's page; use it for anything that is not here
-    size   width and height of the window, CSS pixels
-    scale  pixels of the screen for each CSS pixel
+    size   of the window
     dark   whether the page is in JupyterLab's dark theme, on a system that prefers dark pages
+    screen whatever else playwright's `new_page` takes
     Whatever waits raises TimeoutError, with what the page then shows, if it waits too long: for a kernel a
     minute, for other things `timeout` seconds.
     """
 
     def __init__(
-        self,
-        browser: Browser,
-        address: str,
-        path: str,
-        size: tuple[int, int] = (1280, 900),
-        scale: float = 1.0,
-        dark: bool = False,
+        self, browser: Browser, address: str, path: str, size: Size = SIZE, dark: bool = False, **screen: Any
     ) -> None:
-        self.page = browser.new_page(
-            viewport={"width": size[0], "height": size[1]},
-            device_scale_factor=scale,
-            color_scheme="dark" if dark else "light",
-        )
+        screen |= {"viewport": {"width": size[0], "height": size[1]}}
+        self.page = browser.new_page(color_scheme="dark" if dark else "light", **screen)
         self.page.set_default_timeout(60_000)
         self.dark = dark
         lab, _, query = address.partition("?")

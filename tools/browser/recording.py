@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -37,9 +37,6 @@ class DashboardRun:
     longest_still_s: float
     longest_silence_s: float
 
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in asdict(self).items())
-
 
 def dashboard_runs(events: Sequence[Event]) -> list[DashboardRun]:
     """Return how each dashboard of a page moved, in their order, without those that never trained.
@@ -56,12 +53,9 @@ def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
     """Return the worst of several dashboards in each respect. Raises ValueError if there is none."""
     if not runs:
         raise ValueError("no dashboard was seen to train")
-    longest = ("longest_still_s", "longest_silence_s")
-    return {
-        "first_picture_s": max(run.first_picture_s for run in runs),
-        "pictures_per_s": min(run.pictures_per_s for run in runs),
-        **{name: max(getattr(run, name) for run in runs) for name in longest},
-    }
+    slow = ("first_picture_s", "longest_still_s", "longest_silence_s")
+    found = {name: max(getattr(run, name) for run in runs) for name in slow}
+    return found | {"pictures_per_s": min(run.pictures_per_s for run in runs)}
 
 
 def _run_of(events: Sequence[Event]) -> DashboardRun | None:

@@ -20,18 +20,39 @@ START_LIMIT = 60.0  # seconds for JupyterLab to come up
 
 @contextmanager
 def serve_notebooks(notebooks: Mapping[str, str]) -> Iterator[str]:
-    """Show notebooks in a JupyterLab while the context lasts; yields its address.
+    """Show notebooks in a JupyterLab on 127.0.0.1 while the context lasts; yields its address and token.
+
+    Its kernels can import benchmarks/ and tools/.
 
     notebooks  file name -> text of the file
+    Raises TimeoutError with the end of its log if it does not come up.
     """
+    options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
+    options += ["--ServerApp.root_dir=.", "--LabApp.expose_app_in_browser=True"]
+    options += ["--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    folders = {f"JUPYTER_{name.upper()}_DIR": name for name in ("config", "runtime", "data")}
+    folders |= {f"JUPYTERLAB_{name.upper()}_DIR": name for name in ("settings", "workspaces")}
+    folders |= {"IPYTHONDIR": "ipython"}
     with tempfile.TemporaryDirectory(prefix="babygpt-") as folder:
         root, scratch = Path(folder) / "course", Path(folder) / "scratch"
         root.mkdir()
         scratch.mkdir()
         for name, text in notebooks.items():
             (root / name).write_text(text, encoding="utf-8")
-        with jupyterlab(root, scratch) as address:
-            yield address
+        own = {variable: str(scratch / name) for variable, name in folders.items()}
+        env, log = {**os.environ, "PYTHONPATH": str(ROOT), **own}, scratch / "log"
+        command = [sys.executable, "-m", "jupyterlab", *options]
+        with log.open("w", encoding="utf-8") as out:
+            server = subprocess.Popen(command, cwd=root, env=env, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            yield _address(scratch / "runtime", server, log)
+        finally:
+            server.terminate()
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
 
 
 def course_notebook(number: str) -> Path:
@@ -47,42 +68,6 @@ def notebook_text(*cells: str) -> str:
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     code = [v4.new_code_cell(cell, id=f"cell-{i}") for i, cell in enumerate(cells)]
     return v4.writes(v4.new_notebook(cells=code, metadata={"kernelspec": kernel}))
-
-
-@contextmanager
-def jupyterlab(root: Path, scratch: Path) -> Iterator[str]:
-    """Serve a folder by a JupyterLab on 127.0.0.1 while the context lasts; yields its address and token.
-
-    Its kernels can import benchmarks/ and tools/.
-
-    root     the folder that it shows
-    scratch  an empty folder for its settings and log
-    Raises TimeoutError with the end of its log if it does not come up.
-    """
-    options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
-    options += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
-    options += ["--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
-    folders = {f"JUPYTER_{name.upper()}_DIR": name for name in ("config", "runtime", "data")}
-    folders |= {f"JUPYTERLAB_{name.upper()}_DIR": name for name in ("settings", "workspaces")}
-    folders |= {"IPYTHONDIR": "ipython"}
-    own = {variable: str(scratch / name) for variable, name in folders.items()}
-    log = scratch / "log"
-    with log.open("w", encoding="utf-8") as out:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options],
-            env={**os.environ, "PYTHONPATH": str(ROOT), **own},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield _address(scratch / "runtime", server, log)
-    finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
 
 
 def _address(runtime: Path, server: subprocess.Popen[bytes], log: Path) -> str:

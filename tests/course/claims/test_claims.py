@@ -52,9 +52,7 @@ def test_a_fault_has_a_name_where_several_claims_fail_by_it(verdicts):
 
 
 def test_every_claim_says_what_it_rests_on_and_has_a_text_of_its_own():
-    assert [
-        c.text for c in CLAIMS if not (c.quote.strip() and c.translation.strip() and c.scope.strip())
-    ] == []
+    assert all(c.quote.strip() and c.translation.strip() and c.scope.strip() for c in CLAIMS)
     assert len({(c.note, c.text) for c in CLAIMS}) == len(CLAIMS)
 
 

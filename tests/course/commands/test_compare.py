@@ -66,9 +66,7 @@ def test_compare_encodings_goes_on_where_it_stands(run, refused, compared):
         (["--corpus", "no/such/file.txt"], ["no/such/file.txt"]),
     ],
 )
-def test_compare_encodings_refuses_in_one_line_and_writes_nothing(
-    brief, run, refused, tmp_path, corpus, extra, parts
-):
+def test_compare_encodings_refuses_and_writes_nothing(brief, run, refused, tmp_path, corpus, extra, parts):
     out = tmp_path / "out"
     refused(run("compare", "encodings", "--corpus", corpus, *brief, "--out-dir", out, *extra), *parts)
     assert not out.exists()
@@ -112,12 +110,9 @@ def test_compare_generation_measures_both_and_the_truth(refused, generation, tmp
     found = json.loads(output.read_text(), parse_constant=pytest.fail)
     assert list(found["rows"]) == ["rope_seed1", "polar_seed1", "true"]
     assert [len(row["texts"]) for row in found["rows"].values()] == [3, 3, 3]
-    assert {
-        "distinct_1_chars",
-        "distinct_2_words",
-        "repeat_3gram_chars",
-        "entropy_chars",
-    } <= set(found["rows"]["true"]["measures"])
+    assert {"distinct_1_chars", "distinct_2_words", "repeat_3gram_chars", "entropy_chars"} <= set(
+        found["rows"]["true"]["measures"]
+    )
     assert found["settings"]["confidence_threshold"] == 0.95
     before = output.read_bytes()
     refused(generation(output), "exists already", output, "--overwrite")
@@ -157,9 +152,7 @@ def test_compare_generation_wants_models_of_diffusion(train, refused, generation
     assert not (tmp_path / "o.json").exists()
 
 
-def test_models_of_two_corpora_need_one_to_be_named(
-    train, refused, generation, tmp_path, corpus, monkeypatch
-):
+def test_models_of_two_corpora_need_one_named(train, refused, generation, tmp_path, corpus, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other = train("v7-polar")
     refused(generation("o.json", "--polar-weights", other, corpus=None), corpus, "say which --corpus")

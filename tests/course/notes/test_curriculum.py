@@ -166,9 +166,7 @@ def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
     assert locate(there) == there
 
 
-def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(
-    tmp_path: Path, small_corpus: Corpus
-) -> None:
+def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(tmp_path: Path, small_corpus: Corpus):
     """A band of frequencies can be chosen in Python, and not by a flag."""
     stage = small(small_corpus)
     stage.options["band"] = 8

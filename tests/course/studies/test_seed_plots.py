@@ -14,9 +14,7 @@ def ax():
 def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
     gaps = {"none": {"2": [0.1, 0.2], "4": [0.3, 0.4]}, "Fourier": {"2": [-0.001, 0.0], "4": [1.0, 1.1]}}
     seed_plots.draw_gaps(ax, {**gaps, "random": {}}, "what company costs", {"Fourier": {"4": [0.6, 0.7]}})
-    shown = sorted(
-        (line.get_ydata()[0], *line.get_xdata()) for line in ax.get_lines() if len(line.get_xdata())
-    )
+    shown = sorted((it.get_ydata()[0], *it.get_xdata()) for it in ax.get_lines() if len(it.get_xdata()))
     assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1), (1.25, 0.6, 0.7)]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier", "random"]

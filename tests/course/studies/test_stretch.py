@@ -38,9 +38,7 @@ def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch:
         seen[title.removesuffix(", fine-tuned")] = steps
 
     model = stretch.trained_arm("v4", TINY, seed=1)
-    monkeypatch.setattr(
-        stretch, "train", lambda model, objective, how: (objective.block_size, how.batch_size)
-    )
+    monkeypatch.setattr(stretch, "train", lambda _, objective, how: (objective.block_size, how.batch_size))
     monkeypatch.setattr(stretch, "finish", spy)
     for method in TUNED:
         stretch.fine_tuned(model, method, TINY, seed=1)
@@ -66,9 +64,7 @@ def test_an_adjusted_yarn_changes_the_ramp_or_the_temperature_alone() -> None:
     ):
         torch.testing.assert_close(own.frequencies(), like.frequencies())
         norms = (own.transform_qk(q, k, at)[0].norm(dim=-1) / q.norm(dim=-1)).flatten()
-        torch.testing.assert_close(
-            norms, torch.full((7,), 1 + 0.1 * math.log(FACTOR) if own.sharper else 1.0)
-        )
+        torch.testing.assert_close(norms, torch.full([7], 1 + 0.1 * math.log(FACTOR) if own.sharper else 1.0))
 
 
 def test_with_two_turns_the_pairs_that_turn_twice_in_a_window_stay() -> None:
@@ -77,9 +73,8 @@ def test_with_two_turns_the_pairs_that_turn_twice_in_a_window_stay() -> None:
     turns = BLOCK * plain / (2 * math.pi)
     assert (slower[turns >= FEW_TURNS] == 1).all()
     torch.testing.assert_close(slower[turns < 0.9], torch.full_like(slower[turns < 0.9], FACTOR))
-    assert (
-        stretch.untuned(stretch.trained_arm("v4", TINY, seed=1), stretch.TWICE).encoding.factor == 2 * FACTOR
-    )
+    twice = stretch.untuned(stretch.trained_arm("v4", TINY, seed=1), stretch.TWICE)
+    assert twice.encoding.factor == 2 * FACTOR
 
 
 def test_public_starts_are_drawn_anew_from_each_seed() -> None:

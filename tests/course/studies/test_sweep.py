@@ -24,10 +24,7 @@ def test_all_variants_of_a_seed_come_before_the_next_seed():
     found = sweep(("a", "b"), (1, 2), run)
     assert runs == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
     assert found == {"a": {"loss": ["a1", "a2"]}, "b": {"loss": ["b1", "b2"], "kernel": [1, 2]}}
-    assert by_measurement(found) == {
-        "kernel": {"b": [1, 2]},
-        "loss": {"a": ["a1", "a2"], "b": ["b1", "b2"]},
-    }
+    assert by_measurement(found) == {"kernel": {"b": [1, 2]}, "loss": {"a": ["a1", "a2"], "b": ["b1", "b2"]}}
 
 
 def test_a_seed_decides_weights_and_batches():

@@ -81,9 +81,7 @@ def test_cores_are_shared_out(cores, workers, each, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "chosen", "threads"), [({}, False, 1), ({"cpus_per_task": 4}, False, 4), ({}, True, 64)]
 )
-def test_a_job_takes_the_cores_it_asked_for_or_the_threads_somebody_chose(
-    options, chosen, threads, monkeypatch, tmp_path
-):
+def test_a_job_takes_its_cores_or_the_chosen_threads(options, chosen, threads, monkeypatch, tmp_path):
     submitit = pytest.importorskip("submitit")
 
     class Executor:
