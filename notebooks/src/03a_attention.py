@@ -152,6 +152,7 @@ for D in (4, 64, 1024):
 close = [abs(products.var().item() / size - 1) < 0.1 for size in (1, D**0.5, D, D**2)]
 variance_guess.compare(growth[close.index(True)])
 
+
 # %% [markdown]
 # Each product has variance 1, and variances of independent terms add up to $D$. A typical score is therefore $\sqrt D$ in size: 32 for $D$ = 1024. Such scores saturate the softmax: nearly all weight falls on one key, chosen by chance.
 #
@@ -173,6 +174,7 @@ for factor in (1, 2):
     best = math.exp(factor * math.sqrt(24))
     print(f"factor {factor}: the perfect key gets {best / (best + 63):.1%} of the attention")
 assert SHARPNESS == 2
+
 
 # %% [markdown]
 # With 1/√D alone, a third of the attention goes to keys that do not fit. A factor of 2 makes a sharp choice possible. Henry et al. learn this factor; ours is fixed, and the package calls it `SHARPNESS`.
