@@ -71,7 +71,7 @@ for ax, title, y, marks in zip(axes, titles, (scores, weights, mix), (text, text
 plt.show()
 
 # %% [markdown]
-# The blank gives *a* a share of 45% and *b* 23%. It answers *a*, and that is right. You will soon see how little this means.
+# The mix is the answer of this little model: *a* has a share of 45%, and *b* 23%. It chooses *a*, and that is right. You will soon see how little this means.
 #
 # ## Scores, weights, mix
 #
@@ -104,7 +104,7 @@ plt.show()
 #
 # ## Exchange two names
 #
-# Now we exchange the two names in the first sentence only: *ben chased ada. who chased ben?* Nobody did. Each letter keeps its query, key and value.
+# Now we exchange the two names in the first sentence only: *ben chased ada. who chased ben?* In this story nobody did. Each letter keeps its query, key and value.
 
 # %%
 exchange_guess = live.predict(
@@ -156,7 +156,7 @@ variance_guess.compare(growth[close.index(True)])
 # %% [markdown]
 # Each product has variance 1, and variances of independent terms add up to $D$. A typical score is therefore $\sqrt D$ in size: 32 for $D$ = 1024. Such scores saturate the softmax: nearly all weight falls on one key, chosen by chance.
 #
-# A saturated softmax hardly learns. A weight $w$ changes with its score by $w(1 - w)$, which is about 0 for $w$ near 0 or 1. Almost no [gradient](../docs/glossary.md#gradient) reaches queries and keys. Dividing by $\sqrt D$ brings the variance back to 1 for every $D$ (Vaswani et al. 2017).
+# A saturated softmax hardly learns. The slope of a weight $w$, as a function of its score, is $w(1 - w)$. It is about 0 for $w$ near 0 or 1, so almost no [gradient](../docs/glossary.md#gradient) reaches queries and keys. Dividing by $\sqrt D$ brings the variance back to 1 for every $D$ (Vaswani et al. 2017).
 #
 # ## Why our models multiply by 2
 #
@@ -318,13 +318,13 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 #
 # Many models put a *beginning-of-sequence* token (BOS) before every text. With such a mark (*marked start*), 9 and 13 of 20 seeds learn it. Whether it helps is undecided.
 #
-# ## The mask gives order away
+# ## Where the order comes from
 #
 # How can two layers see order? We test models with random numbers. `order_blind` shuffles all tokens before the last one, and checks whether the last prediction changes. We compare causal models with models without a mask, whose tokens look **both ways**.
 
 # %%
-without = ["blind at any depth", "sees order from two layers on", "sees order from three layers on"]
-depth_guess = live.predict("What do you expect of a model without a mask?", without)
+without = ["no, at no depth", "yes, from two layers on", "yes, from three layers on"]
+depth_guess = live.predict("Does a model without a mask see order?", without)
 depth_guess
 
 # %% tags=["answer"]
@@ -345,7 +345,7 @@ assert seers == {"causal": [2, 3], "both ways": []}
 # %% [markdown]
 # Without the mask a model is blind at any depth. A causal model sees order from two layers on, even before training. Haviv et al. 2022 found this in trained models; Kazemnejad et al. 2023 proved that one causal layer can recover positions, given a BOS token.
 #
-# Look at the first column of the mask's picture again. Letters with the query (0, 0) give the first letter the weights 1, 1/2, 1/3 and so on. If the first letter has the value 1 and all others 0, the mix of token $t$, counted from 0, is $1/(t + 1)$: **the mask is a clock**. The second layer can read such numbers. Without a mask every token gets the same average.
+# Look at the first column of the mask's picture again. Letters with the query (0, 0) give the first letter the weights 1, 1/2, 1/3 and so on. If the first letter has the value 1 and all others 0, the mix of token $t$, counted from 0, is $1/(t + 1)$: **the mask is a clock**. A second layer can read such numbers. Without a mask all tokens get the same average.
 #
 # ## Take the mask away
 #
@@ -400,7 +400,7 @@ assert shares[2] == shares[0]
 live.attention(models["two layers"], tokenizer, "A fed B. whom? ")
 
 # %% [markdown]
-# Such pictures show what a head reads. Whether the model needs it, only an ablation tells.
+# Such pictures show what a head reads. Only an ablation shows whether the model needs it.
 #
 # How did your guesses do?
 
