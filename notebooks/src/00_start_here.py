@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *ada chased ben* and *ben chased ada* hold the same letters. Only their order tells who chased whom. [Attention](../docs/glossary.md#attention), the heart of every GPT, compares [tokens](../docs/glossary.md#token) in pairs, and nothing in a comparison says which token came first. We have to tell the model. This course builds seven ways to do it, trains each on your computer, and measures what it can do.
+# *ada chased ben* and *ben chased ada* hold the same letters. Only their order tells who chased whom. [Attention](../docs/glossary.md#attention), the heart of every GPT, compares [tokens](../docs/glossary.md#token) in pairs, and nothing in a comparison says which token came first. A model that only looks backwards can infer a little about order, as lesson 03a shows. The rest we have to tell it. This course builds seven ways to do it, trains each on your computer, and measures what it can do.
 #
 # **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. You need no GPU. **Takes:** about 30 seconds to run on two cores, about 23 minutes to read and guess; the exercises about 22 more, and 12 for those marked *stretch*.
 

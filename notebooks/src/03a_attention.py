@@ -16,7 +16,7 @@
 # 1. follow one token from scores to an answer,
 # 2. build the Transformer of all later lessons, and count its cost,
 # 3. train two small models on a question that needs order,
-# 4. find out how a model without position encoding can still see order.
+# 4. find out how a model without position encoding sees order.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 22 more, and 20 for those marked *stretch*.
 
@@ -71,7 +71,7 @@ for ax, title, y, marks in zip(axes, titles, (scores, weights, mix), (text, text
 plt.show()
 
 # %% [markdown]
-# The mix is the answer of this little model: *a* has a share of 45%, and *b* 23%. It chooses *a*, and that is right. You will soon see how little this means.
+# The mix is the answer of this little model: *a* has a share of 45%, and *b* 23%. It chooses *a*, which is right. This means little, as you will see.
 #
 # ## Scores, weights, mix
 #
@@ -410,7 +410,7 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# In a new cell, `lesson_03a.ATTENTION.hint()` gives one hint at a time, and `.solution()` shows one way to do it. Try them without scrolling up.
+# In a new cell, `lesson_03a.ATTENTION.hint()` gives one hint at a time, and `.solution()` shows one way to do it.
 
 # %%
 lesson_03a.ATTENTION
