@@ -13,7 +13,7 @@
 #
 # *ada chased ben* and *ben chased ada* hold the same letters. Only their order tells who chased whom. [Attention](../docs/glossary.md#attention), the heart of every GPT, compares [tokens](../docs/glossary.md#token) in pairs, and nothing in a comparison says which token came first. A model that only looks backwards can infer a little about order, as lesson 03a shows. The rest we have to tell it. This course builds seven ways to do it, trains each on your computer, and measures what it can do.
 #
-# **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. You need no GPU. **Takes:** about 30 seconds to run on two cores, about 23 minutes to read and guess; the exercises about 22 more, and 12 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. You need no GPU. **Takes:** about 30 seconds to run on two cores, about 20 minutes to read and guess; the exercises about 22 more, and 12 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -155,7 +155,7 @@ ax.set(title=f"The model loses {losses.mean():.2f} nats per character here", yla
 plt.show()
 
 # %% [markdown]
-# Tall bars mark surprises. Names in the tales have four letters, so *ada* and *ben* end too early for this model. Most letters in the middle of *chased* are cheap, because the model knows the word.
+# Tall bars mark surprises. Names in the tales have four letters, so *ada* and *ben* end too early for this model. The last letters of *chased* are cheap, because the model knows the word.
 #
 # The loss of a model is the mean over a long text. Its exponential, the [perplexity](../docs/glossary.md#perplexity), is easier to imagine: it is the number of equally likely characters among which the model chooses. A grammar wrote our text, so we know two limits *exactly*:
 #
