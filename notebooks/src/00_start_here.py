@@ -41,7 +41,7 @@ live.rotary()
 # %% [markdown]
 # Both hands turn, and the angle between them stays the same. Now drag the red **k**: the angle changes with the **distance** between the tokens. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later. Its hands point elsewhere, and their angle is the same. So the angle tells the model how far apart two tokens are, wherever they stand.
 #
-# One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one), and <span class="light-score">the curve</span> combines them all. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
+# One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one). <span class="light-score">The curve</span> adds them all up, for a query that equals its key. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
 
 # %%
 hands = np.exp(0.3j * np.arange(100))  # 100 positions as points on a circle of complex numbers
@@ -88,6 +88,8 @@ assert sorted(story.prompt) == sorted(mirror_story.prompt)
 
 # %% [markdown]
 # Sorted by letter, both stories are the same string, but their answers differ. A model that ignores order gives the same answer twice, and is right exactly once. So **50%** means: no knowledge of order.
+#
+# The tales also exist in Chinese. There our favourite pair is 我爱你, *I love you*, and its mirror 你爱我, *you love me*.
 #
 # ## Your first model
 #
@@ -248,7 +250,7 @@ plt.show()
 larger_guess.compare(outcomes[0 if known["nope"] > 9 else 1 if known["v4"] > 9 else 2])
 
 # %% [markdown]
-# Each dot is one trained model. v4 answers more than nine of ten questions from 11 of 12 seeds; one run stayed near chance. All twelve models without a position encoding are near chance, at this size and after 600 steps. (Notebook 04 asks for more: there v4 has to write the name, letter by letter.)
+# Each dot is one trained model. v4 answers more than nine of ten questions from 11 of 12 seeds; one run stayed near chance. All twelve models without a position encoding are near chance, at this size and after 600 steps. These runs have more steps, more channels and simpler stories than ours, and we did not measure which of the three matters most.
 #
 # This is how the course works. We ask a question, make a prediction, train, and count, always with several seeds.
 #
