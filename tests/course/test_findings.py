@@ -43,7 +43,7 @@ def test_00_v4_knows_who_did_it_and_its_twin_without_a_code_does_not():
 
 def test_00_a_cut_window_costs_the_best_reader_more_than_the_floor():
     floors = load_results("floors")
-    assert np.mean(floors["mean"]["tales"][:96]) - floors["floor"]["tales"] > 0.1
+    assert np.mean(floors["mean"]["tales"][:96]) - floors["floor"]["tales"] == pytest.approx(0.17, abs=0.005)
 
 
 def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_story():
@@ -54,8 +54,10 @@ def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_
 
 
 def test_03a_two_layers_learn_order_from_some_seeds_and_one_layer_from_none():
-    learned = {arm: sum(share > 0.9 for share in shares) for arm, shares in ORDER["fed"].items()}
-    assert list(learned.values()) == [0, 0, 8, 12, 4, 8]  # one layer, two, two and a mark: 300 and 600 steps
+    stored = ORDER["fed"], load_results("fresh/order")["fed"]
+    learned = [[sum(share > 0.9 for share in shares) for shares in fed.values()] for fed in stored]
+    assert learned[0] == [0, 0, 8, 12, 4, 8]  # one layer, two, two and a mark: 300 and 600 steps
+    assert [*np.sum(learned, axis=0)] == [0, 0, 9, 17, 9, 13]  # of 20 seeds
     assert min(ORDER["failed"]["again, 600 steps"]) > 0.98
     assert set(ORDER["fed"]["one layer, 600 steps"]) == {0.5}
 
