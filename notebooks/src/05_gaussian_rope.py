@@ -18,7 +18,7 @@
 # 3. train **v5**, a model with a corrected kernel,
 # 4. test how far back each model reads.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 40 seconds to run on two cores, about 25 minutes to read and guess; the exercises about 30 more, and 15 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 40 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 30 more, and 15 for those marked *stretch*.
 
 # %%
 import matplotlib.pyplot as plt
@@ -94,7 +94,7 @@ rows = [(str(s), *(f"{on_name(s, kernel):.0%}" for kernel in kernels)) for s in 
 Table(("score of the first letter", "its attention without K", "with K"), rows, stable=3)
 
 # %% [markdown]
-# Take the line of 5. Without K the first letter weighs $e^5 = 148$ and each other letter 1: 148 / 179 is 83%. With K the first letter weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. That leaves 54%. **A high score overrules the kernel, and a low score does not.** The highest score in our models, with 24 channels a head, is $2\sqrt{24} = 9.8$, because queries and keys are [normalised](../docs/glossary.md#norm).
+# Take the line of 5. Without K the first letter weighs $e^5 = 148$ and each other letter 1: 148 / 179 is 83%. With K the first letter weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4. That leaves 54%. **A high score overrules the kernel, and a low score does not.** The highest score in our models, with 24 channels a head, is $2\sqrt{24} = 9.8$, because queries and keys are [normalised](../docs/glossary.md#norm).
 
 # %%
 effects = ["they all double", "near tokens gain, and far tokens lose", "nothing"]
@@ -246,7 +246,7 @@ fixed_guess.compare(round(100 * right["v5 fixed"]))
 #
 # ## One question, number by number
 #
-# First, follow a question through your model with the fixed kernel. We take the head that looks most at the right name. The table lists three keys for the last query: the first letters of both names, and its own position, whose score is set to 0.
+# Follow a question through your model with the fixed kernel. We take the head that looks most at the right name. The table lists three keys for the last query: the first letters of both names, and its own position, whose score is set to 0.
 
 # %% tags=["nbval-ignore-output"]
 ids, last = tokenizer.encode(ask.prompt), len(ask.prompt) - 1
