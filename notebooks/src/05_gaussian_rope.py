@@ -41,6 +41,7 @@ from babygpt_course.studies.paired import RULE, beside, decided_side
 plots.set_style()
 live.gaussian()
 
+
 # %% [markdown]
 # <span class="light-kernel">The first panel</span> draws the kernel K with its two parts. <span class="light-scores">The second</span> holds the [score](../docs/glossary.md#score) of every query with every key. <span class="light-attention">The third</span> shows where the query on the marked line looks, and in grey where it would look without K.
 #
@@ -55,7 +56,6 @@ live.gaussian()
 # $$K(d) = \alpha_1\, e^{-d^2/2\sigma_1^2} + \alpha_2\, e^{-d^2/2\sigma_2^2},\qquad \alpha = (0.7,\ 0.3),\quad \sigma = (5,\ 20).$$
 #
 # The width [σ](../docs/glossary.md#sigma) is a distance in tokens. At distance σ a Gaussian has fallen to 0.61 of its height, and at 3σ to 0.01.
-
 
 # %%
 def K(d, alphas=(0.7, 0.3), sigmas=(5.0, 20.0)):
