@@ -283,7 +283,7 @@ fig, axes = plt.subplots(1, 2, figsize=(13, 4.6))
 study.draw_race(axes[0], results)
 study.draw_answers(axes[1], results)
 apart = [np.mean(gaps[1200][name]) for name in ("v5", "v5 fixed")]
-axes[0].set_title(f"After 1200 steps v5 lies {apart[0]:+.2f} nats from v4, v5 fixed {apart[1]:+.2f}")
+axes[0].set_title(f"After 1200 steps v5 is {apart[0]:.2f} nats above v4, v5 fixed {apart[1]:.2f}")
 plt.show()
 sides = {name: [decided_side(gaps[steps][name]) for steps in gaps] for name in ("v5 fixed", "v5")}
 print(f"loss beside v4's after {', '.join(map(str, gaps))} steps: {sides}\n{RULE}")
@@ -318,7 +318,7 @@ fig, ax = plt.subplots(figsize=(8, 4.2))
 study.draw_reach(ax, results)
 ends = {v: [k["hundredth"] for (k,) in first["1200"][v]["kernel"]] for v in ("v5", "v5 late")}
 narrow, open_ = max(ends["v5"]), min(ends["v5 late"])
-ax.set_title(f"In 1200 steps K ends within {narrow} tokens, and trained late beyond {open_ - 1}")
+ax.set_title(f"In 1200 steps K closes to {narrow} tokens or fewer; trained late it keeps {open_} or more")
 plt.show()
 
 # %% [markdown]
