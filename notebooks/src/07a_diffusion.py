@@ -11,18 +11,16 @@
 #
 # **Can a model write in any order, and what does a text cost then?**
 #
-# v1 to v6 write one character after another and never look ahead. The model of this lesson gets a text with holes, looks at both sides, and fills the holes in any order. Its position code is RoPE, which you know; lesson 07b replaces it. You will
+# v1 to v6 write one character after another and never look ahead. The model of this lesson gets a text with holes, looks at both sides, and fills the holes in any order. Its position code is RoPE, as in lesson 04. You will
 #
 # 1. see what one training step masks, and train a model,
 # 2. compute by hand what a word of two letters costs,
-# 3. watch the model write, in several orders and at several temperatures,
+# 3. watch the model write in several orders,
 # 4. find out whether remasking does more than a lower temperature.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 30 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
-import math
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -37,7 +35,7 @@ from babygpt_course.studies import paired, remasking
 from babygpt_course.studies.results import load_results
 
 # %% [markdown]
-# Here is one sentence as training could show it on four occasions. A dark square is a hole: its character was replaced by ░, the [MASK token](../docs/glossary.md#mask-token).
+# Training can show a sentence in these ways. A dark square is a hole: its character was replaced by ░, the [MASK token](../docs/glossary.md#mask-token).
 
 # %%
 plots.set_style()
@@ -51,24 +49,23 @@ hidden = holes == tokenizer.mask_id
 # %%
 fig, ax = plt.subplots(figsize=(10, 1.8))
 shade = np.where(hidden, 0.0, np.nan).flatten()
-counts = ", ".join(str(n) for n in hidden.sum(dim=1).tolist())
-title = f"Of 36 characters {counts} are masked"
+few, *_, many = hidden.sum(dim=1).tolist()
+title = f"With {few} of 36 characters masked you can read the sentence, with {many} you cannot"
 plots.draw_text(ax, tokenizer.decode(holes.flatten()), shade, title, columns=36, size=12)
+fig.axes[1].remove()  # the colour bar: these colours are no probabilities
 ax.set_yticks(range(4), [f"rate {t:.0%}" for t in rates])
 plt.show()
 
 # %% [markdown]
-# In the first row the model can spell out the sentence. In the last row it can only name what is frequent.
-#
 # ## What a training step masks
 #
-# A model learns to fill holes by filling holes ([denoising](../docs/glossary.md#denoising)). A training step takes 32 texts of 64 characters. For each text it
+# A model learns to fill holes by filling holes ([denoising](../docs/glossary.md#denoising)). A training step takes 12 texts of 64 characters. For each text it
 #
 # 1. draws a **masking rate** $t$, evenly between 0 and 1,
 # 2. replaces each character by MASK with probability $t$,
 # 3. asks the model for the character behind each hole.
 #
-# The loss is the mean of $-\log p$ over all holes of the batch. All other positions have the target −100, which PyTorch's loss leaves out. These three lines do the same as the package:
+# The loss is the mean of $-\log p$ over all holes of the batch. All other positions have the target −100, which PyTorch's loss leaves out. By hand, and compared with the package:
 
 # %%
 masked = torch.rand(four.shape, generator=torch.Generator().manual_seed(1)) < rates[:, None]
@@ -91,15 +88,15 @@ common = 0 if middle > 0.4 else 1
 often_guess.compare(often_guess.options[2 if np.ptp(thirds) < 0.04 else common])
 
 # %% [markdown]
-# A third each. With a fixed rate of one half, 97 of 100 texts would have 24 to 40 holes. But the rate itself is drawn, and then $l$ holes among $n$ characters have the probability
+# A third each. With a fixed rate of one half, 97 of 100 texts would have 24 to 40 holes. But the rate is drawn too. Then $l$ holes among $n$ characters have the probability
 #
 # $$\binom{n}{l}\int_0^1 t^l(1-t)^{n-l}\,dt = \frac{1}{n+1},$$
 #
-# which is the same for every $l$. So one model must learn all these tasks equally often.
+# the same for every $l$. One model must fill few holes and many, equally often.
 #
 # ## Train it
 #
-# The model has two layers of 96 channels and windows of 64. It has no causal [mask](../docs/glossary.md#mask), so each token sees both sides ([bidirectional](../docs/glossary.md#bidirectional)). In these tales all names have four letters. The right panel shows two lines with holes, filled with the likeliest characters. The colour says how sure the model is. Read on while it trains.
+# The model has two layers of 96 channels and no causal [mask](../docs/glossary.md#mask), so each token sees both sides ([bidirectional](../docs/glossary.md#bidirectional)). In these tales all names have four letters. The right panel shows a text with holes, filled with the likeliest characters. Read on while it trains.
 
 # %%
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
@@ -114,9 +111,9 @@ run = live.train(model, objective, recipe, "fills in", watches=[fills])
 # %% [markdown]
 # ## What does a word cost?
 #
-# The losses of v1 to v6 add up to $-\log p(\text{text})$: what the text costs, in [nats](../docs/glossary.md#nats). That is so because these models write in one order. A model that fills holes has no fixed order, and a text has many sets of holes. Which of their losses should we add?
+# v1 to v6 write in one order, so their losses add up to $-\log p(\text{text})$: what the text costs, in [nats](../docs/glossary.md#nats). A model that fills holes has no fixed order, and a text has many sets of holes. Which losses should we add?
 #
-# We take words of two letters. `aa`, `ab`, `ba` and `bb` have the probabilities 0.5, 0.1, 0.05 and 0.35. A model that knows everything gives these answers:
+# Take words of two letters. `aa`, `ab`, `ba` and `bb` have the probabilities 0.5, 0.1, 0.05 and 0.35. A model that knows all this gives these answers:
 
 # %%
 P = torch.tensor([[0.50, 0.10], [0.05, 0.35]])  # row: first letter, column: second letter; 0 is a, 1 is b
@@ -127,24 +124,24 @@ rows += [(f"{seen}░", "second", *(f"{p:.3f}" for p in second[i])) for i, seen 
 Table(("the model sees", "letter", "p of a", "p of b"), rows, stable=4)
 
 # %% [markdown]
-# Check one line. The second letter is *b* with probability 0.1 + 0.35 = 0.45. So if *b* is seen, the first letter is *a* with probability 0.1 / 0.45 = 0.222.
+# Check one line. The second letter is *b* with probability 0.1 + 0.35 = 0.45. If *b* is seen, the first is *a* with probability 0.1 / 0.45 = 0.222.
 #
 # The word `ab` can be written in two orders:
 #
 # - left first: p(a) · p(b | a seen) = 0.6 · 0.167 = 0.1,
 # - right first: p(b) · p(a | b seen) = 0.45 · 0.222 = 0.1.
 #
-# Both give 0.1, so the word costs −log 0.1 = 2.303 nats. The mean of both orders is 2.303 too. Written with the losses of the three sets of holes `░b`, `a░` and `░░`, this mean is
+# Both give 0.1, so the word costs −log 0.1 = 2.303 nats, and so does the mean of both orders. In losses of the sets of holes `░b`, `a░` and `░░` this mean is
 #
 # $$\tfrac12\,\underbrace{1.504}_{░b} + \tfrac12\,\underbrace{1.792}_{a░} + \tfrac12\,\big(\underbrace{0.511 + 0.799}_{░░}\big) = 2.303.$$
 #
-# **Every set of holes has the weight one half.** The sum is called the [NELBO](../docs/glossary.md#nelbo), short for negative evidence lower bound.
+# **Each set of holes has the weight one half.** The sum is the [NELBO](../docs/glossary.md#nelbo), negative evidence lower bound.
 #
-# Random masks give the same weights if each loss is divided by $t$. At the rate $t$ only the first letter is masked with probability $t(1-t)$, and both are masked with probability $t^2$. Averaged over $t$, the weights are
+# Random masks give the same weights if losses are divided by $t$. Only the first letter is masked with probability $t(1-t)$, and both with $t^2$. Averaged over $t$, the weights are
 #
 # $$\int_0^1 \tfrac1t\,t(1-t)\,dt = \tfrac12 \quad\text{and}\quad \int_0^1 \tfrac1t\,t^2\,dt = \tfrac12.$$
 #
-# This is why MDLM and LLaDA train with weights $1/t$. In a text of $n$ letters a set of $l$ holes gets $1/\big(l\binom nl\big)$; the first exercise is about that.
+# This is why MDLM and LLaDA train with weights $1/t$. Among $n$ letters a set of $l$ holes gets $1/\big(l\binom nl\big)$, as in the first exercise.
 
 # %%
 words = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])  # aa, ab, ba, bb
@@ -166,7 +163,7 @@ class TwoLetters(torch.nn.Module):
 
 # %%
 def losses_of(first, second):
-    """Losses of the sets ░b, a░ and ░░ for each word, each summed over its holes: three of (4,)."""
+    """Return the losses of the sets ░b, a░ and ░░ for each word, each summed over its holes: three of (4,)."""
     x, y = words.T
     return -first[x, y].log(), -second[x, y].log(), -first[x, 2].log() - second[2, y].log()
 
@@ -178,11 +175,11 @@ assert torch.allclose(nelbo_by_hand, exact, atol=1e-5)
 assert torch.allclose(nelbo_by_hand, -P.flatten().log(), atol=1e-5)
 
 # %% [markdown]
-# Both checks pass: our sum is the package's NELBO, and for this model it is exactly what each word costs.
+# Our sum is the package's NELBO, and for this model it is exactly what each word costs.
 #
-# ## Why the training loss is no price
+# ## Why the training loss is not the cost
 #
-# Our training step does not divide by $t$. At $t = 0.01$ a hole would weigh 100 times as much as at $t = 1$, and the loss would jump from batch to batch. So we take the plain mean over all holes of a batch, as BERT did. We call it *pooled*.
+# Our training does not divide by $t$. At $t = 0.01$ a hole would weigh 100 times as much as at $t = 1$, and the loss would jump from batch to batch. We take the *pooled* mean, over all holes of a batch, as BERT did.
 
 # %%
 pooled_guess = live.predict(
@@ -202,13 +199,13 @@ above, below = (bool((sign * (pooled + P.flatten().log()) > 0.01).any()) for sig
 pooled_guess.compare(pooled_guess.options[2 if above and below else 1 if above else 0])
 
 # %% [markdown]
-# `ab` costs 2.303, and its pooled mean is 1.972. The masking `░░` has two holes, so the pooled mean counts it twice, and its losses are small for `ab`. If you first average over the holes of each text, and then over texts, every number of holes counts equally. That gives the NELBO again.
+# `ab` costs 2.303, and its pooled mean is 1.972. The masking `░░` has two holes, so the pooled mean counts it twice, and its losses are small for `ab`. If you average over the holes of each text first, every number of holes counts equally. This gives the NELBO again.
 #
-# So the pooled mean is good for training, but it is not a cost. **Never compare it with a loss of v1 to v6.** Compare the NELBO, and say that it is a bound.
+# **Never compare a pooled mean with a loss of v1 to v6.** Compare the NELBO, and call it a bound.
 #
 # ## When two orders contradict each other
 #
-# The all-knowing model gives `ab` the same probability in both orders. *Hasty* does not: it names the first letter without a look at the second. Left first, it still writes `ab` with probability 0.1. Right first, it writes `ab` with probability 0.45 · 0.6 = 0.27.
+# *Hasty* names the first letter without a look at the second. Left first, it still writes `ab` with probability 0.1. Right first, it writes `ab` with probability 0.45 · 0.6 = 0.27.
 
 # %%
 hasty_guess = live.predict(
@@ -231,11 +228,11 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 # %% [markdown]
 # For `ab` the coin gives the probability (0.1 + 0.27) / 2 = 0.185, which costs 1.687 nats. The NELBO is the mean of −log 0.1 and −log 0.27, which is 1.806. A mean of −log is never below −log of the mean. So **the NELBO is an upper bound** on the cost. It is *loose* where orders contradict each other: for `ba` by a quarter of a nat.
 #
-# How loose is it for a trained model? We do not know, since 64 letters have $64!$ orders. One could draw $k$ orders and take −log of their mean probability. On average that is a bound too, and a tighter one (Burda et al. 2016). We have not done it.
+# How loose is it for a trained model? We cannot say, since 64 letters have $64!$ orders. One could draw some orders and take −log of their mean probability. On average this is a tighter bound (Burda et al. 2016); we have not done it.
 #
 # ## What has our model learned?
 #
-# The next cell waits until training has ended. Then it asks for all holes of one sentence at once.
+# The next cell waits for the end of the training, then shows one sentence.
 
 # %% tags=["nbval-ignore-output"]
 run.result()
@@ -251,7 +248,8 @@ Table(("hidden", "likeliest characters, with p", "loss (nats)"), rows, stable=1)
 
 
 # %% [markdown]
-# The mean of the last column would be this sentence's loss in a training step. The *w* of the answer can only be copied from the beginning. How does the loss depend on the masking rate?
+# The mean of the last column would be the training loss of this sentence. The *w* can be copied from the beginning. A model that does not copy has 16 first letters to choose from, and −log(1/16) = 2.77.
+
 
 # %% tags=["nbval-ignore-output"]
 def loss_at(t, windows=32):
@@ -275,7 +273,7 @@ plots.draw_curves(ax, 100 * shares, curves, title, "masked (%)", "loss (nats per
 plt.show()
 
 # %% [markdown]
-# Where everything is masked, the model has nothing to look at, and letter frequencies are all it can know. The NELBO is one number for all rates, in nats per character of *text*. Beside it stands the [floor](../docs/glossary.md#floor), the cost for a reader who knows the whole grammar:
+# The NELBO is one number for all rates, in nats per character of *text*. The [floor](../docs/glossary.md#floor) is the cost for a reader who knows the grammar:
 
 # %% tags=["nbval-ignore-output"]
 bound, error = metrics.nelbo(model, corpus.val[:8192])
@@ -283,16 +281,16 @@ pooled, _ = metrics.masked_losses(model, corpus.val[:8192])
 print(f"floor {corpus.floor:.2f}, NELBO {bound:.2f} ± {error:.2f}, pooled mean {pooled:.2f}")
 
 # %% [markdown]
-# v4 learns one order, this model learns all of them, and its number is only an upper bound. Lesson 08 compares them at equal budgets.
+# v4 learns one order, this model all of them, and its number is only an upper bound.
 #
 # ## Watch it write
 #
-# The model looks at all holes at once. Its [confidence](../docs/glossary.md#confidence) in a hole is the probability of the likeliest character there. At each step it fills every hole whose confidence reaches the [threshold](../docs/glossary.md#threshold), and always the surest one. This order is called *surest first*. Then it looks again.
+# The model's [confidence](../docs/glossary.md#confidence) in a hole is the probability of the likeliest character there. Each step fills every hole whose confidence reaches the [threshold](../docs/glossary.md#threshold), and always the surest one. This order is *surest first*.
 #
-# - Move **step** slowly. By the grammar the last letter of a name is certain, the third is *l* or *r*, and the first is one of sixteen. Which appear last?
-# - Lower the **threshold**: the text takes fewer steps. What becomes of it?
-# - Change the [temperature](../docs/glossary.md#temperature). Temperature 0.5 squares all probabilities and divides by their sum: 0.6, 0.3 and 0.1 become 0.78, 0.20 and 0.02. Above 1, rare letters come more often. [Top-k](../docs/glossary.md#top-k) allows only the k likeliest.
-# - Type a text of your own, with a `_` for each hole.
+# - Move **step** slowly. The last letter of a name is always *a*, the third is *l* or *r*, the first is one of sixteen. Which appear last?
+# - Lower the **threshold**. What becomes of the text?
+# - Change the [temperature](../docs/glossary.md#temperature). At 0.5 all probabilities are squared and divided by their sum: 0.6, 0.3 and 0.1 become 0.78, 0.20 and 0.02. [Top-k](../docs/glossary.md#top-k) allows only the k likeliest.
+# - Type your own text, with a `_` for each hole.
 
 # %% tags=["nbval-ignore-output"]
 live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
@@ -308,7 +306,7 @@ invariants.promises([promise(model, prompt) for promise in keep])
 # %% [markdown]
 # ## What haste costs
 #
-# First the all-knowing model, which makes no errors. From `░░` it writes one letter a step, and each word comes as often as it should. Now both letters appear in the same step, each drawn with its true probability.
+# If the all-knowing model writes one letter a step, each word comes as often as it should. Now both letters appear in the same step, each drawn with its true probability.
 
 # %%
 once_guess = live.predict(
@@ -335,9 +333,9 @@ display(Table(("word", "should be", "one letter a step", "both at once"), rows, 
 once_guess.compare(100 * round(float(together[1]), 3))
 
 # %% [markdown]
-# The first letter is *a* in 60% of the words, the second is *b* in 45%, and 0.6 · 0.45 = 27%. One step gives the product of the two **marginals**, the probabilities of each letter alone. A word needs the **joint** probability. Training cannot mend this, since the model is already perfect. Only more steps can.
+# 0.6 · 0.45 = 27%: one step gives the product of the two **marginals**, the probabilities of each letter alone. A word needs the **joint** probability. Only more steps can mend this, since the model is already perfect.
 #
-# Now our trained model. It writes sixteen texts from nothing at several thresholds, and we count how many of its words occur in the training text. We do it with all letters and with the two likeliest (top-k 2, which the source note recommends).
+# Our trained model writes sixteen texts from nothing. How many of its words occur in the training text?
 
 # %% tags=["nbval-ignore-output"]
 lexicon, rows = set(tokenizer.decode(corpus.train).split()), []
@@ -352,13 +350,13 @@ for threshold in (0.0, 0.5, 0.8, 0.95, 1.01):
 Table(("threshold", "steps (top-k 2)", "real words", "real words (top-k 2)"), rows, stable=1)
 
 # %% [markdown]
-# At threshold 0 all 64 letters appear in one step, and no letter knows the others. With a high threshold, letters appear together only if knowing one would hardly change the prediction of the other. A small model is seldom that sure, so a high threshold saves few steps here. The **[entropy bound](../docs/glossary.md#entropy-bound)** limits haste directly: the surest letters appear together while their entropies add up to at most, say, 0.1 nats.
+# At threshold 0 all 64 letters appear at once. With a high threshold, letters appear together only if knowing one would hardly change the prediction of the other. The **[entropy bound](../docs/glossary.md#entropy-bound)** limits haste directly: the surest letters appear together while their entropies add up to 0.1 nats, say.
 #
 # ## A change of mind
 #
-# A letter that appears early is drawn when the model sees little. **[Remasking](../docs/glossary.md#remasking)** (ReMDM) lets it change: a clock runs, and at each step some visible letters are masked again. They are chosen *by lot*, or *by doubt*, where an unsure letter is more likely to go. As many more holes are filled elsewhere, so the text is complete when the clock ends. In the explorer choose *changes its mind*: ▓ is a letter that was taken back.
+# Early letters are drawn when the model sees little. With **[remasking](../docs/glossary.md#remasking)** (ReMDM) a clock runs, and at each step some visible letters are masked again. They are chosen *by lot*, or *by doubt*: unsure letters more often. As many more holes are filled elsewhere, so the text is complete in the end. In the explorer choose *changes its mind*: ▓ is a letter that was taken back.
 #
-# First the all-knowing model, on a clock of eight steps, with and without remasking by lot.
+# First the all-knowing model, on a clock of eight steps.
 
 # %%
 mind_guess = live.predict(
@@ -376,9 +374,9 @@ print(f"half of all differences, added up: without {stays:.3f}, with remasking {
 mind_guess.compare(mind_guess.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1])
 
 # %% [markdown]
-# Farther. A model without errors has none to mend. But for each letter that is masked again another appears sooner, so more letters appear together. Remasking can help a trained model only if its early guesses are worse than its late ones.
+# Farther. This model has no errors to mend, and for each masked letter another appears sooner, so more letters appear together. Remasking can help a trained model only if its early guesses are worse than its late ones.
 #
-# There is a second trap. Remasking by doubt removes letters that the model finds improbable, and a lower temperature draws fewer of them in the first place. So **temperature is the control**. We trained six models of this shape for 800 steps, and let each write 32 texts in eleven ways. One *look* is one pass of the model through a text. *Surest first* takes 63 looks; a clock of 256 steps lets doubt take about four times as many.
+# Remasking by doubt removes improbable letters, and a lower temperature draws fewer of them in the first place. So **temperature is the control**. We trained six models for 800 steps, and each wrote 32 texts in eleven ways. A *look* is one pass through a text. *Surest first* takes 63; on a clock of 256 steps doubt takes about four times as many.
 
 # %%
 cold_guess = live.predict(
@@ -395,19 +393,19 @@ ahead = paired.decided_side(remasking.differences(study, "surest first, 0.5", "a
 cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(ahead, 2)])
 
 # %% [markdown]
-# Each dot is one seed. *Decided* means that the differences of six seeds pass the rule of lesson 08.
+# Each dot is a seed, *again* means remasking, and the numbers are temperatures. *Decided* means that six seeds pass the rule of lesson 08.
 #
-# - **Early guesses are worse** (right picture). With 95% masked, the likeliest letter is right in 26% of the cases, with half masked in 71%, with 5% masked in 79%. Always guessing the most frequent character gives 15 to 17%.
-# - **The order matters.** At temperature 1, letters that appear by chance give 26% right sentences, and *surest first* gives 50%.
-# - **Remasking helps.** By lot it gains 11 points over the order of chance, with as many looks (decided). By doubt it cannot be told apart from *surest first*, which never remasks (undecided).
-# - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided), and 15 points without repetitions. At 0.5, doubt with as many looks is 20 points behind (decided). From 0.5 to 0.3 nothing more is decided.
-# - **More looks help.** With four times as many, doubt gains 14 points over *surest first* at temperature 1 (decided). Against *surest first* at 0.5, six seeds decide nothing: it has 74% in the mean, but 52 to 89% from seed to seed.
+# - **Early guesses are worse** (right picture). With 95% masked, the likeliest letter is right in 26% of the cases, with half masked in 71%, with 5% in 79%. The most frequent character is right in 15 to 17%.
+# - **Orders differ.** At temperature 1, an order by chance writes 26% right sentences, and *surest first* 50%.
+# - **Remasking helps.** By lot it gains 11 points over the order of chance with as many looks (decided). Doubt against *surest first* is undecided.
+# - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided), and 15 points without repetitions. At 0.5, doubt with as many looks is 20 points behind (decided). From 0.5 to 0.3 nothing is decided.
+# - **More looks help.** With four times as many, doubt gains 14 points over *surest first* at temperature 1 (decided). Against *surest first* at 0.5 nothing is decided: that has 74% in the mean, but 52 to 89% from seed to seed.
 #
-# A lower temperature costs no looks and gains about as much as doubt with four times the looks. Six other seeds agreed about the lot, the temperature and the undecided pair. No way mends what the model does not know: of 1,963 whole tales not one was right.
+# So doubt with four times the looks cannot be told apart from a lower temperature, which costs no look. Six other seeds gave the same verdicts on the lot, the temperature and this pair. Of 1,963 whole tales not one was right.
 #
 # ## Who did it?
 #
-# Can the model answer *who fed?* We compare the bounds of both names. Preferring some names gives 50%.
+# Can the model answer *who fed?* We compare the bounds of both names; chance is 50%.
 
 # %% tags=["nbval-ignore-output"]
 questions = corpus.grammar.questions(60, seed=2, max_chars=64)
@@ -417,11 +415,11 @@ rows = [(name, f"{min(x):.0%} to {max(x):.0%}, {len(x)} seeds, 600 steps") for n
 Table(("model", "right answers"), [("yours", f"{right:.0%}"), *rows], stable=1)
 
 # %% [markdown]
-# v4 answers nine of ten questions, and models that fill in are at chance from every seed. We do not know why. One possible reason is that training seldom asks. Every name ends in *a*. So a question is only asked if the other three letters of the answer are masked, and can be read in the story. That happens in
+# v4 answers more than nine of ten questions, and models that fill in are at chance from every seed. We do not know why. Perhaps training seldom asks. Every name ends in *a*, so the other three letters must be masked in the answer and visible in the story. That happens in
 #
 # $$\int_0^1 t^3\,(1-t)^3\,dt = \frac1{140}$$
 #
-# of the cases. v4 is asked every time. We have not tested this reason.
+# of the cases, and v4 is asked every time. We have not tested this reason.
 
 # %%
 live.tally()
@@ -429,7 +427,7 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run your cell, then run the check. In a new cell, `diffusion.NELBO.hint()` gives one hint at a time and `diffusion.NELBO.solution()` shows a solution.
+# `diffusion.NELBO.hint()` in a new cell gives one hint at a time, `.solution()` shows a solution.
 
 # %%
 diffusion.NELBO
@@ -467,12 +465,12 @@ def leftmost(masked, confidence, most):
 diffusion.LEFTMOST.check(leftmost)
 
 # %% [markdown]
-# With a `most` of 1, your order writes from left to right, one character a step, as v4 does. One difference remains: the model also sees characters that were given to the right of the hole.
+# With a `most` of 1 this order writes from left to right, as v4 does. But the model also sees what is given on the right.
 
 # %% [markdown]
 # ## Recap
 #
-# 1. The masking rate is drawn evenly, so every number of holes is equally likely. One model learns to fill one hole, and to write from nothing.
+# 1. The masking rate is drawn evenly, so every number of holes is equally likely.
 # 2. Losses in holes bound $-\log p$ if they are weighed by $1/t$ or averaged text by text. The pooled mean of training is no bound. The bound is exact where all orders agree, and loose where they contradict each other: by up to a quarter of a nat for *Hasty*'s words of two letters.
 # 3. Letters that appear in one step do not know each other: a perfect model writes `ab` in 27% of its words instead of 10%. Remasking by lot harms that model. It helps trained ones by 11 points of right sentences (800 steps, 2 layers of 96, six seeds).
 # 4. A lower temperature helps as well: *surest first* gains 24 points from 1 to 0.5. Remasking by doubt with four times as many looks cannot be told apart from that by six seeds.
@@ -489,19 +487,19 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Every number from 0 to 10 is equally likely. *a* is the probability at a fixed rate of one half.
+# **b.** All numbers from 0 to 10 are equally likely. *a* belongs to a fixed rate of one half.
 #
 # </details>
 #
 # **2.** A model that fills in has a pooled loss of 0.50. On the same text v4 has a loss of 0.53. For which of them is the text cheaper?
 #
 # - a) for the first, by 0.03 nats a character
-# - b) for the first, by at least 0.03, since a bound lies above the truth
+# - b) for the first, by at least 0.03
 # - c) the numbers cannot be compared
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The pooled mean is neither the cost nor a bound on it. *a* is tempting because the units are alike.
+# **c.** The pooled mean is neither the cost nor a bound on it, though the units are alike.
 #
 # </details>
 #
@@ -513,19 +511,19 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The mean of −log equals −log of the mean only if all the numbers are equal. Against *c*: Hasty's words have two letters, and a gap.
+# **a.** The mean of −log equals −log of the mean only if all numbers are equal.
 #
 # </details>
 #
 # **4.** A perfect model writes 64 letters in one step, and they make no words. What would help?
 #
 # - a) a better position code
-# - b) a lower temperature, with each letter the likeliest at its position
+# - b) a lower temperature
 # - c) more steps
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Only letters that have already appeared can be taken into account. With *b*, the likeliest letters of all positions need not make a likely word either.
+# **c.** Only letters that have appeared can be taken into account. The likeliest letters need not make a likely word.
 #
 # </details>
 #
@@ -533,18 +531,18 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # - a) nothing
 # - b) a control that draws fewer improbable letters without remasking
-# - c) a judge that reads the sentences
+# - c) more tales
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A lower temperature is such a control, and it needs no more looks. Six seeds cannot tell which is better. *a* is tempting because the difference is decided, but both the looks and the improbable letters differ.
+# **b.** A lower temperature is such a control, and six seeds cannot tell which is better.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Source note 000 introduces v7. It writes the surest first, with a threshold and top-k 2, and says that the threshold matters much for the text. It would measure written texts by two numbers: *distinct-2*, the share of different pairs of characters, and the share of *repeated 3-grams*. It warns that neither tells how readable a text is. That is right: a text that is read backwards has the same two numbers. The cell measures both claims.
+# Source note 000 introduces v7. It fills the surest first, with top-k 2, and says that the threshold matters much for the text. It counts different pairs of characters (*distinct-2*) and *repeated 3-grams* in written texts. It warns that neither tells how readable a text is, and rightly: a text read backwards has the same numbers.
 
 # %% tags=["nbval-ignore-output"]
 claims = [
@@ -556,15 +554,12 @@ findings("000", claims)
 # %% [markdown]
 # ## Further reading
 #
-# - [Sahoo et al., 2024, *Simple and Effective Masked Diffusion Language Models*](https://arxiv.org/abs/2406.07524) — the weights $1/t$, and how near such models come to those that write from left to right.
-# - [Nie et al., 2025, *Large Language Diffusion Models*](https://arxiv.org/abs/2502.09992) — LLaDA, the same with billions of weights.
-# - [Uria, Murray and Larochelle, 2014, *A Deep and Tractable Density Estimator*](https://arxiv.org/abs/1310.1757) — one network for all orders, ten years earlier.
-# - [Burda, Grosse and Salakhutdinov, 2016, *Importance Weighted Autoencoders*](https://arxiv.org/abs/1509.00519) — tighter bounds from several draws.
-# - [Wang et al., 2025, *Remasking Discrete Diffusion Models with Inference-Time Scaling*](https://arxiv.org/abs/2503.00307) — remasking in a large model; our *doubt* is a variant of its confidence rule.
+# - [Sahoo et al., 2024, *Simple and Effective Masked Diffusion Language Models*](https://arxiv.org/abs/2406.07524) — the weights $1/t$.
+# - [Burda, Grosse and Salakhutdinov, 2016, *Importance Weighted Autoencoders*](https://arxiv.org/abs/1509.00519) — tighter bounds.
+# - [Wang et al., 2025, *Remasking Discrete Diffusion Models with Inference-Time Scaling*](https://arxiv.org/abs/2503.00307) — our *doubt* is a variant of its confidence rule.
 # - [Ben-Hamu et al., 2025, *Accelerated Sampling from Masked Diffusion Models via Entropy Bounded Unmasking*](https://arxiv.org/abs/2505.24857) — how many tokens one step can bear.
-# - [Devlin et al., 2018, *BERT*](https://arxiv.org/abs/1810.04805) — the plain mean over masked tokens.
 
 # %% [markdown]
 # ## What comes next
 #
-# Source note 000 replaces RoPE: it multiplies queries and keys by cosines. Is that simpler, and is it enough for a model that looks both ways? → [07b · Polar gates](07b_polar_gates.ipynb)
+# Source note 000 replaces RoPE: it multiplies queries and keys by cosines. Is that enough for a model that looks both ways? → [07b · Polar gates](07b_polar_gates.ipynb)
