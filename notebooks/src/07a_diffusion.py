@@ -18,7 +18,7 @@
 # 3. watch the model write in several orders,
 # 4. find out whether remasking does more than a lower temperature.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 30 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 27 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -35,7 +35,7 @@ from babygpt_course.studies import paired, remasking
 from babygpt_course.studies.results import load_results
 
 # %% [markdown]
-# Training can show a sentence in these ways. A dark square is a hole: its character was replaced by ░, the [MASK token](../docs/glossary.md#mask-token).
+# Training can show a sentence in these ways. A dark square is a hole: its character was replaced by ░, the [MASK token](../docs/glossary.md#mask-token). (• is a space.)
 
 # %%
 plots.set_style()
@@ -163,7 +163,7 @@ class TwoLetters(torch.nn.Module):
 
 # %%
 def losses_of(first, second):
-    """Return the losses of the sets ░b, a░ and ░░ for each word, each summed over its holes: three of (4,)."""
+    """Return the losses of the sets ░b, a░ and ░░ for each word, summed over their holes: three of (4,)."""
     x, y = words.T
     return -first[x, y].log(), -second[x, y].log(), -first[x, 2].log() - second[2, y].log()
 
@@ -250,7 +250,6 @@ Table(("hidden", "likeliest characters, with p", "loss (nats)"), rows, stable=1)
 # %% [markdown]
 # The mean of the last column would be the training loss of this sentence. The *w* can be copied from the beginning. A model that does not copy has 16 first letters to choose from, and −log(1/16) = 2.77.
 
-
 # %% tags=["nbval-ignore-output"]
 def loss_at(t, windows=32):
     """Mean loss over the holes of validation text whose characters are masked with probability t."""
@@ -290,7 +289,7 @@ print(f"floor {corpus.floor:.2f}, NELBO {bound:.2f} ± {error:.2f}, pooled mean 
 # - Move **step** slowly. The last letter of a name is always *a*, the third is *l* or *r*, the first is one of sixteen. Which appear last?
 # - Lower the **threshold**. What becomes of the text?
 # - Change the [temperature](../docs/glossary.md#temperature). At 0.5 all probabilities are squared and divided by their sum: 0.6, 0.3 and 0.1 become 0.78, 0.20 and 0.02. [Top-k](../docs/glossary.md#top-k) allows only the k likeliest.
-# - Type your own text, with a `_` for each hole.
+# - Type your own text, with `_` for holes.
 
 # %% tags=["nbval-ignore-output"]
 live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
@@ -333,7 +332,7 @@ display(Table(("word", "should be", "one letter a step", "both at once"), rows, 
 once_guess.compare(100 * round(float(together[1]), 3))
 
 # %% [markdown]
-# 0.6 · 0.45 = 27%: one step gives the product of the two **marginals**, the probabilities of each letter alone. A word needs the **joint** probability. Only more steps can mend this, since the model is already perfect.
+# One step gives 0.6 · 0.45 = 27%, the product of the two **marginals**: the probabilities of each letter alone. A word needs the **joint** probability. Only more steps can mend this, since the model is already perfect.
 #
 # Our trained model writes sixteen texts from nothing. How many of its words occur in the training text?
 
@@ -354,7 +353,7 @@ Table(("threshold", "steps (top-k 2)", "real words", "real words (top-k 2)"), ro
 #
 # ## A change of mind
 #
-# Early letters are drawn when the model sees little. With **[remasking](../docs/glossary.md#remasking)** (ReMDM) a clock runs, and at each step some visible letters are masked again. They are chosen *by lot*, or *by doubt*: unsure letters more often. As many more holes are filled elsewhere, so the text is complete in the end. In the explorer choose *changes its mind*: ▓ is a letter that was taken back.
+# Early letters are drawn when the model sees little. With **[remasking](../docs/glossary.md#remasking)** some visible letters are masked again at each step of a clock. They are chosen *by lot*, all alike, or *by doubt*: unsure letters more often. As many more holes are filled, so the text is complete in the end. In the explorer choose *changes its mind*: ▓ is a letter that was taken back.
 #
 # First the all-knowing model, on a clock of eight steps.
 
@@ -380,7 +379,7 @@ mind_guess.compare(mind_guess.options[0 if changes < stays - 0.01 else 2 if chan
 
 # %%
 cold_guess = live.predict(
-    "Surest first, temperature 0.5, 63 looks; or by doubt, temperature 1, four times as many: more right sentences?",
+    "Which writes more right sentences: surest first at 0.5, or by doubt at 1 with four times the looks?",
     ["surest first", "by doubt", "six seeds cannot tell them apart"],
 )
 cold_guess
@@ -396,7 +395,7 @@ cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(ahead, 2)])
 # Each dot is a seed, *again* means remasking, and the numbers are temperatures. *Decided* means that six seeds pass the rule of lesson 08.
 #
 # - **Early guesses are worse** (right picture). With 95% masked, the likeliest letter is right in 26% of the cases, with half masked in 71%, with 5% in 79%. The most frequent character is right in 15 to 17%.
-# - **Orders differ.** At temperature 1, an order by chance writes 26% right sentences, and *surest first* 50%.
+# - **Orders differ.** At temperature 1, the order of chance writes 26% right sentences, and *surest first* 50%.
 # - **Remasking helps.** By lot it gains 11 points over the order of chance with as many looks (decided). Doubt against *surest first* is undecided.
 # - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided), and 15 points without repetitions. At 0.5, doubt with as many looks is 20 points behind (decided). From 0.5 to 0.3 nothing is decided.
 # - **More looks help.** With four times as many, doubt gains 14 points over *surest first* at temperature 1 (decided). Against *surest first* at 0.5 nothing is decided: that has 74% in the mean, but 52 to 89% from seed to seed.
@@ -419,7 +418,7 @@ Table(("model", "right answers"), [("yours", f"{right:.0%}"), *rows], stable=1)
 #
 # $$\int_0^1 t^3\,(1-t)^3\,dt = \frac1{140}$$
 #
-# of the cases, and v4 is asked every time. We have not tested this reason.
+# of the cases, and v4 is asked every time. We have not tested this.
 
 # %%
 live.tally()
