@@ -39,7 +39,7 @@ plots.set_style()
 live.rotary()
 
 # %% [markdown]
-# Both hands turn, and the angle between them stays the same. Now drag the red **k**: the angle changes with the **distance** between the tokens. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later. Its hands point elsewhere, and their angle is the same. So the angle tells the model how far apart two tokens are, wherever they stand.
+# Both hands turn, and the angle between them stays the same. Now drag the orange **k**: the angle changes with the **distance** between the tokens. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later. Its hands point elsewhere, and their angle is the same. So the angle tells the model how far apart two tokens are, wherever they stand.
 #
 # One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one). <span class="light-score">The curve</span> adds them all up, for a query that equals its key. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
 

@@ -93,7 +93,7 @@ assert (score(1, 1), first, second, third) == (2, 4, 4, -4)
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
-# The right-hand side contains $m$ and $n$ only as $m - n$. Move them yourself. Drag <span class="light-text">the blue query</span> and both hands of <span class="light-clock">the clock</span> turn; drag the red key and only its own hand turns. **Pair** chooses a slower or a faster clock, and **[θ](../docs/glossary.md#theta)** sets the speeds of all. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later: other hands, the same arc between them.
+# The right-hand side contains $m$ and $n$ only as $m - n$. Move them yourself. Drag <span class="light-text">the blue query</span> and both hands of <span class="light-clock">the clock</span> turn; drag the orange key and only its own hand turns. **Pair** chooses a slower or a faster clock, and **[θ](../docs/glossary.md#theta)** sets the speeds of all. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later: other hands, the same arc between them.
 
 # %%
 live.rotary()

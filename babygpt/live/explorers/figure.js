@@ -211,7 +211,7 @@ class Page {
     const names = { class: "handle", tabindex: 0, role: "slider", "aria-label": label, ...ends, style };
     const knob = svg("g", names, layer), scale = Math.max(1, layer.closest("svg").viewBox.baseVal.width / WIDTH);
     svg("circle", { r: 22 * scale, class: "grip" }, knob);
-    svg("circle", { r: 7 * scale }, knob);
+    svg("circle", { r: 8 * scale }, knob);
     let place = [0, 0], held = null;
     const point = event => {
       const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(layer.getScreenCTM().inverse());
@@ -276,11 +276,12 @@ function addInput(page, { name, label, stops, options, words }, box) {
 
 // ---------------------------------------------------------------- what a page mounts
 
-// Words with the class light-NAME light up the panels of that name while a pointer is over them.
-function lightUp({ target }) {
+// Words with the class light-NAME light up the panels of that name while a pointer is over them; a click goes there.
+function lightUp({ type, target }) {
   const part = /(?:^| )light-(\S+)/.exec(target.closest?.("[class^='light-']")?.className ?? "")?.[1];
   for (const panel of document.querySelectorAll(".explorer-panel")) {
-    panel.classList.toggle("lit", panel.dataset.part === part);
+    const lit = panel.classList.toggle("lit", panel.dataset.part === part);
+    if (lit && type === "click") panel.scrollIntoView({ block: "nearest" });
   }
 }
 
@@ -312,11 +313,11 @@ export function explorer(measure, build) {
     };
     const changes = Object.keys(page.controls).map(name => `change:${name}`);
     for (const name of changes) model.on(name, change);
-    document.addEventListener("pointerover", lightUp);
+    for (const kind of ["pointerover", "click"]) document.addEventListener(kind, lightUp);
     paint();
     return () => {
       for (const name of changes) model.off(name, change);
-      document.removeEventListener("pointerover", lightUp);
+      for (const kind of ["pointerover", "click"]) document.removeEventListener(kind, lightUp);
       cancelAnimationFrame(frame);
       clearTimeout(speaking);
       root.remove();

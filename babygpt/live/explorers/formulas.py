@@ -106,7 +106,7 @@ def rotary() -> Formula:
     Source: Su et al. 2021, arXiv:2104.09864.
     """
     controls = [
-        Slider("position", 20, 16, 31, "position of q"),
+        Slider("position", 20, 16, 30, "position of q"),
         Slider("distance", 3, 0, 16, "distance (tokens)"),
         Slider("pair", 3, 1, 16, "pair of channels"),
         THETA,
