@@ -64,7 +64,7 @@ Table(("m", "binary", "sin m", "cos m", "sin m/10", "cos m/10"), rows, stable=6)
 #
 # ## A step is a rotation
 #
-# Why a sine *and* a cosine? We look for a matrix that moves one pair, with $\omega = 1$, two tokens on. Two examples determine it: it must turn the code of 3 into that of 5, and the code of 4 into that of 6.
+# Why a sine *and* a cosine? We look for a matrix that moves one pair, with $\omega = 1$, two tokens on. Two examples determine it: it must take the codes of 3 and 4 to those of 5 and 6.
 
 # %%
 def pair(m):
@@ -148,7 +148,7 @@ weight_guess.compare(100 * weights[0].item())
 # %% [markdown]
 # The first letter scores 1.5 more than the second, so it gets $e^{1.5} = 4.5$ times its weight: 81% against 18%. The head answers *a* in the first story and *b* in its mirror, and both are right.
 #
-# With longer names this head would look at the wrong position; a model needs something more general. With $n = 1$ we get a *previous-token head*:
+# With longer names this head looks at the wrong position. With $n = 1$ we get a *previous-token head*:
 
 # %%
 later = torch.ones(15, 15).triu(1).bool()
@@ -218,7 +218,7 @@ for version, share in right.items():
     print(f"{version:5}", paired.beside(share, answered[version], "%"))
 
 # %% [markdown]
-# A dot is one model; the numbers count those above 90%. v3 has 95% or more from 9 of 12 seeds, and 74 to 85% from three. NoPE has 48 to 54%. It also stays at chance after 600 steps, from twelve seeds ([figure](../figures/ladder.png)).
+# A dot is one model; the numbers count those above 90%. v3 has 95 to 100% from 9 of 12 seeds, and 74 to 85% from three. NoPE has 48 to 54%. It also stays at chance after 600 steps, from twelve seeds ([figure](../figures/ladder.png)).
 #
 # ## Does v3 have such a head?
 #
@@ -470,7 +470,7 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** It is a sum of cosines of the distance times a frequency, and a cosine is the same for 3 and −3.
+# **a.** It is a sum of cosines of the distance times a frequency, and a cosine is the same for 3 and −3. Against *b*: nothing in the sum knows the order.
 #
 # </details>
 #
@@ -494,7 +494,7 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** $b_d$ depends on the distance only.
+# **b.** $b_d$ depends on the distance only. Against *a*: both queries get both numbers.
 #
 # </details>
 #

@@ -72,7 +72,7 @@ def test_03b_v3_answers_and_nope_does_not():
         arm: np.ravel([order["race"]["accuracy"][arm] for order in BOTH_ORDERS]) for arm in ("v3", "nope")
     }
     assert [round(100 * right["nope"].min()), round(100 * right["nope"].max())] == [48, 54]
-    assert np.round(100 * np.sort(right["v3"])[[0, 2, 3, -1]]).tolist() == [74, 84, 95, 100]
+    assert np.sort(right["v3"])[[0, 2, 3, -1]].tolist() == [0.74, 0.845, 0.9475, 0.995]
     assert max(BOARD["nope"]["roles"]) < 0.55
 
 
@@ -88,6 +88,7 @@ def test_03b_the_head_that_reads_the_letter_before_may_be_needed_or_not():
 @pytest.mark.parametrize("order", BOTH_ORDERS, ids=["found", "fresh"])
 def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text(order):
     inside, moved = far("v3", "inside", order), far("v3", "moved", order)
+    assert inside.max() < 0.41 < 2.8 < moved.min() < moved.max() < 3.81
     for back in (far("v3", f"moved, {kind} put back", order) for kind in ("slow", "quick")):
         assert exceeds(moved - back, 1) == exceeds(back - inside, 0.5) == "holds"
 
