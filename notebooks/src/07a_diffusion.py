@@ -113,7 +113,7 @@ run = live.train(model, objective, recipe, "fills in", watches=[fills])
 #
 # v1 to v6 write in one order, so their losses add up to $-\log p(\text{text})$: what the text costs, in [nats](../docs/glossary.md#nats). A model that fills holes has no fixed order, and a text has many sets of holes. Which losses should we add?
 #
-# Take words of two letters. `aa`, `ab`, `ba` and `bb` have the probabilities 0.5, 0.1, 0.05 and 0.35. A model that knows all this gives these answers:
+# Take words of two letters. Let `aa`, `ab`, `ba` and `bb` have the probabilities 0.5, 0.1, 0.05 and 0.35. A model that knows this answers:
 
 # %%
 P = torch.tensor([[0.50, 0.10], [0.05, 0.35]])  # row: first letter, column: second letter; 0 is a, 1 is b
@@ -228,11 +228,11 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 # %% [markdown]
 # For `ab` the coin gives the probability (0.1 + 0.27) / 2 = 0.185, which costs 1.687 nats. The NELBO is the mean of −log 0.1 and −log 0.27, which is 1.806. A mean of −log is never below −log of the mean. So **the NELBO is an upper bound** on the cost. It is *loose* where orders contradict each other: for `ba` by a quarter of a nat.
 #
-# How loose is it for a trained model? We cannot say, since 64 letters have $64!$ orders. One could draw some orders and take −log of their mean probability. On average this is a tighter bound (Burda et al. 2016); we have not done it.
+# How loose is it for a trained model? We cannot say, since 64 letters have $64!$ orders. One could draw some orders and take −log of their mean probability. On average this is a tighter bound (Burda et al. 2016).
 #
 # ## What has our model learned?
 #
-# The next cell waits for the end of the training, then shows one sentence.
+# The next cell waits for the training, then shows one sentence.
 
 # %% tags=["nbval-ignore-output"]
 run.result()
@@ -295,7 +295,7 @@ print(f"floor {corpus.floor:.2f}, NELBO {bound:.2f} ± {error:.2f}, pooled mean 
 live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
 
 # %% [markdown]
-# In every order three [promises](../docs/glossary.md#promise) must hold:
+# Three [promises](../docs/glossary.md#promise) hold in every order:
 
 # %% tags=["nbval-ignore-output"]
 prompt = live.encode_masked(tokenizer, "wira fed lira. " + 40 * "_").expand(8, -1)
@@ -490,7 +490,7 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # </details>
 #
-# **2.** A model that fills in has a pooled loss of 0.50. On the same text v4 has a loss of 0.53. For which of them is the text cheaper?
+# **2.** A model that fills in has a pooled loss of 0.50. On the same text v4 has a loss of 0.53. For which is the text cheaper?
 #
 # - a) for the first, by 0.03 nats a character
 # - b) for the first, by at least 0.03
@@ -498,7 +498,7 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The pooled mean is neither the cost nor a bound on it, though the units are alike.
+# **c.** The pooled mean is neither the cost nor a bound on it. *a* is tempting because the units are alike.
 #
 # </details>
 #
@@ -510,7 +510,7 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The mean of −log equals −log of the mean only if all numbers are equal.
+# **a.** The mean of −log equals −log of the mean only if all numbers are equal. Against *c*: Hasty's words are short.
 #
 # </details>
 #
@@ -522,7 +522,7 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Only letters that have appeared can be taken into account. The likeliest letters need not make a likely word.
+# **c.** Only letters that have appeared can be taken into account. Against *b*: likely letters need not make a likely word.
 #
 # </details>
 #
@@ -534,7 +534,7 @@ diffusion.LEFTMOST.check(leftmost)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A lower temperature is such a control, and six seeds cannot tell which is better.
+# **b.** A lower temperature is such a control, and six seeds cannot tell which is better. *a* compares different numbers of looks.
 #
 # </details>
 
@@ -556,7 +556,7 @@ findings("000", claims)
 # - [Sahoo et al., 2024, *Simple and Effective Masked Diffusion Language Models*](https://arxiv.org/abs/2406.07524) — the weights $1/t$.
 # - [Burda, Grosse and Salakhutdinov, 2016, *Importance Weighted Autoencoders*](https://arxiv.org/abs/1509.00519) — tighter bounds.
 # - [Wang et al., 2025, *Remasking Discrete Diffusion Models with Inference-Time Scaling*](https://arxiv.org/abs/2503.00307) — our *doubt* is a variant of its confidence rule.
-# - [Ben-Hamu et al., 2025, *Accelerated Sampling from Masked Diffusion Models via Entropy Bounded Unmasking*](https://arxiv.org/abs/2505.24857) — how many tokens one step can bear.
+# - [Ben-Hamu et al., 2025, *Accelerated Sampling from Masked Diffusion Models via Entropy Bounded Unmasking*](https://arxiv.org/abs/2505.24857) — the entropy bound.
 
 # %% [markdown]
 # ## What comes next
