@@ -29,7 +29,7 @@ from babygpt.doctor import checks, format_diagnoses
 from babygpt.sampling import generate
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_00 as start
-from babygpt_course.studies import paired, results
+from babygpt_course.studies import paired, results, seed_plots
 
 # %% [markdown]
 # Here is one of the seven ways, called [RoPE](../docs/glossary.md#rope). Two tokens of a text, q and k, each have a hand that turns with their position. Run the cell with Shift+Enter. Then <span class="light-text">drag the blue **q** along the text</span>, and watch <span class="light-clock">the angle between the hands</span>.
@@ -245,7 +245,7 @@ shares = {name: [share for board in boards for share in board[name]["roles"]] fo
 known = {name: sum(share > 0.9 for share in seeds) for name, seeds in shares.items()}
 fig, ax = plt.subplots(figsize=(8, 2.4))
 title = f"{known['v4']} of 12 models with RoPE know who did it, and {known['nope']} of 12 without it"
-plots.draw_seed_dots(ax, paired.percent(shares), title, "right answers (%)", {"chance": 50}, (40, 102))
+seed_plots.draw_seed_dots(ax, paired.percent(shares), title, "right answers (%)", {"chance": 50}, (40, 102))
 plt.show()
 larger_guess.compare(outcomes[0 if known["nope"] > 9 else 1 if known["v4"] > 9 else 2])
 

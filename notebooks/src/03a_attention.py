@@ -34,8 +34,8 @@ from babygpt.data.corpus import from_grammar
 from babygpt.data.grammar import Grammar
 from babygpt.models.transformer import SHARPNESS, Attention, Transformer
 from babygpt.tables import source
-from babygpt_course.exercises import draws, lesson_03a
-from babygpt_course.studies import paired, results
+from babygpt_course.exercises import exercise, lesson_03a
+from babygpt_course.studies import paired, results, seed_plots
 
 # %% [markdown]
 # Here is attention at work on one sentence. The last blank (drawn as •) has to predict the next letter, the *a* of *ada*. It looks back at all 32 letters.
@@ -215,7 +215,7 @@ def my_transformer(tokens, model):
 # %%
 tokens = torch.tensor([[letters.index(c) for c in text]])  # (1, 32), the sentence of the first picture
 shape = ModelConfig(len(letters), block_size=64, n_layer=3, n_head=4, n_embd=96)
-random_model = draws.randomize_(build("nope", shape), torch.Generator().manual_seed(0))
+random_model = exercise.randomize_(build("nope", shape), torch.Generator().manual_seed(0))
 assert torch.allclose(my_transformer(tokens, random_model), random_model(tokens), atol=1e-3)
 
 # %% [markdown]
@@ -309,7 +309,7 @@ fed = {arm: [*first[arm], *fresh[arm]] for arm in first}
 learned = {arm: f"{sum(share > 0.9 for share in seeds)} of {len(seeds)}" for arm, seeds in fed.items()}
 fig, ax = plt.subplots(figsize=(8.5, 3.6))
 title, label = "Two layers learn order, but not from every seed", "right answers (%)"
-plots.draw_seed_dots(ax, paired.percent(fed), title, label, {"chance": 50}, (40, 112), notes=learned)
+seed_plots.draw_seed_dots(ax, paired.percent(fed), title, label, {"chance": 50}, (40, 112), notes=learned)
 plt.show()
 print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two layers, 300 steps"], "%"))
 
@@ -331,7 +331,7 @@ depth_guess
 seers = {"causal": [], "both ways": []}
 for n_layer in (1, 2, 3):
     model = build("nope", replace(shape, n_layer=n_layer))
-    causal = draws.randomize_(model, torch.Generator().manual_seed(0))
+    causal = exercise.randomize_(model, torch.Generator().manual_seed(0))
     both_ways = Transformer(causal.config, causal.encoding, causal=False)
     both_ways.load_state_dict(causal.state_dict())
     for name, model in (("causal", causal), ("both ways", both_ways)):
