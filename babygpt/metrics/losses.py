@@ -89,21 +89,17 @@ def position_matched_losses(
 
 
 def position_matched_change(
-    model: LanguageModel,
-    ids: Tensor,
-    length: int,
-    n_windows: int = 64,
-    every: int = 8,
-    within: LanguageModel | None = None,
+    model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64, **reading: Any
 ) -> tuple[float, float]:
     """Measure what a model loses by reading past its window; below 0 if the longer context helps.
 
     It is the mean of `position_matched_losses`: the loss of a target in the long window, minus the loss of
     the same target from the last block_size tokens. A model that looks no further back changes by 0.
 
+    reading  the other arguments of `position_matched_losses`: every, within
     returns  nats per token, and its standard error over windows (nan for one window)
     """
-    _, inside, past = position_matched_losses(model, ids, length, n_windows, every, within)
+    _, inside, past = position_matched_losses(model, ids, length, n_windows, **reading)
     changes = (past - inside).mean(axis=1)
     error = float(changes.std(ddof=1)) / math.sqrt(n_windows) if n_windows > 1 else math.nan
     return float(changes.mean()), error

@@ -12,44 +12,16 @@ from babygpt_course.studies.sweep import small_config
 from tools.book.outputs import join_words
 from tools.notebooks import ROOT
 
-ABOUT = {
-    "model": "its name on the ladder; what each is, [the start of the README](README.md#the-ladder) says",
-    "loss": "nats per character on text that was never trained on, in windows of {block_size}, mean ± "
-    "standard deviation over the seeds. The best reader of such windows, which begin anywhere, loses "
-    "{window_floor:.3f}; on whole stories {floor:.3f}. Behind ≤ stands a bound (NELBO), which no loss may be "
-    "compared with",
-    "at 2× length": "the same in windows twice as long as in training; *refuses*: a table has no row there",
-    "at 4× length": "the same, four times as long",
-    "change past the window": "by how much the loss rises when the same characters are read at the end of a "
-    "window four times as long; below 0 the longer text would help",
-    "right answers, each seed (%)": "*who did it?* The right of two names is the likelier one; a coin has 50",
-    "whole names, each seed (%)": "it also writes the name, the likeliest letter each time",
-    "parameters": "the numbers that it learns",
-    "speed": "training steps a second, as a share of v4's",
-}
-
 
 def board_page(results: Results) -> str:
     """Return the page of the stored board, as Markdown."""
     shape = small_config(load_corpus(WORLD, n_chars=10_000), results["block_size"])
     pairs = math.comb(len(of_kind(results, masks=False)), 2)
     page = (ROOT / "book" / "board.md").read_text(encoding="utf-8")
-    return page.format(
-        **vars(shape),
-        models=len(results["board"]),
-        steps=results["steps"],
-        seeds=len(results["seeds"]),
-        alt=picture_in_words(results),
-        table=table(results),
-        columns="\n".join(f"- **{name}**: {ABOUT[name].format(**results)}" for name in COLUMNS),
-        rule=RULE,
-        pairs=pairs,
-        luck=by_luck(pairs),
-        leaders=join_words(front(results, masks=False)),
-        fillers=join_words(front(results, masks=True)),
-        minutes=results["minutes"],
-        command=results["command"],
-    )
+    words = {"alt": picture_in_words(results), "table": table(results), "rule": RULE, "luck": by_luck(pairs)}
+    numbers = {"models": len(results["board"]), "n_seeds": len(results["seeds"]), "pairs": pairs}
+    words["leaders"], words["fillers"] = (join_words(front(results, masks)) for masks in (False, True))
+    return page.format(**results | vars(shape) | words | numbers)
 
 
 def picture_in_words(results: Results) -> str:

@@ -6,17 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from babygpt.tables import MARKS
-from babygpt_course.claims import CLAIMS, VERDICTS, Claim, Finding, by_luck, count_verdicts
+from babygpt_course.claims import VERDICTS, Claim, Finding, by_luck, count_verdicts
 from babygpt_course.studies.paired import RULE
 from tools.book.docstrings import inline
 from tools.notebooks import ROOT
 
 Measured = tuple[Claim, Finding]
-
-
-def measure_claims(claims: Iterable[Claim] = CLAIMS) -> list[Measured]:
-    """Measure claims, all of them by default, which takes half a minute."""
-    return [(claim, claim.measure()) for claim in claims]
 
 
 def claims_page(measured: Sequence[Measured]) -> str:
