@@ -30,9 +30,7 @@ SET = """(figure, stops) => figure.querySelectorAll('input, select').forEach((in
     input.dispatchEvent(new Event('input', { bubbles: true }));
 })"""
 SOURCES = "figure => [...figure.querySelectorAll('.recorded-panels img')].map(image => image.src).join()"
-DRAWN = (
-    "figure => [...figure.querySelectorAll('.recorded-panels img')].every(i => i.complete && i.naturalWidth)"
-)
+DRAWN = "it => [...it.querySelectorAll('.recorded-panels img')].every(i => i.complete && i.naturalWidth)"
 
 
 @pytest.fixture(scope="session")

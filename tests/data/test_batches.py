@@ -46,10 +46,8 @@ def test_cut_takes_neighbours_from_each_start() -> None:
 @given(text=st.text("ab\n", max_size=60), length=st.integers(1, 12))
 def test_line_starts_are_after_line_ends_with_room_left(text: str, length: int) -> None:
     ids = torch.tensor(["ab\n".index(c) for c in text], dtype=torch.long)
-    expected = [
-        i for i in range(len(text) + 1) if (i == 0 or text[i - 1] == "\n") and i + length <= len(text)
-    ]
-    assert line_starts(ids, newline=2, length=length).tolist() == expected
+    starts = [i for i in range(len(text) + 1) if (i == 0 or text[i - 1] == "\n") and i + length <= len(text)]
+    assert line_starts(ids, newline=2, length=length).tolist() == starts
 
 
 # ---------------------------------------------------------------- several texts in one sequence

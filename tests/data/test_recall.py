@@ -122,9 +122,7 @@ def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: li
         some = VALUES[text[-1]]
         told = {back: others[i] for i, back in enumerate(older)} | ({0: answer} if is_told else {})
         assert len({answer.item(), *others.tolist()}) == len(older) + 1
-        assert all(
-            text[-distance - back - 1 :].startswith(f"<{some[value]}>") for back, value in told.items()
-        )
+        assert all(text[-distance - back - 1 :].startswith(f"<{some[it]}>") for back, it in told.items())
         assert sum(char in some for char in text) == len(told)
 
 

@@ -75,9 +75,7 @@ def test_each_row_of_a_batch_has_its_own_positions() -> None:
             alone = answers(encoding, at(time[b]), x[row], q[row], k[row])
             for one, other in zip(together, alone, strict=True):
                 if one is not None:
-                    torch.testing.assert_close(
-                        one[row], other.view(one[row].shape), rtol=0, atol=1e-5, msg=name
-                    )
+                    torch.testing.assert_close(one[row], other.view_as(one[row]), rtol=0, atol=1e-5, msg=name)
 
 
 def test_each_encoding_uses_its_one_hook() -> None:

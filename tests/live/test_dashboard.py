@@ -42,9 +42,7 @@ def published(monkeypatch):
     outputs = []
     module = sys.modules["babygpt.live.view"]
     monkeypatch.setattr(module, "show", lambda data, **how: outputs.append((data, how)))
-    monkeypatch.setattr(
-        sys.modules["babygpt.live.dashboard"], "display", lambda view: view._ipython_display_()
-    )
+    monkeypatch.setattr(sys.modules["babygpt.live.dashboard"], "display", lambda it: it._ipython_display_())
     return outputs
 
 

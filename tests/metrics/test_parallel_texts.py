@@ -166,9 +166,7 @@ def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
     model, idx, n = awake(version), text(7), 3
     seen: list[torch.Tensor] = []
     blocks = [module for module in model.modules() if isinstance(module, Block)]
-    hooks = [
-        block.register_forward_hook(lambda _, inputs, out: seen.extend([inputs[0], out])) for block in blocks
-    ]
+    hooks = [b.register_forward_hook(lambda _, inputs, out: seen.extend([inputs[0], out])) for b in blocks]
     time, branch = torch.arange(7).repeat_interleave(n), torch.arange(n).repeat(7)
     model(idx.repeat_interleave(n)[None], Positions(time, branch))
     for hook in hooks:

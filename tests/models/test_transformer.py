@@ -169,9 +169,7 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
     model, x = awake("v7").double(), torch.randn(2, 7, C, dtype=torch.float64)
     layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
     context = Context(model.encoding, where, model.attn_masks(where, where)[0], model.causal, None)
-    q, k, v = (
-        project(x).view(2, 7, H, D).transpose(1, 2) for project in (layer.to_q, layer.to_k, layer.to_v)
-    )
+    q, k, v = (to(x).view(2, 7, H, D).transpose(1, 2) for to in (layer.to_q, layer.to_k, layer.to_v))
     q, k = (F.rms_norm(each, (D,)) for each in (q, k))
     wave = torch.arange(7)[:, None] * 10_000.0 ** (-torch.arange(D).double() / D)
     ahead = wave + model.encoding.delta[:, None]

@@ -12,9 +12,8 @@ def test_the_counts_miss_the_bias_of_the_head():
 
 def test_v1_and_v2_are_read_alike():
     """By either reading: both give the sentences other probabilities, and neither sees who stood before."""
-    v1, v2 = (
-        claims.tells_sentences_apart(kind, True) for kind in (claims.BagOfTokens, claims.BagWithPositions)
-    )
+    kinds = (claims.BagOfTokens, claims.BagWithPositions)
+    v1, v2 = (claims.tells_sentences_apart(kind, True) for kind in kinds)
     assert v1.verdict == v2.verdict == "depends"
     assert all("is predicted alike" in finding.reason for finding in (v1, v2))
 

@@ -40,9 +40,8 @@ def ladder(found):
 
 
 def polar(found):
-    loss, gaps = (
-        {v: mean(x) for v, x in each.items()} for each in (found["val_loss"], polar_repairs.gaps(found))
-    )
+    both = (found["val_loss"], polar_repairs.gaps(found))
+    loss, gaps = ({v: mean(x) for v, x in each.items()} for each in both)
     return (
         f"gains {-gaps['v7-random', 'v7-exact']:.2f}",
         f"rises by {gaps['v7-last', 'v7-random']:.2f}, of which {-gaps['v7-keys', 'v7-last']:.2f} come back",

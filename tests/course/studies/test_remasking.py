@@ -67,9 +67,8 @@ def test_guesses_are_counted_at_masked_characters_only(corpus):
     """A model that always says the most frequent character is right as often as the control."""
     often = int(corpus.train.mode().values)
     model = Stubborn(ModelConfig(corpus.tokenizer.vocab_size, 64), Encoding())
-    model.bias = torch.nn.Parameter(
-        torch.zeros(model.config.vocab_size).index_fill(0, torch.tensor(often), 9.0)
-    )
+    bias = torch.zeros(model.config.vocab_size).index_fill(0, torch.tensor(often), 9.0)
+    model.bias = torch.nn.Parameter(bias)
     for share in (0.05, 0.95):
         right, frequent = remasking.right_guesses(model, corpus, share, n=20)
         assert right == frequent
