@@ -218,7 +218,7 @@ def test_a_finger_moves_a_slider(phone: BrowserContext, address: str):
     box = slider.bounding_box()
     assert box is not None
     assert box["height"] >= 40
-    moved(figure, lambda: slider.tap(position={"x": box["width"] * 0.3, "y": box["height"] / 2}))
+    moved(figure, lambda: slider.tap(position={"x": box["width"] * 0.5, "y": box["height"] / 2}))
     assert 4 < int(slider.input_value()) < 12
 
 
