@@ -99,7 +99,7 @@ assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 #
 # ## Can v1 tell two sentences apart?
 #
-# 你爱我, *you love me*, has the same three characters in another order. The source note on v1 says that v1 cannot tell the two sentences apart. A model gives a sentence a probability: the product of one factor for each step to the next character.
+# 你爱我, *you love me*, has the same three characters in another order. The source note on v1 says that v1 cannot tell the two sentences apart. A model gives a sentence a probability. We multiply p(second after first) by p(third after second), and so on.
 
 # %%
 reasons = [
@@ -123,7 +123,7 @@ apart_guess.compare(reasons[1 if differ else 0])
 # %% [markdown]
 # The numbers differ because the steps differ: one sentence contains the pairs 我爱 and 爱你, the other 你爱 and 爱我. What v1 lacks is memory. **After 我爱 and after 你爱 it predicts the same next character**, because it sees only 爱.
 #
-# There are as many different rows of probabilities as characters, so we can write them all down. Whatever its weights, **v1 is a table of V × V probabilities**. This is a [bigram model](../docs/glossary.md#bigram), much older than GPT. The note calls v1 a *bag of tokens*. Elsewhere a *bag of words* is a model that ignores order, and v1 does not.
+# There are as many different rows of probabilities as characters, so we can write them all down. Whatever its weights, **v1 is a table of V × V probabilities**. This is a [bigram model](../docs/glossary.md#bigram), much older than GPT. The note calls v1 a *bag of tokens*. Elsewhere a *bag of words* is a model that ignores order. v1 does use the order inside a pair; everything before the present character is lost.
 #
 # ## Counting pairs
 #
@@ -158,15 +158,15 @@ for sentence in ("我爱你", "你爱我"):  # with an exclamation mark before a
 ratio_guess.compare(found["我爱你"] / found["你爱我"])
 
 # %% [markdown]
-# Each of the four pairs is twice as probable, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text, yet they get only 17 of 81 parts of the probability. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
+# Each of the four pairs is twice as probable, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text. Yet of the probability of all strings, 1, they get only 17/81 together. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
 #
 # The table also contains zeros. If a new text holds a pair that was never counted, its loss is −ln 0, which is infinite. People therefore add a small number to every count; this is called *smoothing*. A softmax never gives 0, so v1 needs no smoothing.
 #
-# Can v1 represent any table without zeros? Yes, with at least V channels: let `E` be the identity matrix and `W` hold the logarithms. With D channels, fewer than V, the product `E @ W.T` has rank D at most, and most tables are out of reach. The last exercise is about this case.
+# Can v1 represent any table without zeros? Yes, V channels are enough: let `E` be the identity matrix and `W` hold the logarithms. With D channels the product `E @ W.T` has rank D at most. So with many fewer than V channels most tables are out of reach. The last exercise is about this case.
 #
 # ## One training step by hand
 #
-# Nobody counts for v1. Its weights begin as random numbers, and all we can compute is how bad they are: the [loss](../docs/glossary.md#loss), the mean of −ln p over all pairs of a text. The [gradient](../docs/glossary.md#gradient) says how fast the loss changes with each weight. **A training step moves every weight against its gradient.** The [learning rate](../docs/glossary.md#learning-rate) says how far.
+# v1 does not get this table; it must learn it. Its weights begin as random numbers, and all we can compute is how bad they are: the [loss](../docs/glossary.md#loss), the mean of −ln p over all pairs of a text. The [gradient](../docs/glossary.md#gradient) says how fast the loss changes with each weight. **A training step moves every weight against its gradient.** The [learning rate](../docs/glossary.md#learning-rate) says how far.
 #
 # We take the simplest v1, a table of 16 logits, all 0. Every probability is 1/4, and the loss is ln 4 = 1.386. For a table of logits $z$ the gradient has a short formula,
 #
@@ -265,7 +265,7 @@ print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
 end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
 
 # %% [markdown]
-# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character. It is out of reach for v1.
+# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it; so should yours. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character. It is out of reach for v1.
 #
 # Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures:
 
@@ -298,7 +298,7 @@ for name, each in losses.items():
     print(f"{name}: {blocks.mean():.4f} ± {blocks.std() / 100**0.5:.4f} nats per character")
 
 # %% [markdown]
-# Even the exact table does not score its floor of 2.101 here, but 2.104 ± 0.003. That is one standard error above the floor, so it may well be chance. The *difference* between two models has a much smaller standard error, because both meet the same easy and hard blocks. This is why we compare models on the same text. What is left is the price of slightly wrong probabilities, the [KL divergence](../docs/glossary.md#kl).
+# On this sample even the exact table has 2.104 ± 0.003, and not its floor of 2.101. That is one standard error above the floor, so it may well be chance. The *difference* between two models has a much smaller standard error, because both meet the same easy and hard blocks. This is why we compare models on the same text. The difference is the price of v1's slightly wrong probabilities, the [KL divergence](../docs/glossary.md#kl).
 #
 # ## Who did it?
 #
@@ -322,7 +322,7 @@ print(f"{accuracy:.1%} of {len(questions)} questions")
 assert accuracy == 0.5
 
 # %% [markdown]
-# **Exactly 50%, without any luck.** This is why our questions come in pairs, in English and in Chinese alike: 50% means *no knowledge of order*.
+# **Exactly 50%, without any luck.** This is why our questions come in pairs: 50% means *no knowledge of order*.
 #
 # ## And with two letters?
 #
@@ -439,7 +439,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # 1. v1 is a bigram model: whatever its weights, it is a table with a row for each present character and a column for each next one.
 # 2. It gives 我爱你 and 你爱我 different probabilities, because their pairs differ, but it predicts the same after 我爱 as after 你爱.
-# 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. From each of twelve seeds, 300 steps on windows that begin anywhere ended within 0.01 nats of it.
+# 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. From each of twelve seeds, 300 steps on random pieces of the text ended within 0.01 nats of it.
 # 4. A training step moves every weight against its gradient. In our run a pair that came often was learnt before equally certain pairs that came seldom, and the loss hardly showed it.
 # 5. v1 answers exactly half of the mirror questions right, because both names get the same two numbers in a story and in its mirror.
 
@@ -478,7 +478,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The gradient is a share of 0.3 − 0.2, which is positive, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
+# **b.** The gradient is 0.3 − 0.2 times a positive number, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
 #
 # </details>
 #
@@ -496,7 +496,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # **5.** Our v1 ended a few thousandths above the floor. What would ten times as many channels do?
 #
-# - a) next to nothing: 64 channels can already represent any table of 30 characters
+# - a) next to nothing: 64 channels can already come as near as you like to any table of 30 characters
 # - b) bring the loss down to the entropy floor
 # - c) let v1 see further back
 #
@@ -524,10 +524,10 @@ findings("004", claims)
 # %% [markdown]
 # ## Further reading
 #
-# - [Shannon, 1948, *A Mathematical Theory of Communication*](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x) — section 3 writes English from tables of pairs and triples.
-# - [Elhage et al., 2021, *A Mathematical Framework for Transformer Circuits*](https://transformer-circuits.pub/2021/framework/index.html) — begins with Transformers without layers, and finds bigram tables.
-# - [Yang et al., 2018, *Breaking the Softmax Bottleneck*](https://arxiv.org/abs/1711.03953) — models with fewer channels than tokens: the last exercise at full size.
-# - [Kingma and Ba, 2015, *Adam*](https://arxiv.org/abs/1412.6980) — the optimizer behind AdamW.
+# - [Shannon, 1948](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x) — section 3 writes English from tables of pairs and triples.
+# - [Elhage et al., 2021](https://transformer-circuits.pub/2021/framework/index.html) — begins with Transformers without layers, and finds bigram tables.
+# - [Yang et al., 2018](https://arxiv.org/abs/1711.03953) — models with fewer channels than tokens: the last exercise at full size.
+# - [Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980) — the optimizer behind AdamW.
 
 # %% [markdown]
 # ## What comes next

@@ -81,7 +81,6 @@ Table(("sentence", "position", "character", "row of E", "row of P", "code: their
 one, other = toy.encode("我爱你"), toy.encode("你爱我")
 code_one, code_other = E[one] + P, E[other] + P  # (T, D) = (3, 2)
 after_love.compare("no" if torch.equal(code_one[1], code_other[1]) else "yes")
-assert not torch.equal(code_one[0], code_other[0])
 
 # %% [markdown]
 # Compare the two lines of 我: its code is [0.11, 0.22] at position 0 and [0.15, 0.26] at position 2. In v1 it had one code. Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions, and no training can change that. **A position says nothing about the neighbour.**
@@ -106,7 +105,7 @@ lost_parts = live.predict("A model knows the position. Where do the 64 lost part
 lost_parts
 
 # %% [markdown]
-# We count what follows at each of four positions; position 0 is the ！ before the sentence. Here the position alone is enough, so we ignore the token.
+# We count what follows at each of four positions; position 0 is the ！ before the sentence. To keep the table small we use the position alone and ignore the token.
 
 # %% tags=["answer"]
 following = torch.zeros(4, 4)  # (position, next character)
@@ -119,7 +118,7 @@ theirs = 81 * (chances["我爱你"] + chances["你爱我"])  # 17 in v1
 lost_parts.compare(ways[0 if theirs > 80 else 1 if theirs > 18 else 2])
 
 # %% [markdown]
-# All four sentences have the form *somebody loves somebody*. The position has taught the model the **shape** of a sentence, and 28 of the 64 parts now go to sentences of the text. The other 36 go to two sentences that nobody said. At the third position the model knows that a person must come. It does not know which one, because it cannot see the first.
+# All four sentences have the form *somebody loves somebody*. The position has taught the model the **shape** of a sentence, and 28 of the 64 parts now go to sentences of the text. The other 36 go to two sentences that nobody said. For the last character the model knows that a person must come. It does not know which one, because it cannot see the first.
 #
 # ## Two ways to cut windows
 #
@@ -216,7 +215,7 @@ plt.show()
 #
 # Drag *replay* slowly forward. The first columns get their colours first. Position *t* votes for the character at *t* + 1, so columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade. The row of the line end ↵ keeps its colour, because a story that has gone on for 50 characters is more likely to end.
 #
-# The vote of position 3 for the space goes on growing when it is right already. No finite vote gives the space all of the probability, so a little loss is always left.
+# Training keeps raising the vote of position 3 for the space, even when the space is already predicted. No finite vote gives the space all of the probability, so a little loss is always left.
 #
 # ## Token and position vote separately
 #
@@ -259,7 +258,7 @@ print(f"concatenated {last.val_loss:.3f}, added {losses['v2', 'aligned']:.3f} na
 beside.compare(ends[1 if abs(apart) < 0.02 else 0 if apart > 0 else 2])
 
 # %% [markdown]
-# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Since some pairs are rare, we add to each position's counts the bigram probabilities of the whole text.
+# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Since some pairs are rare, each gets one imaginary count, divided among the next characters as in the bigram table.
 
 # %%
 amounts = ["under 0.05 nats", "0.05 to 0.15 nats", "more than 0.15 nats"]
@@ -308,7 +307,7 @@ print(f"padding in a batch of 64 stories: {1 - sum(map(len, stories[:64])) / (64
 #
 # ## Who did it?
 #
-# *ada chased ben. who chased ben? ada.* v2 has to predict the *a* from the space before it, at position 31. In the mirror, *ben chased ada. who chased ada? ben.*, the same space stands at the same position. Token and position are all that v2 knows, so its two predictions are equal, and one of them is wrong.
+# *ada chased ben. who chased ben? ada.* (These two names are not among those of the tales.) v2 has to predict the *a* from the space before it, at position 31. In the mirror, *ben chased ada. who chased ada? ben.*, the same space stands at the same position. Token and position are all that v2 knows, so its two predictions are equal, and one of them is wrong.
 
 # %% tags=["nbval-ignore-output"]
 chances = []
@@ -340,7 +339,7 @@ invariants.promises(about_v2)
 # %% [markdown]
 # ## When the table ends
 #
-# The table has 64 rows, one for each position of a window. Asked for position 64, it refuses with an error. For a longer text the note keeps only the last [`block_size`](../docs/glossary.md#block-size) tokens and numbers them from 0 again. Let v2 write 300 characters in this way.
+# The table has 64 rows, one for each position of a window. The table has no position 64. So for a longer text the note keeps only the last [`block_size`](../docs/glossary.md#block-size) tokens and numbers them from 0 again. Let v2 write 300 characters in this way.
 
 # %%
 answers = ["64, 65, 66 and so on", "0, 1, 2 and so on: it begins again", "always 63", "always 0"]
@@ -348,7 +347,7 @@ row_used = live.predict("From the 65th character on, which row of the table does
 row_used
 
 # %% tags=["answer", "nbval-ignore-output"]
-written, dice = corpus.tokenizer.encode("\n")[None], torch.Generator().manual_seed(0)
+written, dice = corpus.tokenizer.encode("p")[None], torch.Generator().manual_seed(0)
 used = []  # the row of the table that explains the newest token's logits
 while written.shape[1] < 300:
     logits = v2(written)[:, -1].detach()  # v2 cuts its input to the last 64 tokens

@@ -14,7 +14,7 @@
 # *ada chased ben. who chased ben?* In lesson 03a an attention layer gave the same answer after *ben chased ada*, because it reads a bag of letters. The Transformer of 2017 adds a fixed table of sines and cosines to the token embeddings. This makes **v3**. You will
 #
 # 1. see why a step along the text is a rotation of this table,
-# 2. build a head by hand that answers the question,
+# 2. build a head by hand that finds the name,
 # 3. train v3 against a model without position encoding,
 # 4. find out why v3 fails beyond its window, and meet relative positions.
 #
@@ -93,7 +93,7 @@ far_along.compare(landings[0 if error < 1e-9 else 1 if error < 0.5 else 2])
 #
 # The matrix contains $s$ and not $m$. **A step along the text is a rotation**, the same at every position. A sine alone would not do: it does not tell whether it is rising or falling.
 #
-# Think of each pair as the hand of a clock: it starts at the top and turns clockwise as $m$ grows. The package's `rotate_pairs` turns hands back: rotating by $s\omega$ gives the code of $m - s$.
+# Think of each pair as the hand of a clock: it starts at the top and turns clockwise as $m$ grows. The package's `rotate_pairs` turns them counter-clockwise, so rotating by $s\omega$ gives the code of $m - s$.
 #
 # We compare two codes by their dot product. Each pair contributes $\sin m\omega \sin n\omega + \cos m\omega \cos n\omega = \cos (m-n)\omega$, so only the [distance](../docs/glossary.md#distance) is left:
 #
@@ -146,7 +146,7 @@ for story in (text, "ben chased ada. who chased ada? "):
 weight_guess.compare(100 * weights[0].item())
 
 # %% [markdown]
-# The first letter scores 1.5 more than the second, so it gets $e^{1.5} = 4.5$ times its weight: 81% against 18%. The head answers *a* in the first story and *b* in its mirror, and both are right.
+# The first letter scores 1.5 more than the second, so it gets $e^{1.5} = 4.5$ times its weight: 81% against 18%. The head answers *a* in the first story and *b* in its mirror, and both are right. It always copies the first name, so it works for *who* only.
 #
 # With longer names this head looks at the wrong position. With $n = 1$ we get a *previous-token head*:
 
@@ -163,7 +163,7 @@ plt.show()
 # %% [markdown]
 # ## Train v3
 #
-# v3 is the Transformer of 03a, and adds the code $c$ of its position to each token's embedding $x$. Why *add*? If we appended the code as further channels, a matrix would compute $W_1 x + W_2 c$. After adding it computes $Wx + Wc$. This needs no further channels, and training must keep the two apart.
+# v3 is the Transformer of 03a, and adds the code $c$ of its position to each token's embedding $x$. Why *add*? If we appended the code as further channels, a matrix would compute $W_1 x + W_2 c$. After adding it computes $Wx + Wc$. The price: token and position share channels, and training must keep them apart.
 #
 # Neither part drowns the other. Every pair has length 1, so a code has the length $\sqrt{48} \approx 6.9$. Before training, an embedding of 96 random channels has about $\sqrt{96} \approx 9.8$.
 #
@@ -293,7 +293,7 @@ cliff.compare(levels[sum(bool(beyond > limit) for limit in limits)])
 # %% [markdown]
 # v3 does worse than equal probabilities. Two things are new at once: the positions, and the longer text. To separate them, we take 64 letters and tell v3 that they stand at 128 to 191.
 #
-# Many texts blame the slow pairs, which take values there that training never showed. So we put some pairs back to positions 0 to 63: either the 35 slow pairs, which turn less than once in a window, or the 13 quick ones.
+# Many texts blame the slow pairs, which take values there that training never showed. So we mix two positions in each code. First the 35 slow pairs, which turn less than once in a window, say 0 to 63, and the 13 quick pairs still say 128 to 191. Then the other way round.
 
 # %%
 cures = ["neither helps", "only the slow ones", "only the quick ones", "either helps"]
@@ -323,9 +323,9 @@ for arm, names in arms:
         print(f"{arm:18} {name:20} {min(losses):.1f} to {max(losses):.1f} nats, {len(losses)} seeds")
 
 # %% [markdown]
-# The second v3 loses nothing by the move. In the long text it loses 1.0 to 1.6 nats, and the first 3.7 to 4.6. So most of the loss comes from codes that were not met in training, and the longer text itself costs 0.5 to 1.1 nats. The second v3 has more codes to learn, so its loss inside is about 0.1 nats higher.
+# The move does not raise the loss of the second v3. In the long text its loss is 1.0 to 1.6 nats, and that of the first v3 is 3.7 to 4.6. So most of the loss comes from codes that were not met in training. The longer text itself costs this second v3 0.5 to 1.1 nats. The second v3 has more codes to learn, so its loss inside is about 0.1 nats higher.
 #
-# In the long text no repair of the table brings the first v3 back; whether frozen slow pairs help there is undecided. NoPE has no table, and its loss rises as well.
+# In the long text no change of the table helps the first v3 much. With all pairs put back, several tokens share each position; whether slow pairs that stop turning (*frozen*) help is undecided. NoPE has no table, and its loss rises as well.
 #
 # ## Promises
 #
@@ -354,7 +354,7 @@ for name, (position, dropped) in cases.items():
     print(f"position {name:33} {position:2}: the head finds {found}")
 
 # %% [markdown]
-# A decoded token's position is the number of tokens read so far. The last two lines are common bugs: counting from the start of the call, or the rows left in the cache.
+# The position of a decoded token is the number of tokens before it. The last two lines are common bugs: counting from the start of the call, or the rows left in the cache.
 #
 # ## From absolute to relative
 #
@@ -385,7 +385,7 @@ plt.show()
 # %% [markdown]
 # A head can now prefer some distances, at any position.
 #
-# Two things are missing. The number is the same for every query, so a blank after *who* and a blank after *whom* cannot prefer different distances. Shaw's $q\cdot a_{m-n}$ can do that, at a higher cost. And a number that training never used stays as it began: beyond the window all distances must share one. Lesson 04 puts the distance into the dot product of query and key itself, with nothing to learn.
+# Two things are missing. The number is the same for every query, so a blank after *who* and a blank after *whom* cannot prefer different distances. Shaw's $q\cdot a_{m-n}$ can do that, at a higher cost. And the number of a distance that training never met is not trained. So all distances beyond the window must share one trained number. Lesson 04 puts the distance into the dot product of query and key itself, with nothing to learn.
 #
 # How did your guesses do?
 
@@ -445,7 +445,7 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 # 2. A step along the text rotates every pair, by the same angles at every position. So one fixed query matrix finds the token before.
 # 3. The dot product of two codes tells how far apart they are, and not which comes first.
 # 4. After 400 steps on the plain tales, in windows that begin with a story, v3 answers more than nine of ten questions from 9 of 12 seeds. From the others it answers 74 to 85%. NoPE stays at chance from all twelve.
-# 5. On a text that is moved past its window v3 loses about 3 nats per character (2.6 to 3.8 by seed), and 0.4 inside, though its table goes on. Slow and quick pairs each carry a part of this loss. A v3 that met all these codes in training loses nothing by the move (six seeds, confirmed by six others).
+# 5. On a text that is moved past its window v3 loses about 3 nats per character (2.6 to 3.8 by seed), and 0.4 inside, though its table goes on. Slow and quick pairs each carry a part of this loss. The move does not raise the loss of a v3 that met all these codes in training (six seeds, confirmed by six others).
 
 # %% [markdown]
 # ## Self-test
@@ -518,10 +518,10 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 # %% [markdown]
 # ## Further reading
 #
-# - [Attention Is All You Need](https://arxiv.org/abs/1706.03762) — Vaswani et al. 2017; section 3.5.
-# - [Self-Attention and Positional Encoding](https://d2l.ai/chapter_attention-mechanisms-and-transformers/self-attention-and-positional-encoding.html) — *Dive into Deep Learning*; begins with binary digits, too.
-# - [Self-Attention with Relative Position Representations](https://arxiv.org/abs/1803.02155) — Shaw et al. 2018; a vector for each distance.
-# - [Exploring the Limits of Transfer Learning](https://arxiv.org/abs/1910.10683) — Raffel et al. 2020; T5, whose bias is in section 2.1.
+# - [Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), section 3.5.
+# - [*Dive into Deep Learning*](https://d2l.ai/chapter_attention-mechanisms-and-transformers/self-attention-and-positional-encoding.html) begins with binary digits, too.
+# - [Shaw et al. 2018](https://arxiv.org/abs/1803.02155): a vector for each distance.
+# - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1.
 
 # %% [markdown]
 # ## What comes next

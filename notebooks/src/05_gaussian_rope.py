@@ -47,7 +47,7 @@ live.gaussian()
 #
 # Drag both parts of K to smaller widths. Far from the diagonal the scores turn blue, which means negative, and the query looks at fewer tokens.
 #
-# Even without K, 86% of the attention lies within 8 tokens; with K it is 97%. RoPE looks so local here because the explorer uses *equal* queries and keys. Each pair of channels then adds a cosine of the distance, and all cosines are largest at distance 0. In a model queries and keys differ, and their score may be largest at any distance. K falls whatever the vectors are.
+# Even without K, 86% of the attention lies within 8 tokens; with K it is 97%. RoPE looks so local here because the explorer uses *equal* queries and keys. Then the score is a sum of cosines of the distance, and each cosine is largest at distance 0. In a model queries and keys differ, and their score may be largest at any distance. K falls whatever the vectors are.
 #
 # ## The kernel
 #
@@ -67,7 +67,7 @@ d = torch.tensor([0.0, 5.0, 8.0, 20.0, 31.0, 53.0, 64.0])
 print(" ".join(f"K({int(at)})={value:.3f}" for at, value in zip(d, K(d), strict=True)))
 
 # %% [markdown]
-# Check K(5): 0.7 · 0.61 + 0.3 · 0.97 = 0.72. At 8 the kernel has fallen to a half, and at 53 to a hundredth. In our windows of 64 tokens the oldest are almost invisible.
+# Check K(5): 0.7 · 0.61 + 0.3 · 0.97 = 0.72. At 8 the kernel has fallen to a half, and at 53 to a hundredth. In our windows of 64 tokens the oldest are almost invisible, unless their score is high.
 #
 # ## How a kernel enters attention
 #
@@ -162,7 +162,7 @@ factor_guess.compare(next(words for words, top in sizes.items() if late < top))
 #
 # The note's text speaks of *relative* positions in some sentences and of *absolute* ones in others. We test both: v5 has K(m − n), and `v5-absolute` has K(m) K(n).
 #
-# One more trap: K(m) changes a vector's length, and a norm that follows removes this change. Our models normalise first ([lesson 07b](07b_polar_gates.ipynb) meets this again).
+# One more trap: K(m) changes a vector's length. If the norm came after K(m), it would undo the change. Our models normalise before, so K(m) stays ([lesson 07b](07b_polar_gates.ipynb) meets this again).
 
 # %% tags=["nbval-ignore-output"]
 formula = gaussian(32, kernel="absolute")
@@ -188,7 +188,7 @@ ask = questions[2]
 print(ask.prompt.strip(), ask.answer)
 widths, shares = ("wider", "narrower"), ("more than 75% of the answers are right", "fewer are")
 kernel_guess = live.predict(
-    "K is trained with the model for 300 steps. What becomes of it, and how many answers are right?",
+    "K is trained with the model for 300 steps. Does K become wider or narrower, and are the answers right?",
     [f"K becomes {width}, and {share}" for width in widths for share in shares],
 )
 kernel_guess
@@ -269,7 +269,7 @@ print("next letter:", ", ".join(f"p({name[0]}) = {p[tokenizer.ids[name[0]]]:.2f}
 #
 # ## Longer training
 #
-# We stored runs of 300, 600 and 1200 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). The rule of [lesson 08](08_the_ladder.ipynb) decides between two models: all six differences lie on one side, and their mean is further from 0 than chance takes it.
+# We stored runs of 300, 600 and 1200 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). The rule of [lesson 08](08_the_ladder.ipynb) decides between two models: all six differences lie on one side, and their mean is too large to be luck (Student's t, 95%).
 
 # %%
 choices = ["only the fixed one", "only the trained one", "both", "neither"]
@@ -293,7 +293,7 @@ late_guess.compare(choices[3 if not below else 2 if len(below) == 2 else below =
 # %% [markdown]
 # v4 is RoPE alone, and v5 has a trained K; *late* and *slow* come below. **The fixed kernel and RoPE are undecided** after 300, 600 and 1200 steps, and so they are with six other seeds.
 #
-# The trained kernel is behind RoPE after 1200 steps, by 0.07 nats (decided; 0.06 with the other seeds). After 600 steps the two sets of seeds disagree. Of twelve runs of 1200 steps, 12 answer with RoPE, 11 with the fixed kernel and 3 with the trained one. The last two differ only in the training of K. So **it is the training of the kernel, not the kernel,** that keeps v5 from answering.
+# The trained kernel is behind RoPE after 1200 steps, by 0.07 nats (decided; 0.06 with the other seeds). After 600 steps the two sets of seeds disagree. Of twelve runs of 1200 steps, 12 answer with RoPE, 11 with the fixed kernel and 3 with the trained one. The fixed and the trained kernel differ only in the training of K. So **it is the training of the kernel, not the kernel,** that keeps v5 from answering.
 #
 # ## Why does training close the kernel?
 #
@@ -309,7 +309,7 @@ for s in (2, 5, 8):
 Table(("score of the first letter", "its attention with K fixed", "with K trained"), rows, stable=3)
 
 # %% [markdown]
-# A score of 5 gave the name 54% of the attention, and now it gives 1.5% to 11.5%. Only a head that is already sure of the name still sees it.
+# A score of 5 gave the name 54% of the attention, and now it gives 1.5% to 11.5%. Only a head with a score near 8 still reads the name.
 #
 # If the conjecture is right, a kernel that is trained *later*, when heads find names, stays open. So we left K alone for 200 of 300 steps, or for 600 of 1200, and trained it from there (*late*). By then the learning rate has fallen, so a control trains K from the start at a lower rate (*slow*).
 
@@ -322,7 +322,7 @@ ax.set_title(f"In 1200 steps K closes to {narrow} tokens or fewer; trained late 
 plt.show()
 
 # %% [markdown]
-# Before training K fell to a hundredth at 53 tokens (dashed). In 300 steps *late* and *slow* both keep it open, so a low rate is one explanation. It does not explain the runs of 1200 steps, where *late* had as much rate left as a whole run of 300. K still ended at 41 to 50 tokens instead of 13 to 17. 5 of 6 runs answer instead of 1, and the loss is 0.06 nats lower than with K trained from the start (decided). Six other seeds confirm this (6 runs instead of 2). As the conjecture says, **a kernel that is trained after the names are found stays open.** It gains nothing over a fixed kernel: their losses are undecided.
+# Before training K fell to a hundredth at 53 tokens (dashed). In 300 steps *late* and *slow* both keep it open, so a low rate is one explanation. It does not explain the runs of 1200 steps. There the learning rates after step 600 add up to as much as in a whole run of 300. K still ended at 41 to 50 tokens instead of 13 to 17. 5 of 6 runs answer instead of 1, and the loss is 0.06 nats lower than with K trained from the start (decided). Six other seeds confirm this (6 runs instead of 2). As the conjecture says, **a kernel that is trained late stays open**, also in the run that does not answer. It gains nothing over a fixed kernel: their losses are undecided.
 #
 # ## How far back does each model read?
 #
@@ -357,15 +357,15 @@ fig, ax = plt.subplots(figsize=(8, 4.4))
 study.draw_reading(ax, results)
 far = {name: long[name]["far"] for name in called}
 means = [np.mean(far[name]) for name in ("v4", "v5 fixed")]
-ax.set_title(f"Four windows far RoPE has {means[0]:.2f} nats, the fixed kernel {means[1]:.2f} (means)")
+ax.set_title(f"In the last of four windows RoPE loses {means[0]:.2f} nats, the fixed kernel {means[1]:.2f} (means)")
 plt.show()
 lead = [v for v in far if all(decided_side(np.subtract(far[v], far[w])) == "below" for w in far if w != v)]
 far_guess.compare(called[lead[0]] if lead else "no single one")
 
 # %% [markdown]
-# Four windows far, RoPE meets distances that it was never trained on, and its loss is 1.16 to 1.54 nats (six seeds). The loss of v5 stays below 0.6, because K hides these distances: it divides a weight by 5.5 at 20 tokens and by 900,000 at 100.
+# Four windows far, RoPE meets distances that it was never trained on, and its loss is 1.16 to 1.54 nats (six seeds). Past 64 the loss of v5 stays below 0.6, because K hides these distances. Even the wider fixed K divides a weight by 5.5 at 20 tokens and by 900,000 at 100.
 #
-# The fixed kernel is about one nat lower than RoPE there (decided and confirmed). ALiBi's straight lines do as well: beside the fixed kernel they are undecided. The note's formula is 0.18 nats behind RoPE even inside the window, after 300 steps (decided and confirmed).
+# The fixed kernel is about one nat lower than RoPE there (decided and confirmed). ALiBi and the fixed kernel are undecided there. The note's formula is 0.18 nats behind RoPE even inside the window, after 300 steps (decided and confirmed).
 #
 # **So a kernel of the distance, left at its widths, is a sound idea.** But a low loss in a long text does not mean that the model remembers: K hides the far past.
 
@@ -528,9 +528,9 @@ findings("001", first=SHOWN)
 # %% [markdown]
 # ## Further reading
 #
-# - [KERPLE](https://arxiv.org/abs/2205.09921) — Chi et al. 2022: trained kernels of the distance, without rotation, one for each head.
-# - [Train Short, Test Long](https://arxiv.org/abs/2108.12409) — Press et al. 2021: ALiBi, straight lines with a slope for each head.
-# - [Modeling Localness for Self-Attention Networks](https://arxiv.org/abs/1810.10182) — Yang et al. 2018: a Gaussian whose centre and width the *query* chooses.
+# - [Chi et al. 2022](https://arxiv.org/abs/2205.09921): trained kernels of the distance, without rotation, one for each head.
+# - [Press et al. 2021](https://arxiv.org/abs/2108.12409): ALiBi, straight lines with a slope for each head.
+# - [Yang et al. 2018](https://arxiv.org/abs/1810.10182): a Gaussian whose centre and width the *query* chooses.
 
 # %% [markdown]
 # ## What comes next

@@ -131,13 +131,13 @@ Table(("the model sees", "letter", "p of a", "p of b"), rows, stable=4)
 # - left first: p(a) · p(b | a seen) = 0.6 · 0.167 = 0.1,
 # - right first: p(b) · p(a | b seen) = 0.45 · 0.222 = 0.1.
 #
-# Both give 0.1, so the word costs −log 0.1 = 2.303 nats, and so does the mean of both orders. In losses of the sets of holes `░b`, `a░` and `░░` this mean is
+# Both give 0.1, so the word costs −log 0.1 = 2.303 nats, and so does the mean of both orders. Group the losses by what the model saw, `░b`, `a░` or `░░`. The mean is
 #
 # $$\tfrac12\,\underbrace{1.504}_{░b} + \tfrac12\,\underbrace{1.792}_{a░} + \tfrac12\,\big(\underbrace{0.511 + 0.799}_{░░}\big) = 2.303.$$
 #
-# **Each set of holes has the weight one half.** The sum is the [NELBO](../docs/glossary.md#nelbo), negative evidence lower bound.
+# **Each set of holes has the weight one half.** The sum is the [NELBO](../docs/glossary.md#nelbo), negative evidence lower bound. (Evidence is log p. A lower bound on log p is an upper bound on the cost −log p.)
 #
-# Random masks give the same weights if losses are divided by $t$. Only the first letter is masked with probability $t(1-t)$, and both with $t^2$. Averaged over $t$, the weights are
+# Random masks give the same weights if losses are divided by $t$. The case *first masked, second visible* has the probability $t(1-t)$; *both masked* has $t^2$. Averaged over $t$, the weights are
 #
 # $$\int_0^1 \tfrac1t\,t(1-t)\,dt = \tfrac12 \quad\text{and}\quad \int_0^1 \tfrac1t\,t^2\,dt = \tfrac12.$$
 #
@@ -272,7 +272,7 @@ plots.draw_curves(ax, 100 * shares, curves, title, "masked (%)", "loss (nats per
 plt.show()
 
 # %% [markdown]
-# The NELBO is one number for all rates, in nats per character of *text*. The [floor](../docs/glossary.md#floor) is the cost for a reader who knows the grammar:
+# The NELBO is one number: the mean height of the curve above, in nats per character of *text*. The [floor](../docs/glossary.md#floor) is the cost for a reader who knows the grammar:
 
 # %% tags=["nbval-ignore-output"]
 bound, error = metrics.nelbo(model, corpus.val[:8192])
@@ -280,7 +280,7 @@ pooled, _ = metrics.masked_losses(model, corpus.val[:8192])
 print(f"floor {corpus.floor:.2f}, NELBO {bound:.2f} ± {error:.2f}, pooled mean {pooled:.2f}")
 
 # %% [markdown]
-# v4 learns one order, this model all of them, and its number is only an upper bound.
+# v4 loses 0.54 nats on windows of these tales after 600 steps ([lesson 08](08_the_ladder.ipynb)). But v4 learns one order and this model learns all of them, and its number is only an upper bound.
 #
 # ## Watch it write
 #
@@ -353,7 +353,7 @@ Table(("threshold", "steps (top-k 2)", "real words", "real words (top-k 2)"), ro
 #
 # ## A change of mind
 #
-# Early letters are drawn when the model sees little. With **[remasking](../docs/glossary.md#remasking)** some visible letters are masked again at each step of a clock. They are chosen *by lot*, all alike, or *by doubt*: unsure letters more often. As many more holes are filled, so the text is complete in the end. In the explorer choose *changes its mind*: ▓ is a letter that was taken back.
+# Early letters are drawn when the model sees little. With **[remasking](../docs/glossary.md#remasking)** some visible letters are masked again at each step of a clock. They are chosen *by lot*, all alike, or *by doubt*: unsure letters more often. To make up for this, each step fills that many extra holes, so the text is complete at the end. In the explorer choose *changes its mind*: ▓ is a letter that was taken back.
 #
 # First the all-knowing model, on a clock of eight steps.
 
@@ -369,13 +369,13 @@ stays, changes = (
     float((written(rewrite, SecondThoughts(8, strength)) - P.flatten()).abs().sum() / 2)
     for strength in (0.0, 0.5)
 )
-print(f"half of all differences, added up: without {stays:.3f}, with remasking {changes:.3f}")
+print(f"share of words that must change: without {stays:.3f}, with remasking {changes:.3f}")
 mind_guess.compare(mind_guess.options[0 if changes < stays - 0.01 else 2 if changes > stays + 0.01 else 1])
 
 # %% [markdown]
-# Farther. This model has no errors to mend, and for each masked letter another appears sooner, so more letters appear together. Remasking can help a trained model only if its early guesses are worse than its late ones.
+# Farther. This model has no errors to mend, and each letter taken back must be filled again, so more letters are filled in one step. Remasking can help a trained model if its early guesses are worse than its late ones.
 #
-# Remasking by doubt removes improbable letters, and a lower temperature draws fewer of them in the first place. So **temperature is the control**. We trained six models for 800 steps, and each wrote 32 texts in eleven ways. A *look* is one pass through a text. *Surest first* takes 63; on a clock of 256 steps doubt takes about four times as many.
+# Remasking by doubt removes improbable letters, and a lower temperature draws fewer of them in the first place. So we must compare remasking with a lower temperature: **temperature is the control**. We trained six models for 800 steps, and each wrote 32 texts in eleven ways. A *look* is one pass through a text. *Surest first* takes 63; on a clock of 256 steps doubt takes about four times as many.
 
 # %%
 cold_guess = live.predict(
@@ -397,10 +397,10 @@ cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(ahead, 2)])
 # - **Early guesses are worse** (right picture). With 95% masked, the likeliest letter is right in 26% of the cases, with half masked in 71%, with 5% in 79%. The most frequent character is right in 15 to 17%.
 # - **Orders differ.** At temperature 1, the order of chance writes 26% right sentences, and *surest first* 50%.
 # - **Remasking helps.** By lot it gains 11 points over the order of chance with as many looks (decided). Doubt against *surest first* is undecided.
-# - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided), and 15 points without repetitions. At 0.5, doubt with as many looks is 20 points behind (decided). From 0.5 to 0.3 nothing is decided.
-# - **More looks help.** With four times as many, doubt gains 14 points over *surest first* at temperature 1 (decided). Against *surest first* at 0.5 nothing is decided: that has 74% in the mean, but 52 to 89% from seed to seed.
+# - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided). If each sentence counts once, it gains 15. At 0.5, doubt with as many looks is 20 points behind (decided). From 0.5 to 0.3 nothing is decided.
+# - **Doubt with more looks helps.** With four times as many looks it gains 14 points over *surest first* at temperature 1 (decided). Against *surest first* at 0.5 nothing is decided: that has 74% in the mean, but 52 to 89% from seed to seed.
 #
-# So doubt with four times the looks cannot be told apart from a lower temperature, which costs no look. Six other seeds gave the same verdicts on the lot, the temperature and this pair. Of 1,963 whole tales not one was right.
+# So doubt with four times the looks cannot be told apart from a lower temperature, which costs no look. Six other seeds gave the same verdicts on remasking by lot, on temperature 1 against 0.5, and on this pair. Of 1,963 whole tales not one was right: names are not carried from sentence to sentence.
 #
 # ## Who did it?
 #
@@ -414,7 +414,7 @@ rows = [(name, f"{min(x):.0%} to {max(x):.0%}, {len(x)} seeds, 600 steps") for n
 Table(("model", "right answers"), [("yours", f"{right:.0%}"), *rows], stable=1)
 
 # %% [markdown]
-# v4 answers more than nine of ten questions, and models that fill in are at chance from every seed. We do not know why. Perhaps training seldom asks. Every name ends in *a*, so the other three letters must be masked in the answer and visible in the story. That happens in
+# v4 answers more than nine of ten questions, and models that fill in are at chance from every seed. We do not know why. Perhaps training seldom asks. Every name ends in *a*, so a question that tests the whole name masks its other three letters in the answer and shows them in the story. That happens in
 #
 # $$\int_0^1 t^3\,(1-t)^3\,dt = \frac1{140}$$
 #
@@ -553,10 +553,10 @@ findings("000", claims)
 # %% [markdown]
 # ## Further reading
 #
-# - [Sahoo et al., 2024, *Simple and Effective Masked Diffusion Language Models*](https://arxiv.org/abs/2406.07524) — the weights $1/t$.
-# - [Burda, Grosse and Salakhutdinov, 2016, *Importance Weighted Autoencoders*](https://arxiv.org/abs/1509.00519) — tighter bounds.
-# - [Wang et al., 2025, *Remasking Discrete Diffusion Models with Inference-Time Scaling*](https://arxiv.org/abs/2503.00307) — our *doubt* is a variant of its confidence rule.
-# - [Ben-Hamu et al., 2025, *Accelerated Sampling from Masked Diffusion Models via Entropy Bounded Unmasking*](https://arxiv.org/abs/2505.24857) — the entropy bound.
+# - [Sahoo et al., 2024](https://arxiv.org/abs/2406.07524) — the weights $1/t$.
+# - [Burda, Grosse and Salakhutdinov, 2016](https://arxiv.org/abs/1509.00519) — tighter bounds.
+# - [Wang et al., 2025](https://arxiv.org/abs/2503.00307) — our *doubt* is a variant of its confidence rule.
+# - [Ben-Hamu et al., 2025](https://arxiv.org/abs/2505.24857) — the entropy bound.
 
 # %% [markdown]
 # ## What comes next

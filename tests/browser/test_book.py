@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from tools.book.__main__ import BUILD, build, is_current, megabytes
 from tools.browser.site import serve_folder
 
-SOME = ["07a_diffusion", "03a_attention"]  # run and recorded where no whole book is at hand; `.ci/run` makes one first
+# Run and recorded where no whole book is at hand; `.ci/run` makes one first.
+SOME = ["07a_diffusion", "03a_attention"]
 PHONE = {"width": 360, "height": 780}
 DESK = {"width": 1280, "height": 900}
 PAGE_BYTES, SITE_MEGABYTES = 1_500_000, 25
