@@ -265,7 +265,7 @@ print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
 end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
 
 # %% [markdown]
-# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it; so should yours. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character. It is out of reach for v1.
+# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character.
 #
 # Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures:
 
@@ -527,7 +527,6 @@ findings("004", claims)
 # - [Shannon, 1948](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x) — section 3 writes English from tables of pairs and triples.
 # - [Elhage et al., 2021](https://transformer-circuits.pub/2021/framework/index.html) — begins with Transformers without layers, and finds bigram tables.
 # - [Yang et al., 2018](https://arxiv.org/abs/1711.03953) — models with fewer channels than tokens: the last exercise at full size.
-# - [Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980) — the optimizer behind AdamW.
 
 # %% [markdown]
 # ## What comes next

@@ -323,9 +323,9 @@ for arm, names in arms:
         print(f"{arm:18} {name:20} {min(losses):.1f} to {max(losses):.1f} nats, {len(losses)} seeds")
 
 # %% [markdown]
-# The move does not raise the loss of the second v3. In the long text its loss is 1.0 to 1.6 nats, and that of the first v3 is 3.7 to 4.6. So most of the loss comes from codes that were not met in training. The longer text itself costs this second v3 0.5 to 1.1 nats. The second v3 has more codes to learn, so its loss inside is about 0.1 nats higher.
+# The move does not raise the loss of the second v3. In the long text its loss is 1.0 to 1.6 nats, and that of the first v3 is 3.7 to 4.6. So most of the loss comes from codes that were not met in training. The longer text itself costs this second v3 0.5 to 1.1 nats.
 #
-# In the long text no change of the table helps the first v3 much. With all pairs put back, several tokens share each position; whether slow pairs that stop turning (*frozen*) help is undecided. NoPE has no table, and its loss rises as well.
+# In the long text no change of the table helps the first v3 much. With all pairs put back, several tokens share each position; whether slow pairs that stop turning (*frozen*) help is undecided.
 #
 # ## Promises
 #
@@ -519,7 +519,6 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 # ## Further reading
 #
 # - [Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), section 3.5.
-# - [*Dive into Deep Learning*](https://d2l.ai/chapter_attention-mechanisms-and-transformers/self-attention-and-positional-encoding.html) begins with binary digits, too.
 # - [Shaw et al. 2018](https://arxiv.org/abs/1803.02155): a vector for each distance.
 # - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1.
 

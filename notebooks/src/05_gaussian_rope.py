@@ -160,9 +160,9 @@ factor_guess.compare(next(words for words, top in sizes.items() if late < top))
 # %% [markdown]
 # One factor is over 100,000 times the other. So the formula's score **does not depend on distance alone**. Late in a window every score is nearly 0. The softmax gives equal scores equal weights, so attention becomes an average over the whole past. In the explorer, set *kernel* to *absolute* and drag the query to the end.
 #
-# The note's text speaks of *relative* positions in some sentences and of *absolute* ones in others. We test both: v5 has K(m − n), and `v5-absolute` has K(m) K(n).
+# The note speaks of *relative* positions in some sentences, of *absolute* ones in others. We test both: v5 has K(m − n), and `v5-absolute` has K(m) K(n).
 #
-# One more trap: K(m) changes a vector's length. If the norm came after K(m), it would undo the change. Our models normalise before, so K(m) stays ([lesson 07b](07b_polar_gates.ipynb) meets this again).
+# K(m) changes a vector's length. If the norm came after K(m), it would undo the change. Our models normalise before, so K(m) stays ([07b](07b_polar_gates.ipynb)).
 
 # %% tags=["nbval-ignore-output"]
 formula = gaussian(32, kernel="absolute")
@@ -363,7 +363,7 @@ lead = [v for v in far if all(decided_side(np.subtract(far[v], far[w])) == "belo
 far_guess.compare(called[lead[0]] if lead else "no single one")
 
 # %% [markdown]
-# Four windows far, RoPE meets distances that it was never trained on, and its loss is 1.16 to 1.54 nats (six seeds). Past 64 the loss of v5 stays below 0.6, because K hides these distances. Even the wider fixed K divides a weight by 5.5 at 20 tokens and by 900,000 at 100.
+# Four windows far, RoPE meets distances that it was never trained on, and its loss is 1.16 to 1.54 nats (six seeds). Past 64 the loss of v5 stays below 0.6, because K hides these distances. The fixed K divides a weight by 5.5 at 20 tokens and by 900,000 at 100.
 #
 # The fixed kernel is about one nat lower than RoPE there (decided and confirmed). ALiBi and the fixed kernel are undecided there. The note's formula is 0.18 nats behind RoPE even inside the window, after 300 steps (decided and confirmed).
 #
