@@ -357,7 +357,9 @@ fig, ax = plt.subplots(figsize=(8, 4.4))
 study.draw_reading(ax, results)
 far = {name: long[name]["far"] for name in called}
 means = [np.mean(far[name]) for name in ("v4", "v5 fixed")]
-ax.set_title(f"In the last of four windows RoPE loses {means[0]:.2f} nats, the fixed kernel {means[1]:.2f} (means)")
+ax.set_title(
+    f"In the last of four windows RoPE loses {means[0]:.2f} nats, the fixed kernel {means[1]:.2f} (means)"
+)
 plt.show()
 lead = [v for v in far if all(decided_side(np.subtract(far[v], far[w])) == "below" for w in far if w != v)]
 far_guess.compare(called[lead[0]] if lead else "no single one")
