@@ -1,6 +1,6 @@
 // ALiBi: what distance takes from a score in each head, and how far each head looks, beside RoPE.
 
-import { COLOURS, explorer, format, frequencies, percent, range, softmax, sum } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, percent, range, ropeScore, softmax } from "./figure.js";
 
 const HEAD_DIM = 32, SHARPNESS = 2, FURTHEST = 64, HEADS = [1, 2, 3, 4, 5, 6];
 const LEVER = 150; // from the start of head 1's line to the handle that turns it, in the picture's units
@@ -18,11 +18,10 @@ function cumulate(values) {
 // All keys are alike; for RoPE, the query equals them, both normalised.
 export function measure({ distance, n_head, steepness, theta }) {
   const speeds = frequencies(HEAD_DIM, theta), scores = {};
-  const likeness = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
   for (const head of HEADS.slice(0, n_head)) {
     scores[nameOf(head)] = range(FURTHEST + 1, away => -steepness * slopeOf(head, n_head) * away);
   }
-  scores.RoPE = range(FURTHEST + 1, away => SHARPNESS * Math.sqrt(HEAD_DIM) * (likeness(away) - 1));
+  scores.RoPE = range(FURTHEST + 1, away => SHARPNESS * Math.sqrt(HEAD_DIM) * (ropeScore(away, speeds) - 1));
   const weights = each(scores, values => cumulate(softmax(values)));
   return { scores, weights, near: each(weights, shares => shares[Math.round(distance)]) };
 }

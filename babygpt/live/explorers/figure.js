@@ -28,6 +28,9 @@ export const percent = share => `${Math.round(100 * share)}%`;
 export const range = (n, f = i => i) => Array.from({ length: n }, (_, i) => f(i));
 export const sum = values => values.reduce((total, value) => total + value, 0);
 export const frequencies = (width, theta) => range(width / 2, i => theta ** ((-2 * i) / width));
+// The score of RoPE for q = k at some distance, as a share of that at distance 0.
+export const ropeScore = (away, speeds) => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
+export const onCircle = ([x, y], r, angle) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
 export const most = rows => Math.max(...rows.map(row => Math.max(...row.map(Math.abs))));
 
 export function dot(a, b) {

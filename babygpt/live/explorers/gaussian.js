@@ -1,6 +1,8 @@
 // The Gaussian kernel: its two parts over the distance, and what they do to the scores and the attention of RoPE.
 
-import { COLOURS, explorer, format, frequencies, html, percent, range, softmax, sum, unevenness } from "./figure.js";
+import {
+  COLOURS, explorer, format, frequencies, html, percent, range, ropeScore, softmax, sum, unevenness,
+} from "./figure.js";
 
 const HEAD_DIM = 32, FURTHEST = 64, NEAR = 8, BEYOND = 10_000; // tokens, except HEAD_DIM
 const HIGHEST = 2 * Math.sqrt(HEAD_DIM); // score of q = k = (1, ..., 1) at distance 0, as in a model
@@ -15,7 +17,7 @@ export function measure({ kernel, position, sigma1, sigma2, alpha1, alpha2 }) {
   const reach = share => range(BEYOND).find(m => logK(m) - logK(0) < Math.log(share)) ?? BEYOND;
   const all = range(FURTHEST + 1), logs = all.map(logK), K = logs.map(Math.exp);
   const speeds = frequencies(HEAD_DIM, 10_000);
-  const turned = all.map(m => (HIGHEST * sum(speeds.map(speed => Math.cos(m * speed)))) / speeds.length);
+  const turned = all.map(m => HIGHEST * ropeScore(m, speeds));
   const plain = all.map(m => all.map(n => turned[Math.abs(m - n)]));
   const relative = (score, m, n) => score + logs[Math.abs(m - n)], absolute = (score, m, n) => score * K[m] * K[n];
   const change = { relative, absolute }[kernel];

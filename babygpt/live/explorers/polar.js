@@ -1,6 +1,8 @@
 // Polar gates: waves that multiply queries and keys, and what of two positions is left in a score.
 
-import { COLOURS, dot, explorer, format, frequencies, html, most, put, range, svg, unevenness } from "./figure.js";
+import {
+  COLOURS, dot, explorer, format, frequencies, html, most, onCircle, put, range, svg, unevenness,
+} from "./figure.js";
 
 const HEAD_DIM = 32, LAST = 48, SUMS = [24, 48, 72], SCALE = 2 / Math.sqrt(HEAD_DIM); // SCALE as in a model
 const [PERIOD, MASK] = [16, 13]; // from its token 13 on, every 16 tokens are MASK
@@ -50,7 +52,7 @@ export function measure({ gate, order, alpha, phi, theta }) {
 // A hand that is dragged to the angle phi, and its shadow.
 function dial(page, colour, dark) {
   const panel = page.panel("phase", null, [220, 210]), [x, y] = CENTRE, draw = look => svg("path", look, panel.svg);
-  const tip = (phi, r = RADIUS) => [x + r * Math.cos(radians(phi)), y - r * Math.sin(radians(phi))];
+  const tip = (phi, r = RADIUS) => onCircle(CENTRE, r, radians(phi));
   svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
   const shadow = draw({ class: "hand", stroke: dark, style: "stroke-width: 12" }), drop = draw({ class: "mark" });
   const [arc, hand] = ["curve", "hand"].map(look => draw({ class: look, stroke: colour }));

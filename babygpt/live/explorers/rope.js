@@ -1,6 +1,6 @@
 // RoPE: two hands that turn with the positions of a query and a key, and the score over their distance.
 
-import { COLOURS, explorer, format, frequencies, html, range, sum, svg } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, html, onCircle, range, ropeScore, svg } from "./figure.js";
 
 const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
 const TEXT = "ada chased ben. who chased ben?";
@@ -8,7 +8,7 @@ const [CENTRE, RADII, LETTER] = [[110, 105], [90, 72], 22]; // the hands differ,
 
 export function measure({ position, distance, pair, theta }) {
   const speeds = frequencies(HEAD_DIM, theta), omega = speeds[Math.round(pair) - 1];
-  const score = away => sum(speeds.map(speed => Math.cos(away * speed))) / speeds.length;
+  const score = away => ropeScore(away, speeds);
   const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
   return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
 }
@@ -22,7 +22,7 @@ function clock(page, name) {
     return svg("line", { x1: x, y1: y, stroke, class: "hand" }, panel.svg);
   });
   const layer = svg("g", {}, panel.svg);
-  const tip = (angle, r) => [x + r * Math.cos(angle), y - r * Math.sin(angle)];
+  const tip = (angle, r) => onCircle(CENTRE, r, angle);
   const draw = angles => {
     hands.forEach((hand, i) => {
       const [x2, y2] = tip(angles[i], RADII[i]);
