@@ -1,24 +1,23 @@
-"""Exercises of notebook 04: RoPE in another layout, distances only, heads ranked, whole names."""
+"""Exercises of notebook 04: half-split RoPE, weights for another layout, distances only, an ablation."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from babygpt.config import ModelConfig
-from babygpt.data.stories import Question
-from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.rotary import rotate, rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.metrics import without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
-from babygpt_course.exercises.checks import ask, ask_bool, ask_tensor, expect, require, require_equal
-from babygpt_course.exercises.compare import describe, things, whole
-from babygpt_course.exercises.exercise import Exercise, dice, each, integer, randomize_, read_tasks
+from babygpt_course.exercises.checks import ask_bool, ask_tensor, expect, require, require_equal
+from babygpt_course.exercises.compare import describe, difference
+from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_04")
 
@@ -32,24 +31,50 @@ def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> 
     return torch.cat(turned, dim=-1)
 
 
+def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tensor]:
+    """Rotate as somebody does who makes a mistake: sentence for the learner -> (B, H, T, D)."""
+    angle = positions[:, None] * frequencies(x.shape[-1], theta).to(x)  # (T, D/2)
+    first, second = x.chunk(2, dim=-1)
+    halves = torch.cat((-second, first), dim=-1)
+    neighbours = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+    split, adjacent = angle.repeat(1, 2), angle.repeat_interleave(2, dim=-1)  # (T, D) each
+    by_split = x * split.cos() + neighbours * split.sin()
+    by_adjacent = x * adjacent.cos() + halves * adjacent.sin()
+    return {
+        "The angles are those of halves, but you took the partners of the other layout": by_split,
+        "The partners are those of halves, but you took the angles of the other layout": by_adjacent,
+        "You rotated neighbours. Channel i belongs with channel i + D/2": rotate(x, positions, theta),
+        "That is the opposite direction": half_split_answer(x, -positions, theta),
+        "Negative positions turn in the other direction": half_split_answer(x, positions.abs(), theta),
+    }
+
+
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for rotations of growing size, at positions and with a theta that the text never names."""
-    sizes = (((1, 1, 1, 2), 40), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), ((1, 2, 9, 6), 3000))
+    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), ((1, 2, 9, 6), 3000))
     for shape, most in sizes:  # (B, H, T, D), and the positions' limit
         x = torch.randn(shape, generator=draw)
         positions = torch.randint(-most, most, (shape[2],), generator=draw)
+        positions[0], positions[-1] = -most, most  # both ends, so that no draw leaves out a large position
         theta = float(integer(draw, 50, 5000))
         what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
+        mistakes = other_layouts(x, positions, theta)
         if asked == "lengths":
             turned = ask_tensor(attempt, x, positions, theta, what=what, shape=shape)
-            hint = ". A rotation keeps them: are angles and partners of one layout?"
+            known = [f". {text}" for text, wrong in mistakes.items() if not difference(turned, wrong, 1e-3)]
+            hint = [*known, ". A rotation keeps them: is each pair turned by one angle?"][0]
             require_equal(turned.norm(dim=-1), x.norm(dim=-1), f"{what} lengths:", {}, hint, 1e-3)
         elif asked == "position 0":
             expect(attempt, x, 0 * positions, theta, want=x, what=f"{what} times 0, where nothing turns,")
         else:
-            halves = torch.arange(x.shape[-1]).view(2, -1).T.flatten()  # 0, D/2, 1, D/2 + 1, ...
-            want = rotate(x[..., halves], positions, theta)[..., halves.argsort()]
-            expect(attempt, x, positions, theta, want=want, what=what, atol=1e-3)
+            order = pairs_side_by_side(shape[-1])
+            want = rotate(x[..., order], positions, theta)[..., order.argsort()]
+            expect(attempt, x, positions, theta, want=want, what=what, mistakes=mistakes, atol=1e-3)
+
+
+def pairs_side_by_side(D: int) -> Tensor:
+    """Return the channels in the order 0, D/2, 1, D/2 + 1, ...: (D,)."""
+    return torch.arange(D).view(2, -1).T.flatten()
 
 
 def rotation_matrix(attempt: Any) -> Tensor:
@@ -63,6 +88,63 @@ HALF_SPLIT = Exercise(
     each(rotates, "lengths", "position 0", "turns"),
     half_split_answer,
     picture=(rotation_matrix, "channel", "position (tokens)"),
+)
+
+
+def interleave_rows_answer(weight: Tensor, head_dim: int) -> Tensor:
+    """Order the rows of W_q or W_k, (heads · head_dim, C), so that half-split pairs become neighbours."""
+    halves = weight.view(-1, 2, head_dim // 2, weight.shape[1])  # (H, 2, D/2, C)
+    return halves.transpose(1, 2).reshape(weight.shape)
+
+
+def misorder(weight: Tensor, head_dim: int) -> dict[str, Tensor]:
+    """Order a weight as somebody does who makes a mistake: sentence for the learner -> (H · D, C)."""
+    heads, order = weight.unflatten(0, (-1, head_dim)), pairs_side_by_side(head_dim)  # (H, D, C)
+    back = "That is the way from neighbours to halves: row 1 of a head comes from its row D/2, not row 2"
+    return {
+        "You left the rows as they were": weight,
+        back: heads[:, order.argsort()].flatten(0, 1),
+        "Each head has D rows of its own: order these, not all rows": weight[pairs_side_by_side(len(weight))],
+        "Only the first head is converted": torch.cat((heads[0, order], weight[head_dim:])),
+        "You ordered columns, which belong to the stream. The rows make q and k": (
+            interleave_rows_answer(weight.T.contiguous(), head_dim).T
+        ),
+    }
+
+
+def rope_scores(matrices: Sequence[Tensor], x: Tensor, positions: Tensor, D: int, split: bool) -> Tensor:
+    """Return the scores that W_q and W_k give in half-split or in interleaved layout: (H, T, T)."""
+    q, k = ((x @ W.T).unflatten(-1, (-1, D)).transpose(0, 1)[None] for W in matrices)  # 2 of (1, H, T, D)
+    if split:
+        q, k = (each[..., pairs_side_by_side(D)] for each in (q, k))
+    k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    return (rotate(q, positions) @ rotate(k, positions).mT)[0]
+
+
+def converts(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int, int]]) -> None:
+    """Convert W_q and W_k, and compare all scores of a text with those of the half-split model.
+
+    sizes  heads of queries, heads of keys, channels of a head
+    """
+    for n_query, n_key, D in sizes:
+        positions = torch.randint(2000, (4,), generator=draw)
+        x = torch.randn(4, n_query * D, generator=draw, dtype=torch.float64) / (n_query * D) ** 0.5
+        weights = [torch.randn(n * D, n_query * D, generator=draw).double() for n in (n_query, n_key)]
+        got, hints = list[Tensor](), list[set[str]]()
+        for name, W in zip(("W_q", "W_k"), weights, strict=True):
+            what = f"{name} of shape {tuple(W.shape)} and head_dim {D}"
+            got.append(ask_tensor(attempt, W, D, what=what, shape=tuple(W.shape)).double())
+            hints.append({text for text, wrong in misorder(W, D).items() if not difference(got[-1], wrong)})
+        want = rope_scores(weights, x, positions, D, split=True)
+        what = f"{n_query} query and {n_key} key heads of {D} channels, scores [head, query, key]"
+        hint = "".join(f". {text}" for text in sorted(set.intersection(*hints))[:1])
+        require_equal(rope_scores(got, x, positions, D, split=False), want, what, {}, hint)
+
+
+LAYOUTS = Exercise(
+    TASKS["Weights for the other layout"],
+    each(converts, [(1, 1, 4), (1, 1, 6)], [(2, 2, 4), (3, 3, 8)], [(4, 2, 8)]),
+    interleave_rows_answer,
 )
 
 
@@ -99,7 +181,7 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
         return dot(turn(q, m), turn(k, n))
 
     falls = "a score that falls to −10 for keys that are later"
-    added = "a code for the key's place, added to k"
+    added = "a code for the key's position, added to k"
     alike = "the likeness of two sinusoid codes"
     if kind == "relative":
         return {
@@ -114,12 +196,12 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
         return {
             added: lambda q, k, m, n: dot(q, k + sinusoid(torch.tensor(n), len(k), theta)),
             "RoPE on the queries alone": lambda q, k, m, n: dot(turn(q, m), k),
-            "a kernel of each place, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * 0.9999 ** (m**2 + n**2),
+            "a kernel of each position, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * 0.9999 ** (m**2 + n**2),
             "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
         }
-    of_q = "RoPE, and a code of the place for q that is not constant"
-    faint = "RoPE, and 0.004 times the sine of a ninth of q's place"
-    later = "RoPE for keys that are not later; for later ones, the place of q alone"
+    of_q = "RoPE, and a code of the position for q that is not constant"
+    faint = "RoPE, and 0.004 times the sine of a ninth of q's position"
+    later = "RoPE for keys that are not later; for later ones, the position of q alone"
     return {
         "positions beyond 200 taken for 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
         "positions that begin again at 128": lambda q, k, m, n: rope(q, k, m % 128, n % 128),
@@ -140,12 +222,12 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
             why = f"you let this one through: {what}. {counterexample(score, head_dim)}"
             if kind == "relative":
                 digits = "The last digits of two equal sums may differ: allow for 0.001"
-                why = f"you refuse this one, which knows the distance only: {what}. {digits}"
+                why = f"you refuse this one, which depends on the distance only: {what}. {digits}"
             require(ask_bool(attempt, score, head_dim, what=what) == (kind == "relative"), why)
 
 
 def counterexample(score: Score, head_dim: int) -> str:
-    """Return a sentence with one distance at two places, and two scores."""
+    """Return a sentence with one distance at two positions, and two scores."""
     q, k = torch.randn(2, head_dim, generator=Generator().manual_seed(0), dtype=torch.float64)
     for m, n in ((3, 1), (4, 1), (3, 2), (150, 100), (1, 4), (90, 0)):
         for s in (1, 7, 100, 333, 800):
@@ -153,29 +235,26 @@ def counterexample(score: Score, head_dim: int) -> str:
             if abs(one - other) > 0.002:
                 first = f"at ({m}, {n}) one q and k score {one:.4f}"
                 return f"At one distance, {first}, at ({m + s}, {n + s}) {other:.4f}"
-    return "Try more distances, and places further along"
+    return "Try more distances, and positions further along"
 
 
 RELATIVE = Exercise(
-    TASKS["Does it know the distance only?"],
+    TASKS["Does it depend on the distance only?"],
     each(classifies, "relative", "absolute", "hidden"),
     is_relative_answer,
     seconds=20.0,
 )
 
 
-def ranking_answer(model: Any, score: Callable[..., float]) -> list[tuple[int, int]]:
-    """All heads as (layer, head), counted from 0; first the one without which the score falls most."""
-    D, without = model.config.head_dim, {}
-    for layer, block in enumerate(model.blocks):
-        out = block.attention.out.weight  # (C, C): its columns read what the heads write
-        kept = out.detach().clone()
-        for head in range(model.config.n_head):
-            with torch.no_grad():
-                out[:, head * D : (head + 1) * D] = 0.0
-                without[layer, head] = score(model)
-                out.copy_(kept)
-    return sorted(without, key=lambda at: without[at])
+def controlled_effect_answer(model: Any, score: Callable[..., float], layer: int, head: int) -> float:
+    """Score without a random other head of the same layer, minus the score without this head."""
+    others = [other for other in range(model.config.n_head) if other != head]
+    control = others[int(torch.randint(len(others), ()))]
+    found = []
+    for silent in (control, head):
+        with without_heads(model, [(layer, silent)]):
+            found.append(score(model))
+    return found[0] - found[1]
 
 
 def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[Any, Callable[..., float], str]:
@@ -193,118 +272,51 @@ def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[Any, Callab
     return model, score, f"a model of {n_layer} layer{'s'[: n_layer - 1]} with {n_head} heads each"
 
 
-def ranks(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], in_order: bool) -> None:
-    """Ask about models of so many layers and heads: each head once, or all of them in their order."""
+def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], calls: int = 1) -> None:
+    """Ask for the effect of each head of models of so many layers and heads, so many times."""
     for n_layer, n_head in sizes:
         model, score, what = drawn_model(draw, n_layer, n_head)
-        got = ask(attempt, model, score, what=what)
-        order = [tuple(map(whole, things(head) or [])) for head in things(got) or []]
-        came, heads = f"for {what} came out: {describe(got)}", list(np.ndindex(n_layer, n_head))
-        complete = len(order) == len(heads) and set(order) == set(heads)
-        require(in_order or complete, f"{came}; should hold each of {describe(heads)} once")
-        alone, spoilt = dict[Any, float](), dict[Any, float]()  # spoilt: no head is given back
-        for i, head in enumerate(heads):
-            for some, scores in (([head], alone), (heads[: i + 1], spoilt)):
-                with without_heads(model, some):
-                    scores[head] = score(model)
-        hint, want = "", sorted(heads, key=alone.__getitem__)
-        if order == want[::-1]:
-            hint = ". That begins with the head that matters least"
-        elif order == sorted(heads, key=spoilt.__getitem__):
-            hint = ". Do you give each head back before you silence the next?"
-        each = ", ".join(f"{head} {alone[head]:.3f}" for head in want)
-        require(not in_order or order == want, f"{came}; scores without each: {each}{hint}")
+        without, whole = dict[tuple[int, int], float](), score(model)
+        for at in product(range(n_layer), range(n_head)):
+            with without_heads(model, [at]):
+                without[at] = score(model)
+        for (layer, head), alone in without.items():
+            gaps = {at: other - alone for at, other in without.items() if at != (layer, head)}
+            beside = [gap for (other, _), gap in gaps.items() if other == layer]
+            right = [*beside, sum(beside) / len(beside)]  # the mean over all controls is right as well
+            mistakes = {
+                "That is what the whole model loses. The control is missing": [whole - alone],
+                "The sign is wrong: a head that matters more than its control should be above 0": [
+                    -gap for gap in right
+                ],
+                "Your control may be the head itself": [0.0],
+                "Your control is a head of another layer": [*gaps.values()],
+                "That is one score, and no difference": [alone, *(alone + gap for gap in beside)],
+            }
+            one = f"{what}, layer {layer}, head {head}"
+            given = f"scores without each head: {', '.join(f'{at} {x:.4f}' for at, x in without.items())}"
+            came = set[int]()
+            for _ in range(calls):
+                got = float(ask_tensor(attempt, model, score, layer, head, what=one, shape=()))
+                near = [i for i, value in enumerate(right) if abs(got - value) < 1e-5]
+                hints = [
+                    f". {hint}" for hint, some in mistakes.items() if min(abs(got - x) for x in some) < 1e-5
+                ]
+                require(near, f"for {one} came out: {got:.5f}; {given}{[*hints, ''][0]}")
+                came.add(near[-1])
+            fixed = calls > 1 and len(came) == 1 and len(beside) not in came
+            require(not fixed, f"for {one} {calls} calls took one and the same control; draw it by chance")
 
 
-def leaves_the_model(attempt: Any, draw: Generator) -> None:
-    model, score, what = drawn_model(draw, 2, 2)
-    before = score(model)
-    attempt(model, score)  # not through `ask`, which gives it a copy
-    require_equal(score(model), before, f"{what} the model's score, once you are done with it:", atol=1e-6)
-
-
-RANKING = Exercise(
-    TASKS["Which head matters most?"],
-    [*each(ranks, (((1, 2), (2, 3)), False), (((1, 3), (1, 4), (2, 2), (3, 3)), True)), leaves_the_model],
-    ranking_answer,
+ABLATION = Exercise(
+    TASKS["An ablation with its control"],
+    [
+        partial(measures, sizes=((1, 2), (1, 4))),
+        partial(measures, sizes=((2, 3), (3, 2))),
+        partial(measures, sizes=((1, 4),), calls=16),
+    ],
+    controlled_effect_answer,
     seconds=20.0,
 )
 
-
-def whole_names_answer(model: nn.Module, tokenizer: CharTokenizer, questions: Sequence[Question]) -> float:
-    """Share of questions after which the model, always taking the likeliest letter, writes name and end."""
-    right = 0
-    for question in questions:
-        wanted, text = question.answer + question.end, question.prompt
-        for _ in wanted:
-            logits = model(tokenizer.encode(text)[None])  # (1, T, vocab_size)
-            text += tokenizer.decode(logits[0, -1:].argmax(dim=-1))
-        right += text == question.prompt + wanted
-    return right / len(questions)
-
-
-class Speller(nn.Module):
-    """Model that writes a given text and a full stop after each prompt of `plan`, and else question marks."""
-
-    def __init__(self, tokenizer: CharTokenizer, plan: Mapping[str, str]) -> None:
-        super().__init__()
-        self.tokenizer, self.plan = tokenizer, plan
-
-    def forward(self, idx: Tensor) -> Tensor:
-        """Return logits (B, T, vocab_size): one letter is likelier than the others, which are all alike."""
-        ids = []
-        for text in map(self.tokenizer.decode, idx):
-            prompt = next((prompt for prompt in self.plan if text.startswith(prompt)), text)
-            letters = "?" * (len(prompt) - 1) + self.plan.get(prompt, "?") + "."
-            ids.append(self.tokenizer.encode(letters.ljust(len(text), "?")[: len(text)]))
-        return 3.0 * nn.functional.one_hot(torch.stack(ids), self.tokenizer.vocab_size)
-
-
-def spells(attempt: Any, draw: Generator, sizes: Sequence[int], writes: str, hint: str = "") -> None:
-    """Let models write after questions of a tiny world, and compare the share of right names.
-
-    sizes   numbers of questions, one for each model
-    writes  what it writes after most of them
-    hint    what to tell those who find all names right
-    """
-    tokenizer = CharTokenizer("\nabcdefghijklmnopqrstuvwxyz .?!")
-    for number, n in enumerate(sizes):
-        rng, questions, plan = dice(draw), list[Question](), dict[str, str]()
-        for i in range(n):
-            name, rival = rng.sample(("ana", "tom", "benno", "lisa", "kim", "udo", "ruth"), 2)
-            prompt, (end, other) = f"\n{'a' * i}{name} met {rival}. who met? ", rng.sample(". !", 2)
-            questions.append(Question(prompt, name, rival, end))
-            at = number % len(name)
-            slip = f"{name[:at]}z{name[at + 1 :]}" if number < 5 else name[::-1]
-            plan[prompt] = {
-                "the name": name + end,
-                "the rival": (rival if i else name) + end,
-                "a slip": (slip if i else name) + end,
-                "a longer name": name + (end if i == 1 else other if number else "na."),
-            }[writes]
-        pairs = [(q.answer + q.end, plan[q.prompt]) for q in questions]
-        listed = ", ".join(f"{name!r}: {text!r}" for name, text in pairs)
-        what = f"{n} questions, what is right and what the model writes being {listed},"
-        want = sum(text.startswith(name) for name, text in pairs) / n
-        right = [a == b for name, text in pairs for a, b in zip(name, text, strict=False)]
-        mistakes = {"One wrong letter spoils the name": sum(right) / len(right), hint: 1.0 if hint else want}
-        model = Speller(tokenizer, plan)
-        expect(attempt, model, tokenizer, questions, want=want, what=what, mistakes=mistakes)
-
-
-SLIP = "The first letter is not the whole name, and which name is likelier is not what is written"
-NO_END = "After the name its end (`question.end`) must come: *anana* is not *ana*"
-
-WHOLE_NAMES = Exercise(
-    TASKS["Whole names"],
-    each(
-        spells,
-        ((5,), "the name"),
-        ((2, 5), "the rival"),
-        ((4,) * 6, "a slip", SLIP),
-        ((4, 4), "a longer name", NO_END),
-    ),
-    whole_names_answer,
-)
-
-EXERCISES = (HALF_SPLIT, RELATIVE, RANKING, WHOLE_NAMES)
+EXERCISES = (HALF_SPLIT, LAYOUTS, RELATIVE, ABLATION)

@@ -1,34 +1,45 @@
-"""Mistakes in the exercises of notebook 04."""
+"""Mistakes in the exercises of notebook 04, and right answers that must pass."""
 
-import copy
+import random
 from functools import partial
 
+import numpy as np
 import torch
 
-from babygpt_course.exercises.lesson_04 import HALF_SPLIT, RANKING, RELATIVE, WHOLE_NAMES
+from babygpt import metrics
+from babygpt_course.exercises.lesson_04 import ABLATION, HALF_SPLIT, LAYOUTS, RELATIVE
 from tests.course.exercises.harness import Mutant, requirements
 
 LENGTHS, ZERO, TURNS = requirements(HALF_SPLIT)
 THROUGH, PLACE, HIDDEN = requirements(RELATIVE)
-EACH, ORDER, BACK = requirements(RANKING)
-RIGHT, NAME, LETTER, END = ALL = requirements(WHOLE_NAMES)
+ONE, SEVERAL, FEWER = ROWS = requirements(LAYOUTS)
+ITSELF, LAYER, DRAWN = EFFECTS = requirements(ABLATION)
 
 
-def split(x, positions, theta, sign=1, pairs=False, exponent=2.0, mixed=False):
+def split(x, positions, theta, sign=1, pairs=False, exponent=2.0):
     D = x.shape[-1]
     angle = positions[:, None] * theta ** (-exponent * torch.arange(D // 2) / D)
     a, b = (x[..., ::2], x[..., 1::2]) if pairs else (x[..., : D // 2], x[..., D // 2 :])
     cos, sin = angle.cos(), sign * angle.sin()
     both = a * cos - b * sin, a * sin + b * cos
-    return torch.stack(both, -1).flatten(-2) if pairs or mixed else torch.cat(both, -1)
+    return torch.stack(both, -1).flatten(-2) if pairs else torch.cat(both, -1)
 
 
-def note_001(x, positions, theta):
-    """Neighbours are swapped, halves share an angle: two layouts at once."""
+def mixed(x, positions, theta, halves=False):
+    """Two layouts at once: neighbours and the angles of halves, as in note 001, or the other way round."""
     D = x.shape[-1]
-    angle = (positions[:, None] * theta ** (-2 * torch.arange(D // 2) / D)).repeat(1, 2)
-    partner = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+    angle = positions[:, None] * theta ** (-2 * torch.arange(D // 2) / D)
+    angle = angle.repeat_interleave(2, dim=1) if halves else angle.repeat(1, 2)
+    neighbours = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+    partner = torch.cat((-x[..., D // 2 :], x[..., : D // 2]), -1) if halves else neighbours
     return x * angle.cos() + partner * angle.sin()
+
+
+def with_numpy(x, positions, theta):
+    a, b = np.split(x.double().numpy(), 2, axis=-1)
+    angle = positions.numpy()[:, None] * theta ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])
+    pairs = (a + 1j * b) * np.exp(1j * angle)
+    return np.concatenate([pairs.real, pairs.imag], axis=-1)
 
 
 def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=1e-3, start=200, apart=200, later=True):
@@ -42,60 +53,46 @@ def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=1e-3, start=20
     return True
 
 
-def ranking(model, score, where="out", rows=False, keep=False, sign=1):
-    D, found = model.config.head_dim, {}
-    for layer, block in enumerate(model.blocks):
-        weight = getattr(block.attention, where).weight
-        kept = weight.detach().clone()
-        for head in range(model.config.n_head):
-            with torch.no_grad():
-                (weight if rows else weight.T)[head * D : (head + 1) * D] = 0.0
-                found[layer, head] = score(model)
-                if not keep:
-                    weight.copy_(kept)
-    return sorted(found, key=lambda at: sign * found[at])
+def reorder(weight, D, order, heads=slice(None)):
+    """Put the rows of some heads into another order."""
+    blocks = weight.clone().unflatten(0, (-1, D))
+    blocks[heads] = blocks[heads][:, order(torch.arange(D))]
+    return blocks.flatten(0, 1)
 
 
-def on_a_copy(model, score):
-    """Never gives a head back, but the model it was given stays as it was."""
-    return ranking(copy.deepcopy(model), score, keep=True)
+def interleave(channels):
+    return channels.view(2, -1).T.flatten()
 
 
-def from_1(model, score):
-    return [(layer + 1, head + 1) for layer, head in ranking(model, score)]
+def loop(weight, D):
+    rows = [h + i + half for h in range(0, len(weight), D) for i in range(D // 2) for half in (0, D // 2)]
+    return [weight[row] for row in rows]
 
 
-def written(model, tokenizer, question, n, sample=False):
-    text = question.prompt
-    for _ in range(n):
-        logits = model(tokenizer.encode(text)[None])[0, -1]
-        token = torch.multinomial(logits.softmax(0), 1) if sample else logits.argmax()[None]
-        text += tokenizer.decode(token)
-    return text.removeprefix(question.prompt)
+def effect(model, score, layer, head, shift=lambda n: random.randrange(1, n), sign=1, mean=False):
+    n = model.config.n_head
+    without = metrics.ablate_heads(model, score)[layer]
+    control = np.delete(without, head).mean() if mean else without[(head + shift(n)) % n]
+    return sign * float(control - without[head])
 
 
-def names(model, tokenizer, questions, sample=False, end=True, right=str.__eq__):
-    wanted = [q.answer + (q.end if end else "") for q in questions]
-    found = [written(model, tokenizer, q, len(w), sample) for q, w in zip(questions, wanted, strict=True)]
-    return sum(right(a, b) for a, b in zip(found, wanted, strict=True)) / len(questions)
+def other_layer(model, score, layer, head):
+    without = metrics.ablate_heads(model, score)
+    return float(without[(layer + 1) % len(without), -1 - head] - without[layer, head])
 
 
-def letters(model, tokenizer, questions):
-    n = sum(len(q.answer + q.end) for q in questions)
-    share = names(model, tokenizer, questions, right=lambda a, b: sum(map(str.__eq__, a, b)))
-    return share * len(questions) / n
+def alone(model, score, layer, head):
+    return metrics.ablate_heads(model, score)[layer, head]
 
 
-def likelier(model, tokenizer, questions):
-    def score(q, name):
-        ids = tokenizer.encode(q.prompt + name + q.end)[None]
-        log_probs = model(ids[:, :-1]).log_softmax(-1).gather(-1, ids[:, 1:, None])
-        return log_probs[0, len(q.prompt) - 1 :].sum()
-
-    return sum(bool(score(q, q.answer) > score(q, q.rival)) for q in questions) / len(questions)
-
-
+RIGHT = (
+    (HALF_SPLIT, split, with_numpy, lambda x, p, t: split(x.double(), p.double(), t).tolist()),
+    (LAYOUTS, partial(reorder, order=interleave), loop, lambda w, D: torch.stack(loop(w, D)).numpy()),
+    (RELATIVE, relative, lambda *a: np.bool_(relative(*a)), partial(relative, shifts=(1, 50, 333, 799))),
+    (ABLATION, effect, partial(effect, mean=True), lambda *a: np.float64(effect(*a))),
+)
 MUTANTS = [
+    *(Mutant(one, f"no mistake {i}", right, []) for one, *some in RIGHT for i, right in enumerate(some)),
     Mutant(RELATIVE, "up to 500", partial(relative, shifts=(1, 7, 300)), [HIDDEN], "700 taken"),
     Mutant(RELATIVE, "up to 0.02", partial(relative, exact=0.02), [HIDDEN], "0.004 times"),
     Mutant(RELATIVE, "neighbours", partial(relative, apart=5), [HIDDEN], "up to 60 apart"),
@@ -105,22 +102,25 @@ MUTANTS = [
     Mutant(RELATIVE, "never far", partial(relative, shifts=(1, 7), start=50), [HIDDEN], "200 taken"),
     Mutant(RELATIVE, "even steps", partial(relative, shifts=(2, 8, 334)), [HIDDEN], "even numbers"),
     Mutant(RELATIVE, "never later", partial(relative, later=False), [HIDDEN], "not later"),
-    Mutant(RANKING, "rows", partial(ranking, rows=True), [ORDER]),
-    Mutant(RANKING, "least first", partial(ranking, sign=-1), [ORDER], "matters least"),
-    Mutant(RANKING, "never given back", partial(ranking, keep=True), [EACH, ORDER, BACK], "changed"),
-    Mutant(RANKING, "never given back in a copy", on_a_copy, [ORDER], "before you silence the next"),
-    Mutant(RANKING, "counted from 1", from_1, [EACH, ORDER], "each of"),
-    Mutant(WHOLE_NAMES, "one letter", partial(names, right=lambda a, b: a[0] == b[0]), [LETTER, END]),
-    Mutant(WHOLE_NAMES, "letters counted", letters, [NAME, LETTER, END], "spoils the name"),
-    Mutant(WHOLE_NAMES, "no end", partial(names, end=False), [END], "must come"),
-    Mutant(WHOLE_NAMES, "likelier of two", likelier, [LETTER, END], "not what is written"),
-    Mutant(WHOLE_NAMES, "any end", partial(names, right=lambda a, b: a[:-1] == b[:-1]), [END], "must come"),
-    Mutant(WHOLE_NAMES, "its letters", partial(names, right=lambda a, b: sorted(a) == sorted(b)), [LETTER]),
-    Mutant(WHOLE_NAMES, "sampled", partial(names, sample=True), ALL),
-    Mutant(WHOLE_NAMES, "a number of them", lambda *a: names(*a) * len(a[2]), ALL),
-    Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS]),
-    Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS]),
-    Mutant(HALF_SPLIT, "a table of 40", lambda x, p, t: split(x, p.clamp(-40, 40), t), [TURNS]),
+    Mutant(LAYOUTS, "as it was", lambda w, D: w.clone(), ROWS, "as they were"),
+    Mutant(LAYOUTS, "back", partial(reorder, order=lambda d: interleave(d).argsort()), ROWS, "to halves"),
+    Mutant(LAYOUTS, "all rows", lambda w, D: w[interleave(torch.arange(len(w)))], [SEVERAL, FEWER], "own"),
+    Mutant(LAYOUTS, "one head", partial(reorder, order=interleave, heads=[0]), [SEVERAL, FEWER], "Only"),
+    Mutant(LAYOUTS, "columns", lambda w, D: torch.stack(loop(w.T, D)).T, ROWS, "You ordered columns"),
+    Mutant(LAYOUTS, "reversed", partial(reorder, order=lambda d: d.flip(0)), ROWS),
+    Mutant(ABLATION, "no control", lambda m, s, *at: s(m) - alone(m, s, *at), EFFECTS, "control is missing"),
+    Mutant(ABLATION, "one score", alone, EFFECTS, "no difference"),
+    Mutant(ABLATION, "sign", partial(effect, sign=-1), EFFECTS, "sign is wrong"),
+    Mutant(ABLATION, "any head", partial(effect, shift=random.randrange), EFFECTS, "the head itself"),
+    Mutant(ABLATION, "other layer", other_layer, [LAYER, DRAWN], "of another layer"),
+    Mutant(ABLATION, "next head", partial(effect, shift=lambda n: 1), [DRAWN], "same control"),
+    Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS], "rotated neighbours"),
+    Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS], "Negative positions"),
+    Mutant(HALF_SPLIT, "a table of 1000", lambda x, p, t: split(x, p.clamp(-1000, 1000), t), [TURNS]),
     Mutant(HALF_SPLIT, "exponent −i/D", partial(split, exponent=1.0), [TURNS]),
-    Mutant(HALF_SPLIT, "two layouts mixed", note_001, [LENGTHS, TURNS], "of one layout"),
+    Mutant(HALF_SPLIT, "the other way", partial(split, sign=-1), [TURNS], "opposite direction"),
+    Mutant(HALF_SPLIT, "as in note 001", mixed, [LENGTHS, TURNS], "took the partners of the other layout"),
+    Mutant(
+        HALF_SPLIT, "mixed", partial(mixed, halves=True), [LENGTHS, TURNS], "took the angles of the other"
+    ),
 ]
