@@ -285,7 +285,7 @@ def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], ca
             beside = [gap for (other, _), gap in gaps.items() if other == layer]
             right = [*beside, sum(beside) / len(beside)]  # the mean over all controls is right as well
             mistakes = {
-                "That is what the whole model loses. The control is missing": [whole - alone],
+                "This compares with the whole model. The control is missing": [whole - alone],
                 "The sign is wrong: a head that matters more than its control should be above 0": [
                     -gap for gap in right
                 ],
@@ -305,7 +305,7 @@ def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], ca
                 require(near, f"for {one} came out: {got:.5f}; {given}{[*hints, ''][0]}")
                 came.add(near[-1])
             fixed = calls > 1 and len(came) == 1 and len(beside) not in came
-            require(not fixed, f"for {one} {calls} calls took one and the same control; draw it by chance")
+            require(not fixed, f"for {one} {calls} calls gave one and the same control: draw it by chance")
 
 
 ABLATION = Exercise(

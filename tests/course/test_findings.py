@@ -105,15 +105,21 @@ def test_03b_a_long_text_costs_a_model_that_has_met_all_positions_too(order):
 
 
 def test_04_v3_and_v4_are_undecided_inside_a_window_and_decided_beyond():
-    past = {name: np.array(BOARD[name]["past"]) for name in ("v3", "v4", "alibi")}
-    assert decided_side(paired_differences(LADDER, "v3", "v4")) == "undecided"
+    ladders = LADDER, load_results("fresh/ladder")
+    assert {decided_side(paired_differences(ladder, "v3", "v4")) for ladder in ladders} == {"undecided"}
+    past = {v: np.ravel([each["board"][v]["past"] for each in ladders]) for v in ("v3", "v4", "alibi")}
     assert decided_side(past["v3"] - past["v4"]) == decided_side(past["v4"] - past["alibi"]) == "above"
+    ranges = [[round(end, 2) for end in (x.min(), x.max())] for x in past.values()]
+    assert ranges == [[2.63, 3.32], [0.33, 0.59], [0.03, 0.13]]
 
 
 def test_04_v4_finds_the_name_and_does_not_write_it():
     known = [share > 0.9 for share in NAMES["accuracy"][FEW_STEPS]]
     assert (sum(known), len(known)) == (12, 14)
+    fresh = load_results("fresh/names")
+    assert [share > 0.9 for share in fresh["accuracy"][FEW_STEPS]].count(True) == 5
     assert 0.08 <= min(NAMES["whole"][FEW_STEPS]) < max(NAMES["whole"][FEW_STEPS]) < 0.36
+    assert max(fresh["whole"][FEW_STEPS]) < 0.36
     assert [letters[0] < 0.15 for letters in NAMES["letters"][FEW_STEPS]] == known
     later = sorted(NAMES["whole"][MANY_STEPS])
     assert later[2] <= 0.2 < 0.55 < later[3] < later[5] < 0.75 < 0.89 < later[6]

@@ -36,9 +36,8 @@ def mixed(x, positions, theta, halves=False):
 
 
 def with_numpy(x, positions, theta):
-    a, b = np.split(x.double().numpy(), 2, axis=-1)
     angle = positions.numpy()[:, None] * theta ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])
-    pairs = (a + 1j * b) * np.exp(1j * angle)
+    pairs = torch.complex(*x.double().chunk(2, -1)).numpy() * np.exp(1j * angle)
     return np.concatenate([pairs.real, pairs.imag], axis=-1)
 
 
@@ -69,16 +68,11 @@ def loop(weight, D):
     return [weight[row] for row in rows]
 
 
-def effect(model, score, layer, head, shift=lambda n: random.randrange(1, n), sign=1, mean=False):
-    n = model.config.n_head
-    without = metrics.ablate_heads(model, score)[layer]
-    control = np.delete(without, head).mean() if mean else without[(head + shift(n)) % n]
-    return sign * float(control - without[head])
-
-
-def other_layer(model, score, layer, head):
-    without = metrics.ablate_heads(model, score)
-    return float(without[(layer + 1) % len(without), -1 - head] - without[layer, head])
+def effect(model, score, layer, head, shift=lambda n: random.randrange(1, n), sign=1, mean=False, down=0):
+    n, without = model.config.n_head, metrics.ablate_heads(model, score)
+    others = without[layer - down]
+    control = np.delete(others, head).mean() if mean else others[(head + shift(n)) % n]
+    return sign * float(control - without[layer, head])
 
 
 def alone(model, score, layer, head):
@@ -112,7 +106,7 @@ MUTANTS = [
     Mutant(ABLATION, "one score", alone, EFFECTS, "no difference"),
     Mutant(ABLATION, "sign", partial(effect, sign=-1), EFFECTS, "sign is wrong"),
     Mutant(ABLATION, "any head", partial(effect, shift=random.randrange), EFFECTS, "the head itself"),
-    Mutant(ABLATION, "other layer", other_layer, [LAYER, DRAWN], "of another layer"),
+    Mutant(ABLATION, "other layer", partial(effect, down=1), [LAYER], "of another layer"),
     Mutant(ABLATION, "next head", partial(effect, shift=lambda n: 1), [DRAWN], "same control"),
     Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS], "rotated neighbours"),
     Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS], "Negative positions"),
