@@ -11,7 +11,7 @@
 #
 # **Can an attention score depend only on distance?**
 #
-# "The second word before me" means the same on page 1 and on page 100. In v3 ([03b](03b_sinusoidal.ipynb)) a [score](../docs/glossary.md#score) mixes the distance with the positions. RoPE rotates [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key) by angles that grow with their position. Many large models use it, and so does **v4**. You will
+# "The second word before me" means the same on page 1 and on page 100. In v3 ([03b](03b_sinusoidal.ipynb)) a [score](../docs/glossary.md#score) mixes the distance with everything else. RoPE rotates [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key) by angles that grow with their position. Many large models use it, and so does **v4**. You will
 #
 # 1. derive the rotation from one wish, and check it by hand,
 # 2. find out whether RoPE makes far tokens count less,
@@ -158,7 +158,7 @@ plots.draw_matrix(ax, scores.numpy(), title, *axes, diverging=True)
 plt.show()
 
 # %% [markdown]
-# Along a diagonal $m$ and $n$ grow together, and the score stays. Both sides of the main diagonal differ, so *before* is not *after*.
+# Along a diagonal $m$ and $n$ grow together, and the score stays. The two sides of the main diagonal differ, so *before* is not *after*.
 
 # %%
 source(Rotary)
@@ -357,7 +357,7 @@ gap = np.subtract([step.loss for step in history[:n]], losses["v4"][:n])
 at = next((i for i, step in enumerate(history[:n]) if step.changed), n - 1)
 fig, ax = plt.subplots(figsize=(7, 4))
 curves = {"untouched": losses["v4"][:n], "steered": [step.loss for step in history[:n]]}
-title = f"After the change the loss is {gap[at]:+.2f} nats beside v4's, at the end {gap[-10:].mean():+.2f}"
+title = f"The change costs {gap[at]:+.2f} nats at once and {gap[-10:].mean():+.2f} at the end"
 plots.draw_losses(ax, curves, floor, title)
 plt.show()
 turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.03)])
