@@ -1,4 +1,4 @@
-"""Two models that train in the page: their steps are PyTorch's, and a reader can start, pause and change them."""
+"""Two models that train in the page: their steps are PyTorch's, and a reader can control them."""
 
 import json
 import re
@@ -21,7 +21,8 @@ from tools.book import race
 from tools.browser.site import PAGE, serve_folder
 
 STEPS, VOCAB = 30, 32  # the engine pads the vocabulary with tokens that never occur
-STRICT = "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'"  # no WebAssembly
+# A content security policy without WebAssembly and workers, and one with them.
+STRICT = "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'"
 ALLOWED = f"{STRICT} 'wasm-unsafe-eval'; worker-src blob:"
 FOLLOW = """async ({ engine, encoding, weights, vocab, batches, steps }) => {
     window.babygptRace ?? (0, window.eval)(engine);

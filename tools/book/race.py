@@ -26,12 +26,9 @@ N_CHARS, QUESTIONS, BLOCK = (
 )  # characters of training text; questions of an examination; window
 PROMPTS = ("\nrora chased lola. who chased?", "\nlola chased rora. who chased?")  # the same letters
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
-IN_LESSONS = {
-    "00_start_here": ("none", "rope"),
-    "04_rope": ("sinusoid", "rope"),
-}  # instead of the first recording
-WORDS = """<p>In the notebook you train a model here. On this page two smaller ones train in your browser, on shorter
-stories, so that it takes half a minute. Watch the right picture: which model learns who did it?</p>"""
+IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
+WORDS = """<p>In the notebook you train a model here. On this page two smaller ones train in your
+browser, on shorter stories, so that it takes half a minute. Watch the right picture: which model learns who did it?</p>"""
 EXPORTS = (
     *(
         "forward",
@@ -99,13 +96,14 @@ def engine_script() -> str:
 def race_html(root: str, left: str = "none", right: str = "rope") -> str:
     """Return the HTML of two models to train.
 
-    root         the address of the book's root, seen from the page; empty on the start page, which explains them
+    root         the address of the book's root, seen from the page; empty on the start page
     left, right  encodings that they begin with, keys of ENCODINGS
     """
     folder, corpus = f"{root}{FOLDER}/", stories()
     return (
-        f'<link rel="stylesheet" href="{folder}race.css">{WORDS * bool(root)}<div class="race" data-folder="{folder}" '
-        f'data-left="{left}" data-right="{right}" data-floor="{corpus.floor}" data-bigram="{corpus.bigram_floor}">'
+        f'<link rel="stylesheet" href="{folder}race.css">{WORDS if root else ""}'
+        f'<div class="race" data-folder="{folder}" data-left="{left}" data-right="{right}" '
+        f'data-floor="{corpus.floor}" data-bigram="{corpus.bigram_floor}">'
         "<p>Here two small models train in your browser. They need JavaScript.</p></div>"
         f'<script defer src="{folder}race.js"></script>'
     )
