@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SKIPPED = {"_build", ".jupyter_cache", "__pycache__"}
+SKIPPED = {"_build", ".jupyter_cache", "__pycache__", "race"}
 BUDGETS = {  # folders -> lines, files
     ("babygpt",): (11_000, 92),
     ("babygpt_course",): (10_500, 65),
     ("tests",): (21_950, 147),
-    ("tools", "book", "benchmarks"): (5_000, 50),
+    ("tools", "book", "benchmarks"): (5_000, 50),  # book/race has its own budget: see test_race.py
 }
 
 

@@ -28,7 +28,8 @@ PROMPTS = ("\nrora chased lola. who chased?", "\nlola chased rora. who chased?")
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
 IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
 WORDS = """<p>In the notebook you train a model here. On this page two smaller ones train in your
-browser, on shorter stories, so that it takes half a minute. Watch the right picture: which model learns who did it?</p>"""
+browser, on shorter stories, so that it takes half a minute. Watch the right picture: which model
+learns who did it?</p>"""
 EXPORTS = (
     *(
         "forward",
