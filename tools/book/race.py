@@ -5,11 +5,12 @@ python -m tools.book.race    compile gpt.c, and record a run of each encoding in
 
 import base64
 import json
-import re
 import shutil
 import subprocess
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
@@ -19,11 +20,7 @@ from tools.browser.chromium import chromium
 HERE = Path(__file__).parents[2] / "book" / "race"
 FOLDER = "_static/race"
 ENGINE, RECORDED = HERE / "gpt.wasm", HERE / "recorded.json"
-N_CHARS, QUESTIONS, BLOCK = (
-    200_000,
-    40,
-    64,
-)  # characters of training text; questions of an examination; window
+N_CHARS, QUESTIONS, BLOCK = 200_000, 40, 64  # characters of training text; questions; tokens of a window
 PROMPTS = ("\nrora chased lola. who chased?", "\nlola chased rora. who chased?")  # the same letters
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
 IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
@@ -31,35 +28,17 @@ WORDS = """<p>In the notebook you train a model here. On this page two smaller o
 browser, on shorter stories, so that it takes half a minute. Watch the right picture: which model
 learns who did it?</p>"""
 EXPORTS = (
-    *(
-        "forward",
-        "backward",
-        "update",
-        "w",
-        "grad",
-        "tokens",
-        "targets",
-        "likelihood",
-        "logits",
-        "vocab_size",
-    ),
-    *("added", "cosine", "sine", "slope"),
-)
-RECORD = """async ([engine, encoding]) => {
-    (0, window.eval)(engine);
-    const { worker, characters, text, questions, prompts, wasm } = window.babygptRace;
-    const encode = some => Uint8Array.from(some, character => characters.indexOf(character));
-    const it = new Worker(URL.createObjectURL(new Blob([worker]))), said = [];
-    it.postMessage({
-        wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), text: encode(text), encoding,
-        questions: questions.map(question => question.map(encode)), prompts: prompts.map(encode),
-        newline: characters.indexOf("\\n"), vocabSize: characters.length, seed: 1, steps: 600, every: 30,
-    });
-    return new Promise(resolve => it.onmessage = ({ data }) => {
-        said.push({ ...data, losses: data.losses.map(loss => Number(loss.toFixed(2))) });
-        if (data.step === 600) resolve(said);
-    });
-}"""
+    "forward backward update w grad tokens targets likelihood logits vocab_size added cosine sine slope"
+).split()
+FOLLOW = """() => new Promise(resolve => {
+    const race = document.querySelector(".race").race, said = [[], []], receive = race.receive;
+    race.receive = (side, data) => {
+        said[side].push(data);
+        receive.call(race, side, data);
+        if (said.every(messages => messages.at(-1)?.step === 600)) resolve(said);
+    };
+    race.restart();
+})"""
 
 
 def compile_engine(target: Path) -> None:
@@ -125,12 +104,20 @@ def record() -> dict[str, Any]:
 
     Raises BadInput if there is no Chromium.
     """
-    with chromium() as browser:
-        page = browser.new_page()
-        return {name: page.evaluate(RECORD, [engine_script(), name]) for name in ENCODINGS}
+    found: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, chromium() as browser:
+        write_race(Path(folder))
+        (Path(folder) / "index.html").write_text(race_html(""), encoding="utf-8")
+        page, address = browser.new_page(), (Path(folder) / "index.html").as_uri()
+        for pair in (("none", "rope"), ("sinusoid", "alibi")):
+            page.goto(f"{address}?race=1.{'.'.join(pair)}")
+            found |= zip(pair, page.evaluate(FOLLOW), strict=True)
+    for message in chain(*found.values()):
+        message["losses"] = [round(loss, 2) for loss in message["losses"]]
+    return found
 
 
 if __name__ == "__main__":
     compile_engine(ENGINE)
     text = json.dumps(record(), separators=(",", ":"))
-    RECORDED.write_text(re.sub(r'(?<=\},)(?="|\{)', "\n", text) + "\n", encoding="utf-8")
+    RECORDED.write_text(text.replace("},{", "},\n{") + "\n", encoding="utf-8")
