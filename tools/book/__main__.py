@@ -28,13 +28,14 @@ from tools.book.computed import computed_html, write_scripts
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
 from tools.book.lessons import Ran, fingerprint, run_all, stored
 from tools.book.outputs import Page
+from tools.book.race import race_html, write_race
 from tools.book.reference import write_reference
 from tools.notebooks import ROOT, pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "recorded"  # the folder of the site that holds them
-PLACEHOLDER = "<!-- explorer: rotary -->"
+EXPLORER, RACE = "<!-- explorer: rotary -->", "<!-- race -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
@@ -70,6 +71,7 @@ def build(names: list[str], folder: Path) -> Path:
         for name in re.findall(r"\b[0-9a-f]{12}\.webp", page.read_text(encoding="utf-8")):
             shutil.copyfile(recorded / name, html / PICTURES / name)
     write_scripts((explore().name for explore in FORMULAS), html)
+    write_race(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes
         notebook = stored(lesson).notebook
@@ -124,10 +126,10 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
 
 
 def write_start(source: Path) -> None:
-    """Write the start page, with one explorer."""
-    moving = computed_html(live.rotary().state(), "")
-    text = (BOOK / "index.md").read_text(encoding="utf-8")
-    (source / "index.md").write_text(text.replace(PLACEHOLDER, moving), encoding="utf-8")
+    """Write the start page, with two models to train and one explorer."""
+    text = (BOOK / "index.md").read_text(encoding="utf-8").replace(RACE, race_html(""))
+    text = text.replace(EXPLORER, computed_html(live.rotary().state(), ""))
+    (source / "index.md").write_text(text, encoding="utf-8")
 
 
 def megabytes(folder: Path) -> float:

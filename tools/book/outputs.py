@@ -20,7 +20,8 @@ from pygments.lexers import PythonLexer
 
 from tools.book.computed import computed_html, script_json
 from tools.book.mathematics import to_mathml
-from tools.book.recording import PIXELS, write_picture
+from tools.book.race import IN_LESSONS, race_html
+from tools.book.recording import AFTER, PIXELS, write_picture
 from tools.notebooks import ANSWER, WIDGET
 
 NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
@@ -36,6 +37,7 @@ class Page:
 
     def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
         self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
+        self.race = IN_LESSONS.get(name)  # stands where the first training was recorded
         pictures.mkdir(parents=True, exist_ok=True)
 
     def convert(self, notebook: NotebookNode) -> NotebookNode:
@@ -72,6 +74,9 @@ class Page:
         if model in self.facts["formulas"]:
             return html_output(computed_html(self.facts["formulas"][model], "../"))
         if model in self.facts["views"]:
+            if self.race and self.facts["views"][model]["controls"][0]["label"] == AFTER:
+                pair, self.race = self.race, None
+                return html_output(race_html("../", *pair))
             return html_output(recorded_html(self.facts["views"][model], self.folder))
         guesses = self.facts["guesses"]
         if model in guesses:

@@ -26,7 +26,7 @@ PIXELS = 1540  # of a picture's width: a third of it fills a telephone
 MOST = 200  # combinations, about
 FEW = 8  # stops that are all kept
 STEPS = 16  # pictures of a training
-STEP = "step"  # the only control of a recorded training
+STEP, AFTER = "step", "after step"  # the only control of a recorded training, and its label
 GAP = 10  # pixels of white between two panels, at least: letters stand closer
 LEVELS = 20  # of each of the three colours: hardly anybody sees it, and files have half the size
 FEWER = np.round(np.round(np.arange(256) / 255 * (LEVELS - 1)) / (LEVELS - 1) * 255).astype(np.uint8)
@@ -91,7 +91,7 @@ def record_replay(dashboard: Dashboard, folder: Path) -> Recording:
     """
     last = len(dashboard.run.history)
     steps = sorted({round(i * last / (STEPS - 1)) for i in range(STEPS)})
-    control: dict[str, Any] = {"label": "after step", "kind": "range", "rest": len(steps) - 1}
+    control: dict[str, Any] = {"label": AFTER, "kind": "range", "rest": len(steps) - 1}
     beyond = "In the notebook it is drawn while the model trains, and can be paused and wound back."
     if dashboard.controls:
         names = " and ".join(widget.description for widget in dashboard.controls.values())

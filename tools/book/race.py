@@ -1,0 +1,123 @@
+"""Two models that train in the reader's browser: their HTML, their scripts, and a recorded run.
+
+python -m tools.book.race    compile gpt.c, and record a run of each encoding in Chromium
+"""
+
+import base64
+import json
+import shutil
+import subprocess
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
+from tools.book.computed import script_json
+from tools.browser.chromium import chromium
+
+HERE = Path(__file__).parents[2] / "book" / "race"
+FOLDER = "_static/race"
+ENGINE, RECORDED = HERE / "gpt.wasm", HERE / "recorded.json"
+N_CHARS, QUESTIONS, BLOCK = 200_000, 40, 64  # characters of training text; questions; tokens of a window
+PROMPTS = ("\nrora chased lola. who chased?", "\nlola chased rora. who chased?")  # the same letters
+ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
+IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
+WORDS = """<p>In the notebook you train a model here. On this page two smaller ones train in your
+browser, on shorter stories, so that it takes half a minute. Watch the right picture: which model
+learns who did it?</p>"""
+EXPORTS = (
+    "forward backward update w grad tokens targets likelihood logits vocab_size added cosine sine slope"
+).split()
+FOLLOW = """() => new Promise(resolve => {
+    const race = document.querySelector(".race").race, said = [[], []], receive = race.receive;
+    race.receive = (side, data) => {
+        said[side].push(data);
+        receive.call(race, side, data);
+        if (said.every(messages => messages.at(-1)?.step === 600)) resolve(said);
+    };
+    race.restart();
+})"""
+
+
+def compile_engine(target: Path) -> None:
+    """Compile gpt.c to WebAssembly with the clang of this machine."""
+    command = ["clang", "--target=wasm32", "-msimd128", "-mnontrapping-fptoint", "-mbulk-memory", "-O2"]
+    command += ["-fno-inline-functions", "-ffast-math", "-fno-builtin", "-nostdlib", "-Wall", "-Werror"]
+    command += [f"-Wl,{flag}" for flag in ("--no-entry", "--strip-debug")]
+    command += [f"-Wl,--export={name}" for name in EXPORTS]
+    subprocess.run([*command, "-o", str(target), str(HERE / "gpt.c")], check=True)
+
+
+@cache
+def stories() -> Corpus:
+    """Return the stories that the models read: the lessons' plain tales."""
+    return load_corpus("plain-tales", N_CHARS)
+
+
+def engine_script() -> str:
+    """Return the script that a page loads when its reader starts a training."""
+    corpus = stories()
+    assert corpus.grammar is not None
+    questions = corpus.grammar.questions(QUESTIONS, QUESTION_SEED, BLOCK)
+    data = {
+        "worker": (HERE / "worker.js").read_text(encoding="utf-8"),
+        "wasm": base64.b64encode(ENGINE.read_bytes()).decode(),
+        "characters": "".join(corpus.tokenizer.characters),
+        "text": corpus.tokenizer.decode(corpus.train),
+        "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in questions],
+        "prompts": PROMPTS,
+        "recorded": json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {},
+    }
+    return f"window.babygptRace = {script_json(data)};\n"
+
+
+def race_html(root: str, left: str = "none", right: str = "rope") -> str:
+    """Return the HTML of two models to train.
+
+    root         the address of the book's root, seen from the page; empty on the start page
+    left, right  encodings that they begin with, keys of ENCODINGS
+    """
+    folder, corpus = f"{root}{FOLDER}/", stories()
+    return (
+        f'<link rel="stylesheet" href="{folder}race.css">{WORDS if root else ""}'
+        f'<div class="race" data-folder="{folder}" data-left="{left}" data-right="{right}" '
+        f'data-floor="{corpus.floor}" data-bigram="{corpus.bigram_floor}">'
+        "<p>Here two small models train in your browser. They need JavaScript.</p></div>"
+        f'<script defer src="{folder}race.js"></script>'
+    )
+
+
+def write_race(html: Path) -> None:
+    """Write scripts and style into the folder of a book."""
+    folder = html / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    text = (HERE / "race.js").read_text(encoding="utf-8")
+    (folder / "race.js").write_text(f"(() => {{\n{text}}})();\n", encoding="utf-8")
+    (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
+    shutil.copyfile(HERE / "race.css", folder / "race.css")
+
+
+def record() -> dict[str, Any]:
+    """Return the messages of a training of each encoding with seed 1.
+
+    Raises BadInput if there is no Chromium.
+    """
+    found: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, chromium() as browser:
+        write_race(Path(folder))
+        (Path(folder) / "index.html").write_text(race_html(""), encoding="utf-8")
+        page, address = browser.new_page(), (Path(folder) / "index.html").as_uri()
+        for pair in (("none", "rope"), ("sinusoid", "alibi")):
+            page.goto(f"{address}?race=1.{'.'.join(pair)}")
+            found |= zip(pair, page.evaluate(FOLLOW), strict=True)
+    for message in chain(*found.values()):
+        message["losses"] = [round(loss, 2) for loss in message["losses"]]
+    return found
+
+
+if __name__ == "__main__":
+    compile_engine(ENGINE)
+    text = json.dumps(record(), separators=(",", ":"))
+    RECORDED.write_text(text.replace("},{", "},\n{") + "\n", encoding="utf-8")
