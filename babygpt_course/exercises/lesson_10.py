@@ -132,16 +132,10 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
         require_equal(ratio, 1 / (kept + (1 - kept) / s), f"{what} {times}", mistakes, atol=1e-3)
 
 
-LADDER = sinusoidal.frequencies(64).float()  # of the picture
 YARN = Exercise(
     TASKS["What turned often stays"],
     each(compare_yarn, (2.05, 3), (0.3, 0.9), (1.1, 1.9), (0, 3, True)),
     yarn_answer,
-    picture=(
-        lambda attempt: slowings(LADDER, lambda factor: attempt(LADDER, 4096, factor, 1.0, 32.0)[0]),
-        "pair",
-        "factor (powers of 2)",
-    ),
 )
 
 KEYS, DIGITS = "ABCDEFGH", "0123456789"
