@@ -359,7 +359,7 @@ def lines(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---:
 
 
 def table(results: Results) -> str:
-    """Return every run's losses and shares, mean ± deviation over seeds; then the statements, by FRESH too."""
+    """Return each run's losses and shares, mean ± deviation over seeds; then the statements, by FRESH too."""
     losses = ("loss", f"own {FACTOR}", f"cost {FACTOR}", f"own {LONG}", f"cost {LONG}")
     kinds = ("alone", "last", "older", "last of four")
     shares = [*(f"{what} {n}" for n in (1, FACTOR) for what in kinds), f"alone {LONG}"]

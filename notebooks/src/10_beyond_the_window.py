@@ -18,7 +18,7 @@
 # 3. train it a little at the new length, beside a control,
 # 4. tell models that *find* a value from models that know which value came *last*.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 45 seconds to run on two cores, about 24 minutes to read and guess; the exercises about 23 more, and 12 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 31 minutes to read and guess; the exercises about 23 more, and 12 for those marked *stretch*.
 
 # %%
 import copy
