@@ -52,7 +52,7 @@ fig.suptitle(f"A text of four windows takes {new} of {len(omega)} pairs to new a
 plt.show()
 
 # %% [markdown]
-# RoPE turns pair $i$ of a [head's](../docs/glossary.md#head) channels by $\omega_i = \theta^{-2i/D}$ radians per character ([04](04_rope.ipynb)). Each disc is one of the 12 pairs of a head with $D = 24$ [channels](../docs/glossary.md#channel) and $\theta = 10000$. The titles count its turns within the window of 64. Grey are the angles that occur there, and orange those that 256 characters add.
+# RoPE turns pair $i$ of a [head's](../docs/glossary.md#head) channels by $\omega_i = \theta^{-2i/D}$ radians per character ([04](04_rope.ipynb)). Each disc is one of the 12 pairs of a head with $D = 24$ [channels](../docs/glossary.md#channel) and $\theta = 10000$. The titles count its turns within the window of 64. Grey are the angles that occur there, and orange those that 256 characters add. Pair 1 has $i = 0$.
 #
 # The first four pairs finish a turn in training, so every angle occurs. The other eight do not. Beyond the window **they reach angles for which the model was never trained**.
 #
@@ -137,8 +137,8 @@ def recall(model, *distances, length=4 * window, **more):
 # %% tags=["nbval-ignore-output"]
 history = run.result()
 inside = recall(v4, 48, length=window).accuracy[0], recall(v4, 24, length=window, older=[24]).accuracy[0]
-for what, share, number in zip(("a lone value", "the last of two"), inside, ("alone 1", "last 1"), strict=True):
-    print(f"{what}, in one window: {paired.beside(share, ours('v4', number), '%')}")
+print("a lone value, in one window:", paired.beside(inside[0], ours("v4", "alone 1"), "%"))
+print("the last of two, in one window:", paired.beside(inside[1], ours("v4", "last 1"), "%"))
 
 # %%
 outcomes = ["neither", "the cost only", "the share only", "both"]
@@ -247,7 +247,7 @@ finds.compare(100 * found["interpolation"])
 
 # %%
 def board(runs, **columns):
-    """A row for each run of the study: the means of the first six seeds, and of six others if they were run."""
+    """A row for each run: the means of the first six seeds, and of six others if they were trained."""
 
     def cell(run, number):
         stored = [one for one in (study, fresh) if run == "none" or run in one["runs"]]
@@ -295,7 +295,8 @@ for arm, share in after.items():
 after_control.compare(100 * after["control"])
 
 # %% tags=["nbval-ignore-output"]
-board([f"{method} tuned" for method in ("control", "none", "interpolation", "ntk", "yarn, 2 turns")], **columns)
+trained_on = ("control", "none", "interpolation", "ntk", "yarn, 2 turns")
+board([f"{method} tuned" for method in trained_on], **columns)
 
 # %% [markdown]
 # The control finds about 30% of the lone values. The same steps at the new length give 65% and 55%, and a lower cost (decided). So **the new length helps, and not only more training.** Its text also asks from further back, up to 244 characters; we did not separate the two.
@@ -307,7 +308,7 @@ board([f"{method} tuned" for method in ("control", "none", "interpolation", "ntk
 # A model without rotation has no new angles. DroPE (Gelberg et al. 2025) trains with RoPE, drops it, and recalibrates briefly at the *old* length. A [causal](../docs/glossary.md#causal) model still knows something of order, because an early token sees fewer others ([03a](03a_attention.ipynb)).
 
 # %%
-coin = ["finds lone ones, and knows the last", "finds lone ones, and tosses a coin for the last", "finds none"]
+coin = ["finds them and knows the last", "finds them and tosses a coin for the last", "finds none"]
 dropped = live.predict("v4's code is dropped. Of values that were told 192 characters ago, it …", coin)
 dropped
 
@@ -329,7 +330,7 @@ calm = live.predict(question, **percent)
 calm
 
 # %% tags=["answer"]
-arms = ("v4", "alibi", "t5", "t5, 128", "kerple-log", "kerple-log, public start", "nope", "partial", "v4-nope")
+arms = "v4", "alibi", "t5", "t5, 128", "kerple-log", "kerple-log, public start", "nope", "partial", "v4-nope"
 eight = {"change_in_eight_windows": "own 8", "a_lone_value,_384_back": "alone 8"}
 display(board(arms, **eight, last_of_two_within_one_window="last 1", in_four_windows="last 4"))
 calm.compare(100 * np.mean(ours("alibi", "alone 8")))
