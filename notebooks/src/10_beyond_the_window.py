@@ -325,7 +325,7 @@ dropped.compare(coin[2 if lone < 0.5 else int(last < 0.6)])
 # ALiBi and T5's bias do not rotate. They add a number that depends on the distance to each score. ALiBi's falls in straight lines, T5 learns one for each bucket of distances ([03b](03b_sinusoidal.ipynb)), and KERPLE learns a logarithm. NoPE has no code at all. With *partial* RoPE only the quickest 3 of 12 pairs turn, and `v4-nope` has RoPE in one of its two layers.
 
 # %%
-question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, does it find?"
+question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
 calm = live.predict(question, **percent)
 calm
 
