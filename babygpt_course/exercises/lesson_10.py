@@ -1,4 +1,4 @@
-"""Exercises of notebook 10: NTK-aware frequencies, YaRN, and an experiment that finds out who forgets."""
+"""Exercises of notebook 10: NTK-aware frequencies, YaRN, and an experiment that tests memory."""
 
 import math
 import random
@@ -23,11 +23,6 @@ TASKS = read_tasks("lesson_10")
 def uniform(draw: Generator, low: float, high: float) -> float:
     """Return a number from low to high, of two decimals, as it will be printed."""
     return round(low + (high - low) * float(torch.rand((), generator=draw)), 2)
-
-
-def slowings(old: Tensor, new: Callable[[float], Any]) -> Tensor:
-    """Return how much slower each pair turns, as a power of 2, for the factors 1, 2, 4 ... 64: (7, P)."""
-    return (old / torch.stack([torch.as_tensor(new(2.0**row)) for row in range(7)])).log2()
 
 
 def ntk_answer(head_dim: int, theta: float, factor: float) -> Tensor:
@@ -55,7 +50,7 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
             "That is the lesson's base, which slows the last pair so much": lessons,
         }
         both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
-        hint = ". Both wishes are kept; but from pair to pair the ratio must stay one" if both else ""
+        hint = ". These two pairs are right, but the ratio must be the same from pair to pair" if both else ""
         parts: dict[str, tuple[Any, str]] = {
             "first": (0, "the quickest pair is"),
             "middle": (middle, f"pair {middle} is"),
@@ -66,14 +61,7 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
 
 
 NTK = Exercise(
-    TASKS["Two wishes and a base"],
-    each(compare_ntk, "first", "middle", "all"),
-    ntk_answer,
-    picture=(
-        lambda attempt: slowings(sinusoidal.frequencies(32, 5e5), lambda factor: attempt(32, 5e5, factor)),
-        "pair",
-        "factor (powers of 2)",
-    ),
+    TASKS["Choose a base for NTK-aware scaling"], each(compare_ntk, "first", "middle", "all"), ntk_answer
 )
 
 
@@ -120,7 +108,7 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
         shares = {
             "You left them as they were": torch.ones_like(turns),
             "You slowed them by the whole factor": torch.zeros_like(turns),
-            "Is your ramp the wrong way round? Pairs that turn often keep their pace": 1 - kept,
+            "Is your ramp the wrong way round? Pairs that turn often keep their frequency": 1 - kept,
             "A turn is 2π radians": turned.clamp(0, 1),
             "Count turns in the window of training, not in the stretched one": stretched.clamp(0, 1),
             "The share grows evenly with the turns, not with their logarithm": by_logarithm.clamp(0, 1),
@@ -132,16 +120,10 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
         require_equal(ratio, 1 / (kept + (1 - kept) / s), f"{what} {times}", mistakes, atol=1e-3)
 
 
-LADDER = sinusoidal.frequencies(64).float()  # of the picture
 YARN = Exercise(
-    TASKS["What turned often stays"],
+    TASKS["YaRN spares the quick pairs"],
     each(compare_yarn, (2.05, 3), (0.3, 0.9), (1.1, 1.9), (0, 3, True)),
     yarn_answer,
-    picture=(
-        lambda attempt: slowings(LADDER, lambda factor: attempt(LADDER, 4096, factor, 1.0, 32.0)[0]),
-        "pair",
-        "factor (powers of 2)",
-    ),
 )
 
 KEYS, DIGITS = "ABCDEFGH", "0123456789"
@@ -225,7 +207,7 @@ def evidence(reader: Callable[[str], str], distance: int, rng: random.Random) ->
         text = f"{'.' * rng.randrange(60)}{before}<{key}{digit}>{between}{'.' * (distance - 8)}[{key}"
         if (answer := reader(text)) != digit:
             wrong.append((len(text), f"; asked {describe(text)} it says {answer}"))
-    right = f"Of {QUESTIONS} questions of the checker's it answers {QUESTIONS - len(wrong)} rightly"
+    right = f"Of {QUESTIONS} questions of the checker it answers {QUESTIONS - len(wrong)} correctly"
     return right + (min(wrong, key=lambda one: one[0])[1] if len(wrong) >= QUESTIONS / 2 else "")
 
 
@@ -242,7 +224,10 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
 
 
 FORGETS = Exercise(
-    TASKS["Does it forget?"], each(judge, "remembers", "forgets", "pretends"), forgets_answer, seconds=20.0
+    TASKS["Test a reader's memory"],
+    each(judge, "remembers", "forgets", "pretends"),
+    forgets_answer,
+    seconds=20.0,
 )
 
 EXERCISES = (NTK, YARN, FORGETS)

@@ -75,10 +75,10 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
 MOST, BLOCK = 8, 32  # the largest factor; tokens whose losses make one point
 WINDOWS = 6  # texts of 8 windows, read for each move: of a small model, in a tenth of a second
 LABELS = {
-    "none": "as it is",
-    "interpolation": "position interpolation",
-    "ntk": "NTK-aware",
     "yarn": "YaRN",
+    "ntk": "NTK-aware",
+    "interpolation": "position interpolation",
+    "none": "as it is",
     "drop": "no code at all (DroPE)",
 }
 

@@ -4,6 +4,7 @@ import math
 import random
 from functools import partial
 
+import numpy as np
 import torch
 
 from babygpt_course.exercises.lesson_10 import FORGETS, NTK, YARN
@@ -26,10 +27,6 @@ def grown(power):
 def evenly(D, theta, s):
     """Slow the pairs down in equal steps, not in equal ratios."""
     return rope(D, theta) / (1 + (s - 1) * torch.arange(D // 2) / (D // 4))
-
-
-def half_of_them(D, theta, s):
-    return rope(D, theta) / torch.where(torch.arange(D // 2) < D // 4, 1, s)
 
 
 def yarn(w, window, s, fewest, most, wrong="", log=math.log, power=2):
@@ -67,8 +64,8 @@ NTK_MISTAKES = [
     ("theta times the factor", grown(lambda D: 1), [MIDDLE, LADDER], "is not -1"),
     ("the lesson's", grown(lambda D: D / (D - 2)), [MIDDLE, LADDER], "the lesson's base"),
     ("quicker", grown(lambda D: -2), [MIDDLE, LADDER], "become quicker"),
-    ("in equal steps", evenly, [LADDER], "Both wishes are kept"),
-    ("half of the pairs", half_of_them, [LADDER], "Both wishes are kept"),
+    ("in equal steps", evenly, [LADDER], "These two pairs are right"),
+    ("half of them", lambda D, t, s: rope(D, t) / torch.where(torch.arange(D // 2) < D // 4, 1, s), [LADDER]),
     ("wavelengths", lambda D, t, s: 2 * math.pi / rope(D, t * s**2), ALL, "Are these wavelengths?"),
     ("a number for each channel", lambda D, t, s: rope(D, t * s**2, 1), ALL, "should be shape"),
 ]
@@ -99,8 +96,20 @@ FORGETS_MISTAKES = [
     ("one too near", partial(forgets, off=-1), [REMEMBER, FORGET], "or more"),
     ("told anew", partial(forgets, wrong="told anew"), [REMEMBER], "keeps everything"),
 ]
+RIGHT = [  # answers that fail nothing
+    (NTK, "a list", lambda D, t, s: [(t * s * s) ** (-2 * i / D) for i in range(D // 2)], []),
+    (NTK, "powers of ten", lambda D, t, s: np.logspace(0, (2 - D) / D * math.log10(t * s * s), D // 2), []),
+    (NTK, "slowed", lambda D, t, s: rope(D, t) * s ** -(torch.arange(D // 2) / (D // 4)), []),
+    (YARN, "in a list", lambda *given: [yarn(*given)[0].tolist(), np.float32(yarn(*given)[1])], []),
+    (YARN, "pair by pair", lambda w, *a: (np.array([float(yarn(x, *a)[0]) for x in w]), yarn(w, *a)[1]), []),
+    (YARN, "two tensors", lambda *given: tuple(map(torch.as_tensor, yarn(*given))), []),
+    (FORGETS, "100 questions", forgets, []),
+    (FORGETS, "NumPy's", lambda *given: np.bool_(forgets(*given, least=50)), []),
+    (FORGETS, "majority", lambda *given: sum(forgets(*given) for _ in range(3)) >= 2, []),
+]
 MUTANTS = [
     *(Mutant(NTK, *mistake) for mistake in NTK_MISTAKES),
     *(Mutant(YARN, *mistake) for mistake in YARN_MISTAKES),
     *(Mutant(FORGETS, *mistake) for mistake in FORGETS_MISTAKES),
+    *(Mutant(*answer) for answer in RIGHT),
 ]

@@ -129,6 +129,14 @@ def test_a_statement_about_recall_is_open_unless_most_seeds_learned_the_same_tas
         assert stretch.verdict({"runs": runs}, statement) == said
 
 
+def test_sets_of_seeds_must_agree_on_a_statement() -> None:
+    statement = stretch.Statement("", "", "", "", ("low", "loss"), ("high", "loss"))
+    low, *high = ([{"loss": x + by} for x in STEADY] for by in (0, 0.1, -0.1))
+    up, down = ({"runs": {"low": low, "high": one}} for one in high)
+    said = [stretch.joint_verdict(sets, statement) for sets in ((up, up), (up, down), (down, {"runs": {}}))]
+    assert said == ["holds", "undecided", "fails"]
+
+
 def test_losses_are_set_against_the_models_own_window_or_v4s() -> None:
     runs = {"v4": [{"inside 4": 1.0, "past 4": 1.5}], "t5": [{"inside 4": 1.25, "past 4": 1.75}]}
     for run, number, expected in (("t5", "own 4", 0.5), ("t5", "cost 4", 0.75), ("none", "cost 4", 0.5)):
