@@ -25,23 +25,23 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
 
 
 def prose(path: Path) -> str:
-    """A page without its blocks of code."""
+    """Return a page without its blocks of code."""
     return BLOCK.sub("", path.read_text(encoding="utf-8"))
 
 
 def blocks(path: Path, language: str) -> list[str]:
-    """The blocks of code in one language."""
+    """Return the blocks of code in one language."""
     return [code for kind, code in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
 
 
 def anchors(path: Path) -> set[str]:
-    """The fragments that lead to the headings of a page, as GitHub makes them."""
+    """Return the fragments that lead to the headings of a page, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", prose(path), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def dead_links(path: Path) -> Iterator[str]:
-    """The relative links of a page that lead to no file, or to no heading of one."""
+    """Yield the relative links of a page that lead to no file, or to no heading of one."""
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
@@ -54,7 +54,7 @@ def dead_links(path: Path) -> Iterator[str]:
 
 
 def missing_files(path: Path) -> Iterator[str]:
-    """The files and folders named in code that are neither in the root nor in babygpt/."""
+    """Yield the files and folders named in code that are neither in the root nor in babygpt/."""
     named = re.findall(r"(?<!\[)`([\w.-]+/[\w./-]*|[\w./-]+\.(?:py|md|toml|yml|txt|cff))`", prose(path))
     for name in named:
         there = any((root / name).exists() for root in (ROOT, ROOT / "babygpt"))
@@ -108,7 +108,7 @@ def test_readme_example_of_the_live_lab_runs():
 
 @pytest.fixture(scope="module")
 def examples() -> Iterator[dict[str, ModuleType]]:
-    """The examples of CONTRIBUTING by the file that each says it is, imported as if they stood there."""
+    """Import the examples of CONTRIBUTING, each under the name of the file in its first line."""
     made: dict[str, ModuleType] = {}
     with pytest.MonkeyPatch.context() as patch:
         for code in blocks(CONTRIBUTING, "python"):

@@ -15,7 +15,7 @@ nats nelbo norm perplexity phi query residual softplus stream temperature theta 
 
 
 def terms(page: str) -> dict[str, str]:
-    """Each term of a glossary with what is said of it, the numbers of notebooks left out."""
+    """Return each term of a glossary with its text, without the numbers of notebooks."""
     parts = re.split(r"^### (.+)$", page, flags=re.M)[1:]
     return {
         term: re.sub(r"\s*\[[\d, a-z]+\]\s*$", "", text.strip())
@@ -24,7 +24,7 @@ def terms(page: str) -> dict[str, str]:
 
 
 def wrong(page: str) -> list[str]:
-    """What is wrong with a glossary, in words."""
+    """Return the faults of a glossary, in words."""
     found, names = terms(page), re.findall(r"^### (.+)$", page, flags=re.M)
     said = [f"{term}: {n}" for term, text in found.items() if (n := len(SENTENCE.findall(text))) != 2]
     said += [] if names == sorted(names, key=str.casefold) else ["not in order"]
@@ -33,7 +33,7 @@ def wrong(page: str) -> list[str]:
 
 
 def dead(text: str, known: set[str]) -> list[str]:
-    """The links of a text that lead to no term of the glossary."""
+    """Return the links of a text that lead to no term of the glossary."""
     return [anchor for anchor in LINK.findall(text) if anchor and anchor not in known]
 
 

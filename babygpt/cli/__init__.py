@@ -23,7 +23,7 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
 @click.option("--debug", is_flag=True, help="show where in the code an error was raised")
 @click.version_option(package_name="babygpt")
 def main(debug: bool) -> None:
-    """Small GPTs that differ in one thing: how they know where their tokens stand."""
+    """Train, measure and watch small GPTs that differ in how they know where their tokens stand."""
 
 
 @click.command()

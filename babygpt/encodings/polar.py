@@ -207,7 +207,7 @@ class LearnedPhase(Quadrature):
         self.delta = phases(n_head, head_dim)
 
     def key_wave(self, wave: Tensor) -> Tensor:
-        """The angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
+        """Return the angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
         return wave + self.delta[:, None]
 
 

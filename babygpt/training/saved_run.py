@@ -106,7 +106,7 @@ class SavedRun:
         return found
 
     def is_measured(self) -> bool:
-        """Whether the validation loss after the last step is known."""
+        """Return whether the validation loss after the last step is known."""
         return bool(self.curve) and self.curve[-1][0] == self.training.step
 
     def save(self, finished: bool = False, **measured: Any) -> None:

@@ -103,7 +103,7 @@ def test_each_encoding_computes_its_bias_once(text):
 
 
 def test_each_layers_phase_is_trained(awake, text):
-    """In note 000 each layer has a phi of its own."""
+    """Give each layer a phi of its own, as note 000 does."""
     model = awake("v7-exact", {"per_layer": True}, n_layer=3)
     positions = Positions(torch.arange(9), masked=torch.arange(9)[None] % 3 == 1)
     model(text(1, 9), positions).square().mean().backward()
