@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and by one process at a time.
+"""Files that are written whole or not at all, and by one process at a time.
 
 Links are followed: the file that a link points to is written, and the link stays.
 """

@@ -1,4 +1,4 @@
-"""What several tests share: small models that are awake, and a small text. Seed 0 always."""
+"""Fixtures that several tests share: small models with random weights, and a small text. Seed 0 always."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Posterior(LanguageModel):
-    """Knows all texts of T tokens by heart: the exact chances of each token, given those that are not MASK.
+    """Exact model of texts of T tokens: the chances of each token, given those that are not MASK.
 
     joint  (V, ..., V)  the probability of each text, T times V tokens; MASK is token V
     """

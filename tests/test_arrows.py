@@ -1,4 +1,4 @@
-"""Imports point one way, and each third-party layer stays where it belongs."""
+"""Directions of imports, and where each third-party layer belongs."""
 
 import ast
 import sys

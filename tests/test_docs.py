@@ -1,4 +1,4 @@
-"""What README, CONTRIBUTING and docs/ name is there, and their examples run."""
+"""Tests of README, CONTRIBUTING and docs/: named files and commands exist, and examples run."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Each notebook as a lesson: guesses apart from outcomes, exercises, a self-test, honest minutes.
+"""Tests of each notebook as a lesson: guesses apart from outcomes, exercises, a self-test, minutes.
 
 A check returns what is wrong with a notebook, in words.
 """

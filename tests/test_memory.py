@@ -1,4 +1,4 @@
-"""What cannot fit into memory is refused early; what is large is read in portions, to the same numbers."""
+"""Memory: what cannot fit is refused early; what is large is read in portions, to the same numbers."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""What a wheel can do by itself: in a fresh folder, far from the repository, without the extra `lab`."""
+"""Wheel by itself: in a fresh folder, far from the repository, without the extra `lab`."""
 
 import os
 import shutil

@@ -40,7 +40,7 @@ def stripped(nb: NotebookNode) -> NotebookNode:
 
 
 def reveals(cell: NotebookNode) -> bool:
-    """Whether a cell is there to show a solution."""
+    """Return whether a cell is there to show a solution."""
     shows = cell.cell_type == "code" and bool(REVEALS.search(cell.source))
     return shows or "solution" in cell.metadata.get("tags", [])
 

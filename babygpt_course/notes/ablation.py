@@ -1,4 +1,4 @@
-"""Train versions of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
+"""Training of versions of masked diffusion at equal budget: `python -m babygpt compare encodings`.
 
 All variants of one seed see the same batches with the same masks, so their losses are paired. Each run is
 stored when it ends, and the same command makes the next one. One process at a time works in a folder; a

@@ -1,4 +1,4 @@
-"""Train a model of parallel branches in stages, as note 002 does: `python -m babygpt pretrain`."""
+"""Training of a model of parallel branches in stages, as in note 002: `python -m babygpt pretrain`."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the tests of the commands share: how one is run, how it refuses, and something to learn from."""
+"""Fixtures that the tests of the commands share: run a command, check its refusal, provide a text."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the body relies on, for the encoding of every version."""
+"""Promises of every version's encoding that the body relies on."""
 
 import torch
 

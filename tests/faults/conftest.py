@@ -1,4 +1,4 @@
-"""Run commands in this process, or in processes of their own with a fault planted in them."""
+"""Commands run in this process, or in processes of their own with a fault planted in them."""
 
 import json
 import os

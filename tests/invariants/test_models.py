@@ -30,7 +30,7 @@ def peeking(config):
 
 
 class Nonsense(Polar):
-    """Past position 20 its gates are not finite, and it says nothing."""
+    """Gates that are not finite past position 20."""
 
     def gate(self, positions):
         return torch.where(positions.time[:, None] > 20, torch.nan, super().gate(positions))
@@ -78,7 +78,7 @@ def test_denoisers_see_the_future_and_go_on_past_their_window(wake, one_text, ve
 
 
 class Clamped(LearnedPositions):
-    """Takes every position past its table for the last one that it knows."""
+    """Table that takes every position past its end for its last one."""
 
     def embed(self, x, positions):
         return super().embed(x, Positions(positions.time.clamp(max=self.max_positions - 1)))
@@ -108,14 +108,14 @@ def row(columns):
 
 
 class InTheRow(Fourier):
-    """Tells where a token stands in the row, which is nobody's business in parallel texts."""
+    """Encoding that tells where a token stands in the row, which must not matter in parallel texts."""
 
     def embed(self, x, positions):
         return super().embed(x, positions) + torch.arange(x.shape[1])[:, None]
 
 
 class SameTime(Transformer):
-    """Looks at its own time in every branch."""
+    """Mask that lets a token look at its own time in every branch."""
 
     def attn_masks(self, queries, keys):
         return super().attn_masks(Positions(queries.time), Positions(keys.time + 0))

@@ -28,7 +28,7 @@ ASKED = [  # prompts, names and ends of different lengths; the first fills the w
 
 
 class Writer(LanguageModel):
-    """Writes what it was told to: after so many tokens, this one, almost surely."""
+    """Model that writes a given token after so many tokens, almost surely."""
 
     def __init__(self, written: str, after: int) -> None:
         super().__init__(ModelConfig(TOKENIZER.vocab_size, block_size=22), Encoding())

@@ -58,7 +58,7 @@ def test_a_text_or_a_table_too_short_is_refused(awake, text) -> None:
 
 
 class LooksBack(LanguageModel):
-    """Reads the last `reach` tokens, each weighing the more the nearer, and nothing before them."""
+    """Model that reads only the last `reach` tokens, each weighing the more the nearer."""
 
     def __init__(self, reach: int) -> None:
         super().__init__(ModelConfig(11, BLOCK), Encoding())
@@ -110,7 +110,7 @@ CONFIG = ModelConfig(TOKENIZER.vocab_size, block_size=64, n_layer=1, n_head=2, n
 
 
 class Reader(LanguageModel):
-    """Looks for the value in the text, no further back than its memory, and puts all but a rest on it.
+    """Model that looks for the value in the text, no further back than its memory.
 
     memory  characters
     rest    probability that is shared by all characters

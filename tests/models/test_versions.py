@@ -1,4 +1,4 @@
-"""Each version is built from its row of the table. A new row needs no entry here."""
+"""Versions built from their rows of the table. A new row needs no entry here."""
 
 import pytest
 import torch

@@ -83,7 +83,7 @@ def test_each_token_is_masked_with_its_windows_rate(rate: float) -> None:
 
 
 class Listener(nn.Module):
-    """Keeps its inputs, and gives MASK the largest logit."""
+    """Model that keeps its inputs, and gives MASK the largest logit."""
 
     causal = False
 

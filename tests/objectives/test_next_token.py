@@ -198,7 +198,7 @@ def test_mean_loss_weighs_every_target_alike(awake, woven) -> None:
 
 
 class Listener(nn.Module):
-    """Keeps all that it is shown, and says that everything is as likely."""
+    """Model that keeps all its inputs, and gives all tokens equal logits."""
 
     def __init__(self) -> None:
         super().__init__()

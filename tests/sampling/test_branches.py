@@ -1,4 +1,4 @@
-"""Writing several texts at once: as by hand, with or without the cache."""
+"""Sampling of several texts at once: as by hand, with or without the cache."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Filling in, with remasking or without: tokens come as often as they should, and prompts stay."""
+"""Sampling by filling in, with or without remasking: tokens come as often as they should, prompts stay."""
 
 import math
 from collections import Counter

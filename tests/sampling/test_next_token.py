@@ -1,4 +1,4 @@
-"""Writing token after token, one text or several at once: the cache changes nothing."""
+"""Sampling token after token, one text or several at once: the cache changes nothing."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What is recorded of a live picture is what it shows; what is made of the changes on a page."""
+"""Recordings of live pictures show what the pictures show; measures of the changes on a page."""
 
 import io
 import itertools

@@ -63,7 +63,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 class Interrupted(NextToken):
-    """Someone presses Ctrl-C while the fourth batch is on its way."""
+    """Objective during whose fourth batch someone presses Ctrl-C."""
 
     def __init__(self, corpus: Corpus, where: str) -> None:
         super().__init__(corpus, BLOCK)
@@ -116,7 +116,7 @@ def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
 
 @pytest.mark.parametrize("objective", [MaskedDiffusion, DiffusionBound])
 def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus: Corpus, objective) -> None:
-    """Keep the note's phase through momentum, decay and many steps; the exact phase leaves at once."""
+    """Train many steps with momentum and decay: the note's phase stays, the exact phase leaves at once."""
     phases = {}
     for version in ("v7-polar", "v7-exact"):
         model = make(version)
@@ -300,7 +300,7 @@ def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.
 
 
 class Waiting(NextToken):
-    """An objective whose first batch is drawn when somebody says so."""
+    """Objective whose first batch waits until it may be drawn."""
 
     def __init__(self, corpus: Corpus) -> None:
         super().__init__(corpus, BLOCK)

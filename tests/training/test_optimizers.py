@@ -1,4 +1,4 @@
-"""Every weight has one optimizer, and every step its rate."""
+"""Optimizers: each weight has one, and every step its rate."""
 
 import subprocess
 import sys

@@ -84,7 +84,7 @@ def build(names: list[str], folder: Path) -> Path:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether the whole book lies in a folder, and nothing that it is made of has changed since."""
+    """Return whether the whole book lies in a folder, and nothing that it is made of has changed since."""
     lessons = " ".join(path.stem for path in pick(ROOT / "notebooks", ()))
     made = folder / MADE
     return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"

@@ -19,7 +19,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers<
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Answers requests and says nothing about them."""
+    """Request handler that answers without a log."""
 
     def log_message(self, *args: Any) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Comparing encodings: nothing that is finished is lost, and what the numbers say is what is told."""
+"""Comparison of encodings: finished runs are never lost, and reports agree with the numbers."""
 
 import json
 import signal

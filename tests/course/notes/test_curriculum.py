@@ -1,4 +1,4 @@
-"""Reading in order, by counting; stages and what they may begin with."""
+"""Order of reading, by counting; stages and the checkpoints that they may begin with."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Comparing what models write: the same prompts for all, and right numbers."""
+"""Comparison of written texts: the same prompts for all models, and right numbers."""
 
 import json
 import math
