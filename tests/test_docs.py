@@ -92,7 +92,7 @@ def test_every_command_that_is_named_is_there():
 
 def test_readme_is_short_and_shows_the_two_commands_first():
     readme = README.read_text(encoding="utf-8")
-    assert len(readme.encode()) <= 8 * 1024
+    assert len(readme.encode()) <= 6000
     assert re.findall(r"^make (\w+)", readme.split("```")[1], flags=re.M) == ["lab", "test"]
 
 
