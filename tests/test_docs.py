@@ -22,11 +22,20 @@ PAGES = [*ROOT.glob("*.md"), ROOT / "figures" / "README.md", *(ROOT / "docs").rg
 ELSEWHERE = r"\.venv/|weights/|book/_build/|\d{3}_"  # what the course makes, and git does not keep; the notes
 CODE_HOST = "../../deployments/"  # seen from a README there, what has been published
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
+MOST_WORDS = 35  # of a sentence
+NO_PROSE = re.compile(r"(?ms)\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|\]\([^)]*\)|^\|[^\n]*")  # formulas, code, tables
+END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")  # of a sentence, a paragraph or an item
 
 
 def prose(path: Path) -> str:
     """Return a page without its blocks of code."""
     return BLOCK.sub("", path.read_text(encoding="utf-8"))
+
+
+def long_sentences(text: str) -> list[str]:
+    """Return the sentences of a Markdown text that have too many words."""
+    parts = END.split(NO_PROSE.sub("", BLOCK.sub("", text)))
+    return [part for part in parts if len(re.findall(r"[^\W\d_][\w'’-]*", part)) > MOST_WORDS]
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -63,8 +72,9 @@ def missing_files(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_and_every_file_is_there(path: Path):
+def test_every_link_and_every_file_is_there_and_sentences_are_short(path: Path):
     assert list(dead_links(path)) == []
+    assert path.name == "CHANGELOG.md" or long_sentences(path.read_text(encoding="utf-8")) == []
     if path.name != "CHANGELOG.md" and not path.stem.isdecimal():  # they name what is gone, or a note's own
         assert list(missing_files(path)) == []
 
@@ -88,6 +98,11 @@ def test_every_command_that_is_named_is_there():
     made = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M))
     assert {"lab", "test", "check", "notebooks", "figures"} <= made <= set(targets)
     assert {"env", "format", "constraints", "clean", "help"} <= set(targets)
+
+
+def test_a_long_sentence_would_be_seen():
+    text = "Far too many words " * 9  # 36; code, formulas, links and marks are none
+    assert long_sentences(f"{text}\n\n- {text[4:]}`code` $x$\n- Two. {text[4:]}") == [text]
 
 
 def test_readme_is_short_and_shows_the_two_commands_first():

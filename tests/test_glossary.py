@@ -32,11 +32,6 @@ def wrong(page: str) -> list[str]:
     return said + [f"twice: {name}" for name in sorted({name for name in low if low.count(name) > 1})]
 
 
-def dead(text: str, known: set[str]) -> list[str]:
-    """Return the links of a text that lead to no term of the glossary."""
-    return [anchor for anchor in LINK.findall(text) if anchor and anchor not in known]
-
-
 def test_two_sentences_each_in_order():
     assert wrong(PAGE.read_text(encoding="utf-8")) == []
 
@@ -47,5 +42,6 @@ def test_what_the_course_needs_is_there():
 
 def test_every_link_of_a_notebook_leads_to_a_term():
     texts = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "notebooks" / "src").glob("*.py"))
-    assert len(LINK.findall(texts)) > 50
-    assert dead(texts, anchors(PAGE)) == []
+    linked = set(LINK.findall(texts))
+    assert len(linked) > 20
+    assert linked - {""} <= anchors(PAGE)

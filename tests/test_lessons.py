@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from babygpt_course.exercises import Exercise
 from tests.course.exercises.test_all import EXERCISES, LESSONS
+from tests.test_docs import long_sentences
 from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, read
 from tools.graders import find_tasks
 from tools.notebooks import ANSWER, ROOT
@@ -172,7 +173,12 @@ def test_lesson_keeps_guesses_apart_ends_well_and_agrees_with_its_exercises(path
 def test_lesson_is_short(path: Path):
     nb = read(path)
     asserts = sum(len(re.findall(r"^\s*assert ", cell.source, re.M)) for cell in code_cells(nb))
-    words = sum(len(cell.source.split()) for cell in nb.cells if cell.cell_type == "markdown")
+    texts = [cell.source for cell in nb.cells if cell.cell_type == "markdown"]
+    words = sum(len(text.split()) for text in texts)
+    if exercises_of(lesson(path)):
+        tasks = ROOT / "babygpt_course" / "exercises" / f"lesson_{lesson(path)}.md"
+        texts.append(tasks.read_text(encoding="utf-8"))
+    assert long_sentences("\n\n".join(texts)) == []
     assert (len(code_cells(nb)) <= 40, asserts <= 10, words <= 2500) == (True, True, True), (asserts, words)
 
 
