@@ -16,7 +16,7 @@ class Ended(SystemExit):
     line  what the user is told
     """
 
-    def __init__(self, number: int, what: str = "what was stored before stands") -> None:
+    def __init__(self, number: int, what: str = "earlier files are kept") -> None:
         super().__init__(128 + number)
         self.line = f"ended by {signal.Signals(number).name}: {what}"
 

@@ -10,8 +10,9 @@ PAGE = ROOT / "docs" / "glossary.md"
 LINK = re.compile(r"\]\((?:\.\./)*docs/glossary\.md#?([^)\s]*)\)")
 SENTENCE = re.compile(r"[.?!](?=\s|$)")
 # What the review found unexplained, and what the course cannot do without.
-NEEDED = """alpha attention block branch cache cosine gate head interference kernel key kl leak logit mask
-nats nelbo norm perplexity phi query residual softplus stream temperature theta top-k value window""".split()
+NEEDED = """ablation alpha attention baseline block bos branch cache cosine gate head interference invariant
+kernel key kl leak logit mask nats nelbo norm optimizer perplexity phi probe query residual softplus stream
+temperature theta top-k validation value window""".split()
 
 
 def terms(page: str) -> dict[str, str]:

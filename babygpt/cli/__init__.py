@@ -7,7 +7,7 @@ from babygpt.cli.options import CommandGroup
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
     "generate": ("babygpt.cli.train", "Continue a prompt with the checkpoint MODEL."),
-    "doctor": ("babygpt.cli", "Tell what is installed, and whether it will do."),
+    "doctor": ("babygpt.cli", "Check what is installed, and whether it suffices."),
 }
 
 
@@ -28,7 +28,7 @@ def main(debug: bool) -> None:
 
 @click.command()
 def doctor() -> None:
-    """Tell what is installed, and whether it will do: packages, device, widgets, disk."""
+    """Check what is installed, and whether it suffices: packages, device, widgets, disk."""
     from babygpt.doctor import checks, format_diagnoses  # works where PyTorch does not
 
     diagnoses = checks()

@@ -72,7 +72,7 @@ class Gated(Waves):
     def mask_gate(self, positions: Positions) -> Tensor:
         """Return the factor alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
         if positions.masked is None:
-            raise BadInput("gates need positions.masked: which tokens are MASK (denoise tells them)")
+            raise BadInput("gates need positions.masked: which tokens are MASK (denoise sets them)")
         return 1.0 + (self.alpha - 1.0) * positions.masked[..., None, :, None]
 
 

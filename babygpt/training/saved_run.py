@@ -144,7 +144,7 @@ class SavedRun:
         """Return a sentence that says which step was saved last, and how the run goes on."""
         if not self.saved_step:
             return "nothing was saved yet"
-        how = "the same command goes on with --resume, and without --overwrite"
+        how = "the same command continues it with --resume, and without --overwrite"
         return f"the checkpoint of step {self.saved_step} stands at {self.path}: {how}"
 
 

@@ -65,4 +65,4 @@ def figures(
         try:
             click.echo(f"{name}: {make_figure(name, folder, redraw, results, how, chosen, only)}")
         except KeyboardInterrupt:
-            raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None
+            raise click.ClickException(f"interrupted; `figures {name}` continues with the next run") from None

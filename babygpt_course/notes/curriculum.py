@@ -69,7 +69,7 @@ class EpochConfig:
         if both is not None and {low, high} - {None, both}:
             raise BadInput(
                 f"branches_per_sample ({both}) sets the fewest and the most texts, and "
-                f"min_branches_per_sample ({low}) or max_branches_per_sample ({high}) says otherwise"
+                f"min_branches_per_sample ({low}) or max_branches_per_sample ({high}) contradicts it"
             )
         fewest = next(n for n in (both, low, 1) if n is not None)
         return fewest, next(n for n in (both, high, fewest) if n is not None)

@@ -158,7 +158,7 @@ def test_layers_that_do_not_fit_the_model_are_refused():
         lambda e: e.transform_qk(torch.zeros(1), torch.zeros(1), here),
         lambda e: e.score_bias(here, here),
     ):
-        with pytest.raises(ValueError, match="ask of_layer"):
+        with pytest.raises(ValueError, match="use of_layer"):
             ask(PerLayer([Rotary(8)]))
 
 
