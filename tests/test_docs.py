@@ -22,7 +22,6 @@ PAGES = [*ROOT.glob("*.md"), ROOT / "figures" / "README.md", *(ROOT / "docs").rg
 ELSEWHERE = r"\.venv/|weights/|book/_build/|\d{3}_"  # what the course makes, and git does not keep; the notes
 CODE_HOST = "../../deployments/"  # seen from a README there, what has been published
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
-MOST_WORDS = 35  # of a sentence
 NO_PROSE = re.compile(r"(?ms)\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|\]\([^)]*\)|^\|[^\n]*")  # formulas, code, tables
 END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")  # of a sentence, a paragraph or an item
 
@@ -33,9 +32,9 @@ def prose(path: Path) -> str:
 
 
 def long_sentences(text: str) -> list[str]:
-    """Return the sentences of a Markdown text that have too many words."""
+    """Return the sentences of a Markdown text that have more than 35 words."""
     parts = END.split(NO_PROSE.sub("", BLOCK.sub("", text)))
-    return [part for part in parts if len(re.findall(r"[^\W\d_][\w'’-]*", part)) > MOST_WORDS]
+    return [part for part in parts if len(re.findall(r"[^\W\d_][\w'’-]*", part)) > 35]
 
 
 def blocks(path: Path, language: str) -> list[str]:

@@ -16,14 +16,11 @@ def test_importing_the_package_imports_no_pytorch_and_modules_need_no_import_of_
     assert result.stdout == "False False load_corpus babygpt.plots\n"
 
 
-def test_every_name_is_there():
+def test_every_name_is_there_and_a_star_brings_no_others():
     assert len(babygpt.MODULES) > 10
     for name in babygpt.MODULES:
         assert name in dir(babygpt)
         assert getattr(babygpt, name).__name__ == name
-
-
-def test_a_star_brings_the_courses_names_and_nothing_else():
     names: dict[str, object] = {}
     exec("from babygpt import *", names)
     assert names.keys() - {"__builtins__"} == babygpt.MODULES.keys()

@@ -105,7 +105,9 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
     for lesson in ran:
         write_lesson(lesson, source, pictures, book)
-    write_start(source)
+    start = (BOOK / "index.md").read_text(encoding="utf-8")  # with one explorer
+    start = start.replace(PLACEHOLDER, computed_html(live.rotary().state(), ""))
+    (source / "index.md").write_text(start, encoding="utf-8")
 
 
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
@@ -121,13 +123,6 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     path = source / place
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
-
-
-def write_start(source: Path) -> None:
-    """Write the start page, with one explorer."""
-    moving = computed_html(live.rotary().state(), "")
-    text = (BOOK / "index.md").read_text(encoding="utf-8")
-    (source / "index.md").write_text(text.replace(PLACEHOLDER, moving), encoding="utf-8")
 
 
 def megabytes(folder: Path) -> float:
