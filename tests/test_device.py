@@ -50,9 +50,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     torch.set_num_threads(before)
 
 
-def test_torch_takes_no_more_threads_than_a_quota_allows_unless_the_user_chose_them(
-    threads: Callable[..., int],
-) -> None:
+def test_torch_keeps_the_quota_or_the_choice_of_the_user(threads: Callable[..., int]) -> None:
     assert threads(8, cores=8, quota=1) == 1
     assert threads(8, cores=16, quota=3) == 3  # 8 cores that run two threads each
     assert threads(24, cores=32, quota=1) == 1  # 8 cores that run two threads each, and 16 that run one
