@@ -58,7 +58,7 @@ class AblationConfig:
 
 
 class FixedBatches(MaskedDiffusion):
-    """Masked diffusion, validated on windows at random places that are the same for every run."""
+    """Masked diffusion, validated on windows at random positions that are the same for every run."""
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
         """Return where the validation windows begin: (n_windows,)."""
