@@ -11,9 +11,9 @@ ENDING = {signal.SIGTERM, HANG_UP}  # by default they kill the process
 
 
 class Ended(SystemExit):
-    """The process ends because a signal asked for it; the exit status names the signal, as in a shell.
+    """End of the process at the request of a signal; the exit status names the signal, as in a shell.
 
-    line  what the user is told
+    line  message for the user
     """
 
     def __init__(self, number: int, what: str = "earlier files are kept") -> None:

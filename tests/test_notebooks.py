@@ -172,11 +172,6 @@ def out_of_step(notebook: Path) -> list[str]:
     return [f"cell {number} differs" for number, (one, other) in pairs if one != other]
 
 
-def listed(readme: str) -> list[str]:
-    """Return the notebooks that the tables of a README have a row for, in order."""
-    return re.findall(r"^\|[^\n]*?\(notebooks/([^)/]+\.ipynb)\)", readme, flags=re.M)
-
-
 # ---------------------------------------------------------------- the notebooks of the course
 
 
@@ -187,11 +182,13 @@ def test_notebook_is_tidy_and_in_step_with_its_text(path: Path):
     assert out_of_step(path) == []
 
 
-def test_texts_and_the_readme_know_the_same_notebooks():
+def test_texts_and_the_readme_know_the_same_notebooks_and_questions():
     names = [path.stem for path in NOTEBOOKS]
     assert sorted(path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")) == names
-    found = listed((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert found == [f"{name}.ipynb" for name in names] != []
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[[^|]*\(notebooks/([^)/]+)\.ipynb\) \| (.+) \|$", readme, flags=re.M)
+    found = [re.findall(r"^\*\*(.+)\*\*$", read(path).cells[0].source, flags=re.M)[0] for path in NOTEBOOKS]
+    assert rows == list(zip(names, found, strict=True)) != []
 
 
 # ---------------------------------------------------------------- what nbval blots out

@@ -127,7 +127,7 @@ def common_corpus(name: str | None, models: Mapping[Path, Checkpoint]) -> Corpus
     this folder, and for a model that knows other characters.
     """
     own = {str(one.info.get("corpus", "tales")) for one in models.values()}
-    # A checkpoint from somebody else must not make us read any file of this machine.
+    # A checkpoint from a stranger must not make us read any file of this machine.
     near = {corpus for corpus in own if corpus in NAMES or Path(corpus).resolve().is_relative_to(Path.cwd())}
     if name is None and (len(own) > 1 or own > near):
         raise BadInput(f"the models were trained on {' and '.join(sorted(own))}: say which --corpus to use")
