@@ -1,4 +1,4 @@
-"""Run the commands: `python -m babygpt`."""
+"""Entry point of the commands: `python -m babygpt`."""
 
 import io
 import os

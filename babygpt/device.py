@@ -65,7 +65,7 @@ def use_allowed_threads() -> None:
 
 
 def threads_were_chosen() -> bool:
-    """Whether the user chose how many threads PyTorch takes: by a variable or by torch.set_num_threads."""
+    """Return whether the user set the number of PyTorch's threads: a variable or torch.set_num_threads."""
     if any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")):
         return True
     # By itself PyTorch takes a thread for each core, or for each physical core, of which there are half.

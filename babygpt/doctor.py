@@ -24,7 +24,7 @@ DISK = 1e9  # bytes: the corpus, checkpoints and figures need less
 
 
 class Diagnosis(NamedTuple):
-    """One finding: its subject, whether it will do, and details."""
+    """One finding: its subject, whether it suffices, and details."""
 
     name: str
     ok: bool

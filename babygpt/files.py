@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and by one process at a time.
+"""Files that are written whole or not at all, and by one process at a time.
 
 Links are followed: the file that a link points to is written, and the link stays.
 """
@@ -52,10 +52,10 @@ def file_lock(path: Path) -> Iterator[None]:
             holder = "another process"
             with suppress(OSError, UnicodeError):  # Windows lets nobody read a locked file
                 holder = note.read_text(encoding="utf-8") or holder
-            ways = f"wait for it, choose another place, or remove {note} if that process is gone for good"
+            ways = f"wait for it, choose another path, or remove {note} if that process is gone for good"
             raise BadInput(f"{path} is being written by {holder}; {ways}") from None
         except OSError as error:  # some network folders know no locks
-            raise BadInput(f"{path} cannot be locked: {error.strerror}; choose another place") from None
+            raise BadInput(f"{path} cannot be locked: {error.strerror}; choose another path") from None
         try:
             with suppress(OSError):  # the disk may be full, and training itself may still find room
                 note.write_text(me, encoding="utf-8")
@@ -88,7 +88,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             part.unlink(missing_ok=True)
             raise
     except OSError as error:
-        stands = "; what stood there before is untouched" if path.exists() else ""
+        stands = "; the earlier content is untouched" if path.exists() else ""
         raise OSError(f"{path} could not be written: {error.strerror or error}{stands}") from error
 
 

@@ -1,4 +1,4 @@
-"""Estimate memory: refuse early what cannot fit, and read what is large in portions."""
+"""Estimates of memory: refuse early what cannot fit, and read what is large in portions."""
 
 from collections.abc import Iterator
 from pathlib import Path

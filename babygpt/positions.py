@@ -85,7 +85,7 @@ class Positions:
 
 
 def causal_mask(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:
-    """Which tokens may look at which: at themselves, and at strictly earlier times of every branch.
+    """Return which tokens may look at which: at themselves, and at strictly earlier times of every branch.
 
     queries   Tq tokens that look
     keys      Tk tokens to be looked at

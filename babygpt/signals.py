@@ -11,12 +11,12 @@ ENDING = {signal.SIGTERM, HANG_UP}  # by default they kill the process
 
 
 class Ended(SystemExit):
-    """The process ends because a signal asked for it; the exit status names the signal, as in a shell.
+    """End of the process at the request of a signal; the exit status names the signal, as in a shell.
 
-    line  what the user is told
+    line  message for the user
     """
 
-    def __init__(self, number: int, what: str = "what was stored before stands") -> None:
+    def __init__(self, number: int, what: str = "earlier files are kept") -> None:
         super().__init__(128 + number)
         self.line = f"ended by {signal.Signals(number).name}: {what}"
 

@@ -26,7 +26,7 @@ TARGETS = {"recipe": 1.886, "diffusion": 2.565}  # losses that the races are run
 @click.group(cls=CommandGroup, context_settings={"show_default": True})
 @click.option("--debug", is_flag=True, help="show where in the code an error was raised")
 def main(debug: bool) -> None:
-    """Benchmarks; each prints one line of JSON last, and names the machine in it."""
+    """Measure speed; each benchmark prints one line of JSON last, and names the machine in it."""
 
 
 # ---------------------------------------------------------------- what all commands share

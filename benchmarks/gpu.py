@@ -1,4 +1,4 @@
-"""All that a GPU should show, in one run: each part measures or says why it failed, and the rest goes on."""
+"""Benchmark of a GPU in one run: each part measures or reports why it failed, and the rest goes on."""
 
 import shutil
 import statistics

@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 
 class PlainGPT(LanguageModel):
-    """LayerNorm, GELU, learned positions, biases everywhere, one table for tokens in and out.
+    """GPT-2: LayerNorm, GELU, learned positions, biases everywhere, one table for tokens in and out.
 
     Source: Radford et al. 2019 (GPT-2), section 2.3.
     """

@@ -91,7 +91,7 @@ def mean_of_middle_half(steps: Sequence[Parts]) -> Parts:
 
 
 class PartMeter:
-    """Divides the time of a training step among its parts; they always add up to the whole.
+    """Meter that divides the time of a training step among its parts; they always add up to the whole.
 
     clock  in seconds
     """

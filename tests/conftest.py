@@ -1,4 +1,4 @@
-"""What several tests share: small models that are awake, and a small text. Seed 0 always."""
+"""Fixtures that several tests share: small models with random weights, and a small text. Seed 0 always."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Posterior(LanguageModel):
-    """Knows all texts of T tokens by heart: the exact chances of each token, given those that are not MASK.
+    """Exact model of texts of T tokens: the chances of each token, given those that are not MASK.
 
     joint  (V, ..., V)  the probability of each text, T times V tokens; MASK is token V
     """
@@ -53,7 +53,7 @@ class Posterior(LanguageModel):
         return torch.stack([self.answer(row) for row in seen])[which]
 
     def answer(self, row: torch.Tensor) -> torch.Tensor:
-        """(T,) -> (T, V + 1); for MASK itself a logit that would win, if anyone asked."""
+        """Return logits, (T,) -> (T, V + 1); MASK gets one that would win if MASK could be chosen."""
         given = self.joint
         for place, token in enumerate(row.tolist()):
             if token < len(self.joint):
@@ -112,7 +112,7 @@ def awake() -> Callable[..., LanguageModel]:
 
 @pytest.fixture(scope="session")
 def text() -> Callable[..., torch.Tensor]:
-    """Random token ids: (B, T) for two numbers, (T,) for one."""
+    """Draw random token ids: (B, T) for two numbers, (T,) for one."""
 
     def make(*size: int, vocab_size: int = SHAPE.vocab_size) -> torch.Tensor:
         draw = torch.Generator().manual_seed(0)
@@ -123,7 +123,7 @@ def text() -> Callable[..., torch.Tensor]:
 
 @pytest.fixture(scope="session")
 def standing() -> Callable[..., Positions]:
-    """Positions at these times as a version wants them.
+    """Return positions at these times, in the form that a version takes.
 
     A model of parallel texts is told that this is text 0, one that fills in that every third token is MASK.
     """
@@ -137,7 +137,7 @@ def standing() -> Callable[..., Positions]:
 
 @pytest.fixture(scope="session")
 def one_text(standing: Callable[..., Positions]) -> Callable[..., Positions]:
-    """Positions of one text as a version wants them, at times one after the other."""
+    """Return positions of one text, one after the other, in the form that a version takes."""
 
     def make(version: str, n: int, start: int = 0) -> Positions:
         return standing(version, torch.arange(start, start + n))
@@ -147,7 +147,7 @@ def one_text(standing: Callable[..., Positions]) -> Callable[..., Positions]:
 
 @pytest.fixture(scope="session")
 def woven(text: Callable[..., torch.Tensor]) -> Callable[..., BranchBatch]:
-    """Random texts in one sequence: so many tokens of each, the first ones at these times."""
+    """Draw random texts in one sequence: so many tokens of each, the first ones at these times."""
 
     def make(lengths: Sequence[int] = (5, 9, 3), offsets: Sequence[int] = (1, 0, 4)) -> BranchBatch:
         sizes = [length + 1 for length in lengths]
@@ -158,7 +158,7 @@ def woven(text: Callable[..., torch.Tensor]) -> Callable[..., BranchBatch]:
 
 @pytest.fixture(scope="session")
 def small_grammar() -> Grammar:
-    """Two facts about two people; only the order of the names tells the answer."""
+    """Build a grammar of two facts about two people; only the order of the names tells the answer."""
     return Grammar(
         words={"name": ("ann", "bob", "eve"), "verb": ("met", "hid")},
         rules={
@@ -172,13 +172,13 @@ def small_grammar() -> Grammar:
 
 @pytest.fixture(scope="session")
 def small_corpus(small_grammar: Grammar) -> Corpus:
-    """About 9000 characters of the small grammar's stories to learn from, 1000 to measure on."""
+    """Return about 9000 characters of the small grammar's stories to learn from, 1000 to measure on."""
     return from_grammar("small", small_grammar, n_chars=9_000)
 
 
 @pytest.fixture(scope="session")
 def small_masked_corpus(small_grammar: Grammar) -> Corpus:
-    """The same, with a MASK token."""
+    """Return the same text as `small_corpus`, with a MASK token."""
     return from_grammar("small", small_grammar, n_chars=9_000, with_mask=True)
 
 

@@ -60,7 +60,7 @@ class DeviceTensor(Tensor):
 
 
 class _Factories(TorchDispatchMode):
-    """Catch operations without a tensor of the device, such as torch.zeros(3, device=DEVICE)."""
+    """Mode that catches operations without a tensor of the device, such as torch.zeros(3, device=DEVICE)."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return compute(func, args, kwargs or {})

@@ -1,4 +1,4 @@
-"""Imports point one way, and each third-party layer stays where it belongs."""
+"""Directions of imports, and where each third-party layer belongs."""
 
 import ast
 import sys
@@ -40,7 +40,7 @@ PLOTS_MAY = {"numpy", "matplotlib", "cycler", "plots"}
 
 
 def imported(path: Path, root: Path) -> Iterator[str]:
-    """Dotted names of all that a file imports, inside functions too, relative ones in full."""
+    """Return dotted names of all that a file imports, inside functions too, relative ones in full."""
     package = [root.name, *path.relative_to(root).parent.parts]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -52,7 +52,7 @@ def imported(path: Path, root: Path) -> Iterator[str]:
 
 
 def part(dotted: str, root: Path) -> str:
-    """The part of our package that a dotted name lies in: babygpt.models.cache is in models."""
+    """Return the part of our package that a dotted name lies in: babygpt.models.cache is in models."""
     first = [*dotted.split(".")[1:2], ""][0]
     known = (root / first).is_dir() or (root / f"{first}.py").is_file()
     return first if first and known else "__init__"
@@ -64,7 +64,7 @@ def rung(name: str, root: Path) -> int:
 
 
 def violations(root: Path) -> list[str]:
-    """Every import under `root` that points the wrong way, in words."""
+    """Return every import under `root` that points the wrong way, in words."""
     found: list[str] = []
     for path in sorted(root.rglob("*.py")):
         own = part(".".join([root.name, *path.relative_to(root).with_suffix("").parts]), root)
@@ -90,14 +90,14 @@ def test_the_packages_keep_the_arrows(root: Path) -> None:
 
 
 def test_the_package_was_read() -> None:
-    """Else the test above says nothing."""
+    """Make sure that the test above had something to read."""
     names = set(imported(PACKAGE / "training" / "loop.py", PACKAGE))
     assert {"torch", "babygpt.config.TrainConfig", "time"} <= names
     assert len(list(PACKAGE.rglob("*.py"))) > 25
 
 
 def test_every_check_of_input_raises_bad_input() -> None:
-    """The shell takes a plain ValueError for a fault of ours."""
+    """Look for plain ValueErrors, which the shell would take for bugs of ours."""
     files = [*PACKAGE.rglob("*.py"), *COURSE.rglob("*.py")]
     checks = [path for path in files if "raise ValueError" in path.read_text(encoding="utf-8")]
     assert checks == []

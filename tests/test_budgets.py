@@ -1,4 +1,4 @@
-"""Each folder keeps its budget of lines and files, so that the packages stay small."""
+"""Budgets of lines and files of each folder, so that the packages stay small."""
 
 from pathlib import Path
 

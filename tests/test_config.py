@@ -53,14 +53,14 @@ def test_a_count_is_a_whole_number_and_a_rate_a_finite_one() -> None:
 
 
 def test_numbers_of_other_libraries_are_stored_as_plain_ones() -> None:
-    """So that they can be written as JSON."""
+    """Store them so that they can be written as JSON."""
     shape, plan = ModelConfig(np.int64(5), torch.tensor(8)), TrainConfig(lr_other=np.float32(1), lr_matrix=1)
     assert json.loads(json.dumps(asdict(shape))) == asdict(ModelConfig(5, 8))
     assert json.dumps(asdict(plan)) == json.dumps(asdict(TrainConfig(lr_other=1.0, lr_matrix=1.0)))
 
 
 def test_fields_are_frozen_and_explain_themselves_to_the_command_line() -> None:
-    """The command line makes a flag of each field that has a default."""
+    """Prepare them for the command line, which makes a flag of each field that has a default."""
     for config, field in FIELDS:
         with pytest.raises(FrozenInstanceError):
             setattr(make(config), field.name, 7)

@@ -50,15 +50,12 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     torch.set_num_threads(before)
 
 
-def test_torch_takes_no_more_threads_than_a_quota_allows(threads: Callable[..., int]) -> None:
+def test_torch_keeps_the_quota_or_the_choice_of_the_user(threads: Callable[..., int]) -> None:
     assert threads(8, cores=8, quota=1) == 1
     assert threads(8, cores=16, quota=3) == 3  # 8 cores that run two threads each
     assert threads(24, cores=32, quota=1) == 1  # 8 cores that run two threads each, and 16 that run one
     assert threads(4, cores=7, quota=1) == 1
     assert threads(4, cores=8, quota=6) == 4  # it is never made more
-
-
-def test_threads_that_somebody_chose_stay(threads: Callable[..., int]) -> None:
     assert threads(3, cores=8, quota=1) == 3
     assert threads(8, cores=8, quota=1, OMP_NUM_THREADS="8") == 8
     assert threads(8, cores=8, quota=1, MKL_NUM_THREADS="8") == 8

@@ -1,4 +1,4 @@
-"""What README, CONTRIBUTING and docs/ name is there, and their examples run."""
+"""Tests of README, CONTRIBUTING and docs/: named files and commands exist, and examples run."""
 
 import re
 import sys
@@ -22,26 +22,34 @@ PAGES = [*ROOT.glob("*.md"), ROOT / "figures" / "README.md", *(ROOT / "docs").rg
 ELSEWHERE = r"\.venv/|weights/|book/_build/|\d{3}_"  # what the course makes, and git does not keep; the notes
 CODE_HOST = "../../deployments/"  # seen from a README there, what has been published
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
+NO_PROSE = re.compile(r"(?ms)\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|\]\([^)]*\)|^\|[^\n]*")  # formulas, code, tables
+END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")  # of a sentence, a paragraph or an item
 
 
 def prose(path: Path) -> str:
-    """A page without its blocks of code."""
+    """Return a page without its blocks of code."""
     return BLOCK.sub("", path.read_text(encoding="utf-8"))
 
 
+def long_sentences(text: str) -> list[str]:
+    """Return the sentences of a Markdown text that have more than 35 words."""
+    parts = END.split(NO_PROSE.sub("", BLOCK.sub("", text)))
+    return [part for part in parts if len(re.findall(r"[^\W\d_][\w'’-]*", part)) > 35]
+
+
 def blocks(path: Path, language: str) -> list[str]:
-    """The blocks of code in one language."""
+    """Return the blocks of code in one language."""
     return [code for kind, code in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
 
 
 def anchors(path: Path) -> set[str]:
-    """The fragments that lead to the headings of a page, as GitHub makes them."""
+    """Return the fragments that lead to the headings of a page, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", prose(path), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def dead_links(path: Path) -> Iterator[str]:
-    """The relative links of a page that lead to no file, or to no heading of one."""
+    """Yield the relative links of a page that lead to no file, or to no heading of one."""
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
@@ -54,7 +62,7 @@ def dead_links(path: Path) -> Iterator[str]:
 
 
 def missing_files(path: Path) -> Iterator[str]:
-    """The files and folders named in code that are neither in the root nor in babygpt/."""
+    """Yield the files and folders named in code that are neither in the root nor in babygpt/."""
     named = re.findall(r"(?<!\[)`([\w.-]+/[\w./-]*|[\w./-]+\.(?:py|md|toml|yml|txt|cff))`", prose(path))
     for name in named:
         there = any((root / name).exists() for root in (ROOT, ROOT / "babygpt"))
@@ -63,8 +71,9 @@ def missing_files(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_and_every_file_is_there(path: Path):
+def test_every_link_and_every_file_is_there_and_sentences_are_short(path: Path):
     assert list(dead_links(path)) == []
+    assert path.name == "CHANGELOG.md" or long_sentences(path.read_text(encoding="utf-8")) == []
     if path.name != "CHANGELOG.md" and not path.stem.isdecimal():  # they name what is gone, or a note's own
         assert list(missing_files(path)) == []
 
@@ -90,9 +99,14 @@ def test_every_command_that_is_named_is_there():
     assert {"env", "format", "constraints", "clean", "help"} <= set(targets)
 
 
+def test_a_long_sentence_would_be_seen():
+    text = "Far too many words " * 9  # 36; code, formulas, links and marks are none
+    assert long_sentences(f"{text}\n\n- {text[4:]}`code` $x$\n- Two. {text[4:]}") == [text]
+
+
 def test_readme_is_short_and_shows_the_two_commands_first():
     readme = README.read_text(encoding="utf-8")
-    assert len(readme.encode()) <= 8 * 1024
+    assert len(readme.encode()) <= 6000
     assert re.findall(r"^make (\w+)", readme.split("```")[1], flags=re.M) == ["lab", "test"]
 
 
@@ -108,7 +122,7 @@ def test_readme_example_of_the_live_lab_runs():
 
 @pytest.fixture(scope="module")
 def examples() -> Iterator[dict[str, ModuleType]]:
-    """The examples of CONTRIBUTING by the file that each says it is, imported as if they stood there."""
+    """Import the examples of CONTRIBUTING, each under the name of the file in its first line."""
     made: dict[str, ModuleType] = {}
     with pytest.MonkeyPatch.context() as patch:
         for code in blocks(CONTRIBUTING, "python"):

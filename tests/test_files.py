@@ -90,7 +90,7 @@ def test_an_error_keeps_the_old_file_and_a_killed_write_is_replaced(tmp_path: Pa
     hidden_sibling(path, PART).write_bytes(b"half of a file that a killed process left")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-        with pytest.raises(OSError, match="No space left on device; what stood there before is untouched"):
+        with pytest.raises(OSError, match="No space left on device; the earlier content is untouched"):
             write_atomically(path, b"new")
     assert (path.read_bytes(), names(tmp_path)) == (b"old", ["a"])
     write_atomically(path, b"new")

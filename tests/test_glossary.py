@@ -10,12 +10,13 @@ PAGE = ROOT / "docs" / "glossary.md"
 LINK = re.compile(r"\]\((?:\.\./)*docs/glossary\.md#?([^)\s]*)\)")
 SENTENCE = re.compile(r"[.?!](?=\s|$)")
 # What the review found unexplained, and what the course cannot do without.
-NEEDED = """alpha attention block branch cache cosine gate head interference kernel key kl leak logit mask
-nats nelbo norm perplexity phi query residual softplus stream temperature theta top-k value window""".split()
+NEEDED = """ablation alpha attention baseline block bos branch cache cosine gate head interference invariant
+kernel key kl leak logit mask nats nelbo norm optimizer perplexity phi probe query residual softplus stream
+temperature theta top-k validation value window""".split()
 
 
 def terms(page: str) -> dict[str, str]:
-    """Each term of a glossary with what is said of it, the numbers of notebooks left out."""
+    """Return each term of a glossary with its text, without the numbers of notebooks."""
     parts = re.split(r"^### (.+)$", page, flags=re.M)[1:]
     return {
         term: re.sub(r"\s*\[[\d, a-z]+\]\s*$", "", text.strip())
@@ -24,17 +25,12 @@ def terms(page: str) -> dict[str, str]:
 
 
 def wrong(page: str) -> list[str]:
-    """What is wrong with a glossary, in words."""
+    """Return the faults of a glossary, in words."""
     found, names = terms(page), re.findall(r"^### (.+)$", page, flags=re.M)
     said = [f"{term}: {n}" for term, text in found.items() if (n := len(SENTENCE.findall(text))) != 2]
     said += [] if names == sorted(names, key=str.casefold) else ["not in order"]
     low = [name.casefold() for name in names]  # two anchors that differ in capitals only are one
     return said + [f"twice: {name}" for name in sorted({name for name in low if low.count(name) > 1})]
-
-
-def dead(text: str, known: set[str]) -> list[str]:
-    """The links of a text that lead to no term of the glossary."""
-    return [anchor for anchor in LINK.findall(text) if anchor and anchor not in known]
 
 
 def test_two_sentences_each_in_order():
@@ -47,5 +43,6 @@ def test_what_the_course_needs_is_there():
 
 def test_every_link_of_a_notebook_leads_to_a_term():
     texts = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "notebooks" / "src").glob("*.py"))
-    assert len(LINK.findall(texts)) > 50
-    assert dead(texts, anchors(PAGE)) == []
+    linked = set(LINK.findall(texts))
+    assert len(linked) > 20
+    assert linked - {""} <= anchors(PAGE)

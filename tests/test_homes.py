@@ -72,7 +72,7 @@ def test_a_system_without_a_hang_up_signal_will_do() -> None:
 
 
 def test_a_file_in_a_western_code_page_takes_every_letter() -> None:
-    """Windows has code page 1252 where output goes into a file: no ✓, and no Chinese."""
+    """Take code page 1252, which Windows has where output goes into a file: no ✓, and no Chinese."""
     script = "import runpy, sys; sys.argv[1:] = ['claims', '--help']; "
     script += "import babygpt.cli; babygpt.cli.main = lambda: print('✓'); "
     script += "runpy.run_module('babygpt', run_name='__main__')"
@@ -83,7 +83,7 @@ def test_a_file_in_a_western_code_page_takes_every_letter() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells which files are mapped")
 def test_a_checkpoint_that_was_read_can_be_replaced(tmp_path: Path) -> None:
-    """Windows replaces no file that is mapped into memory: `train --resume` writes over what it has read."""
+    """Release the file: Windows replaces none that is mapped into memory, and --resume writes over it."""
     path, tokenizer = tmp_path / "a.safetensors", CharTokenizer("ab")
     model = build("v1", ModelConfig(tokenizer.vocab_size, block_size=4, n_embd=4))
     state = {"step": 1, "state": model.head.weight.detach().clone()}
@@ -94,7 +94,7 @@ def test_a_checkpoint_that_was_read_can_be_replaced(tmp_path: Path) -> None:
 
 
 def unspecified(code: str) -> Iterator[int]:
-    """The lines where a text is read or written in the system's own encoding, on Windows seldom UTF-8."""
+    """Return the lines that read or write a text in the system's encoding, on Windows seldom UTF-8."""
     for call in ast.walk(ast.parse(code)):
         if not isinstance(call, ast.Call) or ast.unparse(call.func) in ("os.open", "Image.open"):
             continue

@@ -1,4 +1,4 @@
-"""Each notebook as a lesson: guesses apart from outcomes, exercises, a self-test, honest minutes.
+"""Tests of each notebook as a lesson: guesses apart from outcomes, exercises, a self-test, minutes.
 
 A check returns what is wrong with a notebook, in words.
 """
@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from babygpt_course.exercises import Exercise
 from tests.course.exercises.test_all import EXERCISES, LESSONS
+from tests.test_docs import long_sentences
 from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, read
 from tools.graders import find_tasks
 from tools.notebooks import ANSWER, ROOT
@@ -30,12 +31,12 @@ NOTICE = re.compile(r"being written|coming soon|\bTODO\b", flags=re.I)
 
 
 def lesson(path: Path) -> str:
-    """The number of a lesson, as in 03a."""
+    """Return the number of a lesson, as in 03a."""
     return path.stem.split("_")[0]
 
 
 def exercises_of(number: str) -> list[Exercise]:
-    """The exercises that belong to a lesson; none for the museum, which is one whole."""
+    """Return the exercises that belong to a lesson; none for the museum, which is one whole."""
     for name in LESSONS:
         module = importlib.import_module(f"babygpt_course.exercises.{name}")
         if re.search(rf"notebook {number}\b", module.__doc__):
@@ -47,7 +48,7 @@ def exercises_of(number: str) -> list[Exercise]:
 
 
 def guesses(nb: NotebookNode) -> dict[str, int]:
-    """The names that predictions are kept under, and the number of the cell that asks."""
+    """Return the names that predictions are kept under, and the number of the cell that asks."""
     found = {}
     for number, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
@@ -56,7 +57,7 @@ def guesses(nb: NotebookNode) -> dict[str, int]:
 
 
 def with_guesses_apart(nb: NotebookNode) -> list[str]:
-    """Between a question and its outcome no assert gives the answer away, and outputs are folded."""
+    """Require that no assert gives an answer away before its outcome, and that outputs are folded."""
     wrong = []
     for name, asked in guesses(nb).items():
         told = [n for n, cell in enumerate(nb.cells) if f"{name}.compare(" in cell.source and n > asked]
@@ -73,7 +74,7 @@ def with_guesses_apart(nb: NotebookNode) -> list[str]:
 
 
 def with_every_guess_kept(nb: NotebookNode) -> list[str]:
-    """No question is asked in words alone, and a tally counts them."""
+    """Require a name for each question, and a tally that counts them."""
     words = sum("**Predict.**" in cell.source for cell in nb.cells if cell.cell_type == "markdown")
     wrong = [f"{words} predictions are asked for in words and kept nowhere"] if words else []
     asked = guesses(nb)
@@ -89,20 +90,20 @@ def with_every_guess_kept(nb: NotebookNode) -> list[str]:
 
 
 def headings(nb: NotebookNode) -> list[str]:
-    """The second-level headings, in order."""
+    """Return the second-level headings, in order."""
     prose = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     return re.findall(r"^## (.+)$", prose, flags=re.M)
 
 
 def section(nb: NotebookNode, heading: str) -> str:
-    """The Markdown below a second-level heading, up to the next."""
+    """Return the Markdown below a second-level heading, up to the next."""
     prose = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", prose, flags=re.M | re.S)
     return found[1].strip() if found else ""
 
 
 def with_its_end(nb: NotebookNode) -> list[str]:
-    """The last sections are there and in order: five sentences, five questions, something to read, a link."""
+    """Require the last sections, in order: five sentences, five questions, something to read, a link."""
     last = [heading for heading in headings(nb) if heading in END]
     wrong = [] if last in (END, END[1:]) else [f"it ends with {last}"]
     recap = re.findall(r"^\d\. \S", section(nb, "Recap"), flags=re.M)
@@ -116,7 +117,7 @@ def with_its_end(nb: NotebookNode) -> list[str]:
 
 
 def with_minutes(nb: NotebookNode, exercises: Sequence[Exercise] = ()) -> list[str]:
-    """The minutes stated at the top are those that can be counted."""
+    """Compare the minutes stated at the top with those that can be counted."""
     stated = TAKES.search(nb.cells[0].source)
     if not stated:
         return [f"the first cell should say {TAKES.pattern}"]
@@ -133,7 +134,7 @@ def with_minutes(nb: NotebookNode, exercises: Sequence[Exercise] = ()) -> list[s
 
 
 def minutes_to_read(nb: NotebookNode) -> float:
-    """An estimate of the minutes to read a lesson and to guess, up to its exercises."""
+    """Estimate the minutes to read a lesson and to guess, up to its exercises."""
     total = 0.0
     for cell in nb.cells:
         if cell.cell_type == "markdown" and re.match(r"## (Exercises|Recap)\b", cell.source):
@@ -147,7 +148,7 @@ def minutes_to_read(nb: NotebookNode) -> float:
 
 
 def with_exercises(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
-    """All exercises of the lesson are set, one after the other: the task, the learner's cell, the check."""
+    """Require all exercises of the lesson, in order: the task, the learner's cell, the check."""
     tasks = find_tasks(nb)
     names, wanted = [task.exercise.name for task in tasks], [e.name for e in exercises]
     wrong = [] if names == wanted else [f"it sets {names}, and not {wanted}"]
@@ -172,7 +173,12 @@ def test_lesson_keeps_guesses_apart_ends_well_and_agrees_with_its_exercises(path
 def test_lesson_is_short(path: Path):
     nb = read(path)
     asserts = sum(len(re.findall(r"^\s*assert ", cell.source, re.M)) for cell in code_cells(nb))
-    words = sum(len(cell.source.split()) for cell in nb.cells if cell.cell_type == "markdown")
+    texts = [cell.source for cell in nb.cells if cell.cell_type == "markdown"]
+    words = sum(len(text.split()) for text in texts)
+    if exercises_of(lesson(path)):
+        tasks = ROOT / "babygpt_course" / "exercises" / f"lesson_{lesson(path)}.md"
+        texts.append(tasks.read_text(encoding="utf-8"))
+    assert long_sentences("\n\n".join(texts)) == []
     assert (len(code_cells(nb)) <= 40, asserts <= 10, words <= 2500) == (True, True, True), (asserts, words)
 
 
@@ -188,7 +194,7 @@ TEACHING = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 
 
 def counted() -> dict[str, list[int]]:
-    """Lesson -> minutes to read and guess, number of exercises, all their minutes, those of each level."""
+    """Return each lesson's minutes to read and guess, exercises, their minutes, and those of each level."""
     found = {}
     for path in NOTEBOOKS:
         if not (exercises := exercises_of(lesson(path))):

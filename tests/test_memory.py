@@ -1,4 +1,4 @@
-"""What cannot fit into memory is refused early; what is large is read in portions, to the same numbers."""
+"""Memory: what cannot fit is refused early; what is large is read in portions, to the same numbers."""
 
 import errno
 
@@ -117,7 +117,7 @@ MEASURED = {
 def test_where_there_is_little_memory_windows_are_read_one_by_one(
     name, awake, small_corpus, small_masked_corpus, memory, monkeypatch
 ):
-    """The numbers stay what they are when all windows go together."""
+    """Compare with the numbers when all windows go together."""
     version, measure = MEASURED[name]
     corpus = small_masked_corpus if VERSIONS[version].masks else small_corpus
     model, rows = awake(version, vocab_size=corpus.tokenizer.vocab_size), []
@@ -133,7 +133,7 @@ def test_where_there_is_little_memory_windows_are_read_one_by_one(
 
 
 def test_where_there_is_memory_all_rows_go_at_once(awake):
-    """Also the largest batch that the course measures, so that no stored number depends on the machine."""
+    """Include the largest batch that the course measures, so that no stored number depends on the machine."""
     model, idx = awake("v4", vocab_size=200, block_size=192, n_embd=128, n_layer=4), torch.zeros(64, 192)
     assert [len(rows) for (rows,) in portions(model, idx)] == [64]
     assert [len(rows) for (rows,) in portions(model, idx, at_most=24)] == [24, 24, 16]
@@ -141,7 +141,7 @@ def test_where_there_is_memory_all_rows_go_at_once(awake):
 
 
 def test_scores_decide_how_many_long_rows_go_at_once(awake, memory):
-    """Sixteen heads and the mask keep 17 matrices of (T, T) a row, and two heads 3."""
+    """Keep 17 matrices of (T, T) a row for sixteen heads and the mask, and 3 for two heads."""
     memory(2 * GB)
     idx = torch.zeros(64, 1024)
     few, many = (

@@ -29,30 +29,30 @@ LINES_MEDIAN, LINES_MOST, WORDS_PER_LINE = 5, 15, 4
 
 
 def code_cells(nb: NotebookNode) -> list[NotebookNode]:
-    """The code cells that hold something."""
+    """Return the code cells that hold something."""
     return [cell for cell in nb.cells if cell.cell_type == "code" and cell.source.strip()]
 
 
 def code_lines(cell: NotebookNode) -> int:
-    """The lines of a code cell, without blank ones and comments."""
+    """Return the lines of a code cell, without blank ones and comments."""
     lines = [line.strip() for line in cell.source.splitlines()]
     return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 def imports(cell: NotebookNode) -> list[str]:
-    """The import statements of a code cell, magics put aside."""
+    """Return the import statements of a code cell, without magics."""
     tree = ast.parse(TransformerManager().transform_cell(cell.source))
     found = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
     return [ast.unparse(node) for node in found]
 
 
 def outputs(nb: NotebookNode) -> list[NotebookNode]:
-    """All that the cells of a notebook store."""
+    """Return all outputs that the cells of a notebook store."""
     return [output for cell in nb.cells for output in cell.get("outputs", [])]
 
 
 def texts(cell: NotebookNode) -> str:
-    """All that a cell stores as text in its outputs: everything but pictures."""
+    """Return all that a cell stores as text in its outputs: everything but pictures."""
     found = []
     for output in cell.get("outputs", []):
         found.append(output.get("text", ""))
@@ -75,7 +75,7 @@ def without_errors(nb: NotebookNode) -> list[str]:
 
 
 def without_debris(nb: NotebookNode) -> list[str]:
-    """No stderr, no widgets, and no metadata but the kernel's name, the tags, and what folds an answer."""
+    """Refuse stderr, widgets, and metadata but the kernel's name, the tags, and what folds an answer."""
     wrong = [] if nb.metadata == {"kernelspec": KERNEL} else [f"metadata {nb.metadata}"]
     for number, cell in enumerate(nb.cells):
         wrong += [f"cell {number}: metadata {key}" for key in cell.metadata if key not in ("tags", "jupyter")]
@@ -109,14 +109,14 @@ def with_small_pictures(nb: NotebookNode) -> list[str]:
 
 
 def with_trained_dashboards(nb: NotebookNode) -> list[str]:
-    """The words that stand for a dashboard's picture say at which step of its training it was taken."""
+    """Require that the description of a dashboard's picture names the step at which it was taken."""
     dashboards = [o for o in outputs(nb) if o.get("data", {}).get("text/plain", "").startswith("<training:")]
     words = [o.metadata.get("image/png", {}).get("alt", o.data.get("text/html", "")) for o in dashboards]
     return [f"a dashboard before a step: {w[:80]!r}" for w in words if not re.search("at step [1-9]", w)]
 
 
 def with_known_tags(nb: NotebookNode) -> list[str]:
-    """A misspelt nbval tag would be passed over in silence."""
+    """Refuse a misspelt nbval tag, which nbval would ignore without a word."""
     tags = {tag for cell in nb.cells for tag in cell.metadata.get("tags", [])}
     unknown = {tag for tag in tags if tag.startswith("nbval")} - metadata_tags.keys()
     return [f"no such tag: {tag}" for tag in sorted(unknown)]
@@ -160,21 +160,16 @@ def read(path: Path) -> NotebookNode:
 
 
 def cells_of(path: Path) -> list[tuple]:
-    """Type, source and tags of every cell in a notebook or in its text."""
+    """Return type, source and tags of every cell in a notebook or in its text."""
     nb = jupytext.read(path, fmt="py:percent" if path.suffix == ".py" else "ipynb")
     return [(cell.cell_type, cell.source, cell.metadata.get("tags", [])) for cell in nb.cells]
 
 
 def out_of_step(notebook: Path) -> list[str]:
-    """Where a notebook and its text in src/ differ."""
+    """Return the places where a notebook and its text in src/ differ."""
     text = notebook.parent / "src" / f"{notebook.stem}.py"
     pairs = enumerate(zip_longest(cells_of(notebook), cells_of(text)))
     return [f"cell {number} differs" for number, (one, other) in pairs if one != other]
-
-
-def listed(readme: str) -> list[str]:
-    """The notebooks that the tables of a README have a row for, in order."""
-    return re.findall(r"^\|[^\n]*?\(notebooks/([^)/]+\.ipynb)\)", readme, flags=re.M)
 
 
 # ---------------------------------------------------------------- the notebooks of the course
@@ -187,11 +182,13 @@ def test_notebook_is_tidy_and_in_step_with_its_text(path: Path):
     assert out_of_step(path) == []
 
 
-def test_texts_and_the_readme_know_the_same_notebooks():
+def test_texts_and_the_readme_know_the_same_notebooks_and_questions():
     names = [path.stem for path in NOTEBOOKS]
     assert sorted(path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")) == names
-    found = listed((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert found == [f"{name}.ipynb" for name in names] != []
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[[^|]*\(notebooks/([^)/]+)\.ipynb\) \| (.+) \|$", readme, flags=re.M)
+    found = [re.findall(r"^\*\*(.+)\*\*$", read(path).cells[0].source, flags=re.M)[0] for path in NOTEBOOKS]
+    assert rows == list(zip(names, found, strict=True)) != []
 
 
 # ---------------------------------------------------------------- what nbval blots out

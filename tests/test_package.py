@@ -9,26 +9,18 @@ import pytest
 import babygpt
 
 
-def test_importing_the_package_imports_no_pytorch():
-    script = "import babygpt, sys; print('torch' in sys.modules, 'numpy' in sys.modules)"
+def test_importing_the_package_imports_no_pytorch_and_modules_need_no_import_of_their_own():
+    script = "import babygpt, sys; print('torch' in sys.modules, 'numpy' in sys.modules, end=' ')"
+    script += "; print(babygpt.data.load_corpus.__name__, babygpt.plots.__name__)"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout == "False False\n"
+    assert result.stdout == "False False load_corpus babygpt.plots\n"
 
 
-def test_every_name_is_there():
+def test_every_name_is_there_and_a_star_brings_no_others():
     assert len(babygpt.MODULES) > 10
     for name in babygpt.MODULES:
         assert name in dir(babygpt)
         assert getattr(babygpt, name).__name__ == name
-
-
-def test_modules_are_there_without_an_import_of_their_own():
-    script = "import babygpt; print(babygpt.data.load_corpus.__name__, babygpt.plots.__name__)"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout == "load_corpus babygpt.plots\n"
-
-
-def test_a_star_brings_the_courses_names_and_nothing_else():
     names: dict[str, object] = {}
     exec("from babygpt import *", names)
     assert names.keys() - {"__builtins__"} == babygpt.MODULES.keys()

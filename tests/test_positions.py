@@ -28,7 +28,7 @@ def test_increasing_is_each_later_than_the_one_before(times: list[int]) -> None:
 
 
 def test_several_texts_never_increase() -> None:
-    """Even if they look so: attention's own causal mask knows nothing of branches."""
+    """Include times that look increasing: attention's own causal mask knows nothing of branches."""
     assert not Positions(torch.arange(4), torch.zeros(4)).is_increasing
 
 
@@ -58,7 +58,7 @@ def test_positions_are_selected_by_index_or_by_a_mask(at: torch.Tensor) -> None:
 
 @given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
 def test_a_start_is_kept_while_positions_go_on(n: int, start: int, m: int, gap: int) -> None:
-    """It gives the same answers as reading the tensor."""
+    """Expect the same answers as from reading the tensor."""
     both = Positions.arange(n, start).concat(Positions.arange(m, start + n + gap)).to("cpu")
     assert both.start == (start if gap == 0 else None)
     assert both.is_increasing == (gap >= 0) == Positions(both.time).is_increasing

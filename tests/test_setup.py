@@ -28,7 +28,7 @@ TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
 
 
 def wanted() -> list[Requirement]:
-    """All that pyproject.toml asks for, extras included."""
+    """Return all that pyproject.toml asks for, extras included."""
     extras = PROJECT["optional-dependencies"].values()
     return [Requirement(line) for line in [*PROJECT["dependencies"], *chain(*extras)]]
 
@@ -39,7 +39,7 @@ CONSTRAINTS = {canonicalize_name(one.name): one for one in HELD}
 
 
 def committed() -> list[Path]:
-    """The files that are in git, or would be after `git add`."""
+    """Return the files that are in git, or would be after `git add`."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
@@ -69,11 +69,6 @@ def test_conda_takes_packages_from_conda_forge_and_babygpt_from_here():
     assert held_by_pip == {r.name: r.specifier for r in wanted() if r.name in PIP_ONLY}
 
 
-def test_every_requirement_has_a_lower_bound():
-    open_ended = [str(r) for r in wanted() if not any(s.operator == ">=" for s in r.specifier)]
-    assert not open_ended
-
-
 # ---------------------------------------------------------------- constraints.txt
 
 
@@ -85,8 +80,9 @@ def test_constraints_hold_one_plain_version_each():
         assert requirement.url is None
 
 
-def test_constraints_are_within_the_bounds():
+def test_every_requirement_has_a_lower_bound_and_constraints_are_within_the_bounds():
     for requirement in wanted():
+        assert any(one.operator == ">=" for one in requirement.specifier), requirement
         (pin,) = CONSTRAINTS[canonicalize_name(requirement.name)].specifier
         assert requirement.specifier.contains(pin.version), requirement
 
@@ -98,7 +94,7 @@ def test_constraints_hold_torch_and_ipykernel_where_the_course_was_measured():
 
 
 def asked_by(requirement: Requirement) -> list[Requirement]:
-    """What a package asks for here, with the extras named; nothing if another version is here."""
+    """Return the requirements of a package here, with the extras named; none if another version is here."""
     held_at = CONSTRAINTS[canonicalize_name(requirement.name)].specifier
     try:
         if not held_at.contains(metadata.version(requirement.name)):
@@ -124,11 +120,12 @@ def test_constraints_hold_all_that_is_asked_for_in_turn():
 
 
 def test_every_way_to_start_opens_the_lab_in_the_course_folder_and_asks_no_question():
-    """With another folder as the server's root, all links of a notebook to docs/ are dead."""
+    """Start the server in the course's folder: elsewhere all links of a notebook to docs/ are dead."""
     start, news = "--ServerApp.root_dir=. notebooks/00_start_here.ipynb", "@jupyterlab/apputils-extension"
-    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "README.md")}
+    texts = {
+        name: (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "docs/troubleshooting.md")
+    }
     assert all(start in text and news in text for text in texts.values())
-    assert start in (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- nothing of this machine

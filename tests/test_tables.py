@@ -22,7 +22,7 @@ def test_findings_run_the_claims_they_show():
     assert repr(table) == "✓  v2 adds block_size × n_embd parameters to v1  holds"
 
 
-def test_rows_that_are_not_first_fold_out():
+def test_rows_that_are_not_first_fold_out_and_unknown_ones_are_refused():
     wanted = "v2 tells 我爱你 from 你爱我"
     only = ["v2 adds block_size × n_embd parameters to v1", "so v2 can write on past block_size"]
     table = findings("004", only, first=only[1:])
@@ -33,9 +33,6 @@ def test_rows_that_are_not_first_fold_out():
     assert "<details>" not in findings("004", only)._repr_html_()
     with pytest.raises(ValueError, match="no claim of note '001'"):
         findings("001", first=[wanted])
-
-
-def test_an_unknown_note_is_refused():
     with pytest.raises(ValueError, match="no claim of note '999'"):
         findings("999")
 

@@ -1,4 +1,4 @@
-"""What a wheel can do by itself: in a fresh folder, far from the repository, without the extra `lab`."""
+"""Wheel by itself: in a fresh folder, far from the repository, without the extra `lab`."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ COMMAND = "import runpy\nrunpy.run_module('babygpt', run_name='__main__')"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel, built without a network."""
+    """Build the wheel, without a network."""
     folder = tmp_path_factory.mktemp("wheel")
     build = ["wheel", str(ROOT), "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder)]
     subprocess.run([*PIP, *build], check=True)
@@ -29,7 +29,7 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory) -> Path:
-    """A fresh folder with the wheel in it, and nothing else."""
+    """Return a fresh folder with the wheel in it, and nothing else."""
     folder = tmp_path_factory.mktemp("installed")
     into = ["install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)]
     subprocess.run([*PIP, *into], check=True)
@@ -63,7 +63,7 @@ def test_the_wheel_holds_what_is_not_python_too(wheel: Path):
 
 
 def test_the_pages_of_the_notes_are_those_that_claims_writes(installed: Path, tmp_path: Path):
-    """Every verdict and count: `python -m babygpt claims --write docs/notes` changes nothing."""
+    """Expect no change from `python -m babygpt claims --write docs/notes`, in any verdict or count."""
     notes, pages = ROOT / "docs" / "notes", tmp_path / "notes"
     shutil.copytree(notes, pages)
     done = run(installed, COMMAND, "claims", "--write", "notes", cwd=tmp_path)

@@ -25,7 +25,7 @@ CAME_OUT = re.compile(r"It came out: (.*?)\. (?:No guess was made|Your guess is 
 
 
 class Setting(NamedTuple):
-    """Seeds are shifted by `shift`; `env` is added to the kernel's environment."""
+    """Shift of all seeds, and variables that are added to the kernel's environment."""
 
     shift: int = 0
     env: dict[str, str] = {}  # noqa: RUF012

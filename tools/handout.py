@@ -30,19 +30,14 @@ REVEALS = re.compile(r"^[^#\n]*\.solution\(\)", flags=re.M)
 def stripped(nb: NotebookNode) -> NotebookNode:
     """Take outputs, solutions and all metadata but tags out of a notebook, in place, and return it."""
     nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
-    nb.cells = [cell for cell in nb.cells if not reveals(cell)]
+    nb.cells = [cell for cell in nb.cells if cell.cell_type != "code" or not REVEALS.search(cell.source)]
+    nb.cells = [cell for cell in nb.cells if "solution" not in cell.metadata.get("tags", [])]
     for cell in nb.cells:
         tags = [tag for tag in cell.metadata.get("tags", []) if not tag.startswith("nbval")]
         cell.metadata = NotebookNode(tags=tags) if tags else NotebookNode()
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     return nb
-
-
-def reveals(cell: NotebookNode) -> bool:
-    """Whether a cell is there to show a solution."""
-    shows = cell.cell_type == "code" and bool(REVEALS.search(cell.source))
-    return shows or "solution" in cell.metadata.get("tags", [])
 
 
 def linked(notebook: Path, nb: NotebookNode) -> dict[Path, bytes]:

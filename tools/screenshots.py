@@ -44,11 +44,24 @@ LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gate
 DRAWN_FROM = "explorer"  # in a still, the name of its fingerprint
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)
+FRAMES, FRAME_TIME = [n / 24 for n in range(1, 25)], 250  # shares of a training; milliseconds
 HAS_REACHED = """([area, share]) => {
     const made = /step ([\\d,]+) of ([\\d,]+)/.exec(document.querySelector(area)?.textContent);
     const [step, total] = (made ?? []).slice(1).map(number => Number(number.replaceAll(",", "")));
     return step >= share * total;
 }"""
+
+
+def film(notebook: Notebook, path: Path) -> Path:
+    """Store the dashboard of a training as a moving picture, and its last frame as a PNG file beside it."""
+    frames = []
+    for share in FRAMES:  # a picture at each of these shares of the training
+        notebook.page.wait_for_function(HAS_REACHED, arg=[DASHBOARD, share], timeout=300_000)
+        picture = Image.open(notebook.picture(DASHBOARD, path.with_suffix(".png"))).convert("RGB")
+        frames.append(picture.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE))
+    times = [FRAME_TIME] * (len(frames) - 1) + [8 * FRAME_TIME]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0)
+    return path
 
 
 def take_screenshots(folder: Path) -> list[Path]:
@@ -61,13 +74,13 @@ def take_screenshots(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     trained = {name: course_notebook(number) for name, (number, _) in LIVE.items()}
     texts = {path.name: path.read_text(encoding="utf-8") for path in trained.values()}
-    cells = (SETUP, TRAIN, "run.wait_for_step(360)", "run.result();", *EXPLORERS.values())
+    cells = (SETUP, TRAIN, "run.result();", *EXPLORERS.values())
     served = {"lab.ipynb": notebook_text(*cells), **texts}
     with chromium() as browser, serve_notebooks(served) as address:
         with Notebook(browser, address, "lab.ipynb", SIZE) as notebook:
-            notebook.run(0, 1, 2)
-            paths = [notebook.picture(DASHBOARD, folder / "dashboard.png")]
-            notebook.run(*range(3, len(cells)))
+            notebook.run(0, 1)
+            paths = [film(notebook, folder / "dashboard.gif")]
+            notebook.run(*range(2, len(cells)))
             for nth, name in enumerate(EXPLORERS):
                 paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))
         for name, path in trained.items():

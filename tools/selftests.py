@@ -27,7 +27,7 @@ HEADING = re.compile(r"^#+ Self-test\s*$", flags=re.M)
 
 
 def is_selftest(source: str) -> bool:
-    """Whether a Markdown cell holds a self-test."""
+    """Return whether a Markdown cell holds a self-test."""
     return bool(HEADING.search(source))
 
 

@@ -7,7 +7,7 @@ from babygpt.cli.options import CommandGroup
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
     "generate": ("babygpt.cli.train", "Continue a prompt with the checkpoint MODEL."),
-    "doctor": ("babygpt.cli", "Tell what is installed, and whether it will do."),
+    "doctor": ("babygpt.cli", "Check what is installed, and whether it suffices."),
 }
 
 
@@ -23,12 +23,12 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
 @click.option("--debug", is_flag=True, help="show where in the code an error was raised")
 @click.version_option(package_name="babygpt")
 def main(debug: bool) -> None:
-    """Small GPTs that differ in one thing: how they know where their tokens stand."""
+    """Train, measure and watch small GPTs that differ in how they know where their tokens stand."""
 
 
 @click.command()
 def doctor() -> None:
-    """Tell what is installed, and whether it will do: packages, device, widgets, disk."""
+    """Check what is installed, and whether it suffices: packages, device, widgets, disk."""
     from babygpt.doctor import checks, format_diagnoses  # works where PyTorch does not
 
     diagnoses = checks()

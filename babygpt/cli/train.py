@@ -126,7 +126,7 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
         if VERSIONS[version].branches:
             raise BadInput(f"{version} reads several texts at once; `pretrain` trains such models")
         if values["resume"] and values["overwrite"]:
-            raise BadInput("--resume goes on with what --overwrite would replace: choose one of them")
+            raise BadInput("--resume continues the file that --overwrite would replace: choose one of them")
         if team.is_main and not VERSIONS[version].masks:
             shell.warn_unused(ctx, ["bound"], f"in training {version}")
         replace = values["overwrite"] or values["resume"]

@@ -33,7 +33,7 @@ class CharTokenizer:
         self.ids = {char: i for i, char in enumerate(self.characters)}
         if len(self.ids) != len(self.characters):
             twice = next(c for i, c in enumerate(self.characters) if self.ids[c] != i)
-            raise BadInput(f"character {twice!r} stands twice in the vocabulary")
+            raise BadInput(f"character {twice!r} occurs twice in the vocabulary")
         if with_mask and MASK in self.ids:
             raise BadInput(f"the text holds {MASK!r}, which shows where MASK stands: use another character")
         self.mask_id = len(self.characters) if with_mask else None

@@ -50,10 +50,10 @@ class PerLayer(Encoding):
         return self.of_layer(0).embed(x, positions)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        raise BadInput("each layer has an encoding of its own: ask of_layer(0), of_layer(1), ...")
+        raise BadInput("each layer has an encoding of its own: use of_layer(0), of_layer(1), ...")
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
-        raise BadInput("each layer has an encoding of its own: ask of_layer(0), of_layer(1), ...")
+        raise BadInput("each layer has an encoding of its own: use of_layer(0), of_layer(1), ...")
 
     def all(self) -> list[Encoding]:
         """Return the encodings, the first layer's first."""

@@ -63,7 +63,7 @@ def bucket(distance: Tensor, n_buckets: int = 32, furthest: int = 128, both_ways
 
 
 class T5Bias(Encoding):
-    """Each head adds to a score a number that it has learned for the distance's bucket.
+    """Bias of T5: each head adds to a score a number that it has learned for the distance's bucket.
 
     All numbers begin at 0, so a model begins without an encoding. T5 draws them at random.
 

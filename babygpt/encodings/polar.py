@@ -72,7 +72,7 @@ class Gated(Waves):
     def mask_gate(self, positions: Positions) -> Tensor:
         """Return the factor alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
         if positions.masked is None:
-            raise BadInput("gates need positions.masked: which tokens are MASK (denoise tells them)")
+            raise BadInput("gates need positions.masked: which tokens are MASK (denoise sets them)")
         return 1.0 + (self.alpha - 1.0) * positions.masked[..., None, :, None]
 
 
@@ -207,7 +207,7 @@ class LearnedPhase(Quadrature):
         self.delta = phases(n_head, head_dim)
 
     def key_wave(self, wave: Tensor) -> Tensor:
-        """The angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
+        """Return the angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
         return wave + self.delta[:, None]
 
 

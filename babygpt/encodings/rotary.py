@@ -82,7 +82,7 @@ class Rotary(Encoding):
         self.head_dim, self.theta = head_dim, float(theta)
 
     def frequencies(self) -> Tensor:
-        """How fast each pair turns: (D / 2,), radians per token, float64, the quickest first."""
+        """Return the angle per token of each pair: (D / 2,), radians, float64, the quickest first."""
         return frequencies(self.head_dim, self.theta)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:

@@ -98,7 +98,7 @@ class XPos(Rotary):
             furthest = float(positions.time.abs().max()) if len(positions) else 0.0
             if furthest >= n:
                 base = f"xPos with scale_base {self.scale_base:g}"
-                raise BadInput(f"position {furthest:g} is beyond {base}: it knows 0 to {n - 1}")
+                raise BadInput(f"position {furthest:g} is beyond {base}: it allows 0 to {n - 1}")
         q, k = super().transform_qk(q, k, positions)
         scale = self.scale(positions.time).to(q.dtype)
         return q * scale, k / scale

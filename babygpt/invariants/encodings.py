@@ -39,7 +39,7 @@ def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furt
         (encoding.transform_qk(q, k, unmasked(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
         for m in range(0, furthest, 31)
     ]
-    return Promise("a query keeps its length wherever it stands", float(max(changes)), 1e-6)
+    return Promise("a query keeps its length at every position", float(max(changes)), 1e-6)
 
 
 @torch.inference_mode()

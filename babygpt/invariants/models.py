@@ -76,7 +76,7 @@ def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | 
     idx        (T,)  token ids; read at positions that begin where the window ends
     branch     (T,)  which text each belongs to, for models of several texts; None for one text
     """
-    size, statement = model.config.block_size, "past its window it goes on or says no"
+    size, statement = model.config.block_size, "past its window it goes on or refuses"
     try:
         beyond = _spaced(model, idx, branch, size, 1)
         outside = float((_spaced(model, idx, branch, size, 2) - beyond).abs().max())

@@ -119,7 +119,7 @@ def cosines(codes: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def code_similarity(model: Transformer, n: int) -> np.ndarray:
-    """Measure how alike the codes of n branches are, whatever the tokens.
+    """Measure the similarity of the codes of n branches, which does not depend on the tokens.
 
     returns  (n, n)  cosine of the vectors that are added; of one key as it is rotated in each branch, where
              nothing is added

@@ -55,7 +55,7 @@ class Attention(nn.Module):
         self.to_q, self.to_k, self.to_v, self.out = (nn.Linear(C, C, bias=False) for _ in range(4))
 
     def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values as they meet: (B, T, C) -> 3 x (B, H, T, D)."""
+        """Compute queries, keys and values as they meet: (B, T, C) -> 3 x (B, H, T, D)."""
         q, k, v = (
             project(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
             for project in (self.to_q, self.to_k, self.to_v)

@@ -1,4 +1,4 @@
-"""All versions in one table: which model and which encoding each of them is.
+"""Table of all versions: which model and which encoding each of them is.
 
 A class stands in it as `lambda: enc.Rotary`, so that `--help` lists the versions without importing PyTorch.
 """

@@ -61,7 +61,7 @@ def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Gene
 
 
 class MaskedDiffusion(Objective):
-    """Fill in masked tokens. The loss is the mean over all masked tokens of a batch.
+    """Objective: fill in masked tokens. The loss is the mean over all masked tokens of a batch.
 
     corpus       the text, loaded with_mask
     block_size   tokens in a window
@@ -112,7 +112,7 @@ class MaskedDiffusion(Objective):
 
 
 class DiffusionBound(MaskedDiffusion):
-    """Fill in masked tokens. The loss is the bound itself, in which a window's masked tokens weigh 1/t.
+    """Objective: fill in masked tokens. The loss is the bound: a window's masked tokens weigh 1/t.
 
     Its mean over rates and masks is the NELBO per token, never below the model's -log p(x) per token.
     Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Ou et al. 2024, arXiv:2406.03736.

@@ -14,7 +14,7 @@ from babygpt.positions import Positions
 
 
 class NextToken(Objective):
-    """Predict every token from those before it, in windows cut from a corpus.
+    """Objective: predict every token from those before it, in windows cut from a corpus.
 
     corpus      the text
     block_size  tokens in a window
@@ -62,7 +62,7 @@ def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:
 
 
 class Branches(Objective):
-    """Predict every token of several parallel texts from the tokens at earlier times.
+    """Objective: predict every token of several parallel texts from the tokens at earlier times.
 
     corpus      the text
     block_size  times in a window

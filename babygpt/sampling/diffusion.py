@@ -172,7 +172,7 @@ def continue_text(
     if not 1 <= block < size:
         raise BadInput(f"block ({block}) must lie between 1 and {size - 1}: the window holds {size} tokens")
     if bool((idx == mask_token_id(model)).any()):
-        raise BadInput("the prompt holds a MASK: fill_in fills in, continue_text goes on after the end")
+        raise BadInput("the prompt holds a MASK: fill_in fills it, continue_text writes on after the end")
     text = idx.to(next(model.parameters()).device)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
     for start in range(0, n_tokens, block):

@@ -115,7 +115,7 @@ def generate_parallel(
     if len(prompts) > 1 and not model.encoding.for_branches:
         raise BadInput(
             f"{len(prompts)} texts at once need a model that is made for branches, such as a v6; "
-            f"this one ({type(model.encoding).__name__}) would not know which token belongs to which"
+            f"this one ({type(model.encoding).__name__}) cannot see which token belongs to which text"
         )
     for b, prompt in enumerate(prompts):
         require_request(prompt[None], n_tokens, temperature, top_k)

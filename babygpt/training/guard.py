@@ -25,7 +25,7 @@ def alone_with(model: LanguageModel) -> Iterator[None]:
     lock = TRAINERS.setdefault(model, threading.RLock())
     if not lock.acquire(blocking=False):
         raise BadInput(
-            f"this {type(model).__name__} is being trained in another thread, which goes on: "
+            f"this {type(model).__name__} is being trained in another thread, which continues: "
             "wait for its end, or give each training a model of its own"
         )
     try:
@@ -45,7 +45,7 @@ def require_vocabulary(model: LanguageModel, objective: Objective) -> None:
     known = model.config.vocab_size
     if last >= known:
         raise BadInput(
-            f"the text holds token {last}, and the model knows 0 to {known - 1} only: "
+            f"the text holds token {last}, and the model has 0 to {known - 1} only: "
             f"its vocab_size ({known}) should be that of the text's tokenizer"
         )
 

@@ -127,7 +127,7 @@ class Training:
         return replace(step, val_loss=val_loss, snapshot=snapshot(self.model))
 
     def is_validated(self, step: Step) -> bool:
-        """Whether the validation loss is measured after this step: every `eval_every` and after the last."""
+        """Return whether validation follows this step: after every `eval_every` steps, and after the last."""
         every = self.config.eval_every
         return step.step == self.config.steps or (every > 0 and step.step % every == 0)
 

@@ -106,7 +106,7 @@ class SavedRun:
         return found
 
     def is_measured(self) -> bool:
-        """Whether the validation loss after the last step is known."""
+        """Return whether the validation loss after the last step is known."""
         return bool(self.curve) and self.curve[-1][0] == self.training.step
 
     def save(self, finished: bool = False, **measured: Any) -> None:
@@ -144,7 +144,7 @@ class SavedRun:
         """Return a sentence that says which step was saved last, and how the run goes on."""
         if not self.saved_step:
             return "nothing was saved yet"
-        how = "the same command goes on with --resume, and without --overwrite"
+        how = "the same command continues it with --resume, and without --overwrite"
         return f"the checkpoint of step {self.saved_step} stands at {self.path}: {how}"
 
 

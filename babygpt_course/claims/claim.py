@@ -94,7 +94,7 @@ def combine(*verdicts: str) -> str:
 
 
 def decide(*outcomes: bool) -> str:
-    """Decide: "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
+    """Return "holds" if all outcomes are true, "fails" if none is, otherwise "depends"."""
     return combine(*("holds" if outcome else "fails" for outcome in outcomes))
 
 

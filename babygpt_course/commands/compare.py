@@ -59,7 +59,7 @@ def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str,
     pictures val_loss_curve.png and summary_bars.png in ablation_plots/, and the weights of every run in
     weights/ablation/.
 
-    After Ctrl-C or a crash, the same command goes on with the next run; finished ones are kept. It can also
+    After Ctrl-C or a crash, the same command continues with the next run; finished ones are kept. It can also
     add seeds and variants. For other settings choose another --out-dir.
 
     The note's command, whose flags are the defaults, makes 18 000 steps: about 40 minutes of one core, at 8
@@ -75,7 +75,7 @@ def encodings(seeds: list[int], variants: list[str], out_dir: Path, corpus: str,
     try:
         results = run_ablation(ablation, variants, seeds, click.echo, command_line())
     except KeyboardInterrupt:
-        raise click.ClickException("interrupted; the same command goes on with the next run") from None
+        raise click.ClickException("interrupted; the same command continues with the next run") from None
     for line in report.report_lines(results):
         click.echo(line)
     for path in (ablation.results_path, *report.draw_report(results, out_dir / "ablation_plots")):
@@ -127,7 +127,7 @@ def common_corpus(name: str | None, models: Mapping[Path, Checkpoint]) -> Corpus
     this folder, and for a model that knows other characters.
     """
     own = {str(one.info.get("corpus", "tales")) for one in models.values()}
-    # A checkpoint from somebody else must not make us read any file of this machine.
+    # A checkpoint from a stranger must not make us read any file of this machine.
     near = {corpus for corpus in own if corpus in NAMES or Path(corpus).resolve().is_relative_to(Path.cwd())}
     if name is None and (len(own) > 1 or own > near):
         raise BadInput(f"the models were trained on {' and '.join(sorted(own))}: say which --corpus to use")

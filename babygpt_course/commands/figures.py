@@ -42,7 +42,7 @@ def figures(
 ) -> None:
     """Measure and draw the course's figures (all of them, or those NAMED).
 
-    What was measured is replaced. After Ctrl-C or worse, the same command goes on with the next run; runs may
+    Earlier numbers are replaced. After Ctrl-C or a crash, the command continues with the next run; runs may
     be made side by side (--workers), or as jobs of a cluster (--cluster), with the same numbers if each has
     the same number of threads.
     """
@@ -65,4 +65,4 @@ def figures(
         try:
             click.echo(f"{name}: {make_figure(name, folder, redraw, results, how, chosen, only)}")
         except KeyboardInterrupt:
-            raise click.ClickException(f"interrupted; `figures {name}` goes on with the next run") from None
+            raise click.ClickException(f"interrupted; `figures {name}` continues with the next run") from None

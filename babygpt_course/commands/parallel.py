@@ -217,5 +217,5 @@ def encode_prompts(tokenizer: CharTokenizer, prompts: tuple[str, ...], n: int) -
     if len(prompts) > n:
         raise BadInput(f"{len(prompts)} prompts are more than {n} branches")
     if len(prompts) < n and "\n" not in tokenizer.ids:
-        raise BadInput(f"{len(prompts)} prompts for {n} branches, and the model knows no line end")
+        raise BadInput(f"{len(prompts)} prompts for {n} branches, and the model's vocabulary has no line end")
     return [tokenizer.encode(text) for text in (*prompts, *["\n"] * (n - len(prompts)))]

@@ -1,4 +1,4 @@
-"""Train versions of masked diffusion at equal budget, over seeds: `python -m babygpt compare encodings`.
+"""Training of versions of masked diffusion at equal budget: `python -m babygpt compare encodings`.
 
 All variants of one seed see the same batches with the same masks, so their losses are paired. Each run is
 stored when it ends, and the same command makes the next one. One process at a time works in a folder; a
@@ -58,7 +58,7 @@ class AblationConfig:
 
 
 class FixedBatches(MaskedDiffusion):
-    """Masked diffusion, validated on windows at random places that are the same for every run."""
+    """Masked diffusion, validated on windows at random positions that are the same for every run."""
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
         """Return where the validation windows begin: (n_windows,)."""

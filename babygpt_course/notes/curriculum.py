@@ -1,4 +1,4 @@
-"""Train a model of parallel branches in stages, as note 002 does: `python -m babygpt pretrain`."""
+"""Training of a model of parallel branches in stages, as in note 002: `python -m babygpt pretrain`."""
 
 import math
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ class EpochConfig:
         if both is not None and {low, high} - {None, both}:
             raise BadInput(
                 f"branches_per_sample ({both}) sets the fewest and the most texts, and "
-                f"min_branches_per_sample ({low}) or max_branches_per_sample ({high}) says otherwise"
+                f"min_branches_per_sample ({low}) or max_branches_per_sample ({high}) contradicts it"
             )
         fewest = next(n for n in (both, low, 1) if n is not None)
         return fewest, next(n for n in (both, high, fewest) if n is not None)

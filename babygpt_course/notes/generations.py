@@ -1,4 +1,4 @@
-"""Measure what models of masked diffusion write: `python -m babygpt compare generation`.
+"""Measurement of what models of masked diffusion write: `python -m babygpt compare generation`.
 
 All models continue the same windows of the validation text. The true continuations are measured too, as a
 yardstick: a number is good if it is near theirs, not if it is high or low.

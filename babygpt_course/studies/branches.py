@@ -78,7 +78,7 @@ def echoes(texts: Tensor) -> BranchBatch:
 
 
 class Echo(Branches):
-    """Predict a story in branch 0, and the same story in branch 1, which begins later."""
+    """Objective: predict a story in branch 0, and the same story in branch 1, which begins later."""
 
     def batch(self, batch_size: int, generator: torch.Generator) -> BranchBatch:
         return echoes(self.texts(batch_size // 2, generator))

@@ -29,7 +29,7 @@ SCALE = Scale(steps=1000, seeds=tuple(seed for seed in MORE_SEEDS if seed != TUN
 
 
 class Lookup(Objective):
-    """Find the letters that stand a given number of positions left or right of other ones.
+    """Objective: find the letters that stand a given number of positions left or right of other ones.
 
     A row is a string of different letters, and then questions: one of the letters and a shift. The answer is
     the letter at that shift from it. The string begins after some blanks, so that no position means anything

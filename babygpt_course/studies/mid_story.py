@@ -76,7 +76,7 @@ def names_in(bound: Bound) -> dict[tuple[str, str], Number]:
 
 
 class MidStory:
-    """Computes the loss of each character of a window that begins anywhere in a grammar's text.
+    """Reader that computes the loss of each character of a window that begins anywhere in a grammar's text.
 
     Words that the window has missed are not enumerated: those that it has not shown are equally likely, and
     variables that are known together show different words. Only the window's first word, if just its end was

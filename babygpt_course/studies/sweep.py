@@ -123,7 +123,7 @@ def keep_runs(path: Path, workers: Workers = in_turn, only: str = "") -> Workers
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number or missing, or a list or table of such values."""
+    """Return whether a value is a finite number or missing, or a list or table of such values."""
     if isinstance(value, dict | list):
         return all(map(is_number, value.values() if isinstance(value, dict) else value))
     return value is None or (isinstance(value, int | float) and math.isfinite(value))

@@ -27,7 +27,7 @@ def last_line(result: Result) -> dict[str, Any]:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The arguments with which `step` would have been measured; nothing is."""
+    """Return the arguments with which `step` would have been measured, and measure nothing."""
     arguments: dict[str, Any] = {}
 
     def measure_step(**values: Any) -> dict[str, float]:

@@ -33,7 +33,7 @@ def race(target: float) -> Race:
 
 
 def test_a_run_beside_others_is_the_run_alone() -> None:
-    """Taking turns changes nothing but the clock: our run is `train`'s, with the same seed and momentum."""
+    """Show that taking turns changes only the clock: our run is `train`'s, with its seed and momentum."""
     found = run_race({"plain": PLAIN, "ours": OURS}, race(target=0.0), seed=1)
     torch.manual_seed(1)
     model = build("v4", ModelConfig(CORPUS.tokenizer.vocab_size, 16, n_layer=1, n_head=4, n_embd=16))
@@ -90,7 +90,7 @@ def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> Non
 
 
 def small(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
-    """The same recipes, for models and runs that take no time."""
+    """Replace models and runs by small ones that take no time, and keep the recipes."""
     return {name: replace(one, n_layer=1, n_embd=16, steps=20) for name, one in recipes.items()}
 
 

@@ -10,7 +10,7 @@ from tools.browser.chromium import chromium, find_chromium
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a Chromium, one skipped test says so for all, in one line."""
+    """Skip all tests with one line if there is no Chromium."""
     need = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
     try:
         find_chromium()

@@ -36,7 +36,7 @@ DRAWN = "it => [...it.querySelectorAll('.recorded-panels img')].every(i => i.com
 
 @pytest.fixture(scope="session")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the pages: the whole book if it is there and up to date, or else one with a lesson."""
+    """Return the folder with the pages: the whole book if it is up to date, or else one with a lesson."""
     return BUILD / "html" if is_current(BUILD) else build(SOME, tmp_path_factory.mktemp("book"))
 
 
@@ -65,7 +65,7 @@ def pages_of(html: Path) -> list[str]:
 
 
 def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
-    """A page, and a list that fills with all that goes wrong on it, requests to others included."""
+    """Yield a page, and a list that collects every error on it and every request to another host."""
     page, wrong = context.new_page(), []
 
     def note(what: str, seen: bool = True) -> None:

@@ -26,7 +26,7 @@ def address() -> Iterator[str]:
 
 
 def too_still(runs: list[DashboardRun]) -> list[str]:
-    """The runs that showed too few pictures, or the first one too late, in words."""
+    """Return, in words, the runs that showed too few pictures, or the first one too late."""
     return [str(run) for run in runs if run.pictures < FEWEST or run.first_picture_s > LATEST * run.seconds]
 
 

@@ -39,7 +39,7 @@ AWAY = torch.arange(65).double()  # tokens
 
 
 def rope_scores(theta: float) -> Tensor:
-    """Scores of q = k = (1, ..., 1), normalised and rotated as in a model of 32 channels: (65, 65)."""
+    """Compute scores of q = k = (1, ..., 1), normalised and rotated as with 32 channels: (65, 65)."""
     rotated = rotate(norm(torch.ones(1, 1, 65, 32).double()), AWAY, theta)[0, 0]
     return rotated @ rotated.T * score_scale(rotated)
 
@@ -134,7 +134,7 @@ def measure(name: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def settings_of(name: str) -> list[dict[str, Any]]:
-    """Each control at its ends and in its middle, and 40 draws of all of them."""
+    """Return each control at its ends and in its middle, and 40 draws of all of them."""
     draw = random.Random(31)
     stops = {one["name"]: one.get("stops") or one["options"] for one in FORMULAS[name].controls}
     ends = [FIRST[name] | {key: all_[i]} for key, all_ in stops.items() for i in (0, len(all_) // 2, -1)]
@@ -209,7 +209,7 @@ def explorer(page: Page, name: str) -> Locator:
 
 
 def shown(page: Page) -> list[str]:
-    """What the controls and titles of all explorers say, after the next frame."""
+    """Return the text of the controls and titles of all explorers, after the next frame."""
     found: list[str] = page.evaluate(SHOWN)
     return found
 

@@ -37,7 +37,7 @@ GRAVE = ("serious", "critical")
 
 @pytest.fixture
 def notebook(browser: Browser) -> Iterator[Notebook]:
-    """The lesson as it is stored: run, and the answer folded."""
+    """Open the lesson as it is stored: run, and the answer folded."""
     stored = nbformat.reads(notebook_text(*CELLS), as_version=4)
     for cell in stored.cells:
         cell.outputs = [new_output("stream", name="stdout", text="it is 1609 metres\n")]

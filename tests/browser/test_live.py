@@ -98,14 +98,14 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def notebook(browser: Browser, address: str) -> Iterator[Notebook]:
-    """The sheet with its set-up done, in a kernel of its own."""
+    """Open the sheet with its set-up done, in a kernel of its own."""
     with Notebook(browser, address, "live.ipynb") as opened:
         opened.run(SETUP)
         yield opened
 
 
 def dashboard_text(notebook: Notebook, nth: int = 0) -> str:
-    """What a dashboard says of its run."""
+    """Return the words of a dashboard about its run."""
     return notebook.page.locator(DASHBOARD).nth(nth).inner_text()
 
 
@@ -199,7 +199,7 @@ def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: No
 
 @pytest.mark.parametrize("fault", ["throw 'planned';", "await new Promise(up => setTimeout(up, 4e3));"])
 def test_a_view_whose_script_fails_or_is_late_is_a_plain_picture_that_goes_on(notebook: Notebook, fault: str):
-    """Anywidget waits for two seconds; what the kernel sends to a later script is lost."""
+    """Expect a plain picture: Anywidget waits for two seconds, and a later script gets no messages."""
     plant = f"from babygpt.live.view import Page\nPage._esm = {fault!r} + str(Page._esm)"
     notebook.run(notebook.add_cell(plant), TRAIN)
     dashboard = notebook.page.locator(DASHBOARD)
@@ -287,14 +287,14 @@ def fits(notebook: Notebook, scale: float) -> None:
 
 
 def unreadable(notebook: Notebook) -> dict[str, float]:
-    """The words of the explorer that stand out too little from what is behind them, with the ratio."""
+    """Return the explorer's words with too little contrast to their background, with the ratio."""
     words = notebook.page.locator(f"{EXPLORER} :is(label, button, .widget-readout)").evaluate_all(CONTRAST)
     assert len(words) > 5
     return {word: ratio for word, ratio in words if ratio < 4.5}
 
 
 def test_a_picture_is_as_wide_as_its_cell_and_as_sharp_as_the_screen(browser: Browser, address: str):
-    """On a dark page, where the words beside it can be read, too."""
+    """Include a dark page, where the words beside the picture can be read, too."""
     with Notebook(
         browser, address, "live.ipynb", (1920, 1000), dark=True, device_scale_factor=2.0
     ) as notebook:

@@ -32,7 +32,7 @@ IMPORTS = "from benchmarks import live\nfrom tools.browser import course_models"
 
 @contextmanager
 def opened(browser: Browser, *cells: str, **settings: Any) -> Iterator[Notebook]:
-    """A notebook of these cells, in a JupyterLab of its own."""
+    """Open a notebook of these cells, in a JupyterLab of its own."""
     with (
         serve_notebooks({"a.ipynb": notebook_text(*cells)}) as address,
         Notebook(browser, address, "a.ipynb", **settings) as notebook,

@@ -1,4 +1,4 @@
-"""What the tests of the commands share: how one is run, how it refuses, and something to learn from."""
+"""Fixtures that the tests of the commands share: run a command, check its refusal, provide a text."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ TEXT = "the cat sat on the mat. " * 40
 
 @pytest.fixture(scope="session")
 def small() -> tuple[str, ...]:
-    """Flags of the smallest model and batch."""
+    """Return the flags of the smallest model and batch."""
     return SMALL
 
 
@@ -61,7 +61,7 @@ def train(run, tmp_path: Path, corpus: str) -> Callable[..., Path]:
 
 @pytest.fixture
 def pretrain(run, small):
-    """Two steps, so that it takes no time, with a Fourier code unless told otherwise."""
+    """Run two steps of `pretrain`, so that it takes no time, with a Fourier code unless told otherwise."""
 
     def steps(corpus, folder, *args):
         pe = () if "--pe" in args else ("--pe", "fpe")
@@ -80,7 +80,7 @@ def pretrained(pretrain, tmp_path, corpus):
 
 @pytest.fixture(scope="session")
 def contents() -> Callable[[Path], tuple[dict, bytes]]:
-    """All that a checkpoint holds: its metadata, and of each weight where it stands, and the bytes of all.
+    """Return all that a checkpoint holds: metadata, and the offsets and bytes of each weight.
 
     Not the file's bytes: safetensors writes the two keys of its metadata in any order, another every time.
     """

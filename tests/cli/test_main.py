@@ -99,7 +99,7 @@ def test_a_users_error_is_one_line_and_with_debug_a_traceback_too(failing, error
 
 @pytest.mark.parametrize("error", [ValueError("too many values"), KeyError("x"), AttributeError("y")])
 def test_any_other_error_is_ours_and_goes_on_to_python(failing, error):
-    """Also a plain ValueError: a check of input raises BadInput."""
+    """Include a plain ValueError: only BadInput is an error of the user."""
     result = failing(error)
     assert result.exception is error
     assert result.stderr == OUR_FAULT + "\n"

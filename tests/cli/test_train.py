@@ -75,7 +75,7 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 
 
 def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
-    """Or is a shape, and not a choice: heads, and rows of a table."""
+    """Leave out numbers that are shapes and no choices: heads, and rows of a table."""
     for name, kind in VERSIONS.items():
         flags = {setting: SETTINGS[setting][0] for setting in kind.settings.split()}
         assert kind.branches or {"n_head": None, **kind.options()} == {"n_head": None, **flags}, name
@@ -104,7 +104,7 @@ def test_a_choice_the_encoding_lacks_is_refused(run, refused, small, tmp_path, c
 
 @pytest.fixture
 def unfinished(run, refused, small, tmp_path, corpus, monkeypatch):
-    """A run of v5 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
+    """Return the file of a v5 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
     out, real, calls = tmp_path / "folder" / "run.safetensors", os.fsync, iter(range(9))
 
     def full(handle):

@@ -23,7 +23,7 @@ from babygpt.data.batches import (
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40), batch_size=st.integers(1, 9))
 def test_every_token_is_a_target_once(n: int, block_size: int, batch_size: int) -> None:
-    """All but the first, which nothing comes before."""
+    """Count all tokens but the first, which nothing comes before."""
     ids = 1000 + torch.arange(n)
     targets: Counter[int] = Counter()
     lengths = []
@@ -58,7 +58,7 @@ TEXTS = st.lists(
 
 
 def by_hand(texts: list[tuple[list[int], int]], names: list[int]) -> list[tuple[int, int, int, int]]:
-    """(time, branch, token, target) of every token that has a target, in order of time, then of branch."""
+    """List (time, branch, token, target) of every token with a target, in order of time, then of branch."""
     return sorted(
         (offset + t, names[b], text[t], text[t + 1])
         for b, (text, offset) in enumerate(texts)
@@ -67,7 +67,7 @@ def by_hand(texts: list[tuple[list[int], int]], names: list[int]) -> list[tuple[
 
 
 def rows_of(columns: BranchBatch) -> list[list[tuple[int, int, int, int]]]:
-    """The same of each sample of a batch, what fills up left out."""
+    """List these rows for each sample of a batch, without the filling."""
     parts = (columns.time, columns.branch, columns.tokens, columns.targets)
     together = torch.stack(parts, dim=-1)
     return [[tuple(token) for token in row.tolist() if token[3] != IGNORED] for row in together]
@@ -110,7 +110,7 @@ def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> Non
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
-    """A short sample beside a long one reads as alone, and other filling changes not a bit of it."""
+    """Read a short sample beside a long one as if alone; other filling changes not a bit of it."""
     model = awake("v6", {"isolated": isolated})
     short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))
     batch, n = collate([short, long]), short.tokens.shape[1]
@@ -134,7 +134,7 @@ def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
     seed=st.integers(0, 9),
 )
 def test_each_text_is_in_one_sample(n_texts: int, n: int, length: int, room: int, batch_size: int, seed: int):
-    """Its tokens are unchanged, at times of the window. The remainder that fills no sample is left out."""
+    """Keep its tokens, at times of the window, and leave out the remainder that fills no sample."""
     if n_texts < n:
         return
     texts, block_size = torch.arange(n_texts * (length + 1)).view(n_texts, -1), length + room

@@ -56,7 +56,7 @@ def test_validation_stories_are_new() -> None:
 
 
 def test_a_longer_text_begins_like_a_shorter_one_and_shares_its_vocabulary() -> None:
-    """So a checkpoint trained on a short text fits a long one."""
+    """Make sure that a checkpoint trained on a short text fits a long one."""
     short, long = (load_corpus(n_chars=n) for n in (1000, 20_000))
     assert torch.equal(long.train[: len(short.train)], short.train)
     assert long.tokenizer.characters == short.tokenizer.characters
@@ -145,7 +145,7 @@ def test_lengths_and_texts_that_do_not_fit_are_refused() -> None:
 
 
 def test_no_network_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real download, on a machine that cannot connect."""
+    """Try the real download on a machine that cannot connect."""
 
     def unreachable(*args: object, **kwargs: object) -> None:
         raise OSError("Network is unreachable")
@@ -160,7 +160,7 @@ def test_no_network_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict]:
-    """A web server on this machine in place of the real one: what it sends, how often it did."""
+    """Serve a text on this machine in place of the real server, and count the requests."""
     state: dict = {"sends": b"to be or not to be\n" * 20, "times": 0, "promises": None, "status": 200}
 
     class Handler(BaseHTTPRequestHandler):

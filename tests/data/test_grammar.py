@@ -23,7 +23,7 @@ NAMES = ("ann", "bo", "eve")
 
 
 def stories(*templates: str, words: dict | None = None, **rules: tuple[str, ...]) -> Grammar:
-    """A grammar of a few templates; by default of three names and two verbs."""
+    """Build a grammar of a few templates; by default of three names and two verbs."""
     return Grammar(words or {"name": NAMES, "verb": ("met", "hid")}, {"story": templates, **rules})
 
 
@@ -59,7 +59,7 @@ GRAMMARS = {
 
 
 def write_all(grammar: Grammar) -> Counter[str]:
-    """Every string with its probability."""
+    """List every string with its probability."""
     total: Counter[str] = Counter()
     for p, text, _ in expand(grammar, "[story]", {}):
         total[text] += p
@@ -96,7 +96,7 @@ def fill(grammar: Grammar, hole: re.Match, bound: dict) -> Iterator[tuple[float,
 
 
 def count_pairs(strings: Counter[str]) -> Counter[tuple[str, str]]:
-    """Expected character pairs of a story between two line ends."""
+    """Compute the expected character pairs of a story between two line ends."""
     pairs: Counter[tuple[str, str]] = Counter()
     for text, p in strings.items():
         for pair in pairwise(END + text + END):
@@ -105,7 +105,7 @@ def count_pairs(strings: Counter[str]) -> Counter[tuple[str, str]]:
 
 
 def conditional_entropy(pairs: Counter[tuple[str, str]]) -> float:
-    """H(second | first) in nats: H(pair) - H(first)."""
+    """Compute H(second | first) in nats: H(pair) - H(first)."""
     total, first = sum(pairs.values()), Counter()
     for (a, _), n in pairs.items():
         first[a] += n
@@ -147,14 +147,14 @@ def test_all_numbers_are_the_enumerated_ones(grammar: Grammar) -> None:
 
 
 def test_every_derivation_of_an_ambiguous_story_is_found() -> None:
-    """ "aaa" is a+aa or aa+a: two derivations, and the string has the sum of both."""
+    """Parse "aaa" as a+aa and as aa+a: the string has the sum of both probabilities."""
     grammar = stories("{x.1}{x.2}", words={"x": ("a", "aa")})
     assert [math.exp(p) for p in grammar.derivations("aaa")] == pytest.approx([0.5, 0.5])
     assert grammar.log_prob("aaa") == pytest.approx(0.0, abs=1e-12)
 
 
 def test_names_that_meet_across_a_rule_are_counted_or_refused() -> None:
-    """Two names that touch depend on each other wherever the border of a rule lies."""
+    """Let two names touch across a rule's border, where they depend on each other."""
     for template, rules in (
         ("{name.a}[ask]", {"ask": ("{name.b}.", "?")}),
         ("[open]{name.b}.", {"open": ("so {name.a}", "!")}),
@@ -233,7 +233,7 @@ def test_template_falls_into_its_parts() -> None:
 
 
 def test_distance_is_not_fooled_by_a_name_inside_a_word() -> None:
-    """The word "called" does not mention cal."""
+    """Find no name in "called", which contains cal."""
     grammar = stories(
         "{name.a} {verb} {name.b}. {verb} who? {name.b!a}.",
         words={"name": ("cal", "ben"), "verb": ("called",)},
@@ -262,7 +262,7 @@ def test_questions_come_in_mirror_pairs() -> None:
 
 @given(max_chars=st.integers(25, 60), names=st.permutations(["bo", "ann", "maximilian"]))
 def test_questions_and_both_answers_fit(max_chars: int, names: list[str]) -> None:
-    """The mirror of a story is longer where its answer is the longer name."""
+    """Allow for the mirror of a story, which is longer where its answer is the longer name."""
     words = {"name": tuple(names), "verb": ("met",)}
     grammar = stories("{name.a} {verb} {name.b}. who? {name.a!b}.", words=words)
     try:

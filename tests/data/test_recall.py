@@ -44,7 +44,7 @@ def askings(text: str) -> list[tuple[int, str, str]]:
 
 @given(spacings(), st.integers(0, 99))
 def test_each_asking_follows_its_telling_within_the_spacing(spacing: Spacing, seed: int) -> None:
-    """And in between nothing else of its kind is told, or asked."""
+    """Require that nothing else of its kind is told or asked in between."""
     for distance, told, asked in askings(write(1000, seed, spacing)):
         assert spacing.nearest <= distance <= spacing.furthest
         assert told == asked
@@ -60,7 +60,7 @@ def test_without_its_notes_it_is_the_tale(spacing: Spacing, seed: int) -> None:
 
 
 def test_values_are_drawn_evenly_and_every_distance_comes() -> None:
-    """Chi-squared with 27 degrees of freedom (9 a kind) is below 55.5 in 999 of 1000 texts."""
+    """Expect a chi-squared below 55.5 (27 degrees of freedom, 9 a kind), as in 999 of 1000 texts."""
     found = askings(write(200_000, 0))
     often = Counter(value for _, value, _ in found)
     surprise = 0.0
@@ -94,7 +94,7 @@ def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
 
 @given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
 def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
-    """And nothing else of that kind stands in them."""
+    """Require that nothing else of that kind stands in them."""
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
     assert windows.tokens.shape == (3, length)
@@ -115,7 +115,7 @@ def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, i
     st.booleans(),
 )
 def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: list[int], is_told: bool):
-    """Each is another one, and no other value of the kind is told."""
+    """Require other values, and no further value of the kind."""
     windows = recall_windows(TOKENIZER, distance, 3, older=older, is_told=is_told)
     for row, _, answer, others in zip(*windows, strict=True):
         text = TOKENIZER.decode(row)
@@ -127,7 +127,7 @@ def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: li
 
 
 def test_a_window_begins_as_if_text_went_before_it() -> None:
-    """What is asked in its first characters was told before they began, as often as what is asked later."""
+    """Ask for values told before the window as often in its first characters as later."""
     rows = [TOKENIZER.decode(row) for row in recall_windows(TOKENIZER, 60, 1000).tokens]
     first, later = (sum(text[at : at + 15].count(end) for text in rows for end in "]})") for at in (5, 35))
     assert first == pytest.approx(later, rel=0.25)

@@ -48,7 +48,7 @@ def test_every_story_has_one_derivation_as_probable_as_it_was_drawn(grammar: Gra
 
 
 def test_floor_is_the_mean_log_prob_of_what_is_written(grammar: Grammar) -> None:
-    """Within four standard errors of a ratio of two means."""
+    """Allow four standard errors of a ratio of two means."""
     rng, n = random.Random(2), 5000
     drawn = [grammar.sample(rng) for _ in range(n)]
     nats, length = [-s.log_prob for s in drawn], [len(s.text) + 1 for s in drawn]
@@ -97,7 +97,7 @@ def test_every_story_asks_one_thing_and_tells_it(samples: list[Story]) -> None:
 
 
 def test_the_rival_would_be_no_story(grammar: Grammar, samples: list[Story]) -> None:
-    """The prompt leaves no doubt: only the right answer continues it to a story."""
+    """Require that only the right answer continues the prompt to a story."""
     for story in samples[:100]:
         q, text = story.question(), END + story.text
         wrong = q.prompt + q.rival + text[len(q.prompt + q.answer) :]
@@ -111,7 +111,7 @@ def test_the_rival_would_be_no_story(grammar: Grammar, samples: list[Story]) -> 
 
 
 def test_answer_stands_first_as_often_as_last(questions: list[Question]) -> None:
-    """Of the two candidates, neither "the first named" nor "the last named" is a way to guess."""
+    """Make "the first named" and "the last named" useless as rules for guessing."""
     first = [q.prompt.index(q.answer) < q.prompt.index(q.rival) for q in questions]
     assert 0.25 < sum(first) / len(first) < 0.75
 

@@ -28,7 +28,7 @@ def test_mask_is_one_more_token_after_the_characters() -> None:
     assert (plain.vocab_size, plain.mask_id) == (2, None)
     assert (masking.vocab_size, masking.mask_id) == (3, 2)
     assert masking.decode([0, 2, 1]) == f"a{MASK}b"
-    with pytest.raises(ValueError, match="'b' stands twice"):
+    with pytest.raises(ValueError, match="'b' occurs twice"):
         CharTokenizer("abcb")
     with pytest.raises(ValueError, match=MASK):  # it is never read from text
         masking.encode(f"a{MASK}")

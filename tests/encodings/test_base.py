@@ -1,4 +1,4 @@
-"""What the body relies on, for the encoding of every version."""
+"""Promises of every version's encoding that the body relies on."""
 
 import torch
 
@@ -50,7 +50,7 @@ def test_answers_have_the_promised_shapes_and_precision() -> None:
 
 
 def test_one_token_alone_is_encoded_as_among_others() -> None:
-    """Decoding asks for one position at a time."""
+    """Encode one position at a time, as decoding does."""
     x, q, k = inputs()
     time = torch.arange(3, 3 + T)
     for name, encoding in encodings().items():

@@ -59,7 +59,7 @@ def test_the_logarithm_stays_finite_where_the_kernel_underflows() -> None:
 
 
 def test_gradients_are_finite_at_the_narrowest_width() -> None:
-    """Up to a distance of a million, where K itself is far below the smallest float."""
+    """Go up to a distance of a million, where K itself is far below the smallest float."""
     least = Gaussian.minimum["sigma1"]
     for sigmas in ((5.0, 20.0), (least, 20.0), (least, least)):
         encoding = Gaussian(D, sigmas=sigmas)
@@ -98,7 +98,7 @@ def test_absolute_is_rope_times_the_kernel_of_each_position(start: int, alphas: 
 def test_relative_adds_the_logarithm_at_each_distance(
     queries: list[int], keys: list[int], alphas: tuple, sigmas: tuple
 ) -> None:
-    """With these widths the kernel is above the smallest double at a distance of 1000."""
+    """Choose widths whose kernel is above the smallest double at a distance of 1000."""
     encoding = RelativeGaussian(D, alphas, sigmas)
     got = encoding.score_bias(Positions(torch.tensor(queries)), Positions(torch.tensor(keys)))[0]
     for i, m in enumerate(queries):
@@ -111,7 +111,7 @@ def test_relative_adds_the_logarithm_at_each_distance(
 
 
 def test_the_notes_scores_vanish_far_from_the_start() -> None:
-    """At 200 tokens nothing is left of a score at a distance that the kernel is meant to keep."""
+    """Take 200 tokens: nothing is left of a score at a distance that the kernel should keep."""
     (q, k), encoding = heads(1), gaussian(D, "absolute")
     for distance in (0, 1, 5):
         for m, lasts in ((0, True), (200, False)):
@@ -126,7 +126,7 @@ def test_the_notes_scores_vanish_far_from_the_start() -> None:
 
 @pytest.mark.parametrize(("version", "exactly"), [("v5-absolute", True), ("v5", False)])
 def test_with_a_kernel_of_one_the_model_is_v4_and_otherwise_not(awake, text, version: str, exactly: bool):
-    """The relative kernel only up to rounding: with a bias, attention uses another algorithm."""
+    """Allow rounding for the relative kernel: with a bias, attention uses another algorithm."""
     model, plain, idx = awake(version, EVERYWHERE_ONE), awake("v4"), text(2, 16)
     missing, unexpected = model.load_state_dict(plain.state_dict(), strict=False)
     assert (set(missing), unexpected) == ({"encoding.log_alphas", "encoding.log_sigmas"}, [])
@@ -139,7 +139,7 @@ def test_with_a_kernel_of_one_the_model_is_v4_and_otherwise_not(awake, text, ver
 
 @pytest.mark.parametrize("version", ["v5", "v5-absolute"])
 def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, version: str) -> None:
-    """At this rate a plain width would fall below 0 in a few steps."""
+    """Train at a rate at which a plain width would fall below 0 in a few steps."""
     config = ModelConfig(small_corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
     model, numbers = build(version, config), []
     plan = TrainConfig(steps=12, batch_size=4, lr_other=2.0, warmup=0, seed=0)
@@ -151,7 +151,7 @@ def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, vers
 
 @pytest.mark.parametrize("learnable", [True, False])
 def test_a_checkpoint_keeps_a_steered_width(awake, tmp_path: Path, learnable: bool) -> None:
-    """Also of a kernel that is not trained."""
+    """Include a kernel that is not trained."""
     options, path = {"learnable": learnable}, tmp_path / "steered.safetensors"
     model = awake("v5", options)
     assert bool(list(model.encoding.parameters())) == learnable

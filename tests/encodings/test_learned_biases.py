@@ -59,7 +59,7 @@ def t5(*args) -> T5Bias:
 
 
 def test_buckets_are_those_of_the_library_at_every_distance() -> None:
-    """The library counts the other way: a key's position minus its query's."""
+    """Reverse the sign for the library: it takes a key's position minus its query's."""
     from transformers.models.t5.modeling_t5 import T5Attention
 
     for n_buckets, furthest, both_ways in [*SETTINGS, (9, 50, False), (2, 9, False)]:
@@ -72,7 +72,7 @@ def test_buckets_are_those_of_the_library_at_every_distance() -> None:
 @given(n_buckets=st.integers(2, 24), more=st.integers(1, 500))
 @example(n_buckets=9, more=124)  # 4, 8, ..., 64: in floats the last is 64.00000000000001
 def test_each_wide_bucket_begins_where_whole_numbers_say(n_buckets: int, more: int) -> None:
-    """At the first d with (d / single)^wide at least (furthest / single)^j: no logarithm, no rounding."""
+    """Find the first d with (d / single)^wide at least (furthest / single)^j, in whole numbers."""
     single, furthest = n_buckets // 2, n_buckets // 2 + more
     wide, starts = n_buckets - single, bucket_starts(n_buckets, furthest)
     assert starts[:single] == list(range(single))
@@ -143,7 +143,7 @@ def smallest_quadratic_form(bias: torch.Tensor) -> float:
 
 @given(numbers=st.lists(st.floats(-4, 2), min_size=4, max_size=4))
 def test_it_is_a_kernel_and_a_power_above_two_is_none(numbers: list[float]) -> None:
-    """The paper asks for conditionally positive definite kernels; a power above 2 is not."""
+    """Test for a conditionally positive definite kernel, as the paper asks; a power above 2 is none."""
     at = list(range(24))
     for bias in bias_at(kerple(numbers), at, at).detach():
         assert smallest_quadratic_form(bias) > -1e-9
@@ -163,7 +163,7 @@ def test_a_kernel_has_correct_gradients_also_at_distance_0() -> None:
 
 
 def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus) -> None:
-    """At this rate plain numbers would fall below 0 in a few steps."""
+    """Train at a rate at which plain numbers would fall below 0 in a few steps."""
     config = ModelConfig(small_corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
     model, here = build("kerple-log", config), Positions.arange(16)
     before = model.encoding.score_bias(here, here).detach()
@@ -239,7 +239,7 @@ def linear_fire(steep: torch.Tensor, c: float, furthest: float) -> FIRE:
 
 
 def test_kerple_and_alibi_are_special_cases_of_fire() -> None:
-    """KERPLE's logarithm where heads share r2; ALiBi with a tiny c. Both within the threshold."""
+    """Build KERPLE's logarithm where heads share r2, and ALiBi with a tiny c, within the threshold."""
     here, kernel = Positions.arange(300), LogKernel(3).double()
     torch.nn.init.constant_(kernel.log_r2, math.log(0.3))
     kernel.log_r1.data.copy_(torch.tensor([-1.0, 0.0, 1.0]))

@@ -145,7 +145,7 @@ def test_phases_begin_at_0_or_anywhere() -> None:
 
 
 def test_the_product_keeps_a_wave_of_the_sum() -> None:
-    """cos a cos b is half of cos(a - b) and half of cos(a + b): scores of a gate have both."""
+    """Use that cos a cos b is half of cos(a - b) and half of cos(a + b): a gate's scores have both."""
     encoding, (q, k) = KeysOnly(D, alpha=1.0), heads()
     torch.nn.init.zeros_(encoding.phi)
     i, j, w = np.arange(T)[:, None, None], np.arange(T)[None, :, None], omega()
@@ -162,7 +162,7 @@ def test_the_product_keeps_a_wave_of_the_sum() -> None:
 )
 @pytest.mark.parametrize("start", [0, 7, 5000])
 def test_scores_are_waves_of_the_distance_at_any_start(encoding, start: int) -> None:
-    """cos((i - j) omega_k - delta_k); PoPE takes softplus of q and k first, and gates no token."""
+    """Expect cos((i - j) omega_k - delta_k); PoPE takes softplus of q and k first, and gates no token."""
     encoding, (q, k) = with_phase(encoding), heads()
     delta = getattr(encoding, "delta", torch.zeros(H, D)).detach().double().numpy()
     apart = (np.arange(T)[:, None] - np.arange(T))[None, :, :, None] * omega()

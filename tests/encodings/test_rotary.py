@@ -49,7 +49,7 @@ def test_rotation_is_a_complex_product(dtype: torch.dtype, limit: float, D: int,
 
 
 def test_neighbours_make_a_pair_and_turn_anticlockwise() -> None:
-    """The interleaved layout: channel 0 turns towards channel 1, channel 2 towards 3."""
+    """Expect the interleaved layout: channel 0 turns towards channel 1, channel 2 towards 3."""
     x = torch.eye(4, dtype=torch.float64)[[0, 2]].view(1, 1, 2, 4)
     first, second = rotate(x, torch.tensor([1, 1]), theta=100.0)[0, 0].tolist()
     assert first == pytest.approx([math.cos(1), math.sin(1), 0, 0])
@@ -81,7 +81,7 @@ def test_an_odd_head_is_refused(make) -> None:
 
 
 def test_channels_need_not_be_contiguous_in_memory() -> None:
-    """Complex numbers need both channels of a pair side by side; slices and transposed tensors lack that."""
+    """Slice and transpose: complex numbers need both channels of a pair side by side in memory."""
     whole = torch.randn(2, 9, 3, 18, generator=torch.Generator().manual_seed(0))
     for x in (whole[..., 1:9], whole[..., ::2][..., :8], whole.transpose(1, 3)[:, :8, :, :8]):
         position = torch.arange(x.shape[-2])
@@ -109,13 +109,13 @@ def test_2d_turns_some_pairs_by_branch_others_by_time(pairs: int, share: float, 
 
 
 def test_2d_rounds_half_a_pair_up() -> None:
-    """Rounding to the even number would give two pairs to the branch, out of three and out of five."""
+    """Round up: rounding to even would give two pairs to the branch, out of three and out of five."""
     for head_dim, width in [(4, 2), (6, 4), (8, 4), (10, 6), (14, 8), (16, 8), (24, 12), (32, 16)]:
         assert Rotary2D(head_dim).branch_width == width
 
 
 def test_2d_refuses_a_share_that_leaves_no_pair() -> None:
-    """All branches, or all times, would silently look alike."""
+    """Refuse such a share: all branches, or all times, would look alike without an error."""
     for head_dim, share, what in (
         (2, 0.5, "time"),
         (2, 0.4, "the branch"),

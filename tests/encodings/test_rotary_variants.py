@@ -54,7 +54,7 @@ def random_heads(T: int, D: int = D) -> torch.Tensor:
 
 @given(D=DIMS, factor=st.integers(1, 64), theta=THETAS, window=WINDOWS, share=SHARES)
 def test_frequencies_are_the_published_ones(D: int, factor: int, theta: float, window: int, share: float):
-    """Partial RoPE is the proportional kind, of Gemma 4."""
+    """Compare partial RoPE with the proportional kind, of Gemma 4."""
     partial, _ = published("proportional", D, theta, partial_rotary_factor=share)
     assert_frequencies(PartialRotary(D, share, theta), partial)
     assert_frequencies(
@@ -125,7 +125,7 @@ LIKE_ROPE = [make(D, 1.0, 10_000.0) for make in STRETCHED.values()] + [PartialRo
 
 @pytest.mark.parametrize("encoding", LIKE_ROPE, ids=lambda e: type(e).__name__)
 def test_a_variant_that_changes_nothing_is_rope(encoding: Rotary) -> None:
-    """With a factor of 1, with a share of 1, and with a very large scale_base."""
+    """Try a factor of 1, a share of 1, and a very large scale_base."""
     q, positions = random_heads(5), Positions.arange(5, start=70)
     for got, plain in zip(
         encoding.transform_qk(q, -q, positions), Rotary(D).transform_qk(q, -q, positions), strict=True
@@ -142,7 +142,7 @@ def test_interpolation_reads_position_m_as_m_over_factor(D: int, factor: float, 
 
 
 def test_yarn_in_a_window_of_64_by_hand() -> None:
-    """Eight pairs, base 10 000: the first turns 10 times, the third once, the fourth never."""
+    """Take eight pairs and base 10 000: the first turns 10 times, the third once, the fourth never."""
     turns = Rotary(16).frequencies() * 64 / (2 * math.pi)
     assert [round(float(x), 2) for x in turns[:4]] == [10.19, 3.22, 1.02, 0.32]
     assert yarn_slowed(16, 64).tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1, 1, 1, 1])

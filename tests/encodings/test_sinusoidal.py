@@ -35,7 +35,7 @@ def test_frequencies_fall_from_one_in_equal_ratios(width: int, theta: float) -> 
 
 @given(m=st.integers(0, 2000), shift=st.integers(-2000, 2000), theta=THETAS)
 def test_a_shift_is_a_rotation(m: int, shift: int, theta: float) -> None:
-    """The (sin, cos) pair at m + s is the pair at m times a matrix that depends on s alone."""
+    """Multiply the (sin, cos) pair at m by a matrix that depends on s alone: it becomes the pair at m + s."""
     m = max(m, -shift)
     here, there = (sinusoid(torch.tensor(p), 8, theta).numpy().reshape(4, 2) for p in (m, m + shift))
     for i in range(4):

@@ -111,7 +111,7 @@ def test_a_steered_model_equals_one_made_with_that_number(
 
 @pytest.mark.parametrize("name", ["alpha", "phi"])
 def test_the_notes_norm_divides_a_steered_number_out(name: str) -> None:
-    """Also a phase, if all dimensions have the same: it is one factor for all channels."""
+    """Include a phase, if all dimensions have the same: it is one factor for all channels."""
     steered = model(Polar(D))
     before = logits(steered)
     steered.encoding.steer(name, 0.7)
@@ -127,7 +127,7 @@ def test_the_notes_norm_divides_a_steered_number_out(name: str) -> None:
     ],
 )
 def test_a_steered_parameter_stays_the_same_object_and_goes_on_learning(make: Make, name: str) -> None:
-    """An optimizer holds it."""
+    """Keep the object, because an optimizer holds it."""
     encoding = make()
     parameter, address = getattr(encoding, name), getattr(encoding, name).data_ptr()
     encoding.steer(name, 0.5)
@@ -197,7 +197,7 @@ def test_a_refused_number_changes_nothing(make: Make, name: str, value: float, m
 
 @pytest.mark.parametrize("learnable", [False, True])
 def test_a_restored_stride_is_a_whole_number(learnable: bool) -> None:
-    """tests/training steers numbers of other encodings while they train."""
+    """Restore an integer; tests/training steers numbers of other encodings while they train."""
     corpus = load_corpus("plain-tales", n_chars=20_000)
     shape = ModelConfig(corpus.tokenizer.vocab_size, 12, n_layer=1, n_head=2, n_embd=16)
     objective = Branches(corpus, block_size=12, n_branches=(2, 2), length=10)

@@ -1,4 +1,4 @@
-"""Run commands in this process, or in processes of their own with a fault planted in them."""
+"""Commands run in this process, or in processes of their own with a fault planted in them."""
 
 import json
 import os
@@ -33,7 +33,7 @@ if sys.platform != "linux":
 
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a text, small models, and files that are neither; commands read them only."""
+    """Return a folder with a text, small models, and files that are neither; commands read them only."""
     folder = tmp_path_factory.mktemp("desk")
     (folder / "text.txt").write_text(TEXT, encoding="utf-8")
     (folder / "binary").write_bytes(bytes(range(256)))

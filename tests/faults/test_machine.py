@@ -12,7 +12,7 @@ from tests.faults.conftest import contents, training_words
 
 @pytest.fixture
 def work(tmp_path, monkeypatch):
-    """The folder that a command is called in."""
+    """Return the folder that a command is called in."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -75,7 +75,7 @@ def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work):
 
 
 def test_a_text_that_nobody_reads_ends_in_silence(start, desk, tmp_path):
-    """As in `python -m babygpt generate ... | head -1`."""
+    """Close the reader early, as in `python -m babygpt generate ... | head -1`."""
     reader, writer = os.pipe()
     os.close(reader)
     words = ["generate", desk / "v4.safetensors", "--tokens", 4, "--prompt", "the"]
@@ -97,7 +97,7 @@ PLACES = ["own/below", "/proc/nowhere/m", "x" * 300, "folder/" + "y" * 300, *(f"
 
 
 def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, desk, work, monkeypatch):
-    """Also a folder without permission, where the tests run as root, who may write anywhere."""
+    """Include a folder without permission where tests run as root, who may write anywhere."""
     (work / "own").write_text("mine")
     for name, make in OBSTACLES.items():
         make(work / f"{name}.m")
@@ -125,7 +125,7 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, d
     ("call", "error", "line"),
     [
         ("os.fsync", errno.EINVAL, "cannot be written: Invalid argument; choose another --out"),
-        ("fcntl.flock", errno.ENOLCK, "cannot be locked: No locks available; choose another place"),
+        ("fcntl.flock", errno.ENOLCK, "cannot be locked: No locks available; choose another path"),
         ("fcntl.flock", errno.ENOSYS, "written by the dead; .* remove .*/work/.m.safetensors.babygpt-lock"),
         ("os.chmod", errno.EPERM, "wrote m.safetensors"),
     ],

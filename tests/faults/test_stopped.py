@@ -48,7 +48,7 @@ def disturbed(start, desk, undisturbed, tmp_path):
     ],
 )
 def test_a_killed_run_goes_on(disturbed, command, plants):
-    """No more steps are made twice than lie between two checkpoints."""
+    """Repeat no more steps than lie between two checkpoints."""
     status, _, steps = disturbed(command, plants)
     assert status == -9
     assert steps <= 8 + 2 + 1  # the step at which it was killed was begun, too
@@ -63,7 +63,7 @@ def test_a_killed_run_goes_on(disturbed, command, plants):
     ],
 )
 def test_the_system_asks_a_run_to_end(disturbed, command, name, status):
-    """It finishes its step, saves it, and says so in one line."""
+    """Expect the run to finish its step, save it, and print one line about it."""
     found, err, steps = disturbed(command, f"signal_at_step(5, {name!r})")
     assert (found, steps) == (status, 8)
     assert f"ended by {name}: the checkpoint of step 5 stands at" in err
@@ -92,7 +92,7 @@ def test_a_hang_up_under_nohup_is_not_heard(disturbed):
 
 @pytest.mark.parametrize("more", [[], pytest.param(["--overwrite"], marks=slow)])
 def test_a_second_writer_is_refused_by_the_name_of_the_first(start, desk, undisturbed, run, tmp_path, more):
-    """The first is suspended meanwhile (Ctrl-Z), and ends undisturbed."""
+    """Suspend the first meanwhile (Ctrl-Z), and let it end undisturbed."""
     words, folder = training_words("train", desk), tmp_path / "work"
     first = start(folder, *words, plants="signal_at_step(3, 'SIGSTOP')")
     wait_until_suspended(first)

@@ -87,7 +87,7 @@ def test_what_is_no_command_is_refused(run):
 
 
 class Bomb:
-    """Creates a file when it is unpickled."""
+    """Object that creates a file when it is unpickled."""
 
     def __reduce__(self):
         return (Path.touch, (Path("exploded"),))

@@ -40,7 +40,7 @@ def test_multiplicative_codes_are_relative(encoding):
 
 
 def test_stretched_rotations_and_the_notes_kernel_break_both_promises():
-    """A finding: K(m) K(n) is no function of m - n, and it shortens vectors far from the start."""
+    """Show a finding: K(m) K(n) is no function of m - n, and it shortens vectors far from the start."""
     for encoding in (Stretched(32), gaussian(32, "absolute")):
         assert not invariants.norm_preserved(encoding).holds
         assert not invariants.shift_invariant(encoding).holds

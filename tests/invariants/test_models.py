@@ -25,12 +25,12 @@ TEXTS = {"like columns": ((6, 6, 6), (0, 0, 0)), "of any length": ((5, 9, 3), (1
 
 
 def peeking(config):
-    """A model that reads the future."""
+    """Return a model that reads the future."""
     return Transformer(config, Encoding(), causal=False)
 
 
 class Nonsense(Polar):
-    """Past position 20 its gates are not finite, and it says nothing."""
+    """Gates that are not finite past position 20."""
 
     def gate(self, positions):
         return torch.where(positions.time[:, None] > 20, torch.nan, super().gate(positions))
@@ -43,7 +43,7 @@ def test_v1_and_v2_see_one_token_at_a_time_and_v4_does_not(wake):
 
 
 def test_without_a_code_one_causal_layer_is_blind_to_order_and_two_are_not(wake):
-    """The surprise of causal NoPE: with a second layer the mask itself tells order."""
+    """Show that causal NoPE sees order from the second layer on, through the mask."""
     one = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
     assert invariants.order_blind(wake(build("nope", one)), IDX).holds
     assert not invariants.order_blind(wake(build("nope", CONFIG)), IDX).holds
@@ -78,14 +78,14 @@ def test_denoisers_see_the_future_and_go_on_past_their_window(wake, one_text, ve
 
 
 class Clamped(LearnedPositions):
-    """Takes every position past its table for the last one that it knows."""
+    """Table that takes every position past its end for its last one."""
 
     def embed(self, x, positions):
         return super().embed(x, Positions(positions.time.clamp(max=self.max_positions - 1)))
 
 
 def test_clamps_and_nonsense_past_the_window_are_found_out(wake):
-    """The logits of a clamp are finite, but they do not depend on the position."""
+    """Find a clamp although its logits are finite: they do not depend on the position."""
     model = wake(Transformer(CONFIG, Clamped(CONFIG.block_size, CONFIG.n_embd)))
     assert torch.isfinite(model(IDX[None], Positions(torch.arange(16, 26)))).all()
     assert not invariants.extrapolates_or_refuses(model, IDX).holds
@@ -93,7 +93,7 @@ def test_clamps_and_nonsense_past_the_window_are_found_out(wake):
 
 
 def test_the_notes_kernel_of_the_position_knows_nothing_far_past_the_window(wake):
-    """K(m) K(n) is 0 there, and every score with it; where K is still above 0 it goes on."""
+    """Expect every score to be 0 where K(m) K(n) is; the model goes on where K is still above 0."""
     for sigma, holds in ((20.0, True), (0.8, False)):
         model = wake(build("v5-absolute", CONFIG, learnable=False, sigmas=(sigma, sigma)))
         assert invariants.extrapolates_or_refuses(model, IDX).holds == holds
@@ -103,19 +103,19 @@ def test_the_notes_kernel_of_the_position_knows_nothing_far_past_the_window(wake
 
 
 def row(columns):
-    """Token ids and positions of one sample: (T,) each."""
+    """Return token ids and positions of one sample: (T,) each."""
     return columns.tokens[0], Positions(columns.time[0], columns.branch[0])
 
 
 class InTheRow(Fourier):
-    """Tells where a token stands in the row, which is nobody's business in parallel texts."""
+    """Encoding that tells where a token stands in the row, which must not matter in parallel texts."""
 
     def embed(self, x, positions):
         return super().embed(x, positions) + torch.arange(x.shape[1])[:, None]
 
 
 class SameTime(Transformer):
-    """Looks at its own time in every branch."""
+    """Mask that lets a token look at its own time in every branch."""
 
     def attn_masks(self, queries, keys):
         return super().attn_masks(Positions(queries.time), Positions(keys.time + 0))
@@ -161,7 +161,7 @@ def test_a_code_of_the_row_breaks_permutation_and_cache(wake, woven):
 
 @pytest.mark.parametrize("version", PARALLEL)
 def test_codes_alone_tell_branches_apart(wake, woven, version):
-    """Texts that exchange their codes are read otherwise; without a code, they are not."""
+    """Exchange the codes of two texts: they are read otherwise, and without a code they are not."""
     model, (idx, positions) = wake(build(version, CONFIG)), row(woven())
     exchanged = Positions(positions.time, (positions.branch + 1) % 3)
     change = (model(idx[None], exchanged) - model(idx[None], positions)).abs().max()
@@ -205,7 +205,7 @@ ORDERS = {"surest first": by_confidence(0.3), "ancestral": ancestral(4)}
 
 @pytest.fixture
 def holes(text):
-    """Two texts, one with ten holes and one with none."""
+    """Return two texts, one with ten holes and one with none."""
     idx = text(2, 14, vocab_size=MASK)
     idx[0, 2:12] = MASK
     return idx

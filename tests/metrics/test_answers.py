@@ -28,7 +28,7 @@ ASKED = [  # prompts, names and ends of different lengths; the first fills the w
 
 
 class Writer(LanguageModel):
-    """Writes what it was told to: after so many tokens, this one, almost surely."""
+    """Model that writes a given token after so many tokens, almost surely."""
 
     def __init__(self, written: str, after: int) -> None:
         super().__init__(ModelConfig(TOKENIZER.vocab_size, block_size=22), Encoding())
@@ -93,7 +93,7 @@ def test_more_questions_than_a_batch_holds_stay_in_order(awake) -> None:
 
 
 def test_losses_of_letters_are_means_over_the_answers_that_have_the_place(awake) -> None:
-    """A name's end stands right after its last letter."""
+    """Average over names of different lengths: a name's end stands right after its last letter."""
     model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
     each = [letter_losses(model, q.prompt, q.answer + q.end) for q in ASKED]
     assert [len(losses) for losses in each] == [4, 7, 4]
@@ -128,7 +128,7 @@ def test_role_accuracy_counts_the_likelier_answers_and_half_of_the_ties(awake) -
 
 @pytest.mark.parametrize("language", ["english", "chinese"])
 def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, language: str) -> None:
-    """Each question has its mirror, and one of the two must be wrong; ties count half."""
+    """Pair each question with its mirror: one of the two must be wrong, and ties count half."""
     grammar = getattr(tales, language)()
     tokenizer = CharTokenizer(grammar.alphabet())
     asked = grammar.questions(60, seed=0, max_chars=160)
@@ -138,7 +138,7 @@ def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, languag
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v4"])
 def test_scores_are_sums_over_the_answer_and_what_ends_it(awake, version: str) -> None:
-    """For answers of different lengths."""
+    """Compare answers of different lengths."""
     model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=22)
     expected = [[-sum(letter_losses(model, q.prompt, x + q.end)) for x in (q.answer, q.rival)] for q in ASKED]
     assert answer_log_probs(model, TOKENIZER, ASKED) == pytest.approx(np.array(expected), abs=1e-4)

@@ -31,7 +31,7 @@ def test_of_some_places_it_is_their_surprise_given_the_rest(posterior, at: list[
 
 
 def test_of_inexact_answers_it_is_the_mean_surprise_over_all_orders(awake, text) -> None:
-    """Token after token, in each of the 24 orders of four places."""
+    """Add up token after token, in each of the 24 orders of four positions."""
     model, idx = awake("v7"), text(9, vocab_size=MASK)
     at, total = [1, 4, 5, 8], 0.0
     for order in permutations(at):
@@ -58,7 +58,7 @@ def test_positions_that_cannot_be_measured_exactly_are_refused(awake, text) -> N
 
 @pytest.mark.parametrize("n", [20, 22, 3])
 def test_the_estimate_is_the_exact_bound_within_its_error(awake, text, n: int) -> None:
-    """Windows of five and what is left over, which counts by its length."""
+    """Read windows of five and the remainder, which counts by its length."""
     model, ids = awake("v7", block_size=5), text(n, vocab_size=MASK)
     exact = sum(exact_nelbo(model, part) for part in ids.split(5)) / n
     estimate, error = nelbo(model, ids, repeats=600)
@@ -90,7 +90,7 @@ def test_a_seed_is_repeated_and_the_global_one_rests(awake, text) -> None:
 
 
 def test_an_untrained_model_needs_log_v(awake, text) -> None:
-    """The exact bound too, over 1023 ways to mask ten tokens, which is more than one batch."""
+    """Include the exact bound, over 1023 ways to mask ten tokens, which is more than one batch."""
     model = awake("v7-rope")
     torch.nn.init.zeros_(model.head.weight)
     estimate, error = nelbo(model, text(70, vocab_size=MASK))
@@ -114,7 +114,7 @@ def test_bad_arguments_are_named(awake, text) -> None:
 
 
 def losses_of_every_mask(model, idx: torch.Tensor) -> list[list[tuple[float, int]]]:
-    """For each number of masked tokens: summed loss and number, of every way to mask so many."""
+    """Return summed loss and number of ways, for each number of masked tokens."""
     found: list[list[tuple[float, int]]] = []
     for size in range(1, len(idx) + 1):
         found.append([])
@@ -128,7 +128,7 @@ def losses_of_every_mask(model, idx: torch.Tensor) -> list[list[tuple[float, int
 
 
 def pooled_and_by_text(model, idx: torch.Tensor) -> tuple[float, float]:
-    """Both means, every number of masked tokens equally often."""
+    """Compute both means, with every number of masked tokens equally often."""
     by_size = [
         (sum(loss for loss, _ in some) / len(some), some[0][1]) for some in losses_of_every_mask(model, idx)
     ]

@@ -56,7 +56,7 @@ def test_rows_are_distributions_over_the_past(awake, text, version: str) -> None
 
 
 def reproduce(model: Transformer, idx: torch.Tensor) -> float:
-    """Largest gap between each layer's output and its weights times its values."""
+    """Return the largest gap between each layer's output and its weights times its values."""
     worst: list[torch.Tensor] = []
     shown = torch.from_numpy(attention_weights(model, idx))
 
@@ -136,7 +136,7 @@ def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:
 
 
 def test_v2s_votes_are_what_its_logits_gain_from_a_position(awake) -> None:
-    """Whatever the token: the same one stands at every position, and its own vote cancels."""
+    """Put one token at every position, so that its own vote cancels."""
     model = awake("v2")
     votes = position_votes(model)
     assert votes.shape == (16, 11)
@@ -173,7 +173,7 @@ def test_a_flat_kernel_reaches_to_the_limit_and_wrong_shares_are_refused() -> No
 
 
 def test_kernels_are_measured_on_their_own_device(monkeypatch):
-    """The device "meta", like a GPU, refuses tensors of other devices. It holds no numbers."""
+    """Use the device "meta", which holds no numbers and, like a GPU, refuses other devices' tensors."""
     asked = []
 
     def log_kernel(self, distance):
@@ -249,7 +249,7 @@ HEADS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 def cut_out(model, heads):
-    """A copy whose `out` matrices read nothing of these heads: two heads of eight channels each."""
+    """Return a copy whose `out` matrices ignore these heads: two heads of eight channels each."""
     copied = copy.deepcopy(model)
     for layer, head in heads:
         copied.blocks[layer].attention.out.weight.data[:, 8 * head : 8 * head + 8] = 0

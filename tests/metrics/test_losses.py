@@ -38,7 +38,7 @@ def test_each_position_has_the_mean_over_windows(awake, text, version: str) -> N
 
 @pytest.mark.parametrize("version", ["v1", "v3", "v5"])
 def test_it_measures_past_the_window(awake, text, version: str) -> None:
-    """Four times the block size, at positions counted through."""
+    """Read four times the block size, at positions counted through."""
     model, ids = awake(version), text(4 * BLOCK + 1)
     got = loss_by_position(model, ids, 4 * BLOCK, n_windows=1)
     with torch.no_grad():
@@ -58,7 +58,7 @@ def test_a_text_or_a_table_too_short_is_refused(awake, text) -> None:
 
 
 class LooksBack(LanguageModel):
-    """Reads the last `reach` tokens, each weighing the more the nearer, and nothing before them."""
+    """Model that reads only the last `reach` tokens, each weighing the more the nearer."""
 
     def __init__(self, reach: int) -> None:
         super().__init__(ModelConfig(11, BLOCK), Encoding())
@@ -110,7 +110,7 @@ CONFIG = ModelConfig(TOKENIZER.vocab_size, block_size=64, n_layer=1, n_head=2, n
 
 
 class Reader(LanguageModel):
-    """Looks for the value in the text, no further back than its memory, and puts all but a rest on it.
+    """Model that looks for the value in the text, no further back than its memory.
 
     memory  characters
     rest    probability that is shared by all characters
@@ -139,7 +139,7 @@ class Reader(LanguageModel):
 
 
 def test_recall_ends_where_the_memory_of_the_model_ends() -> None:
-    """Beyond its memory the model is right by chance, and its loss is that of knowing nothing."""
+    """Expect chance beyond the model's memory, and the loss of knowing nothing."""
     distances = [3, 8, 29, 30, 31, 100]
     accuracy, loss, _ = recall_by_distance(Reader(memory=30), TOKENIZER, distances, n=400, length=110)
     vocab = TOKENIZER.vocab_size
@@ -156,7 +156,7 @@ def test_recall_ends_where_the_memory_of_the_model_ends() -> None:
     ("memory", "latest", "last", "older"), [(999, True, 1, 0), (999, False, 0, 1), (9, True, 0.1, 0.1)]
 )
 def test_recall_tells_the_last_value_from_an_older_one(memory: int, latest: bool, last: float, older: float):
-    """A reader that gives the first value told is always wrong, though it never forgets."""
+    """Fail a reader that gives the first value told, though it never forgets."""
     reader = Reader(memory, latest=latest)
     found = recall_by_distance(reader, TOKENIZER, [20], n=400, length=64, older=(24,))
     assert found.accuracy[0] == pytest.approx(last, abs=0.06)
@@ -164,7 +164,7 @@ def test_recall_tells_the_last_value_from_an_older_one(memory: int, latest: bool
 
 
 def test_losses_and_choices_are_those_of_the_last_logits() -> None:
-    """Of a real model, twice as far as its window; the choice is among ten, the loss among all."""
+    """Read twice the window of a real model; the choice is among ten, the loss among all."""
     torch.manual_seed(0)
     model = build("v4", CONFIG)
     for weight in model.parameters():

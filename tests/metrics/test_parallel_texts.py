@@ -54,7 +54,7 @@ def test_alone_the_loss_is_that_of_each_text_as_branch_0(awake, text, version: s
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_gap_is_the_own_number_and_the_company(awake, text, n: int) -> None:
-    """Text by text: alone in branch 0, and alone in the branch that it has among the n."""
+    """Measure text by text: alone in branch 0, and alone in the branch that it has among the n."""
     model, ids, draw = awake("v6"), text(200), torch.Generator().manual_seed(3)
     texts = evenly_spaced_texts(ids, 12, LENGTH)
     order = torch.randperm(12, generator=draw)  # the first thing that the seed draws: n by n they share a row
@@ -101,7 +101,7 @@ def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 @pytest.mark.parametrize("n", [2, 3])
 def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n: int) -> None:
-    """Against PyTorch's divergence, with the same first text among these others and those."""
+    """Compare with PyTorch's divergence, with one first text among these others and those."""
     model, ids = awake(version), text(300)
     groups = evenly_spaced_texts(ids, 4 * (2 * n - 1), LENGTH).split(2 * n - 1)
     divergences = []
@@ -141,7 +141,7 @@ def test_similarity_of_added_codes_is_their_cosine(awake, version: str) -> None:
 
 @pytest.mark.parametrize(("share", "stride"), [(0.5, 1.0), (1.0, 128.0), (0.5, 3.0)])
 def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, stride: float) -> None:
-    """A pair that turns with the branch gives the cosine of its angle, one that does not gives 1."""
+    """Expect the cosine of its angle from a pair that turns with the branch, and 1 from any other pair."""
     model = awake("v6-rope2d", {"branch_share": share, "stride": stride})
     width = round(8 * share)
     speed = 10_000 ** (-np.arange(0, width, 2) / width)
@@ -151,7 +151,7 @@ def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, s
 
 
 def test_with_equal_bands_both_codes_are_as_alike(awake) -> None:
-    """The fair comparison: the same frequencies, the same stride."""
+    """Compare fairly: the same frequencies, the same stride."""
     fourier = awake("v6", {"band": 8, "stride": 16})
     turned = awake("v6-rope2d", {"branch_share": 1.0, "stride": 16})
     assert np.allclose(code_similarity(fourier, 8), code_similarity(turned, 8), atol=1e-5)
@@ -162,7 +162,7 @@ def test_with_equal_bands_both_codes_are_as_alike(awake) -> None:
 
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
-    """The residual stream by hand: block after block, then the mean of the cosines of each time."""
+    """Compute the residual stream by hand: block after block, then the mean cosine of each time."""
     model, idx, n = awake(version), text(7), 3
     seen: list[torch.Tensor] = []
     blocks = [module for module in model.modules() if isinstance(module, Block)]

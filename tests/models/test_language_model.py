@@ -46,7 +46,7 @@ def test_logits_depend_on_the_last_token_and_in_v2_on_its_position(awake, text, 
 
 @pytest.mark.parametrize("extra", [1, 5, 16, 40])
 def test_v2_cuts_long_text_and_its_targets_to_the_last_window(awake, text, extra: int) -> None:
-    """The note cuts the inputs and forgets the targets."""
+    """Cut inputs and targets; the note cuts the inputs and forgets the targets."""
     model, idx = awake("v2"), text(2, 17 + extra)
     x, y = idx[:, :-1], idx[:, 1:]
     assert torch.equal(model(x), model(x[:, extra:]))
@@ -56,7 +56,7 @@ def test_v2_cuts_long_text_and_its_targets_to_the_last_window(awake, text, extra
 
 
 def test_the_notes_examples_by_hand() -> None:
-    """我爱你 and 你爱我, of section 2.3: v1 gives 我 one vector at both positions, v2 two."""
+    """Read 我爱你 and 你爱我, of section 2.3: v1 gives 我 one vector at both positions, v2 two."""
     v1 = BagOfTokens(ModelConfig(vocab_size=4, n_head=1, n_embd=2))
     v1.token_embedding.weight.data = NOTE
     one, other = inputs_of_head(v1, [0, 1, 2], [2, 1, 0])
@@ -135,7 +135,7 @@ def test_two_caches_are_independent_and_each_needs_room(awake, text) -> None:
 
 @pytest.mark.parametrize("version", WAYS)
 def test_rows_of_a_batch_may_have_their_own_positions(awake, text, version: str) -> None:
-    """There are as many rows as heads, so a mix-up would give other numbers."""
+    """Use as many rows as heads, so that a mix-up gives other numbers."""
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
     branch = torch.zeros_like(time) if VERSIONS[version].branches else None
     assert_pieces_are_the_whole(awake(version), text(2, 4), Positions(time, branch), [2])
@@ -152,7 +152,7 @@ class OwnBranch(Encoding):
     "encoding", [Rotary2D(8), OwnBranch(), LearnedPhase(2, 8)], ids=["turned", "bias", "wide"]
 )
 def test_branches_masks_and_wide_keys_are_cached(wake, text, encoding: Encoding) -> None:
-    """Gates in quadrature give keys twice the channels of values."""
+    """Include gates in quadrature, whose keys have twice the channels of values."""
     branch, masked = torch.tensor([0, 1, 0, 1, 1, 0]), torch.tensor([False, True, True, False, True, False])
     whole = Positions(torch.arange(6), None if isinstance(encoding, LearnedPhase) else branch, masked)
     assert_pieces_are_the_whole(wake(Transformer(CONFIG, encoding)), text(1, 6), whole, [2])

@@ -103,7 +103,7 @@ def test_each_encoding_computes_its_bias_once(text):
 
 
 def test_each_layers_phase_is_trained(awake, text):
-    """In note 000 each layer has a phi of its own."""
+    """Give each layer a phi of its own, as note 000 does."""
     model = awake("v7-exact", {"per_layer": True}, n_layer=3)
     positions = Positions(torch.arange(9), masked=torch.arange(9)[None] % 3 == 1)
     model(text(1, 9), positions).square().mean().backward()
@@ -158,7 +158,7 @@ def test_layers_that_do_not_fit_the_model_are_refused():
         lambda e: e.transform_qk(torch.zeros(1), torch.zeros(1), here),
         lambda e: e.score_bias(here, here),
     ):
-        with pytest.raises(ValueError, match="ask of_layer"):
+        with pytest.raises(ValueError, match="use of_layer"):
             ask(PerLayer([Rotary(8)]))
 
 

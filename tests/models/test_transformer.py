@@ -127,7 +127,7 @@ def visible(positions: list[At], isolated: bool) -> np.ndarray:
 @pytest.mark.parametrize("version", PARALLEL)
 @pytest.mark.parametrize("isolated", [False, True])
 def test_parallel_texts_equal_the_reference(awake, text, version: str, isolated: bool) -> None:
-    """Three texts that begin at different times, in one sequence."""
+    """Let three texts begin at different times, in one sequence."""
     model = awake(version, {"isolated": isolated})
     columns = interleave(text(17).split([5, 8, 4]), (2, 0, 5))
     positions = list(zip(columns.time[0].tolist(), columns.branch[0].tolist(), strict=True))
@@ -147,7 +147,7 @@ def test_logits_equal_the_reference(awake, text, version: str, start: int) -> No
 
 
 def test_masks_have_the_precision_of_the_model(awake, text) -> None:
-    """PyTorch misreads a float32 mask of 40 tokens or more in a float64 model, and says nothing."""
+    """Guard against PyTorch, which misreads a float32 mask of 40 tokens or more in a float64 model."""
     model, idx, back = awake("v4"), text(1, 40), torch.arange(39, -1, -1)
     exact = awake("v4").double()
     assert torch.allclose(exact(idx[:, back], Positions(back)), exact(idx)[:, back], atol=1e-12)
@@ -165,7 +165,7 @@ def test_body_without_causality_equals_the_reference(wake, text, encoding: str) 
 
 
 def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake) -> None:
-    """Gates in quadrature are waves, with plain attention's scale although keys are wider."""
+    """Take gates in quadrature as waves, with plain attention's scale although keys are wider."""
     model, x = awake("v7").double(), torch.randn(2, 7, C, dtype=torch.float64)
     layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
     context = Context(model.encoding, where, model.attn_masks(where, where)[0], model.causal, None)
@@ -186,7 +186,7 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
 
 @pytest.mark.parametrize("version", ["v3", "v4", "v5", "alibi", "v7", "v7-polar", "v7-nope"])
 def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_text, version: str) -> None:
-    """All tokens of a diffusion model, and the last token of the others."""
+    """Expect a change in all tokens of a diffusion model, and in the last token of the others."""
     model, idx, positions = awake(version), text(1, 12), one_text(version, 12)
     for at in range(12):
         other = idx.clone()
@@ -197,7 +197,7 @@ def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_te
 
 @pytest.mark.parametrize("version", ["v2", "v3", "v5", "v5-absolute", "v6", "v7", "pope"])
 def test_each_row_of_a_batch_may_have_its_own_positions(awake, text, standing, version: str) -> None:
-    """There are as many rows as heads, so a mix-up would give other numbers."""
+    """Use as many rows as heads, so that a mix-up gives other numbers."""
     model, idx = awake(version), text(2, 4)
     time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
     together = model(idx, standing(version, time))
@@ -209,7 +209,7 @@ def test_each_row_of_a_batch_may_have_its_own_positions(awake, text, standing, v
 @given(order=st.permutations(range(9)))
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:
-    """Attention's own causal mask knows the row's order alone, so it must not be used here."""
+    """Keep attention's own causal mask out: it knows the row's order alone."""
     model, idx, at = awake(version), text(1, 9), torch.tensor(order)
     assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
@@ -226,7 +226,7 @@ def test_isolation_needs_branches_and_causality(awake, text) -> None:
 
 @pytest.mark.parametrize("version", BODIES)
 def test_an_untrained_body_knows_nothing(text, version: str) -> None:
-    """All logits are equal: its loss is log V on any text."""
+    """Expect equal logits: the loss is log V on any text."""
     idx = text(2, 12)
     loss = cross_entropy(build(version, CONFIG)(idx), (idx + 1) % V)
     assert torch.allclose(loss, torch.tensor(math.log(V)))

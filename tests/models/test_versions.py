@@ -1,4 +1,4 @@
-"""Each version is built from its row of the table. A new row needs no entry here."""
+"""Versions built from their rows of the table. A new row needs no entry here."""
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def test_the_ladder_comes_first_and_titles_differ() -> None:
 
 
 def test_each_version_is_the_body_and_its_encoding() -> None:
-    """All bodies are alike, so versions differ in size by the parameters of the encoding alone."""
+    """Expect equal bodies: versions differ in size by the parameters of the encoding alone."""
     bags = {"v1": (BagOfTokens, 2 * 11 * 16 + 11), "v2": (BagWithPositions, 2 * 11 * 16 + 11 + 16 * 16)}
     for name, version in VERSIONS.items():
         model = build(name, CONFIG)
@@ -101,7 +101,7 @@ def test_a_model_for_a_gpu_has_ten_million_weights() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_bfloat16_gives_nearly_the_same_logits_and_finite_gradients(version: str, awake, text, standing):
-    """The arithmetic of a GPU, on the CPU."""
+    """Compute on the CPU in the arithmetic of a GPU."""
     model, idx = awake(version), text(2, 9, vocab_size=10)
     positions = standing(version, torch.arange(9)[None].expand(2, -1))
     exact = model(idx, positions)

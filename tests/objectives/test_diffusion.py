@@ -25,7 +25,7 @@ def draw(seed: int = 0) -> torch.Generator:
 
 
 def numbers(train: int = 1000, val: int = 400, mask_id: int = 1) -> Corpus:
-    """A text in which every token is another one, and none is MASK."""
+    """Return a text in which every token is another one, and none is MASK."""
     tokenizer = CharTokenizer(ascii_letters[:mask_id], with_mask=True)
     return Corpus("numbers", tokenizer, 10 + torch.arange(train), 5000 + torch.arange(val))
 
@@ -35,7 +35,7 @@ def numbers(train: int = 1000, val: int = 400, mask_id: int = 1) -> Corpus:
 
 @pytest.mark.parametrize("n", [1, 2, 7, 64])
 def test_there_is_one_rate_in_each_share_of_the_range(n: int) -> None:
-    """Above 0, at most 1, and in no order."""
+    """Expect rates above 0, at most 1, and in no order."""
     orders = set()
     for seed in range(20):
         rates = masking_rates(n, draw(seed))
@@ -48,7 +48,7 @@ def test_there_is_one_rate_in_each_share_of_the_range(n: int) -> None:
 
 @pytest.mark.parametrize("lot", [0.0, 1 - 2**-24])
 def test_no_rate_is_0(monkeypatch, lot: float) -> None:
-    """At the ends of what a generator may draw: the bound divides by it."""
+    """Try the ends of what a generator may draw: the bound divides by the rate."""
     monkeypatch.setattr(torch, "rand", lambda n, generator: torch.full((n,), lot))
     for n in (1, 64, 3840):
         rates = masking_rates(n, draw())
@@ -58,7 +58,7 @@ def test_no_rate_is_0(monkeypatch, lot: float) -> None:
 
 @pytest.mark.parametrize("place", [0, 3])
 def test_each_rate_is_uniform(place: int) -> None:
-    """In every tenth as often as in any other, and evenly within."""
+    """Count each tenth as often as any other, and evenly within."""
     rates = torch.stack([masking_rates(4, draw(seed)) for seed in range(4000)])[:, place]
     seen = Counter((rates * 10).ceil().long().tolist())
     assert set(seen) == set(range(1, 11))
@@ -83,7 +83,7 @@ def test_each_token_is_masked_with_its_windows_rate(rate: float) -> None:
 
 
 class Listener(nn.Module):
-    """Keeps its inputs, and gives MASK the largest logit."""
+    """Model that keeps its inputs, and gives MASK the largest logit."""
 
     causal = False
 
@@ -144,7 +144,7 @@ def test_a_batch_without_a_mask_has_loss_0_and_finite_gradients(awake, text, kin
 
 
 def expectation(kind: type, model, idx: torch.Tensor) -> float:
-    """The exact mean of an objective's loss on one window, over all rates and masks.
+    """Return the exact mean of an objective's loss on one window, over all rates and masks.
 
     The loss times the chance of its mask is a polynomial of t for the bound, so that a few points of Gauss
     give its integral exactly; for the mean over masked tokens, the chance alone is one.
@@ -180,7 +180,7 @@ def test_the_bound_that_is_trained_is_the_bound_that_is_reported(awake, text) ->
 
 
 def test_drawn_batches_come_to_the_bound_in_the_mean(posterior) -> None:
-    """With the masks that are drawn: the loss of many batches, within four of its standard errors."""
+    """Average the loss of many batches, and allow four of its standard errors."""
     model = posterior()
     idx = torch.tensor([2, 0, 1])
     corpus = Corpus("one text", from_text("a", "abc", with_mask=True).tokenizer, idx, idx)
@@ -209,7 +209,7 @@ def test_validation_is_the_mean_over_all_masked_tokens(awake, small_masked_corpu
 
 @pytest.mark.parametrize(("wanted", "looked_at"), [(1, 25), (25, 25), (26, 26), (60, 60)])
 def test_validation_reads_the_whole_text_and_begins_again(wanted: int, looked_at: int) -> None:
-    """400 tokens are 25 windows of 16."""
+    """Read 400 tokens as 25 windows of 16."""
     objective = MaskedDiffusion(numbers(val=400), 16, val_windows=wanted)
     inputs, targets, rates = (torch.cat(parts) for parts in zip(*objective.val_batches(), strict=True))
     windows = torch.where(targets == IGNORED, inputs, targets)

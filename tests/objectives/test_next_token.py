@@ -47,7 +47,7 @@ def test_loss_is_the_mean_of_its_batch_and_has_a_gradient(awake, text, version: 
 
 
 def test_validation_of_a_bigram_model_is_a_sum_over_pairs(awake, small_corpus: Corpus) -> None:
-    """Whatever the windows: each pair of neighbours in the whole validation text, once."""
+    """Count each pair of neighbours in the whole validation text once, whatever the windows."""
     model = awake("v1", vocab_size=small_corpus.tokenizer.vocab_size)
     ids = small_corpus.val
     table = model(torch.arange(small_corpus.tokenizer.vocab_size)[None])[0].log_softmax(dim=-1)
@@ -81,7 +81,7 @@ def test_text_without_lines_cannot_be_aligned() -> None:
 
 
 def test_a_model_that_sees_what_comes_next_is_refused(small_corpus: Corpus, awake) -> None:
-    """It would be right by looking, and its loss would fall to nothing."""
+    """Refuse it: it would be right by looking, and its loss would fall to nothing."""
     model = awake("v7-rope", vocab_size=small_corpus.tokenizer.vocab_size)
     objective = NextToken(small_corpus, 16)
     for look in (
@@ -96,7 +96,7 @@ def test_a_model_that_sees_what_comes_next_is_refused(small_corpus: Corpus, awak
 
 
 def numbers(train: int = 1000, val: int = 400) -> Corpus:
-    """A text in which every token is another one, so that each tells where it comes from."""
+    """Return a text in which every token is another one, so that each tells where it comes from."""
     tokenizer = from_text("a", "a").tokenizer
     return Corpus("numbers", tokenizer, torch.arange(train), 5000 + torch.arange(val))
 
@@ -118,7 +118,7 @@ def test_each_target_is_the_next_token_of_its_own_branch(by_samples: bool) -> No
 
 
 def samples_of(objective: Branches, batch_size: int, seeds: int) -> list[list[int]]:
-    """How many texts each sample of some batches has."""
+    """Return the number of texts in each sample of some batches."""
     found = []
     for seed in range(seeds):
         columns = BranchBatch(*objective.batch(batch_size, draw(seed)))
@@ -146,7 +146,7 @@ def test_by_samples_a_batch_has_so_many_samples_each_with_its_own_number() -> No
 
 
 def test_texts_begin_anywhere_in_the_text_and_in_the_window() -> None:
-    """Equally often: 30 tokens have 20 texts of 10 with their targets, 16 times have 7 beginnings."""
+    """Count beginnings: 30 tokens have 20 texts of 10 with their targets, 16 times have 7."""
     objective = Branches(numbers(train=30), 16, (1, 1), length=10)
     columns = BranchBatch(*objective.batch(7000, draw()))
     for found, positions in ((columns.tokens[:, 0], 20), (columns.time[:, 0], 7)):
@@ -167,7 +167,7 @@ def test_branch_numbers_are_in_order_or_drawn_without_repeating() -> None:
 
 @pytest.mark.parametrize("version", ["v6", "v6-none"])
 def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> None:
-    """Samples one by one, so that nothing is filled up; and it has a gradient."""
+    """Read samples one by one, so that nothing is filled up; expect a gradient."""
     corpus = from_text("digits", "".join(map(str, range(10))) * 400)
     model, objective = awake(version), Branches(corpus, 16, (1, 4), by_samples=True)
     batch = BranchBatch(*objective.batch(5, draw()))
@@ -186,7 +186,7 @@ def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> 
 
 
 def test_mean_loss_weighs_every_target_alike(awake, woven) -> None:
-    """In batches of different sizes, with and without what fills up."""
+    """Mix batches of different sizes, with and without filling."""
     model = awake("v6")
     batches = [collate([woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))]), woven((2,), (3,))]
     with torch.no_grad():
@@ -198,7 +198,7 @@ def test_mean_loss_weighs_every_target_alike(awake, woven) -> None:
 
 
 class Listener(nn.Module):
-    """Keeps all that it is shown, and says that everything is as likely."""
+    """Model that keeps all its inputs, and gives all tokens equal logits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ class Listener(nn.Module):
 
 @pytest.mark.parametrize(("n", "left"), [(1, 0), (3, 0), (4, 3), (39, 0)])
 def test_validation_looks_at_every_text_once(n: int, left: int) -> None:
-    """39 texts of 10 tokens; what makes no whole sample of n is left out."""
+    """Read 39 texts of 10 tokens, and leave out what makes no whole sample of n."""
     model = Listener()
     loss = Branches(numbers(val=400), 16, (1, n), length=10).validate(model)
     assert loss == pytest.approx(math.log(6000), abs=1e-4)

@@ -85,7 +85,7 @@ def draw(seed: int = 0) -> torch.Generator:
 
 
 def numbers(train: int = 1000, val: int = 400) -> Corpus:
-    """A text in which every token is another one, so that each tells where it comes from; MASK is token 0."""
+    """Return a text of which every token is another one, none of them MASK, which is 0."""
     return Corpus("numbers", CharTokenizer("", with_mask=True), 10 + torch.arange(train), torch.arange(val))
 
 
@@ -114,7 +114,7 @@ def test_the_generator_decides_the_batch(make: Callable[..., Objective]) -> None
 
 @pytest.mark.parametrize(("name", "n"), [("next token", 29), ("diffusion", 30)])
 def test_windows_begin_at_every_position_equally_often(name: str, n: int) -> None:
-    """In 32 tokens there are 30 windows of 3, and 29 with their targets."""
+    """Count 30 windows of 3 in 32 tokens, and 29 with their targets."""
     found = windows(MAKE[name](numbers(train=32), 3), 200 * n)
     assert torch.equal(found, found[:, :1] + torch.arange(3))
     seen = Counter(found[:, 0].tolist())

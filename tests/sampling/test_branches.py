@@ -1,4 +1,4 @@
-"""Writing several texts at once: as by hand, with or without the cache."""
+"""Sampling of several texts at once: as by hand, with or without the cache."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def prompts(text, lengths: tuple[int, ...]) -> list[torch.Tensor]:
 
 
 def together_by_hand(model: LanguageModel, texts: list[torch.Tensor], n: int) -> list[list[int]]:
-    """Likeliest tokens of all texts, which end at one time, in windows that begin anew."""
+    """Return the likeliest tokens of all texts, which end at one time, in windows that begin anew."""
     written, now, start = [text.tolist() for text in texts], max(map(len, texts)), 0
     for _ in range(n):
         if now - start > BLOCK:
@@ -50,7 +50,7 @@ def together_by_hand(model: LanguageModel, texts: list[torch.Tensor], n: int) ->
 def test_likeliest_tokens_of_all_branches_are_those_found_by_hand(
     awake, text, version: str, isolated: bool, lengths: tuple[int, ...]
 ) -> None:
-    """Past the window too, twice."""
+    """Cross the window's end twice."""
     model, begun = awake(version, {"isolated": isolated}), prompts(text, lengths)
     got = generate_parallel(model, begun, 29, temperature=0)
     assert [own.tolist() for own in got] == together_by_hand(model, begun, 29)
@@ -80,7 +80,7 @@ def test_each_pass_writes_one_token_of_every_branch(awake, text, use_cache: bool
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_each_window_counts_times_from_0(awake, text, use_cache: bool) -> None:
-    """RoPE would not mind other numbers, but a model never trained past its window might."""
+    """Guard models that were never trained past their window; RoPE would not mind other numbers."""
     model, times = awake("v6"), []
     model.register_forward_pre_hook(lambda _, inputs: times.append(inputs[1].time))
     generate_parallel(model, prompts(text, (3, 6)), 40, generator=draw(), use_cache=use_cache)
@@ -100,7 +100,7 @@ def test_one_branch_without_a_code_writes_as_v4(awake, text) -> None:
 
 
 def test_only_isolated_branches_write_as_each_would_alone(awake, text) -> None:
-    """All of one length: the times of a window count from the beginning of the longest."""
+    """Use texts of one length: the times of a window count from the beginning of the longest."""
     for isolated in (True, False):
         model, begun = awake("v6-none", {"isolated": isolated}), prompts(text, (4, 4, 4))
         together = generate_parallel(model, begun, 30, temperature=0)

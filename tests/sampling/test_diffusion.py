@@ -1,4 +1,4 @@
-"""Filling in, with remasking or without: tokens come as often as they should, and prompts stay."""
+"""Sampling by filling in, with or without remasking: tokens come as often as they should, prompts stay."""
 
 import math
 from collections import Counter
@@ -37,7 +37,7 @@ def draw(seed: int = 0) -> torch.Generator:
 
 
 def torn(text, length: int, seed: int, rows: int = 3) -> torch.Tensor:
-    """Random texts, about half of them MASK, one without any."""
+    """Draw random texts, about half of them MASK, one without any."""
     idx = text(rows, length, vocab_size=MASK)
     holes = torch.rand(rows, length, generator=draw(seed)) < 0.5
     holes[-1] = False
@@ -49,7 +49,7 @@ def frequencies(tokens: torch.Tensor) -> dict[tuple[int, ...], float]:
 
 
 def agree(seen: dict, expected: dict, n: int) -> None:
-    """Each comes within five standard deviations, and all together within five of chi square's."""
+    """Allow each frequency five standard deviations, and all together five of chi square's."""
     assert sum(expected.values()) == pytest.approx(1)
     assert set(seen) <= set(expected)
     total = 0.0
@@ -103,7 +103,7 @@ def test_every_version_fills_in_and_continues(awake, text, version: str) -> None
     ids=["sure", "one by one", "entropy", "ancestral"],
 )
 def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order) -> None:
-    """Played back: at each step the model sees what appeared before, and nothing that appears later."""
+    """Play back: at each step the model sees what appeared before, and nothing that appears later."""
     model, idx = awake("v7"), torn(text, BLOCK, 3)
     filled = fill_in(model, idx, order, generator=draw())
     assert filled.steps.max() > 1
@@ -151,7 +151,7 @@ def test_what_appears_is_what_is_sure_enough_and_always_the_surest(awake, text, 
 
 @given(bound=st.floats(0, 9), seed=st.integers(0, 99))
 def test_what_appears_is_all_that_the_bound_pays_for(bound: float, seed: int) -> None:
-    """By a loop: from the surest on, until the entropies of those before add up to more than the bound."""
+    """Loop from the surest token on, until the entropies of those before add up to more than the bound."""
     chances = (4 * torch.rand(3, 7, 5, generator=draw(seed))).softmax(dim=-1)
     masked = torch.rand(3, 7, generator=draw(seed + 1)) < 0.7
     now = by_entropy(bound)(masked, None)(masked, chances)
@@ -168,7 +168,7 @@ def test_what_appears_is_all_that_the_bound_pays_for(bound: float, seed: int) ->
 
 @pytest.mark.parametrize("bound", [0.3, 0.9, 1.5, 3.0])
 def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(posterior, bound: float) -> None:
-    """From exact answers: their draw, each on its own, differs from the joint by at most so many nats."""
+    """Compare independent draws with the joint: they differ by at most the bound, in nats."""
     model, blank, most = posterior(3, 4), torch.full((1, 4), 3), 0.0
     chances = denoise(model, blank).softmax(dim=-1)
     now = by_entropy(bound)(blank == 3, None)(blank == 3, chances)[0].nonzero()[:, 0].tolist()
@@ -182,7 +182,7 @@ def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(poster
 
 
 def test_every_random_order_comes_as_often() -> None:
-    """Of the order alone: 6 of three holes, and a token that is there takes no step."""
+    """Count the 6 orders of three holes; a token that is there takes no step."""
     masked, n = torch.tensor([True, False, True, True]).expand(6000, 4), 6000
     choose, waiting, when = ancestral(10**9)(masked, draw()), masked.clone(), torch.zeros(n, 4).long()
     for step in (1, 2, 3):
@@ -195,7 +195,7 @@ def test_every_random_order_comes_as_often() -> None:
 
 @pytest.mark.parametrize("n_steps", [1, 2, 5])
 def test_ancestral_steps_are_drawn_for_each_token_on_its_own(posterior, n_steps: int) -> None:
-    """Three turns out of n_steps each, and empty ones left out: by counting all n_steps³ of them."""
+    """Draw three steps out of n_steps each, and leave out empty ones: count all n_steps³ of them."""
     idx, expected = torch.full((5000, 3), 3), Counter()
     when = fill_in(posterior(), idx, ancestral(n_steps), generator=draw()).when
     for turns in product(range(n_steps), repeat=3):
@@ -212,7 +212,7 @@ def joint(model) -> dict[tuple[int, ...], float]:
 
 
 def apart(model) -> dict[tuple[int, ...], float]:
-    """Each token by its own chances, as if the others told nothing."""
+    """Draw each token by its own chances, as if the others told nothing."""
     own = [model.joint.movedim(place, 0).reshape(3, -1).sum(dim=1) for place in range(model.joint.dim())]
     return {
         text: math.prod(float(chances[token]) for chances, token in zip(own, text, strict=True))
@@ -222,7 +222,7 @@ def apart(model) -> dict[tuple[int, ...], float]:
 
 @pytest.mark.parametrize("order", [by_confidence(2.0), ancestral(10**9)], ids=["surest", "ancestral"])
 def test_one_by_one_from_exact_answers_the_texts_come_as_often_as_they_should(posterior, order) -> None:
-    """In any order: the chain rule does not mind."""
+    """Fill in any order: the chain rule does not mind."""
     model, n = posterior(), 6000
     filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
     agree(frequencies(filled.tokens), joint(model), n)
@@ -251,7 +251,7 @@ def test_temperature_sharpens_each_draw(posterior, temperature: float) -> None:
 
 
 def continue_by_hand(model, idx: torch.Tensor, n: int, block: int) -> Filled:
-    """Each block after as many of the last tokens as fit before it, with the likeliest tokens."""
+    """Fill each block after as many of the last tokens as fit before it, with the likeliest tokens."""
     text, when = idx, torch.zeros_like(idx)
     for size in [block] * (n // block) + [n % block] * (n % block > 0):
         before = text[:, -(BLOCK - size) :]
@@ -347,7 +347,7 @@ def test_drafts_fill_every_hole_and_touch_nothing_else(
 
 @given(n_steps=st.integers(1, 40), doubt=st.floats(0, 20), seed=st.integers(0, 50))
 def test_without_strength_it_is_the_ancestral_sampler(awake, text, n_steps: int, doubt: float, seed: int):
-    """Token for token: one text where tokens are drawn, and several where the likeliest are taken."""
+    """Compare token for token: one text with drawn tokens, and several with the likeliest."""
     model, idx, thoughts = awake("v7"), torn(text, BLOCK, seed), SecondThoughts(n_steps, 0.0, doubt)
     for some, temperature in ((idx[:1], 1.0), (idx, 0.0)):
         plain = fill_in(model, some, ancestral(n_steps), temperature, generator=draw(seed))
@@ -361,7 +361,7 @@ def test_without_strength_it_is_the_ancestral_sampler(awake, text, n_steps: int,
 
 
 def by_the_paper(model, n_steps: int, strength: float) -> dict[tuple[int, ...], float]:
-    """How often each text comes out: the chain of Wang et al. 2025, eq. 5, over all its states."""
+    """Compute how often each text comes out: the chain of Wang et al. 2025, eq. 5, over all its states."""
     n_tokens, length = len(model.joint), model.joint.dim()
     now = {(n_tokens,) * length: 1.0}
     for step in range(n_steps):
@@ -400,7 +400,7 @@ def test_texts_come_as_often_as_in_the_paper_s_chain(posterior, n_steps: int, st
 
 @pytest.mark.parametrize(("strength", "doubt"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 5.0)])
 def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, doubt: float) -> None:
-    """At step k of n a share of k / n is visible: the marginals that the paper keeps."""
+    """Expect a share of k / n visible at step k of n: the marginals that the paper keeps."""
     n, n_steps = 20_000, 6
     thoughts = SecondThoughts(n_steps, strength, doubt)
     shown = list(drafts(posterior(), torch.full((n, 3), 3), thoughts, generator=draw()))
@@ -416,7 +416,7 @@ def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, dou
 
 @given(share=st.floats(0.01, 1), doubt=st.floats(0, 20), seed=st.integers(0, 99))
 def test_doubt_is_likelier_where_the_model_was_unsure(share: float, doubt: float, seed: int) -> None:
-    """As many tokens as planned are masked again; in ratios of exp(-doubt x confidence), up to certainty."""
+    """Mask as many tokens as planned, in ratios of exp(-doubt x confidence), up to certainty."""
     confidence = torch.rand(4, 9, generator=draw(seed)).double()
     visible = torch.rand(4, 9, generator=draw(seed + 1)) < 0.6
     found = again_chances(confidence, visible, share, doubt)
@@ -433,7 +433,7 @@ def test_doubt_is_likelier_where_the_model_was_unsure(share: float, doubt: float
 
 
 def test_the_clock_is_kept_where_some_are_masked_again_for_certain(awake) -> None:
-    """What a doubtful token cannot have above certainty goes to others; else it would be 0.2 ahead."""
+    """Give to other tokens what a doubtful one cannot have above certainty; else it would be 0.2 ahead."""
     thoughts = SecondThoughts(16, 0.5, 100.0)
     shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
     ahead = [float((one.tokens != MASK).double().mean()) - k / 16 for k, one in enumerate(shown)]
@@ -442,7 +442,7 @@ def test_the_clock_is_kept_where_some_are_masked_again_for_certain(awake) -> Non
 
 
 def test_what_is_doubted_is_masked_again(awake) -> None:
-    """The tokens that vanish were less sure than those that stay, and without doubt they were not."""
+    """Expect the vanished tokens to be less sure than those that stay; without doubt they are not."""
     gaps = {}
     for doubt in (0.0, 20.0):
         thoughts = SecondThoughts(8, 0.3, doubt)
@@ -461,7 +461,7 @@ def test_what_is_doubted_is_masked_again(awake) -> None:
 
 
 def test_what_appears_is_what_the_model_said_of_the_draft_before(awake, text) -> None:
-    """The clock is short, so that something appears at each of its steps."""
+    """Use few steps, so that something appears at each of them."""
     model, idx = awake("v7"), torch.full((6, BLOCK), MASK)
     shown = list(drafts(model, idx, SecondThoughts(4, 0.5, 2.0), generator=draw()))
     assert len(shown) == 5

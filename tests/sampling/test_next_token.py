@@ -1,4 +1,4 @@
-"""Writing token after token, one text or several at once: the cache changes nothing."""
+"""Sampling token after token, one text or several at once: the cache changes nothing."""
 
 import math
 
@@ -20,7 +20,7 @@ def draw(seed: int = 0) -> torch.Generator:
 
 
 def by_hand(model: LanguageModel, prompt: list[int], n: int) -> list[int]:
-    """Likeliest tokens one by one, in windows that begin anew with the later half of the old."""
+    """Find the likeliest tokens one by one, in windows that begin anew with the later half of the old."""
     written, start = list(prompt), max(0, len(prompt) - BLOCK)
     for _ in range(n):
         if len(written) - start > BLOCK:
@@ -42,7 +42,7 @@ def test_likeliest_tokens_are_those_found_by_hand(awake, text, version: str, len
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("block_size", [1, 2, 7, 16])
 def test_cache_changes_no_token(awake, text, version: str, temperature: float, block_size: int) -> None:
-    """Over several windows, odd ones too."""
+    """Cross several windows, odd ones too."""
     model, prompt = awake(version, block_size=block_size), text(3, 5)
     with_cache, without = (
         generate(model, prompt, 50, temperature, generator=draw(), use_cache=use) for use in (True, False)

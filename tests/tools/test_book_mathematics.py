@@ -18,7 +18,7 @@ FORMULA = re.compile(r"(\$\$?)([^$]+)\1")
 
 
 def texts() -> list[str]:
-    """The Markdown of the course: notebooks and documents, without code."""
+    """Return the Markdown of the course: notebooks and documents, without code."""
     notebooks = (
         jupytext.read(path, fmt="py:percent") for path in sorted((ROOT / "notebooks/src").glob("*.py"))
     )

@@ -1,4 +1,4 @@
-"""What a notebook has shown becomes what a page can show."""
+"""Outputs of a notebook become what a page can show."""
 
 import json
 from pathlib import Path

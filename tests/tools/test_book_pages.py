@@ -118,7 +118,7 @@ def test_aligned_lines_become_a_list_and_the_rest_prose():
 
 
 def words(html: str) -> Counter[str]:
-    """The words of a page, without its marks."""
+    """Return the words of a page, without its tags."""
     return Counter(re.findall(r"[A-Za-z]+", re.sub(r"<[^<>]+>|&\w+;|&#x27;", " ", html)))
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of a live picture is what it shows; what is made of the changes on a page."""
+"""Recordings of live pictures show what the pictures show; measures of the changes on a page."""
 
 import io
 import itertools
@@ -26,7 +26,7 @@ from tools.browser.recording import dashboard_runs, worst
 
 
 def show(left: Axes, right: Axes, found: Mapping[str, Any]) -> None:
-    """A bar as long as one number says, and one as high as the other."""
+    """Draw a bar as long as one number, and one as high as the other."""
     artists.horizontal_line(left, "a", found["a"], color="red", lw=3)
     artists.horizontal_line(right, "b", found["b"], color="blue", lw=3)
     for ax, name in ((left, "a"), (right, "b")):
@@ -35,7 +35,7 @@ def show(left: Axes, right: Axes, found: Mapping[str, Any]) -> None:
 
 
 def explorer(*together: str) -> Explorer:
-    """Two panels, three controls, a text; refuses b = 3."""
+    """Build an explorer of two panels, three controls and a text, which refuses b = 3."""
 
     def measure(a: int, b: int, colour: str, text: str) -> dict[str, Any]:
         if b == 3:
@@ -52,7 +52,7 @@ def explorer(*together: str) -> Explorer:
 
 
 def combinations(recording: Recording) -> dict[tuple[int, ...], dict[str, Any]]:
-    """Stops -> the picture, read independently of the script."""
+    """Return stops -> the picture, read independently of the script."""
     stops = itertools.product(*(range(len(control["stops"])) for control in recording.controls))
     return dict(zip(stops, (recording.pictures[n] for n in recording.numbers), strict=True))
 

@@ -42,7 +42,7 @@ Image.radial_gradient("L").convert("RGB")
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """A course of one notebook, of which only the text exists."""
+    """Make a course of one notebook, of which only the text exists."""
     (tmp_path / "notebooks" / "src").mkdir(parents=True)
     (tmp_path / "notebooks" / "src" / "00_toy.py").write_text(TEXT, encoding="utf-8")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -90,7 +90,7 @@ def test_the_text_is_followed_and_a_failing_cell_stores_no_outputs(course: Path)
 
 
 def test_jupyterlab_opens_and_saves_the_notebook_itself_whatever_its_text_says(course: Path):
-    """Where jupytext is installed, it reads and writes for JupyterLab, and pairs what pyproject.toml says."""
+    """Read as JupyterLab with jupytext does, which pairs what pyproject.toml names."""
     tool(course, "--sync-only")
     text, files = course / "notebooks" / "src" / "00_toy.py", TextFileContentsManager(root_dir=str(course))
     text.write_text("# %% [markdown]\n# # Another\n", encoding="utf-8")
@@ -118,7 +118,7 @@ def opened(png: str) -> Image.Image:
 
 
 def test_a_picture_in_256_colours_looks_the_same_also_in_the_still_copy_inside_a_page():
-    """Two maps in colours of their own, with colour bars: far more than 256 colours."""
+    """Draw two maps in colours of their own, with colour bars: far more than 256 colours."""
     drawn, file = Figure(figsize=(10, 4)), io.BytesIO()
     values = np.random.default_rng(0).uniform(size=(24, 24))
     for ax, colours in zip(drawn.subplots(1, 2), ("RdBu_r", "viridis"), strict=True):

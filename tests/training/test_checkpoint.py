@@ -27,14 +27,14 @@ def made(awake) -> Checkpoint:
 
 @pytest.fixture
 def path(made: Checkpoint, tmp_path: Path) -> Path:
-    """A sound checkpoint, alone in its folder."""
+    """Write a sound checkpoint, alone in its folder."""
     path = tmp_path / "one" / "model.safetensors"
     save(path, made)
     return path
 
 
 def refused(path: Path) -> str:
-    """What `load` says of a file: one line of BadInput that names it."""
+    """Return the message with which `load` refuses a file: one line of BadInput that names it."""
     with pytest.raises(BadInput) as caught:
         load(path)
     assert str(path) in str(caught.value)
@@ -43,7 +43,7 @@ def refused(path: Path) -> str:
 
 
 def parts(path: Path) -> tuple[dict, dict]:
-    """Our header and the weights, read by safetensors alone."""
+    """Return our header and the weights, read by safetensors alone."""
     with safe_open(path, framework="pt") as file:
         return json.loads(file.metadata()[KEY]), {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
 
@@ -146,7 +146,7 @@ FOREIGN = [
 
 
 def test_a_header_that_does_not_fit_is_refused_with_the_difference(path: Path) -> None:
-    """Of another version, shape, vocabulary or format, without a key, or no header of ours at all."""
+    """Change version, shape, vocabulary or format, drop a key, or drop our header."""
     header, weights = parts(path)
     shapes = [{"n_embd": 12}, {"n_layer": 2}, {"n_head": 3}, {"n_embd": "8"}]
     wrong = [(json.dumps(header | change), says) for change, says in FOREIGN]

@@ -40,7 +40,7 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tasks(small_corpus: Corpus, small_masked_corpus: Corpus) -> dict[str, tuple[str, Objective, int]]:
-    """Each objective, with a version that learns it and the number of its tokens."""
+    """Return each objective, with a version that learns it and the number of its tokens."""
     V, lookup = small_corpus.tokenizer.vocab_size, Lookup()
     return {
         "next token": ("v4", NextToken(small_corpus, 16), V),
@@ -57,7 +57,7 @@ def tasks(small_corpus: Corpus, small_masked_corpus: Corpus) -> dict[str, tuple[
 @pytest.mark.parametrize("size", [2, 5])
 @pytest.mark.parametrize("task", ["next token", "branches", "holes", "bound", "lookup"])
 def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> None:
-    """And their gradients to its gradient, though some parts hold more targets than others."""
+    """Compare gradients, too, though some parts hold more targets than others."""
     version, objective, V = tasks[task]
     model = wake(build(version, ModelConfig(V, block_size=32, n_layer=1, n_head=2, n_embd=16)))
     batch = objective.batch(5, torch.Generator().manual_seed(0))
@@ -128,7 +128,7 @@ with distributed() as team:
 
 
 def test_two_processes_learn_what_one_does(text: Path, tmp_path: Path, monkeypatch) -> None:
-    """But for the order of additions; both get exactly the same. One of them has 3 rows, the other 2."""
+    """Allow for the order of additions. One process has 3 rows, the other 2; both get exactly the same."""
     script = tmp_path / "trains.py"
     script.write_text(TRAINS)
     process = torchrun(script, text, tmp_path / "two")
@@ -162,12 +162,12 @@ def wait_for(done: Callable[[], bool], process: subprocess.Popen) -> None:
 
 
 def own_words(printed: str) -> list[str]:
-    """What our processes said of an error; torchrun has more to say."""
+    """Return the words of our processes about an error, without those of torchrun."""
     return [line for line in printed.replace("\r", "\n").splitlines() if line.startswith("Error: ")]
 
 
 def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None:
-    """Ctrl-C first, then one of two is killed; one process finishes what two began."""
+    """Press Ctrl-C, then kill one of two; one process finishes what two began."""
     out, whole = tmp_path / "run.safetensors", tmp_path / "whole.safetensors"
     process = torchrun("-m", "babygpt", *command(text, out, 5))
     wait_for(out.exists, process)
@@ -200,7 +200,7 @@ def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_bad_input_is_told_once(tmp_path: Path) -> None:
-    """By whichever process is first; the others end without a word."""
+    """Let the first process report it; the others end without a word."""
     process = torchrun("-m", "babygpt", "train", "v4", "--corpus", "no/file.txt", "--out", tmp_path / "m")
     printed, _ = process.communicate(timeout=120)
     assert process.returncode != 0

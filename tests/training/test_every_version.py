@@ -50,7 +50,7 @@ def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
 def test_a_version_goes_on_from_a_file_as_if_it_had_never_stopped(
     version: str, task: Callable[[str], Task], corpora: dict[bool, Corpus], tmp_path: Path
 ) -> None:
-    """Every parameter moves, and the file brings back everything that the next step depends on."""
+    """Move every parameter, and restore from the file everything that the next step depends on."""
     tokenizer, plan = corpora[VERSIONS[version].masks].tokenizer, TrainConfig(steps=4, batch_size=4, seed=0)
     model, objective, _ = task(version)
     if version == "fire":

@@ -27,7 +27,7 @@ PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
 
 @pytest.fixture
 def make(small_corpus: Corpus):
-    """A fresh model of a version, always with the same weights."""
+    """Build a fresh model of a version, always with the same weights."""
 
     def fresh(version: str) -> LanguageModel:
         torch.manual_seed(0)
@@ -44,7 +44,7 @@ def objective(small_corpus: Corpus) -> NextToken:
 
 @pytest.fixture
 def task(small_corpus: Corpus, small_masked_corpus: Corpus):
-    """What a version is trained to do."""
+    """Return the objective of a version."""
     one, several = NextToken(small_corpus, BLOCK), Branches(small_corpus, BLOCK, n_branches=(1, 3))
     holes = MaskedDiffusion(small_masked_corpus, BLOCK, val_windows=100)
 
@@ -63,7 +63,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 class Interrupted(NextToken):
-    """Someone presses Ctrl-C while the fourth batch is on its way."""
+    """Objective during whose fourth batch someone presses Ctrl-C."""
 
     def __init__(self, corpus: Corpus, where: str) -> None:
         super().__init__(corpus, BLOCK)
@@ -97,7 +97,7 @@ def test_training_lowers_the_loss(make, task, version: str) -> None:
 
 
 def test_v1_lands_on_the_exact_bigram_floor() -> None:
-    """The floor comes from the grammar, in closed form; no model of pairs can be below it."""
+    """Compute the floor from the grammar, in closed form; no model of pairs can be below it."""
     corpus = load_corpus("tales", n_chars=300_000)
     V = corpus.tokenizer.vocab_size
     model = build("v1", ModelConfig(V, block_size=64, n_embd=64))
@@ -107,7 +107,7 @@ def test_v1_lands_on_the_exact_bigram_floor() -> None:
 
 
 def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
-    """v4 learns what no bigram model can; in a window it does not pass the grammar's own floor."""
+    """Expect v4 to pass every bigram model, and within a window not the grammar's own floor."""
     model = make("v4")
     plan = TrainConfig(steps=150, batch_size=16, seed=0)
     *_, last = train(model, NextToken(small_corpus, BLOCK), plan)
@@ -116,7 +116,7 @@ def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
 
 @pytest.mark.parametrize("objective", [MaskedDiffusion, DiffusionBound])
 def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus: Corpus, objective) -> None:
-    """Through momentum, decay and many steps; the exact phase leaves at once."""
+    """Train many steps with momentum and decay: the note's phase stays, the exact phase leaves at once."""
     phases = {}
     for version in ("v7-polar", "v7-exact"):
         model = make(version)
@@ -143,7 +143,7 @@ def test_same_seed_same_curve(make, task, version: str) -> None:
 
 
 def test_only_the_seed_changes_a_run(make, objective: NextToken) -> None:
-    """Neither validation, nor gradients of another cell, nor a slider that samples while a model trains."""
+    """Validate, leave gradients of another cell, and sample as a slider does: the run stays the same."""
     plain = [s.loss for s in train(make("v4"), objective, PLAN)]
     model, disturbed = make("v4"), []
     for p in model.parameters():
@@ -258,7 +258,7 @@ def test_a_loss_that_is_nan_stops_at_its_step_and_says_what_to_try(make, objecti
 
 
 def test_a_run_that_breaks_in_its_last_step_does_not_end_as_if_nothing_was(make, objective: NextToken):
-    """The last step's damage shows in no later batch, only in the validation loss."""
+    """Break the last step: its damage shows in no later batch, only in the validation loss."""
     plan = TrainConfig(steps=1, batch_size=4, lr_other=1e38, lr_matrix=1e38, warmup=0, seed=0)
     with pytest.raises(FloatingPointError):
         list(train(make("v4"), objective, plan))
@@ -300,7 +300,7 @@ def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.
 
 
 class Waiting(NextToken):
-    """An objective whose first batch is drawn when somebody says so."""
+    """Objective whose first batch waits until it may be drawn."""
 
     def __init__(self, corpus: Corpus) -> None:
         super().__init__(corpus, BLOCK)
@@ -332,7 +332,7 @@ def test_a_second_training_of_a_model_is_told_and_the_first_goes_on(
 
 
 def test_trainings_of_one_model_may_take_turns_whoever_gave_up(make, objective: NextToken) -> None:
-    """Left half-way, kept half-way, broken off in a step, in this thread or in another."""
+    """Leave a training half-way, keep one half-way, break one off in a step, in this thread or another."""
     model = make("v4")
     abandoned = [train(model, objective, PLAN) for _ in range(2)]
     for steps in [*abandoned, *abandoned]:
@@ -347,7 +347,7 @@ def test_trainings_of_one_model_may_take_turns_whoever_gave_up(make, objective: 
 
 @pytest.mark.parametrize("version", ["v1", "v4", "v6", "v7"])
 def test_a_model_too_small_for_a_text_is_refused(task, version: str) -> None:
-    """A character that stands in the validation text alone is enough."""
+    """Leave one character to the validation text alone, which is enough."""
     objective = task(version)
     last = int(max(objective.train.max(), objective.val.max()))
     small = build(version, ModelConfig(last, BLOCK, n_layer=1, n_head=2, n_embd=16))

@@ -23,7 +23,7 @@ from babygpt.training.saved_run import SavedRun, go_on, training_state
 
 @pytest.fixture
 def make(small_corpus: Corpus, tmp_path: Path) -> Callable[..., SavedRun]:
-    """A run of v4 of eight steps, validated every other, from its beginning or from where it was saved."""
+    """Start a run of v4 of eight steps, validated every other, or resume it from its file."""
 
     def fresh(objective: NextToken | None = None, name: str = "run") -> SavedRun:
         torch.manual_seed(0)
@@ -41,7 +41,7 @@ def make(small_corpus: Corpus, tmp_path: Path) -> Callable[..., SavedRun]:
 
 @pytest.fixture
 def whole(make) -> SavedRun:
-    """The run as it ends if nothing happens."""
+    """Return the run as it ends without interruption."""
     run = make(name="whole")
     assert run.train(save_every=2)
     return run
@@ -121,7 +121,7 @@ def test_ctrl_c_saves_the_step_it_came_in(make, whole, small_corpus: Corpus, pre
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    """As under nohup."""
+    """Ignore it, as under nohup."""
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         with deferred_signals() as noted:
@@ -161,7 +161,7 @@ def test_weights_that_a_step_has_ruined_do_not_take_the_place_of_good_ones(make)
 
 
 def test_steered_numbers_that_are_no_weights_come_back(make) -> None:
-    """theta of RoPE is a plain float, which no state_dict holds."""
+    """Steer theta of RoPE, a plain float, which no state_dict holds."""
     run = make()
     run.training.make_step(lambda step: {"theta": 30.0})
     run.save()

@@ -86,7 +86,7 @@ def build(names: list[str], folder: Path) -> Path:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether the whole book lies in a folder, and nothing that it is made of has changed since."""
+    """Return whether the whole book lies in a folder, and nothing that it is made of has changed since."""
     lessons = " ".join(path.stem for path in pick(ROOT / "notebooks", ()))
     made = folder / MADE
     return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"
@@ -107,7 +107,9 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
     for lesson in ran:
         write_lesson(lesson, source, pictures, book)
-    write_start(source)
+    start = (BOOK / "index.md").read_text(encoding="utf-8")
+    start = start.replace(RACE, race_html("")).replace(EXPLORER, computed_html(live.rotary().state(), ""))
+    (source / "index.md").write_text(start, encoding="utf-8")
 
 
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
@@ -123,13 +125,6 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     path = source / place
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
-
-
-def write_start(source: Path) -> None:
-    """Write the start page, with two models to train and one explorer."""
-    text = (BOOK / "index.md").read_text(encoding="utf-8").replace(RACE, race_html(""))
-    text = text.replace(EXPLORER, computed_html(live.rotary().state(), ""))
-    (source / "index.md").write_text(text, encoding="utf-8")
 
 
 def megabytes(folder: Path) -> float:

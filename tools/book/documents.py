@@ -41,7 +41,7 @@ class Site:
 
     root   of the repository
     pages  its files that are pages of the book, as paths from the root
-    host   where the other files can be read; None if nobody knows
+    host   where the other files can be read; None if unknown
     """
 
     root: Path

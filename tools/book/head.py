@@ -64,8 +64,7 @@ def fill_head(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
     if page == "404" and base:  # it is shown at any depth
         tags.insert(0, f'<base href="{escape(base)}">')
     context["metatags"] += "\n".join(tags)
-    scripts = context["script_files"]
-    context["script_files"] = [one for one in scripts if not str(one.filename).endswith(UNUSED)]
+    context["script_files"] = [s for s in context["script_files"] if not str(s.filename).endswith(UNUSED)]
 
 
 def draw_card(path: Path) -> None:

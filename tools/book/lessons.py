@@ -1,4 +1,4 @@
-"""Run a notebook for the book, in a fresh kernel: its outputs, and what was recorded meanwhile."""
+"""Runs of notebooks for the book, in fresh kernels: their outputs, and what was recorded meanwhile."""
 
 import hashlib
 import json

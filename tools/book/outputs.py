@@ -1,4 +1,4 @@
-"""Turn what a notebook's cells have shown into what a page without a kernel shows."""
+"""Outputs of a notebook's cells, turned into what a page without a kernel can show."""
 
 import hashlib
 from base64 import b64decode

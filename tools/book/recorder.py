@@ -23,7 +23,7 @@ from tools.book.recording import Recording, record_explorer, record_replay
 
 
 class Recorder:
-    """Notes after each cell what it has shown.
+    """Recorder of the outputs of a notebook's cells.
 
     pictures  the folder for pictures
     views     model id of a live picture's widget -> its recording

@@ -1,4 +1,4 @@
-"""Record what a live picture shows for many positions of its controls: pictures on disk, and which is which.
+"""Recordings of live pictures at many positions of their controls: pictures on disk, and which is which.
 
 The controls that an explorer names in `together` are drawn in all their combinations; the others stand still.
 A picture is cut into its panels, and each panel is stored once, as a small file.

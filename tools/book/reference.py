@@ -167,7 +167,7 @@ def section(name: Name, host: Any = None) -> str:
 
 
 def is_constant(thing: Any) -> bool:
-    """Whether a name stands for a value or the alias of a type, which have no docstring."""
+    """Return whether a name stands for a value or the alias of a type, which have no docstring."""
     return not (inspect.isclass(thing) or inspect.isroutine(thing))
 
 

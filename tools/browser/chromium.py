@@ -31,8 +31,7 @@ def find_chromium() -> str:
         import playwright.sync_api  # noqa: F401
     except ImportError as error:
         raise BadInput("the browser needs playwright: pip install playwright") from error
-    given = os.environ.get(CHROMIUM_VARIABLE)
-    path = given if given else next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    path = os.environ.get(CHROMIUM_VARIABLE) or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if not path or not Path(path).is_file():
         raise BadInput(
             f"no Chromium {f'at {path}' if path else 'on the path'}: install one (Debian: apt install "

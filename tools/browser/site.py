@@ -19,7 +19,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers<
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Answers requests and says nothing about them."""
+    """Request handler that answers without a log."""
 
     def log_message(self, *args: Any) -> None:
         pass
@@ -28,13 +28,12 @@ class Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def serve_folder(folder: Path) -> Iterator[str]:
     """Serve a folder on 127.0.0.1 while the context lasts; yields its address, ending with a slash."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, name="site", daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, name="site", daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
 
 
 def write_explorers(folder: Path, formulas: Sequence[Formula], words: str = "") -> None:

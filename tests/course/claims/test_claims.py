@@ -28,7 +28,7 @@ def verdicts(measured):
 
 
 def test_every_verdict_is_that_of_its_notes_page(verdicts):
-    """The pages are written by `python -m babygpt claims --write docs/notes`, and read by people."""
+    """Read the pages that `python -m babygpt claims --write docs/notes` writes."""
     by_note: dict[str, dict[str, str]] = {}
     for claim, verdict in verdicts:
         by_note.setdefault(claim.note[:3], {})[claim.text] = verdict
@@ -39,7 +39,7 @@ def test_every_verdict_is_that_of_its_notes_page(verdicts):
 
 
 def test_what_needs_no_training_is_decided_for_good(measured):
-    """First letters of the verdicts in the order of the sentences; a dot where trained models decide."""
+    """Compare first letters of the verdicts in the sentences' order; a dot where trained models decide."""
     letters = {claim.note: "" for claim, _ in measured}
     for claim, found in measured:
         letters[claim.note] += "." if found.comparisons else found.verdict[0]
@@ -71,7 +71,7 @@ def test_every_quote_stands_in_its_note():
 
 
 def test_verdicts_are_counted_and_each_fault_once():
-    """By hand: a and b fail by one fault, c by its own; d names a fault and holds."""
+    """Count by hand: a and b fail by one fault, c by its own; d names a fault and holds."""
     rows = {"a": "fails", "b": "fails", "c": "fails", "d": "holds", "e": "depends", "f": "undecided"}
     faults = {"a": "layouts", "b": "layouts", "d": "layouts"}
     made = {t: Claim("n", t, lambda: Finding("holds", 0.0, ""), fault=faults.get(t, "")) for t in rows}
@@ -80,7 +80,7 @@ def test_verdicts_are_counted_and_each_fault_once():
 
 
 def test_only_trained_models_leave_a_claim_undecided_and_luck_would_decide_none(measured):
-    """As docs/notes/README.md says: of fewer than 35 comparisons of equal models it decides fewer than 1."""
+    """Check a sentence of docs/notes/README.md: fewer than 1 of 35 comparisons of equal models is decided."""
     assert {found.verdict for _, found in measured} <= set(VERDICTS)
     assert [c.text for c, found in measured if found.verdict == "undecided" and not found.comparisons] == []
     assert 0 < sum(found.comparisons for _, found in measured) < 35
@@ -99,7 +99,7 @@ def test_readings_are_combined(parts):
 
 
 def test_an_effect_is_negligible_if_it_is_decided_below_what_counts():
-    """Even where it is above 0 from every seed; three seeds decide nothing."""
+    """Include effects above 0 from every seed; three seeds decide nothing."""
     assert negligible([0.001, 0.002, 0.003, 0.001, 0.002, 0.004]) == "holds"
     assert negligible([-0.03, 0.0, 0.01, -0.02, 0.015, -0.01]) == "holds"
     assert negligible([0.1, 0.12, 0.09, 0.11, 0.1, 0.13]) == "fails"

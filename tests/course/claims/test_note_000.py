@@ -28,13 +28,13 @@ def test_the_scope_of_trained_claims_is_that_of_the_stored_runs():
 
 
 def test_multiplications_are_those_on_paper():
-    """Gate: one for each of q, k, score. RoPE: two, two, one. Quadrature: two, two, and twice the score."""
+    """Count for q, k and score: gate 1, 1, 1; RoPE 2, 2, 1; quadrature 2, 2, and twice the score."""
     encodings = (GatesLast(32), Rotary(32), Quadrature(32), LearnedPhase(1, 32))
     assert [claims.multiplications(encoding) for encoding in encodings] == [3, 5, 6, 6]
 
 
 def test_the_product_errs_by_the_cosine_of_half_the_phase_where_waves_are_fast():
-    """sin φ over 2 sin(φ/2); and where a wave stands still, the product is exact."""
+    """Expect sin φ over 2 sin(φ/2); where a wave stands still, the product is exact."""
     product, without = claims.phase_errors(0.3)
     assert float((product / without)[0].sqrt()) == pytest.approx(math.cos(0.15), abs=0.02)
     assert float((product / without)[-1].sqrt()) < 0.05
@@ -88,7 +88,7 @@ def test_it_could_come_out_otherwise(monkeypatch, claim, name, other, verdict):
     [(1.9, "holds"), (2.01, "holds"), (2.018, "undecided"), (2.2, "depends"), (3.0, "fails"), (3.3, "fails")],
 )
 def test_gates_against_rope(monkeypatch, tmp_path, gates, verdict):
-    """As good; nearly as good; better than no code at all; or not even that. Three seeds decide none."""
+    """Plant losses: as good, nearly as good, better than no code, not even that. Three seeds decide none."""
     losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))
     for seeds, expected in ((6, verdict), (3, "undecided")):

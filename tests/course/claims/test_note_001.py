@@ -30,7 +30,7 @@ def test_the_terms_switch_where_they_are_equal():
 
 
 def test_a_matching_key_gets_the_share_that_softmax_by_hand_gives_it():
-    """With RoPE and the kernel written out, for one text."""
+    """Write out RoPE and the kernel for one text."""
     q, k = note_001.random_heads(7, 1)
     q, k = q[0, 0].double(), k[0, 0].double()
     k[2] = q[6]
@@ -43,7 +43,7 @@ def test_a_matching_key_gets_the_share_that_softmax_by_hand_gives_it():
 
 
 def test_the_shortened_code_is_the_notes():
-    """Against the note's own class, if its text is at hand: with as many tokens as channels it runs."""
+    """Compare with the note's own class, if its text is at hand; it runs with as many tokens as channels."""
     note = Path(__file__).parents[3].parent / "shared/source-notes" / note_001.NOTE
     if not note.exists():
         pytest.skip("the source notes are not at hand")

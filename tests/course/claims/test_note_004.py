@@ -11,7 +11,7 @@ def test_the_counts_miss_the_bias_of_the_head():
 
 
 def test_v1_and_v2_are_read_alike():
-    """By either reading: both give the sentences other probabilities, and neither sees who stood before."""
+    """Try both readings: both give the sentences other probabilities, and neither sees the earlier name."""
     kinds = (claims.BagOfTokens, claims.BagWithPositions)
     v1, v2 = (claims.tells_sentences_apart(kind, True) for kind in kinds)
     assert v1.verdict == v2.verdict == "depends"

@@ -76,7 +76,7 @@ OTHERWISE = [  # claim, stored runs, verdict
 
 @pytest.mark.parametrize(("claim", "runs", "verdict"), OTHERWISE)
 def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, runs, verdict):
-    """With the same numbers from three seeds nothing that rests on them is decided."""
+    """Expect the same numbers from three seeds to decide nothing that rests on them."""
     monkeypatch.setattr(note_002, "stored_results", lambda _="": {"runs": runs})
     assert claim.measure().verdict == verdict
     few = {name: {key: seeds[:3] for key, seeds in found.items()} for name, found in runs.items()}

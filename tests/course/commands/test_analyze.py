@@ -19,7 +19,7 @@ def test_orthogonal_codes_are_perfectly_conditioned() -> None:
 
 
 def test_opposite_codes_are_the_most_similar_pair_there_is() -> None:
-    """Whose cosine, -1, must not lose against a branch and itself."""
+    """Find their cosine, -1: it must not lose against a branch and itself."""
     numbers = code_numbers(torch.tensor([[1.0, 0], [-1, 0]]))
     assert numbers["cosine of the two most similar branches"] == -1
 
@@ -40,7 +40,7 @@ def test_branch_0_meets_the_powers_of_two(n: int) -> None:
 
 @pytest.mark.parametrize("stride", [1, 128, 4096])
 def test_fourier_and_turned_ones_are_equally_alike_on_equal_frequencies(stride: int) -> None:
-    """cos a cos b + sin a sin b = cos(a - b), whichever way it is made; a rotated (1, 1) is sqrt 2 longer."""
+    """Use cos a cos b + sin a sin b = cos(a - b) for both codes; a rotated (1, 1) is sqrt 2 longer."""
     codes = branch_codes(32, 10_000.0, stride, 8)
     ours, theirs = (cosines(code.double()) for code in codes.values())
     assert torch.allclose(ours, theirs, atol=1e-5)
@@ -50,7 +50,7 @@ def test_fourier_and_turned_ones_are_equally_alike_on_equal_frequencies(stride: 
 
 
 def test_a_whole_key_of_2d_rope_is_alike_as_half_its_pairs_say() -> None:
-    """Half of a head's pairs turn with the branch, by the frequencies of a head of half the width."""
+    """Turn half of a head's pairs with the branch, by the frequencies of a head of half the width."""
     c = code_numbers(branch_codes(16, 10_000.0, 128, 2)["2-D RoPE"])["cosine of branches 0 and 1"]
     encoding, positions = Rotary2D(32, stride=128), Positions(torch.zeros(2), torch.tensor([0, 1]))
     key, _ = encoding.transform_qk(*torch.ones(2, 1, 1, 2, 32), positions)
@@ -71,7 +71,7 @@ def printed_numbers(run):
 
 
 def test_its_options_by_hand(printed_numbers):
-    """Width 2: the angle between neighbours is the stride itself, one radian."""
+    """Use width 2: the angle between neighbours is the stride itself, one radian."""
     numbers = printed_numbers("--width", 2, "--stride", 1, "--branches", 2)
     assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
     assert numbers["2-D RoPE, branch pairs: cosine of branches 0 and 1"] == "0.5403"

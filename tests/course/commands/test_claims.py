@@ -9,7 +9,7 @@ from babygpt_course.studies.paired import RULE
 
 @pytest.fixture
 def two_notes(monkeypatch):
-    """Three claims of two notes, of which two fail by one fault."""
+    """Return three claims of two notes, of which two fail by one fault."""
     monkeypatch.setattr(
         package,
         "CLAIMS",
@@ -52,7 +52,7 @@ def test_a_note_that_is_none_is_refused(run, refused, two_notes):
 
 
 def test_a_new_claim_joins_the_table_of_the_claim_before_it(run, two_notes, tmp_path):
-    """The old rows are replaced, by their texts; the text around the tables and other notes' rows stay."""
+    """Replace the old rows by their texts; keep the text around the tables and other notes' rows."""
     heading = "| | the note says |\n|---|---|\n"
     page = tmp_path / "001.md"
     page.write_text(f"First.\n\n{heading}| holds | K falls |\n\nThen.\n\n{heading}| holds | K is gone |\n")

@@ -14,7 +14,7 @@ def brief(small):
 
 @pytest.fixture(scope="module")
 def compared(run, brief, tmp_path_factory):
-    """A finished comparison: where it is, what was typed, and what was printed."""
+    """Run a comparison; return its folder, its command line and its output."""
     folder = tmp_path_factory.mktemp("compared")
     (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
     args = ["compare", "encodings", "--corpus", folder / "text.txt", "--seeds", "1,2", *brief]

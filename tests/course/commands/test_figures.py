@@ -20,7 +20,7 @@ def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_pa
 
 
 def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
-    """No command opens a window. It was a traceback as Matplotlib was imported."""
+    """Run a command with a wrong backend: no command opens a window, and none may fail for it."""
     words = [sys.executable, "-m", "babygpt", "figures", "names", "--redraw", "--folder", str(tmp_path)]
     environment = {**os.environ, "MPLBACKEND": "nonsense"}
     assert subprocess.run(words, env=environment, capture_output=True, check=False).returncode == 0
@@ -28,7 +28,7 @@ def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
 
 
 def test_a_command_leaves_the_environment_of_its_caller_alone(run):
-    """A kernel that a test started after it showed no figures: it had inherited the backend."""
+    """Keep the backend out of the environment: a kernel that inherits it shows no figures."""
     before = dict(os.environ)
     assert run("analyze", "fourier").exit_code == 0
     assert dict(os.environ) == before

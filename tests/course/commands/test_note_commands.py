@@ -30,7 +30,7 @@ def there(tmp_path, monkeypatch):
 
 
 def test_note_000(run, there):
-    """Comparing losses, and then what the first seed's models write: their weights by the note's names."""
+    """Compare losses, then what the first seed's models write; name weights as the note does."""
     shape = "--n-layer 1 --n-head 2 --n-embd 16 --block-size 64 --batch-size 4 --corpus text.txt".split()
     result = run(*COMPARE.split(), *SHORT, *shape)
     assert result.exit_code == 0, result.output

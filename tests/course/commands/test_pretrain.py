@@ -43,7 +43,7 @@ def test_the_stages_of_note_002_run_as_written(run, small, tmp_path, corpus, mon
 
 
 def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monkeypatch):
-    """They say what the note's stages say, but for the folders."""
+    """Expect the note's stages, with other folders."""
     monkeypatch.chdir(tmp_path)
     text = run("pretrain", "--help").output.replace("\\\n", "")
     copied = [line.split()[3:] for line in text.splitlines() if line.startswith("  python -m babygpt pre")]
@@ -61,7 +61,7 @@ def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monk
 
 
 def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path, corpus):
-    """As note 002 writes it; and that it is 200 times smaller than what is usual here is said."""
+    """Expect the note's rate for both optimizers, and a warning that ours is usually 200 times larger."""
     result = pretrain(corpus, tmp_path / "out", "--learning_rate", "1e-4")
     assert "AdamW at 0.0001, Muon at 0.00015, both 0.005 times their defaults" in result.stderr
     plan = checkpoint.load(tmp_path / "out" / "pretrain.safetensors").info["train"]
@@ -73,7 +73,7 @@ def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path
 
 
 def test_a_learnable_code_may_follow_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
-    """It begins as the code that the weights know, so that at first nothing changes; never back."""
+    """Begin a learnable code as the code that the weights know, so that at first nothing changes."""
     still = ["--learning-rate", 1e-12, "--max-branches-per-sample", 2, "--init-weight", pretrained]
     result = pretrain(corpus, tmp_path / "next", "--fpe-learnable", *still)
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""Comparing encodings: nothing that is finished is lost, and what the numbers say is what is told."""
+"""Comparison of encodings: finished runs are never lost, and reports agree with the numbers."""
 
 import json
 import signal
@@ -118,13 +118,13 @@ def test_an_interrupted_comparison_goes_on_with_the_next_run(tmp_path, finished,
 
 
 def untimed(runs):
-    """Runs without what the clock and the folder say."""
+    """Remove what depends on the clock and the folder from runs."""
     left_out = ("seconds_per_step", "minutes", "command")
     return [{name: v for name, v in run.items() if name not in left_out} for run in runs]
 
 
 def weights(at):
-    """Each file's weights, bit by bit."""
+    """Return each file's weights, bit by bit."""
     return {
         path.name: [p.numpy().tobytes() for p in checkpoint.load(path).model.state_dict().values()]
         for path in (at.folder / "weights" / "ablation").iterdir()
@@ -199,7 +199,7 @@ def test_every_denoiser_has_a_name_and_nothing_else_has():
 
 
 def runs(**losses):
-    """Runs with such validation losses, seed after seed."""
+    """Return runs with such validation losses, seed after seed."""
     return [
         {"variant": name, "seed": seed, "val_loss": v, "nelbo": 2 * v, "curve": [[5, v + 1], [10, v]]}
         | {"seconds_per_step": 0.1 * len(name)}

@@ -1,4 +1,4 @@
-"""Reading in order, by counting; stages and what they may begin with."""
+"""Order of reading, by counting; stages and the checkpoints that they may begin with."""
 
 import re
 from itertools import pairwise
@@ -38,7 +38,7 @@ def reading(seed: int = 0, **read: int | bool) -> BranchEpochs:
 
 
 def which(r: BranchEpochs, n: int) -> list[int]:
-    """The numbers of the next n texts."""
+    """Return the numbers of the next n texts."""
     return [int(text[0]) // LENGTH for text in r.texts(n, torch.Generator())]
 
 
@@ -61,7 +61,7 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own() -> None:
 
 
 def test_texts_lie_side_by_side() -> None:
-    """The last token of one is the first of the next: it was the target that was left over."""
+    """Expect the last token of one text to be the first of the next: it was the target left over."""
     texts = sorted(reading().texts(TEXTS, torch.Generator()).tolist())
     assert all(one[-1] == other[0] for one, other in pairwise(texts))
     assert [t for text in texts for t in text[:-1]] == list(range(LENGTH * TEXTS))
@@ -79,7 +79,7 @@ def test_slices_are_read_in_turn() -> None:
 @pytest.mark.parametrize("by_samples", [False, True])
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 2), (1, 4)])
 def test_so_many_steps_read_so_many_epochs(slices: int, by_samples: bool, low: int, high: int) -> None:
-    """No batch too few and none too many, also where the numbers of branches are drawn."""
+    """Read no batch too few and none too many, also where the numbers of branches are drawn."""
     numbers = {"min_branches_per_sample": low, "max_branches_per_sample": high, "branch_slice_count": slices}
     r = reading(epochs=3, batch_size=4, batch_by_samples=by_samples, branch_loop_all=True, **numbers)
     cut_short = reading(epochs=3, batch_size=4, batch_by_samples=by_samples, max_steps=2)
@@ -126,7 +126,7 @@ def as_checkpoint(stage: Stage) -> Checkpoint:
 
 @pytest.mark.parametrize("slices", [1, 3])
 def test_a_reader_goes_on_where_it_stood(small_corpus: Corpus, slices: int) -> None:
-    """Over the ends of epochs and of slices, with as many branches as it would have drawn."""
+    """Cross the ends of epochs and of slices, with as many branches as it would have drawn."""
     flags = {"batch_size": 7, "min_branches_per_sample": 1, "max_branches_per_sample": 3, "max_steps": None}
     flags |= {"epochs": 3, "branch_slice_count": slices, "branch_loop_all": True}
     whole = small(small_corpus, **flags)
@@ -167,7 +167,7 @@ def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(tmp_path: Path, small_corpus: Corpus):
-    """A band of frequencies can be chosen in Python, and not by a flag."""
+    """Set a band of frequencies in Python, which no flag can do."""
     stage = small(small_corpus)
     stage.options["band"] = 8
     checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(stage))

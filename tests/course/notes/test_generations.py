@@ -1,4 +1,4 @@
-"""Comparing what models write: the same prompts for all, and right numbers."""
+"""Comparison of written texts: the same prompts for all models, and right numbers."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def corpus():
 
 @pytest.fixture
 def models(corpus, wake):
-    """Two that were never trained, but whose answers depend on everything."""
+    """Return two untrained models whose answers depend on everything."""
     shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
     return {
         name: Checkpoint(f"v7-{name}", wake(build(f"v7-{name}", shape)), corpus.tokenizer)

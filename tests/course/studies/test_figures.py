@@ -65,7 +65,7 @@ def test_a_study_that_trains_is_stored_from_six_seeds_with_its_hardware_and_the_
 
 
 def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
-    """A whole study, side by side and in turn: the same numbers, and nothing left but picture and numbers."""
+    """Run a study in parallel and in turn: the same numbers, and nothing left but picture and numbers."""
     measure = partial(measure_names, scale=QUICK)
     monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
     threads = torch.get_num_threads()

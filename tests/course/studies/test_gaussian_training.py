@@ -136,7 +136,7 @@ def test_a_distance_below_zero_is_refused(awake):
 
 
 def test_hiding_keeps_the_precision_of_a_float64_model(awake, text):
-    """At 64 tokens: attention's kernel for shorter texts happens to convert a float32 mask."""
+    """Use 64 tokens: for shorter texts attention's kernel happens to convert a float32 mask."""
     model, idx = awake("v4", block_size=64), text(2, 64)
     single = short_sighted(model, 2)(idx)
     torch.testing.assert_close(short_sighted(model.double(), 2)(idx).float(), single, atol=1e-4, rtol=1e-3)

@@ -36,7 +36,7 @@ def test_true_texts_are_right_and_begin_a_tale(corpus):
 
 
 def test_each_wrong_sentence_and_tale_is_counted(corpus):
-    """Two tales of which the first has its answer exchanged: its sentences are right, and it is not."""
+    """Exchange the answer of the first of two tales: its sentences are right, and the tale is not."""
     a, b, c = corpus.grammar.words["name"][:3]
     verb = corpus.grammar.words["verb"][0]
     text = f"\n{a} {verb} {b}. who {verb}? {c}.\n{a} {verb} {b}. who {verb}? {a}.\nwho who? "
@@ -64,7 +64,7 @@ class Stubborn(LanguageModel):
 
 
 def test_guesses_are_counted_at_masked_characters_only(corpus):
-    """A model that always says the most frequent character is right as often as the control."""
+    """Compare with the control: a model that always gives the most frequent character is right as often."""
     often = int(corpus.train.mode().values)
     model = Stubborn(ModelConfig(corpus.tokenizer.vocab_size, 64), Encoding())
     bias = torch.zeros(model.config.vocab_size).index_fill(0, torch.tensor(often), 9.0)

@@ -31,7 +31,7 @@ def test_fine_tuning_leaves_the_trained_model_alone() -> None:
 
 
 def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything else at the new length, with as many characters a step."""
+    """Train everything else at the new length, with as many characters a step."""
     seen = {}
 
     def spy(steps, total, title):

@@ -41,7 +41,7 @@ def test_a_stretched_model_reads_alike_with_a_cache(v4: Transformer, text, metho
 
 
 def test_interpolation_reads_every_second_position(v4: Transformer, text) -> None:
-    """At factor 2, tokens at positions 0, 2, 4, ... are what positions 0, 1, 2, ... were."""
+    """Compare at factor 2: positions 0, 2, 4, ... equal the former positions 0, 1, 2, ..."""
     idx = text(2, BLOCK)
     apart = Positions(2 * torch.arange(BLOCK))
     torch.testing.assert_close(stretched(v4, "interpolation", 2)(idx, apart), v4(idx), rtol=0, atol=1e-5)
@@ -49,7 +49,7 @@ def test_interpolation_reads_every_second_position(v4: Transformer, text) -> Non
 
 @pytest.mark.parametrize("factor", [4, 1.1])
 def test_a_version_loads_a_stretched_model(v4: Transformer, text, factor: float) -> None:
-    """`v4-yarn` in the stretched window finds the trained window, also if the new one was rounded down."""
+    """Find the trained window of `v4-yarn`, also if the stretched window was rounded down."""
     model = stretched(v4, "yarn", factor)
     made = build("v4-yarn", model.config, factor=factor)
     made.load_state_dict(model.state_dict())

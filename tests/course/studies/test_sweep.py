@@ -57,7 +57,7 @@ def runs_of(calls, stop_at=None):
 
 @pytest.fixture
 def partial(tmp_path):
-    """The file of a study that was stopped after two of its four runs."""
+    """Write the file of a study that was stopped after two of its four runs."""
     path = tmp_path / "kept.json"
     with pytest.raises(KeyboardInterrupt):
         sweep(["a", "bb"], [1, 2], runs_of([], stop_at=("a", 2)), keep_runs(path))
@@ -80,7 +80,7 @@ def test_runs_of_other_code_are_refused_and_left_alone(partial, monkeypatch):
 
 
 def test_the_digest_covers_both_packages(monkeypatch):
-    """A change of the training loop makes other numbers, as a change of a study does."""
+    """Change the training loop: this makes other numbers, as a change of a study does."""
     read = []
     monkeypatch.setattr(module.Path, "read_bytes", lambda path: read.append(path.as_posix()) or b"")
     module.code_digest.__wrapped__()

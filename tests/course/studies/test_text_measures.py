@@ -9,7 +9,7 @@ from babygpt_course.studies.text_measures import distinct, repeated, words
 
 
 def test_grams_by_hand():
-    """abab has the pairs ab, ba, ab."""
+    """Count the pairs of abab: ab, ba, ab."""
     assert distinct("abab", 1) == 2 / 4
     assert distinct("abab", 2) == 2 / 3
     assert repeated("abab", 2) == 2 / 3

@@ -18,7 +18,7 @@ from babygpt_course.studies.workers import cluster, processes
 
 @pytest.fixture(params=["processes", "jobs"])
 def two(request, tmp_path, monkeypatch):
-    """Two workers: processes of this machine, or jobs that submitit's local executor starts."""
+    """Return two workers: processes of this machine, or jobs that submitit's local executor starts."""
     if request.param == "processes":
         return processes(2)
     submitit = pytest.importorskip("submitit")
