@@ -18,7 +18,7 @@
 # 3. see why a bound is not a loss,
 # 4. read the board: losses, answers, longer windows, cost.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, about MINUTES minutes to read and guess; the exercises about 20 more, and 25 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, about 30 minutes to read and guess; the exercises about 20 more, and 25 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean, stdev
@@ -47,9 +47,9 @@ explore_ladder(results)
 # %% [markdown]
 # Each row is a model, and each dot is one run of it: its [loss](../docs/glossary.md#loss) minus the loss of v4 from the same seed. The bar is the mean. Choose another **column**, or another model to be **compared with**.
 #
-# v3 is the sinusoid, and v4 is RoPE. v5 has a trained Gaussian [kernel](../docs/glossary.md#kernel), and *v5 fixed* an untrained one. v6 reads parallel texts, *learned* has a table of positions, and [*nope*](../docs/glossary.md#nope) has no code.
+# v3 is the sinusoid, and v4 is RoPE. v5 has a trained Gaussian [kernel](../docs/glossary.md#kernel), *v5 fixed* an untrained one, and *learned* a table of positions. v6 was trained on one to four texts at once and reads one here. [*nope*](../docs/glossary.md#nope) has no code.
 #
-# Four dots of v3 lie left of the line, and two lie right of it. Is the sinusoid better than RoPE?
+# Three dots of v3 lie left of the line, one on it, and two right of it. Is the sinusoid better than RoPE?
 #
 # All models have one [learning rate](../docs/glossary.md#learning-rate), which was tuned for none. A model that is behind may need another rate; we have not measured that.
 #
@@ -152,7 +152,7 @@ cells = [
 Table(("loss (nats)", *map(str, results["seeds"]), "mean", "standard deviation"), cells, stable=9)
 
 # %% [markdown]
-# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the differences spread about as much as those of unpaired runs. In an exercise of lesson 06 it is, and pairs help a lot. They cost nothing.
+# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the differences spread about as much as those of unpaired runs. Yet pairs cost nothing, and in an exercise of lesson 06 they help a lot.
 #
 # All six differences have one sign. Is that proof?
 
@@ -173,13 +173,13 @@ one_sign = mean(min(some) > 0 or max(some) < 0 for some in luck)
 one_sign_guess.compare(100 * one_sign)
 
 # %% [markdown]
-# Six coins all fall on one side in 2 of 64 cases, and three coins in 2 of 8. So "lower in every seed" is weak evidence with three seeds. Our rule has three conditions:
+# Six coins all fall on one side in 2 of 64 cases, and three coins in 2 of 8. So three seeds of one sign are weak evidence. Our rule has three conditions:
 #
 # 1. There are at least **six** paired seeds.
 # 2. All differences have **one sign**.
 # 3. Their mean is **far from zero**: further than luck takes it in 95 of 100 cases.
 #
-# For the third condition we need the [standard error](../docs/glossary.md#standard-error): the standard deviation of the differences, divided by √6. Student computed the limit for few samples: 2.57 standard errors if there are six. `critical_t` returns it.
+# The third condition needs the [standard error](../docs/glossary.md#standard-error): the standard deviation of the differences, divided by √6. Student computed the limit for few samples: 2.57 standard errors if there are six. `critical_t` returns it.
 
 # %%
 error = stdev(gaps) / len(gaps) ** 0.5
@@ -196,7 +196,7 @@ print(f"equal models: one sign in {one_sign:.1%} of all cases, decided in {decid
 #
 # Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models make 55 pairs, so luck would decide one or two. We therefore trained nine models again, from six other seeds. *Confirmed* means that these give the same verdict. They confirm this pair (0.04 nats).
 #
-# A decided difference may be too small to matter. We count an effect from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
+# A decided difference may be too small to matter: an effect counts from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
 
 # %%
 spread = stdev(paired_differences(results, "v3", "v4"))
@@ -206,7 +206,7 @@ print(f"v3 minus v4: standard deviation {spread:.3f}, so six seeds decide a mean
 print(f"by the third condition a mean of 0.01 would need {needed} seeds")
 
 # %% [markdown]
-# And 26 such differences hardly ever have one sign. **Our rule sees only differences that are large beside the spread between seeds.**
+# And 26 such differences hardly ever have one sign. So **our rule sees only differences that are large beside the spread between seeds.**
 #
 # ## A bound is not a loss
 #
@@ -279,7 +279,7 @@ for name, side in sides.items():
 Table(("minus v4 (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
-# Luck may take a mean of six as far as ±. **The sinusoid, RoPE, the fixed kernel, v6 and ALiBi are undecided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
+# ± is as far as luck may take a mean of six. **The sinusoid, RoPE, the fixed kernel, v6 and ALiBi are undecided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
 #
 # *Undecided* does not mean *equal*. v6 may be 0.05 nats below RoPE or 0.07 above it.
 #
@@ -319,7 +319,7 @@ rows = []
 for name, sets in both.items():
     if None not in sets[0]["past"]:
         changes = [each["past"] for each in sets]
-        rows.append((name, *(text for x in changes for text in (f"{mean(x) + 0:+.2f}", decided_side(x)))))
+        rows.append((name, *(text for x in changes for text in (f"{round(mean(x), 2) + 0:+.2f}", decided_side(x)))))
 Table(("change (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
@@ -347,9 +347,9 @@ Table(heading, rows, stable=4)
 # %% [markdown]
 # Inside the window PoPE and v7's gates are undecided beside RoPE. Outside, PoPE's bound rises least and v7's most. The numbers at 1× did not show this.
 #
-# ## What an encoding costs
+# ## How much does an encoding cost?
 #
-# It costs few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, and 64 rows of 96 numbers for a learned table. PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, with the weaving of its texts. The other models with attention have 0.93 to 1.04, which we do not rank, since other work ran on the machine.
+# Few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, 64 rows of 96 for a learned table. PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, with the weaving of its texts. The other models with attention have 0.93 to 1.04, which we do not rank, since other work ran on the machine.
 #
 # **So which encoding is better?** After 600 steps at this size, none in everything. Inside the window four are undecided, from two sets of seeds. Beyond it the Gaussians, ALiBi and PoPE lose little. Whether they *remember* is another question, which [lesson 10](10_beyond_the_window.ipynb) asks.
 #
@@ -476,7 +476,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Three runs at 100% and three at 50% have this mean, and none is near it. The error in *c* describes numbers that scatter around their mean.
+# **a.** Three runs at 100% and three at 50% have this mean, and none is near it. *c* describes numbers that scatter around their mean.
 #
 # </details>
 #
@@ -488,7 +488,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** A long window has a smaller share of hard first characters. The means of *a* are taken over different characters.
+# **c.** A long window has a smaller share of hard first characters. *a* takes means over different characters.
 #
 # </details>
 #
@@ -500,19 +500,19 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Text that a model does not read can neither confuse nor help it. *c* is wrong: all were measured on the same characters.
+# **a.** Text that a model does not read can neither confuse nor help it. Against *c*: the characters were the same.
 #
 # </details>
 
 # %% [markdown]
 # ## Further reading
 #
-# - [The Probable Error of a Mean](https://doi.org/10.1093/biomet/6.1.1): Student 1908, on how far the mean of a few samples may be off.
+# - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): how far the mean of a few samples may be off.
 # - [Bouthillier et al. 2021](https://arxiv.org/abs/2103.03098): what varies from run to run besides the seed.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings, and none at all, on tasks longer than in training.
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings, and none, on longer tasks than in training.
 # - [Gopalakrishnan et al. 2025](https://arxiv.org/abs/2509.10534): PoPE, whose authors report that it reads further.
 
 # %% [markdown]
 # ## What comes next
 #
-# Before you compare losses, test what an encoding promises. The museum shows models whose loss falls although something is wrong with their positions. → [09 · The museum of bugs](09_museum_of_bugs.ipynb)
+# The museum shows models whose loss falls although something is wrong with their positions. → [09 · The museum of bugs](09_museum_of_bugs.ipynb)
