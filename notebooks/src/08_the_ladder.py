@@ -45,13 +45,32 @@ rivals = {"v3": "the sinusoid", "v4": "RoPE", "v5 fixed": "the fixed kernel", "a
 explore_ladder(results)
 
 # %% [markdown]
-# Each row is a model, and each dot is one run of it: its [loss](../docs/glossary.md#loss) minus the loss of v4 from the same seed. The bar is the mean. Choose another **column**, or another model to be **compared with**.
+# Each row is a model, and each dot one run: its [loss](../docs/glossary.md#loss) minus the loss of v4 from the same seed. The bar is the mean. Choose another **column**, or another model to be **compared with**.
 #
 # v3 is the sinusoid, and v4 is RoPE. v5 has a trained Gaussian [kernel](../docs/glossary.md#kernel), *v5 fixed* an untrained one, and *learned* a table of positions. v6 was trained on one to four texts at once and reads one here. [*nope*](../docs/glossary.md#nope) has no code.
 #
 # Three dots of v3 lie left of the line, one on it, and two right of it. Is the sinusoid better than RoPE?
 #
 # All models have one [learning rate](../docs/glossary.md#learning-rate), which was tuned for none. A model that is behind may need another rate; we have not measured that.
+#
+# ## Three ways to measure a model
+#
+# Suppose a model has read *ada chased ben. who chased ben?* and a space, and gives the letters of both names these probabilities:
+
+# %%
+letters = {"ada": [0.7, 0.4, 0.9], "ben": [0.2, 0.9, 0.9]}
+rows = []
+for name, p in letters.items():
+    loss = -np.log(p).mean()
+    rows.append((name, " · ".join(map(str, p)), f"{np.prod(p):.3f}", f"{loss:.2f}"))
+Table(("name", "its letters", "the whole name", "loss (nats per letter)"), rows, stable=4)
+
+# %% [markdown]
+# - The **loss** is the mean of −log p over the letters that come. For *ada* it is (0.36 + 0.92 + 0.11) / 3 = 0.46 [nats](../docs/glossary.md#nats). The board takes text that was not used in training.
+# - **Right answers**: of two names, the right one is likelier. Here 0.252 is more than 0.162.
+# - **Whole names**: the model writes, always the likeliest letter. If *n* has 0.5 after *a*, and *d* has 0.4, it writes *an*, and the name is wrong.
+#
+# So a model can prefer the right name and not write it.
 #
 # ## Train two of the models
 #
@@ -90,25 +109,6 @@ for name, version, options in (("v4", "v4", {}), ("v5 fixed", "v5", {"learnable"
 
 # %% [markdown]
 # The dashboards show the loss and the right answers to 24 questions (chance: 50%). Watch at which step each model begins to answer, and read on.
-#
-# ## Three ways to measure a model
-#
-# Suppose a model has read *ada chased ben. who chased ben?* and a space, and gives the letters of both names these probabilities:
-
-# %%
-letters = {"ada": [0.7, 0.4, 0.9], "ben": [0.2, 0.9, 0.9]}
-rows = []
-for name, p in letters.items():
-    loss = -np.log(p).mean()
-    rows.append((name, " · ".join(map(str, p)), f"{np.prod(p):.3f}", f"{loss:.2f}"))
-Table(("name", "its letters", "the whole name", "loss (nats per letter)"), rows, stable=4)
-
-# %% [markdown]
-# - The **loss** is the mean of −log p over the letters that come. For *ada* it is (0.36 + 0.92 + 0.11) / 3 = 0.46 [nats](../docs/glossary.md#nats). The board takes text that was not used in training.
-# - **Right answers**: of two names, the right one is likelier. Here 0.252 is more than 0.162.
-# - **Whole names**: the model writes, always the likeliest letter. If *n* has 0.5 after *a*, and *d* has 0.4, it writes *an*, and the name is wrong.
-#
-# So a model can prefer the right name and not write it. Now your two models:
 
 # %% tags=["answer", "nbval-ignore-output"]
 records = {name: run.result() for name, run in runs.items()}
@@ -135,7 +135,7 @@ Table(("letter", "p by v4", "likeliest", "p by v5 fixed", "likeliest"), rows, st
 # %% [markdown]
 # Above the table is the climb from chance to right answers. In the table, look for letters that are not the likeliest: there the model would write another name.
 #
-# Our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. Stopped at step 200, one of the two may answer and the other not. From another seed it may be the other way round.
+# Our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one of the two may answer and the other not, and with another seed the other way round.
 #
 # ## Compare pairs
 #
@@ -192,9 +192,9 @@ decided = mean(decided_side(some) != "undecided" for some in luck)
 print(f"equal models: one sign in {one_sign:.1%} of all cases, decided in {decided:.1%}")
 
 # %% [markdown]
-# All three hold: v5 is *above* v5 fixed. If one fails, the verdict is [undecided](../docs/glossary.md#undecided).
+# All three hold: v5 is *above* v5 fixed. If one fails, as for v3 beside v4, the verdict is [undecided](../docs/glossary.md#undecided).
 #
-# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models make 55 pairs, so luck would decide one or two. We therefore trained nine models again, from six other seeds. *Confirmed* means that these give the same verdict. They confirm this pair (0.04 nats).
+# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models make 55 pairs, so luck would decide one or two. We therefore trained nine models again, from six other seeds. *Confirmed* means that these give the same verdict. They confirm this pair, by 0.04 nats.
 #
 # A decided difference may be too small to matter: an effect counts from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
 
@@ -217,8 +217,8 @@ print(f"by the third condition a mean of 0.01 would need {needed} seeds")
 # %%
 try:
     paired_differences(results, "v7", "v4")
-except ValueError as error:
-    print(error)
+except ValueError as refusal:
+    print(refusal)
 
 # %% [markdown]
 # You can compare their right answers. A model that fills in chooses the name with the lower bound.
@@ -271,15 +271,15 @@ display(
 # %%
 rows = []
 for name, side in sides.items():
-    gaps = paired_differences(results, name, "v4")
-    margin = critical_t(len(gaps)) * stdev(gaps) / len(gaps) ** 0.5
+    minus = paired_differences(results, name, "v4")
+    margin = critical_t(len(minus)) * stdev(minus) / len(minus) ** 0.5
     again = paired_differences(fresh, name, "v4") if name in fresh["board"] else None
     others = (f"{mean(again):+.3f}", decided_side(again)) if again else ("–", "–")
-    rows.append((name, f"{mean(gaps):+.3f} ± {margin:.3f}", side, *others))
+    rows.append((name, f"{mean(minus):+.3f} ± {margin:.3f}", side, *others))
 Table(("minus v4 (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
-# ± is as far as luck may take a mean of six. **The sinusoid, RoPE, the fixed kernel, v6 and ALiBi are undecided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
+# Luck may take a mean of six as far as the number behind ±. **The sinusoid, RoPE, the fixed kernel, v6 and ALiBi are undecided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
 #
 # *Undecided* does not mean *equal*. v6 may be 0.05 nats below RoPE or 0.07 above it.
 #
@@ -310,7 +310,7 @@ Table(("model", "answers, of 6 seeds", "of 6 others", "best whole names", "of 6 
 #
 # ## Longer than trained
 #
-# In windows four times as long the fixed kernel loses 0.44 nats, and 0.53 in those of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean falls in any case.
+# In windows four times as long the fixed kernel loses 0.442 nats, and 0.535 in those of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean falls in any case.
 #
 # For a fair comparison we predict **the same characters twice**: from everything before them, up to 255 characters, and from the last 64 alone.
 
@@ -319,7 +319,9 @@ rows = []
 for name, sets in both.items():
     if None not in sets[0]["past"]:
         changes = [each["past"] for each in sets]
-        rows.append((name, *(text for x in changes for text in (f"{round(mean(x), 2) + 0:+.2f}", decided_side(x)))))
+        rows.append(
+            (name, *(text for x in changes for text in (f"{round(mean(x), 2) + 0:+.2f}", decided_side(x))))
+        )
 Table(("change (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
@@ -327,7 +329,7 @@ Table(("change (nats)", "six seeds", "verdict", "six others", "verdict"), rows, 
 #
 # The best reader could not gain either: no story is longer than a window.
 #
-# The models that fill in we compare with each other, in windows of 256 minus windows of 64:
+# We compare the models that fill in with each other, in windows of 256 minus windows of 64:
 
 # %%
 change = {name: np.subtract(board[name]["4x"], board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
@@ -347,9 +349,9 @@ Table(heading, rows, stable=4)
 # %% [markdown]
 # Inside the window PoPE and v7's gates are undecided beside RoPE. Outside, PoPE's bound rises least and v7's most. The numbers at 1× did not show this.
 #
-# ## How much does an encoding cost?
+# ## What an encoding costs
 #
-# Few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, 64 rows of 96 for a learned table. PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, with the weaving of its texts. The other models with attention have 0.93 to 1.04, which we do not rank, since other work ran on the machine.
+# An encoding has few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, 64 rows of 96 for a learned table. PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, with the weaving of its texts. The other models with attention have 0.93 to 1.04, which we do not rank, since other work ran on the machine.
 #
 # **So which encoding is better?** After 600 steps at this size, none in everything. Inside the window four are undecided, from two sets of seeds. Beyond it the Gaussians, ALiBi and PoPE lose little. Whether they *remember* is another question, which [lesson 10](10_beyond_the_window.ipynb) asks.
 #
