@@ -31,10 +31,7 @@ def word(gaps, least=6, one_sign=True, ties=False, limit=critical_t, root=2, wor
 
 
 def fair(some):
-    return lambda near, far, least: (
-        longer_answer(near, far, least)[0],
-        some(far.view(near.shape) - near, least),
-    )
+    return lambda *given: (longer_answer(*given)[0], some(given[1].view(given[0].shape) - given[0], given[2]))
 
 
 class Peeks(Encoding):
@@ -63,11 +60,18 @@ VERDICT_MISTAKES = [
     ("theirs minus ours", partial(verdict, sign=-1), [MEAN], "Ours minus theirs"),
     ("not a sample", partial(verdict, deviation=pstdev), [DEVIATION], "n − 1"),
     ("not in pairs", partial(verdict, both=True), [DEVIATION], "no seed in common"),
-    ("sorted, so that pairs are lost", lambda a, b: verdict(sorted(a), sorted(b)), [DEVIATION, WORD]),
+    ("sorted", lambda a, b: verdict(sorted(a), sorted(b)), [DEVIATION, WORD], "Do not sort"),
     ("one sign is enough", partial(verdict, limit=lambda n: 0.0), [WORD], "2.20 standard errors from zero"),
     ("the mean is enough", partial(verdict, one_sign=False), [WORD], "both signs"),
     ("few seeds decide", partial(verdict, least=2), [WORD], "Fewer than six"),
     ("more than six seeds", partial(verdict, least=7), [WORD], "9.03 standard errors"),
+    ("a seed too many", partial(verdict, limit=lambda n: critical_t(n + 1)), [WORD], "2.50 standard errors"),
+    (
+        "small effects do not count",
+        lambda *two: verdict(*two, least=6 + 6 * (abs(fmean(two[0]) - fmean(two[1])) < 0.02)),
+        [WORD],
+        "14.70",
+    ),
     ("by the normal distribution", partial(verdict, limit=lambda n: 1.96), [WORD], "more than 2.57"),
     ("one limit for all", partial(verdict, limit=lambda n: critical_t(6)), [WORD], "more than 2.20"),
     ("a seed too few", partial(verdict, limit=lambda n: critical_t(n - 1)), [WORD], "2.65 standard errors"),
@@ -77,7 +81,7 @@ VERDICT_MISTAKES = [
 ]
 LONGER_MISTAKES = [
     ("near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),
-    ("all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, poor"),
+    ("all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, with"),
     ("first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"),
     ("starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
     ("off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"),
