@@ -378,7 +378,6 @@ def test_08_losses_and_cost():
     sides = against(LADDER, "v4")
     level, attending = ("v3", "v5 fixed", "v6", "alibi"), ("v5", "learned", "pope", "nope")
     assert front(LADDER, masks=False) == ["v3", "v4", *level[1:]]
-    assert {sides[name] for name in level} == {"undecided"}
     pairs = combinations((name for name, found in BOARD.items() if not found["masks"]), 2)
     decided = [decided_side(paired_differences(LADDER, one, other)) != "undecided" for one, other in pairs]
     assert (sum(decided), len(decided)) == (38, 55)
