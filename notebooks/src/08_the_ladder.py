@@ -63,18 +63,18 @@ rows = []
 for name, p in letters.items():
     loss = -np.log(p).mean()
     rows.append((name, " · ".join(map(str, p)), f"{np.prod(p):.3f}", f"{loss:.2f}"))
-Table(("name", "its letters", "the whole name", "loss (nats per letter)"), rows, stable=4)
+Table(("name", "p of its letters", "p of the name", "loss (nats per letter)"), rows, stable=4)
 
 # %% [markdown]
 # - The **loss** is the mean of −log p over the letters that come. For *ada* it is (0.36 + 0.92 + 0.11) / 3 = 0.46 [nats](../docs/glossary.md#nats). The board takes text that was not used in training.
-# - **Right answers**: of two names, the right one is likelier. Here 0.252 is more than 0.162.
+# - **Right answers**: the share of questions where the right one of two names is likelier, as here: 0.252 is more than 0.162.
 # - **Whole names**: the model writes, always the likeliest letter. If *n* has 0.5 after *a*, and *d* has 0.4, it writes *an*, and the name is wrong.
 #
 # So a model can prefer the right name and not write it.
 #
 # ## Train two of the models
 #
-# We begin with v4 and *v5 fixed*, from one seed, for half of the steps.
+# We begin with v4 and *v5 fixed*, from one seed, for half the steps.
 
 # %%
 apart = live.predict(
@@ -152,7 +152,7 @@ cells = [
 Table(("loss (nats)", *map(str, results["seeds"]), "mean", "standard deviation"), cells, stable=9)
 
 # %% [markdown]
-# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the differences spread about as much as those of unpaired runs. Yet pairs cost nothing, and in an exercise of lesson 06 they help a lot.
+# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the differences spread about as much as those of unpaired runs. Yet pairs cost nothing, and in an exercise of lesson 06 they help.
 #
 # All six differences have one sign. Is that proof?
 
@@ -253,7 +253,7 @@ print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['se
 Table(COLUMNS, [table_row(results, name) for name in board], stable=9)
 
 # %% [markdown]
-# In the picture a dot is a seed, and a ring is its share of whole names. In the table ≤ marks a bound, and ± is the standard deviation over the seeds. Answers are sorted. *Refuses*: the model has no code for such positions. Speed is a share of v4's.
+# In the picture a dot is a seed, and a ring its share of whole names. In the table ≤ marks a bound, and ± is the standard deviation over the seeds. Answers are sorted. *Refuses*: the model has no code for such positions. Speed is a share of v4's.
 
 # %% tags=["answer"]
 sides = against(results, "v4")
@@ -289,7 +289,7 @@ Table(("minus v4 (nats)", "six seeds", "verdict", "six others", "verdict"), rows
 #
 # ## Who answers?
 #
-# Most dots of the right answers stand near 100% or near 50%. At some step a run learns to look back for the name, and climbs within one or two hundred steps. So a mean may describe no run at all: v6 has four runs at 95% or more and two at chance. We **count the seeds** with nine right answers in ten:
+# Most dots of the right answers stand near 100% or near 50%. At some step a run learns to look back for the name, and climbs within one or two hundred steps. So a mean may describe no run: v6 has four runs at 95% or more and two at chance. We **count the seeds** with nine right answers in ten:
 
 # %%
 attending = ["v4", *(name for name in sides if name in fresh["board"])]
@@ -410,7 +410,7 @@ def longer(near: torch.Tensor, far: torch.Tensor, least: int) -> tuple[float, fl
 ladder.LONGER.check(longer)
 
 # %% [markdown]
-# The last exercise asks for an `Encoding` of your own. Override what you need: `embed` adds to the embeddings, `transform_qk` changes queries and keys, and `score_bias(queries, keys)` returns what is added to the scores, (H, Tq, Tk). `queries.time` and `keys.time` hold the positions, (Tq,) and (Tk,). A subclass of `Rotary` keeps RoPE's rotation. Here is the whole of RoPE:
+# The last exercise asks for an `Encoding` of your own. Override what you need: `embed` adds to the embeddings, `transform_qk` changes queries and keys, and `score_bias(queries, keys)` returns what is added to the scores, (H, Tq, Tk). `queries.time` and `keys.time` hold the positions, (Tq,) and (Tk,). A subclass of `Rotary` keeps RoPE's rotation. RoPE as an example:
 
 # %%
 source(Rotary)
