@@ -5,7 +5,6 @@ from functools import partial
 from statistics import fmean, pstdev, stdev
 
 import numpy as np
-import torch
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
@@ -61,7 +60,6 @@ VERDICT_MISTAKES = [
     ("a seed too many", partial(verdict, limit=lambda n: critical_t(n + 1)), [WORD], "2.50 standard errors"),
     ("small effects do not count", partial(verdict, smallest=0.02), [WORD], "14.70 standard errors"),
     ("right, in NumPy", partial(verdict, deviation=partial(np.std, ddof=1)), []),
-    ("right, in PyTorch", partial(verdict, deviation=lambda gaps: torch.tensor(gaps).double().std()), []),
     ("right, by the rule", lambda a, b: (*verdict(a, b)[:2], WORDS[decided_side(differences(a, b))]), []),
     ("by the normal distribution", partial(verdict, limit=lambda n: 1.96), [WORD], "more than 2.57"),
     ("one limit for all", partial(verdict, limit=lambda n: critical_t(6)), [WORD], "more than 2.20"),
