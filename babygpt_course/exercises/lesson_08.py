@@ -21,7 +21,7 @@ from babygpt.training import train
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
-from babygpt_course.studies.paired import critical_t
+from babygpt_course.studies.paired import critical_t, differences
 
 TASKS = read_tasks("lesson_08")
 
@@ -36,9 +36,9 @@ def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float
 
 
 PARTS = ("the mean difference", "its deviation, over pairs", "the word")
-SPECIMENS = (  # differences in thousandths of a nat; the second condition decides the first five
-    *((-228, -131, -126, -134, -130, -132), (228, 131, 126, 134, 130, 132)),
-    *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28)),
+SPECIMENS = (  # differences in thousandths of a nat; the first six have one sign, and their mean decides
+    *((-228, -131, -126, -134, -130, -132), (8, 9, 7, 11, 10, 8)),
+    *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28), (124, 30, 21, 29, 19, 26)),
     *((148, 17, 17, 20, 21, 10, 23, 18, 9, 8, 15, 25), (-232, -143, -148, -141, -140)),
     *((254, 187, 182), (4, -39, -55, -22, -60, -55, -51, -30), (0, 60, 51, 34, 43, 50, 20)),
 )
@@ -52,8 +52,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
         ours = [b + gap / 1000 for b, gap in zip(theirs, thousandths, strict=True)]
         listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
-        wanted = "three things: mean, deviation, verdict"
-        got = ask_parts(attempt, ours, theirs, what=what, wanted=wanted, number=3)
+        got = ask_parts(attempt, ours, theirs, what=what, wanted="mean, deviation and verdict", number=3)
         want = mean, deviation, word = verdict_answer(ours, theirs)
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
@@ -62,6 +61,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
             "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
             two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
             "That is the error of the mean": deviation / n**0.5,
+            "Do not sort: a pair is two losses of one seed": stdev(differences(sorted(ours), sorted(theirs))),
         }
         hint, listed = "", [f"{gap / 1000:+.3f}" for gap in thousandths]
         if part == 2:
@@ -97,10 +97,10 @@ def compares_lengths(attempt: Any, draw: Generator, fair: bool) -> None:
         given, what = (near, far.flatten(1), least), f"W = {W}, n = {n}, T = {T}, least = {least}"
         got = ask_parts(attempt, *given, what=what, wanted="two numbers: of all tokens, of fair ones")[fair]
         change, want = far - near, longer_answer(*given)[fair]
-        before = "A token at place p of its window has p tokens before it, from 0"
+        before = "A token at position p of its window has p tokens before it, from 0"
         wrong = {
             "It is far minus near": (near - far)[:, 1:, least:] if fair else near - far,
-            "That is the change over all tokens, poor starts and all": change,
+            "That is the change over all tokens, with the poor starts": change,
             "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
             "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
             f"{before}: you begin one too early": change[:, 1:, least - 1 :],

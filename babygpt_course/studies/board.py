@@ -266,9 +266,8 @@ def draw_ladder(figure: Figure, results: Results) -> None:
     for (loss, roles, longer), masks in zip(rows, (False, True), strict=True):
         found = of_kind(results, masks)
         what = "bound (nats per character)" if masks else "loss (nats per character; line: the best reader)"
-        title = f"{'Filling in' if masks else 'Left to right'}: {front_title(results, masks)}"
         losses = {name: one["1x"] for name, one in found.items()}
-        highest = TOO_FAR * min(min(seeds) for seeds in losses.values())
+        title, highest = front_title(results, masks), TOO_FAR * min(map(min, losses.values()))
         draw_rows(loss, losses, title, what, highest, None if masks else results["window_floor"])
         draw_answers(roles, found)
         draw_longer(longer, found, masks)
@@ -287,13 +286,13 @@ def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -
     """Draw the cost of four times longer windows; models that refuse them keep a row that says so."""
     if masks:
         costs = {name: differences(v["4x"], v["1x"]) for name, v in found.items()}
-        title, label = "Windows four times longer", "change of the bound (nats per character)"
+        title, label = "In longer windows {}'s bound rises by {:.1f}", "bound at 4× minus 1× length (nats)"
     else:
         costs = {name: [x for x in one["past"] if x is not None] for name, one in found.items()}
-        title, label = "Four windows far, same targets", "change of the loss (nats per character)"
+        title, label = "In longer windows {} loses {:.1f} nats more", "loss change four windows far (nats)"
     means = {name: float(np.mean(seeds)) for name, seeds in costs.items() if seeds}
     worst, highest = max(means, key=means.__getitem__), np.inf if masks else 1.0
-    draw_rows(ax, costs, f"{title}: {worst} pays {means[worst]:+.1f}", label, highest, 0.0)
+    draw_rows(ax, costs, title.format(worst, means[worst]), label, highest, 0.0)
 
 
 def draw_rows(
@@ -323,7 +322,8 @@ def front_title(results: Results, masks: bool) -> str:
     """Return a title: who leads, or how many are undecided, and the lowest mean loss among them."""
     names = front(results, masks)
     lowest = min(float(np.mean(results["board"][name]["1x"])) for name in names)
-    return f"{names[0]} leads, {lowest:.2f}" if len(names) == 1 else f"{len(names)} undecided, {lowest:.2f}"
+    what = f"lowest {'bound' if masks else 'loss'}, {lowest:.2f}"
+    return f"{names[0]} has the {what}" if len(names) == 1 else f"The {what}, is undecided among {len(names)}"
 
 
 def who_answers(roles: Mapping[str, Sequence[float]]) -> str:
@@ -331,5 +331,5 @@ def who_answers(roles: Mapping[str, Sequence[float]]) -> str:
     sure = [name for name, seeds in roles.items() if min(seeds) >= KNOWN]
     some = sum(max(seeds) >= KNOWN for seeds in roles.values()) - len(sure)
     if not sure and not some:
-        return f"Who did it? Nobody knows: {max(map(max, roles.values())):.0%} at best"
-    return f"Who did it? In every seed: {', '.join(sure) or 'nobody'}; in some: {some}"
+        return f"No run answers who did it: {max(map(max, roles.values())):.0%} at best"
+    return f"All seeds of {', '.join(sure) or 'no model'} answer, some of {some} more"

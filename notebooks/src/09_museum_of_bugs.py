@@ -11,11 +11,11 @@
 #
 # **The loss falls. How do you know that the model knows where its tokens stand?**
 #
-# You do not, and neither did the authors of the libraries, courses and papers in whose trackers the bugs of this museum were met; a few come from the source notes of this course. None of them raises an error, and with every one of them the loss falls from the first steps on.
+# A falling loss does not tell you. The bugs of this museum were found in libraries, courses and papers, and a few come from the source notes of this course. None of them raises an error, and with each of them the loss falls from the first steps on.
 #
-# What they cannot do is keep every **[promise](../docs/glossary.md#promise)**. All the promises of this course are measurements, and so they can be put to a model whose label is covered. That is the game: ask as few promises as you can, and name the bug. Three cases are solved here together; twelve are yours.
+# But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise of this course is a measurement, so you can measure it on a model without knowing what is wrong with it. That is the game: ask for as few promises as you can, and name the bug. Three cases are solved here together; twelve are yours.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the twelve other cases takes half an hour or more, whenever you like. **You will have seen:** what a curve of training can show and what it cannot, which measurement shows the rest, and how to single out a cause with two or three questions.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the twelve other cases takes half an hour or more, whenever you like. **You will learn** what a training curve can show, which measurements show the rest, and how to find a cause with two or three questions.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -30,23 +30,23 @@ plots.set_style()
 # %% [markdown]
 # ## How to play
 #
-# The museum holds fifteen cases, in an order that tells nothing. Under each glass is a small GPT of two blocks, whose position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines. You may see its curve of training beside that of its *healthy twin*: the same model, without the bug, from the same [seed](../docs/glossary.md#seed). Then:
+# The museum holds fifteen cases, in an order that gives no hint. Each case is a small GPT of two blocks, whose position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines. You can see its training curve beside that of its *healthy twin*: the same model, without the bug, from the same [seed](../docs/glossary.md#seed). Then:
 #
 # - `case.ask("shift")` measures one promise, or several, and shows ✓ or ✗ with the number that decides;
-# - `case.name("mixed layouts")` says what is wrong. A name that contradicts your answers is wrong, and you are told where. A name that fits them is taken only if **no other fits**: a guess is no proof;
+# - `case.name("mixed layouts")` says what is wrong. A name that contradicts your answers is wrong, and you are told where. A name that fits them is accepted only if **no other name fits**;
 # - `case.hint()` lists what still fits. The score counts what you asked, the wrong names and the hints;
 # - `case.reveal()` gives up. After a right name or this, `case.plaque()` and `case.source()` are open.
 #
-# These are the promises that you may ask for. They are measured on models filled with noise, since a promise is about how a model is built, and not about what it has learned. (A fresh model would not do: the last matrices of its blocks begin at zero, so nothing shows through, and it would keep almost every promise.)
+# These are the promises that you can ask for. We measure them on models with random weights, because a promise is about how a model is built, not about what it has learned. A fresh model would not do: the last matrices of its blocks begin at zero, so it would keep almost every promise.
 
 # %%
 museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it keeps these three for free. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, with everything that was added before. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
+# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it always keeps these three. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, with everything that was added before. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
 #
-# And this is all that may hang here, the healthy model included. Read it slowly, and ask yourself of each line which promise it must break, and which it will certainly keep. That is the whole art.
+# These are all the exhibits, with the healthy model among them. For each line, ask yourself which promise it must break and which it certainly keeps.
 
 # %%
 museum.catalogue()
@@ -54,7 +54,7 @@ museum.catalogue()
 # %% [markdown]
 # ## What a curve can show
 #
-# Training reads full windows of 32 tokens, eight side by side, without padding and without a [cache](../docs/glossary.md#cache). Its curve depends on what a model says there, and on nothing else.
+# Training reads full windows of 32 tokens, eight side by side, without padding and without a [cache](../docs/glossary.md#cache). So its curve depends only on the model's predictions there.
 
 # %%
 untouched = live.predict(
@@ -71,7 +71,7 @@ untouched.compare(museum.sleepers())
 
 
 # %% [markdown]
-# This was measured: these models, filled with noise, give the very logits of their healthy twins on such windows. Which four? Two bugs wait until a model *writes*, with a cache or with padded prompts. Two more wait for places beyond the window: the end of a table, and a number too coarse to count on.
+# We measured this: with random weights, these four models give exactly the logits of their healthy twins on such windows. Two of the bugs act only when a model *writes*, with a cache or with padded prompts. Two more act only at positions beyond the window: the end of a table, and a number type that is too coarse to count positions.
 #
 # ## First case
 
@@ -90,14 +90,14 @@ first = museum.case(1)
 show(first)
 
 # %% [markdown]
-# You see one line, because the twin's lies upon it. (A curve *ends* at the mean of its last ten steps.) They are not merely close:
+# You see one line, because the two curves coincide. (A curve *ends* at the mean of its last ten steps.) Are they equal, or only close?
 
 # %%
 ours, healthy = first.curves.values()
 print("the two curves agree to the last digit:", ours == healthy)
 
 # %% [markdown]
-# So this is one of the four, or the healthy model. We ask for what they are about, all at once, which is lazy but cannot fail.
+# So this is one of the four, or the healthy model. We ask for the four promises that these bugs may break, all at once. This is lazy, but it cannot fail.
 
 # %%
 first.ask("cache", "padding", "beyond", "far")
@@ -117,7 +117,7 @@ left
 remaining.compare({1: "one", 2: "two", 5: "five"}[len(left.rows)])
 
 # %% [markdown]
-# Reading with a cache goes wrong for other reasons too. A model that sees the *next* token fails here, because the next token is not in the cache yet. (A code that depends on the length of the text fails as well, since with a cache every piece has length one; but it would not have kept `padding`.) The curve has told us already that nobody looks ahead here. The museum does not take that as evidence, and rightly: in the wild there is no healthy twin to compare with. One question more.
+# A cache can fail for another reason too. A model that sees the *next* token breaks this promise, because the next token is not in the cache yet. (A code that depends on the length of the text also breaks it, but that code would have broken `padding` as well.) The curve already tells us that this model does not look ahead. The museum does not accept that as evidence, because in your own work there is no healthy twin to compare with. So we ask one more question.
 
 # %%
 first.ask("causal")
@@ -126,7 +126,7 @@ first.ask("causal")
 first.name("cache restarts")
 
 # %% [markdown]
-# The plaque says where it was met, and the glass may be opened:
+# The plaque says where this bug was found, and the source is open now:
 
 # %%
 first.plaque()
@@ -135,7 +135,7 @@ first.plaque()
 first.source()
 
 # %% [markdown]
-# One argument is thrown away, and every benchmark that reads without a cache is perfect. The remedy is one line in a test: read a text at once, read it token by token, and compare (`invariants.cache_equals_full`).
+# One argument is not passed on, and no benchmark without a cache shows it. One line in a test does: read a text at once, read it token by token, and compare (`invariants.cache_equals_full`).
 #
 # ## Second case
 
@@ -144,7 +144,7 @@ second = museum.case(2)
 show(second)
 
 # %% [markdown]
-# The two lines part, and with the twin beside it everybody would look for a bug. Whoever trains a model for the first time has no twin, only other people's curves, or their own with another seed.
+# The two curves separate. With the twin beside it, you would look for a bug. But if you train a model for the first time, you have no twin, only curves from other people or other seeds.
 
 # %%
 noise = live.predict(
@@ -163,25 +163,25 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# These six runs are stored, because training them takes a while (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed.
+# These six runs are stored (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed.
 #
-# So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
+# So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks for RoPE's purpose: does a score stay the same if both positions move together?
 
 # %%
 second.ask("shift")
 
 # %% [markdown]
-# Broken, so something is done to queries and keys, and done wrongly. Four exhibits fit: two layouts in one, a minus lost, a [kernel](../docs/glossary.md#kernel) of the place, and cosines without sines. How do they differ?
+# It is broken, so the bug is in what is done to queries and keys. Four exhibits fit: two layouts in one, a lost minus, a [kernel](../docs/glossary.md#kernel) of the position, and cosines without sines. How do they differ?
 #
-# - Without the minus, and without the sine, the matrix of a pair is symmetric, and two such matrices can be exchanged: the score of a query at place 12 with a key at place 5 is that of a query at 5 with a key at 12. Left and right look alike.
-# - The kernel of the place fades. Just past the window everything is nearly 0, and neighbours can no longer be told apart.
+# - Without the minus, and without the sine, the matrix of a pair is symmetric, so the score does not change if query and key swap positions 12 and 5. Left and right look alike.
+# - The kernel of the position fades. Just past the window all scores are nearly 0, so the model cannot tell neighbours apart.
 # - Mixed layouts do neither.
 
 # %%
 second.ask("sides", "beyond")
 
 # %% [markdown]
-# Only the mixed layouts are left. Before you name them, look at the catalogue once more: the function lays its angles out as if channel $i$ belonged to channel $i + D/2$, and then mixes channel $2i$ with channel $2i + 1$, by cosines and sines as RoPE does, each of the two with an angle of its own.
+# Only the mixed layouts are left. Look at the catalogue once more before you name them. The function orders its angles as if channel $i$ were paired with channel $i + D/2$. Then it mixes channel $2i$ with channel $2i + 1$, and each of the two gets an angle of its own.
 
 # %%
 length = live.predict(
@@ -207,11 +207,11 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# Every step is a cosine and a sine, and still this is no rotation: a rotation turns *both* channels of a pair by *one* angle. So `growth` ✗ with `sides` ✓ would have been proof in two questions. The score of query and key no longer depends on the distance alone; but it depends on the places in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
+# There are cosines and sines, and still this is no rotation: a rotation turns *both* channels of a pair by *one* angle. So `growth` ✗ and `sides` ✓ would have been proof with two questions. The score no longer depends on the distance alone. But it depends on the positions smoothly, and that is enough for a small model to learn from. Source note 001 prints this mixture.
 #
 # ## Third case
 #
-# This one you may watch while it learns. The dashed line is the entropy of the tales, their [floor](../docs/glossary.md#floor): the least that anybody can lose on average, however much has been read before.
+# You can watch this model train. The dashed line is the entropy of the tales, their [floor](../docs/glossary.md#floor): no model can have a lower loss on average, however much text it has read before.
 
 # %%
 third = museum.case(3)
@@ -231,7 +231,7 @@ which = [end > floor + 0.05, end > floor - 0.05, True].index(True)
 line.compare(line.options[which])
 
 # %% [markdown]
-# A loss below what a text allows is no triumph. Whoever knows the floor needs no twin; on your own data you do not know it, and the first reaction is joy. One question is enough.
+# A loss below the floor is a sign of a bug. If you know the floor, you need no twin. On your own data you do not know it, and such a loss looks like a success. One question is enough.
 
 # %%
 third.ask("causal")
@@ -240,7 +240,7 @@ third.ask("causal")
 third.name("mask off by one")
 
 # %% [markdown]
-# It is the only exhibit that looks ahead, so a single ✗ proves it. In the wild two more would have to be excluded: a target that is not shifted by one, and a validation text that stands in the training text as well. The position code has no part in either.
+# It is the only exhibit that looks ahead, so a single ✗ proves it. In your own work you must exclude two more causes: a target that is not shifted by one, and a validation text that is part of the training text. Neither involves the position code.
 
 # %%
 third.source()
@@ -248,7 +248,7 @@ third.source()
 # %% [markdown]
 # ## The rest is yours
 #
-# Twelve cases are left (`museum` says how many are solved). Take any: change the number, look at the curve (a training takes a few seconds), think of the promise that halves what is left, and ask.
+# Twelve cases are left (`museum` says how many are solved). Choose one by its number and look at its curve (training takes a few seconds). Then think of a promise that halves what is left, and ask.
 
 # %% tags=["nbval-ignore-output"]
 mine = museum.case(4)
@@ -262,16 +262,16 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** Equal to the last digit means that the bug, if there is one, sleeps until the model is *used*. A twin that ends near 2.0 is sinusoidal; near 1.7, it has RoPE. For you only: the museum takes promises for proof, and no curves.
+# 1. **Look at the curve for what it excludes.** If it equals the twin's to the last digit, the bug, if there is one, acts only when the model is *used*. A twin that ends near 2.0 is sinusoidal, and one near 1.7 has RoPE. This helps only you: the museum accepts promises as proof, not curves.
 # 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can be worth more than a ✗.
-# 3. **One ✗ is rarely proof.** Ask which other bugs would have given the same answer; `mine.hint()` knows.
-# 4. **Health takes longest to prove**: every bug must be excluded.
+# 3. **One ✗ is rarely proof.** Ask which other bugs give the same answer; `mine.hint()` lists them.
+# 4. **A healthy model needs the most questions**: you must exclude every bug.
 #
-# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few tell it from all others. To take home: write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`) that breaks *one* promise and no other; or find a bug that breaks none of the twelve, and write the promise that it breaks.
+# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few promises tell it from all others. Then write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`) that breaks *one* promise and no other. Or find a bug that breaks none of the twelve, and write the promise that it breaks.
 #
 # ## What they cost
 #
-# Read this part after playing, or it tells too much. We trained all fifteen beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that decides whether a bug moves the loss.
+# Read this part after you have played, because it reveals answers. We trained all fifteen beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that decides whether a bug moves the loss.
 
 # %%
 louder = live.predict(
@@ -300,7 +300,7 @@ cost_table(costs)
 dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
-# In *wrong axis* the number of the head turns a token, so all tokens of a head are turned alike. The model has no code at all, and its loss shows this only to those who know what a code is worth. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too faint beside the tokens. So no rule of thumb is left: of fourteen bugs eight make the loss higher, two make it lower, and four leave it alone. Six other seeds gave the same fourteen verdicts. Only one of these bugs, the mask, would strike somebody who has nothing to compare with.
+# In *wrong axis* the angle depends on the head instead of the position, so all tokens of a head are rotated alike. The model has no position code at all, and you see this in its loss only if you know how much a code helps. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too small beside the token embeddings. So the loss gives no rule of thumb: of fourteen bugs eight make the loss higher, two make it lower, and four leave it alone. Six other seeds gave the same fourteen verdicts. Without a twin you would notice only one of these bugs, the mask.
 
 # %% [markdown]
 # Your guesses beside what came out:
@@ -311,11 +311,11 @@ live.tally()
 # %% [markdown]
 # ## Recap
 #
-# 1. A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it.
-# 2. Four of the fourteen bugs, in the cache, in padding, in the type of a number and at the end of a table, do not touch training at all: no curve can show them.
+# 1. A falling loss shows that a model learns something. It does not show that the model works as you intended.
+# 2. Four of the fourteen bugs, in the cache, in padding, in the type of a number and at the end of a table, do not change training at all, so no curve can show them.
 # 3. Of the other ten, eight raise the loss by 0.05 to 0.28 nats after 100 steps (mean of six seeds; two blocks of this size), and one lowers it by 0.11. Healthy models of different seeds lie 0.05 to 0.09 apart. Only the tenth, a mask that lets the next token through, goes below what the text allows.
-# 4. Every one breaks a promise that can be measured in a fraction of a second, without training, on a model filled with noise.
-# 5. One broken promise is rarely proof of a cause; two or three, chosen for what they exclude, are.
+# 4. Each bug breaks a promise that you can measure in a fraction of a second, without training, on a model with random weights.
+# 5. One broken promise is rarely proof of a cause. Two or three are, if you choose them for what they exclude.
 
 # %% [markdown]
 # ## Self-test
@@ -323,16 +323,16 @@ live.tally()
 # **1.** The curve is equal to that of the healthy twin, to the last digit. Is the model healthy?
 #
 # - a) yes, it computes the same
-# - b) not proven: what training never does may still be wrong
+# - b) not proven: what training never uses may still be wrong
 # - c) no, two models are never equal
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A cache, padding and far places do not occur in training, and four bugs of this museum wait there. Tempting is *a*: it is right about everything that was trained.
+# **b.** A cache, padding and far positions do not occur in training, and four bugs of this museum act only there. *a* is true only of what training uses.
 #
 # </details>
 #
-# **2.** A sinusoidal model keeps `shift`. Do its predictions stay the same when the whole text moves five places on?
+# **2.** A sinusoidal model keeps `shift`. Do its predictions stay the same when the whole text moves five positions on?
 #
 # - a) no
 # - b) yes, that is what `shift` says
@@ -340,7 +340,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **a.** `shift` looks at *given* queries and keys, with which an additive code does nothing. What was added at the bottom of the model has already made them depend on the place. Tempting is *b*: for RoPE it would be true.
+# **a.** `shift` looks at *given* queries and keys, and an additive code does not change these. In the model they depend on the position, because the code was added to the embeddings. *b* would be true for RoPE.
 #
 # </details>
 #
@@ -352,7 +352,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** A mask that looks ahead and a code that depends on the length of the text break it too. Tempting is *a*, because the promise is called after the cache.
+# **c.** A mask that looks ahead and a code that depends on the length of the text break it too. *a* is one possible cause.
 #
 # </details>
 #
@@ -364,19 +364,19 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Scores still depend on the distance alone, and left still differs from right; training makes up for the direction, and only weights that were trained the other way do not fit. Tempting is *a*, because the *lost* minus breaks it; but there a sine is added in both channels of a pair, which is no rotation.
+# **c.** Scores still depend on the distance alone, and left still differs from right. Training adapts to the direction; only weights that were trained with the other sign do not fit. The *lost* minus does break *a*, because there a sine is added in both channels of a pair, which is no rotation.
 #
 # </details>
 #
-# **5.** Why are the models filled with noise before they are measured?
+# **5.** Why do the models get random weights before we measure them?
 #
-# - a) a fresh model writes zeros, whatever it is fed, and would keep almost every promise
+# - a) the blocks of a fresh model return zeros for every input, so it would keep almost every promise
 # - b) a trained model is too slow to measure
-# - c) noise makes the differences smaller
+# - c) random weights make the differences smaller
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The last matrices of its blocks begin at zero, so that nothing shows through. Tempting is *b*, but speed is not it: what a model has learned can hide how it is built.
+# **a.** The last matrices of its blocks begin at zero. Against *b*: a trained model is as quick to measure, but what it has learned can hide how it is built.
 #
 # </details>
 
@@ -392,6 +392,6 @@ live.tally()
 # %% [markdown]
 # ## What comes next
 #
-# You have reached the end of the ladder and of the museum. One question of practice is left: a model was trained on short windows, and the next text is long. → [10 · Beyond the window](10_beyond_the_window.ipynb)
+# One practical question is left: a model was trained on short windows, and the next text is long. → [10 · Beyond the window](10_beyond_the_window.ipynb)
 #
-# And both can be used: [08 · The ladder](08_the_ladder.ipynb) is where an encoding of your own meets the others, and its promises are measured there before its loss is. The [README](../README.md) has the way to your own texts, to longer trainings and to the shell; and [00 · Start here](00_start_here.ipynb) reads differently the second time.
+# In the last exercise of [08 · The ladder](08_the_ladder.ipynb) you write an encoding of your own, and its promises are measured before its loss. The [README](../README.md) shows how to use your own texts, train for longer and work from the shell.

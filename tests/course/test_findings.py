@@ -385,7 +385,6 @@ def test_08_losses_and_cost():
     sides = against(LADDER, "v4")
     level, attending = ("v3", "v5 fixed", "v6", "alibi"), ("v5", "learned", "pope", "nope")
     assert front(LADDER, masks=False) == ["v3", "v4", *level[1:]]
-    assert {sides[name] for name in level} == {"undecided"}
     pairs = combinations((name for name, found in BOARD.items() if not found["masks"]), 2)
     decided = [decided_side(paired_differences(LADDER, one, other)) != "undecided" for one, other in pairs]
     assert (sum(decided), len(decided)) == (38, 55)
@@ -395,7 +394,6 @@ def test_08_losses_and_cost():
     error = critical_t(6) * stdev(behind["v6"]) / 6**0.5
     assert np.round(mean(behind["v6"]) + error * np.array([-1, 1]), 2).tolist() == [-0.05, 0.07]
     assert exceeds(behind["v5 fixed"]) == exceeds([-gap for gap in behind["v5 fixed"]]) == "fails"
-    assert (round(min(behind["v5 fixed"]), 3), round(max(behind["v5 fixed"]), 3)) == (-0.018, 0.007)
     assert all(0 < x - LADDER["bigram_floor"] < LEAST_LOSS for v in ("v1", "v2") for x in BOARD[v]["1x"])
     same = [n for n, m in BOARD.items() if not m["masks"] and m["parameters"] > 200_000 and n != "v6"]
     ratios = [
@@ -416,17 +414,15 @@ def test_08_right_answers():
     assert len(between) < sum(map(len, writers.values())) / 8
     assert f"{mean(writers['v6']):.0%}" == "82%"
     assert min(abs(share - mean(writers["v6"])) for share in writers["v6"]) > 0.1
-    assert (f"{min(writers['v4']):.0%}", f"{max(writers['v4']):.0%}") == ("96%", "98%")
-    assert max(BOARD["v4"]["whole"]) < 0.3
+    ends = [f"{end(BOARD['v4'][key]):.0%}" for key in ("roles", "whole") for end in (min, max)]
+    assert ends == ["96%", "98%", "10%", "25%"]
     assert all(max(BOARD[name]["whole"]) > 0.7 for name in ("v3", "v5 fixed", "v6", "alibi"))
     assert max(max(found["roles"]) for found in BOARD.values() if found["masks"]) < 0.55
 
 
 def test_08_longer_than_trained():
-    names = [name for name in ("v4", *against(LADDER, "v4")) if None not in BOARD[name]["past"]]
-    past = {name: BOARD[name]["past"] for name in names}
-    near, far = ({name: mean(BOARD[name][length]) for name in names} for length in ("1x", "4x"))
-    assert all(far["v5 fixed"] <= far[name] < near[name] for name in ("v5", "v5 fixed", "alibi"))
+    past = {name: BOARD[name]["past"] for name in ("v4", *against(LADDER, "v4"))}
+    assert all(mean(BOARD[name]["4x"]) < mean(BOARD[name]["1x"]) for name in ("v5 fixed", "alibi"))
     assert max(map(abs, past["v5"] + past["v5 fixed"])) < 0.001
     losing = ("alibi", "pope", "v6", "v4", "nope", "v3")
     assert {exceeds(past[name]) for name in losing} == {"holds"}
@@ -434,8 +430,7 @@ def test_08_longer_than_trained():
     change = [np.subtract(BOARD[name]["4x"], BOARD[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")]
     assert np.round([seeds.mean() for seeds in change], 2).tolist() == [1.36, 0.41, 0.10]
     assert {exceeds(list(more - less)) for more, less in pairwise(change)} == {"holds"}
-    inside = against(LADDER, "v7-rope")
-    assert inside["v7-pope"] == inside["v7"] == "undecided"
+    assert {against(LADDER, "v7-rope")[name] for name in ("v7-pope", "v7")} == {"undecided"}
 
 
 def side(run, other, number, study=STRETCH):
@@ -514,8 +509,12 @@ def test_fresh_ladder_and_gaussian():
     sides = [exceeds(paired_differences(ladder, name, "v4")) for name in ("v5", "learned", "pope", "nope")]
     assert sides == ["undecided", "undecided", "holds", "holds"]
     assert {"v3", "v5 fixed", "alibi"} < {n for n, it in against(ladder, "v4").items() if it == "undecided"}
-    past = [paired_differences(ladder, *pair, "past") for pair in (("v3", "v4"), ("v4", "alibi"))]
-    assert {exceeds(gaps) for gaps in past} == {"holds"}
+    past = [ladder["board"][name]["past"] for name in ("alibi", "pope", "v6", "v4", "nope", "v3")]
+    assert [exceeds(each) for each in past] == ["holds"] * 6
+    assert [round(mean(each), 2) for each in past] == [0.07, 0.08, 0.09, 0.44, 0.56, 2.98]
+    names = ("v4", "v5 fixed", "v3", "alibi", "v6", "learned", "v5", "pope", "nope")
+    known = [sum(x >= 0.9 for x in ladder["board"][name]["roles"]) for name in names]
+    assert known == [5, 5, 4, 5, 3, 3, 2, 0, 0]
     assert [kernel_side(long, "v5", "v4"), kernel_side(long, "v5 late", "v5")] == ["above", "below"]
     assert answers(long, "v4", "v5", "v5 fixed", "v5 late", "alibi") == [6, 2, 6, 6, 6]
 
